@@ -17,7 +17,7 @@ from adk_nb.errors import ConfigurationError, StorageError
 from adk_nb.lazy import require
 from adk_nb.redaction import hidden
 from adk_nb.sessions.journal import this_process
-from adk_nb.sessions.sql.schema import SERVER
+from adk_nb.sessions.sql.schema import POSTGRES
 
 logger = logging.getLogger(__name__)
 _dbos_logger = logging.getLogger("dbos")
@@ -25,7 +25,7 @@ _dbos_logger = logging.getLogger("dbos")
 PACKAGE = "'adk-nb[dbos]'"
 APP = "adk-nb"
 WORKFLOW = "adk_nb.run"
-VERSION = f"journal-{len(SERVER)}"
+VERSION = f"journal-{len(POSTGRES)}"
 """Workers take runs of their own version only: it changes with what the journal's tables are, and nothing else."""
 LEAVE_SECONDS = 30
 """How long a worker that leaves waits for the ends of its runs."""

@@ -1,10 +1,8 @@
 """Sessions in one SQLite file: kept across kernels, and shared by the processes of one machine."""
 
 import os
-from typing import get_args
 
-from adk_nb.errors import ConfigurationError
-from adk_nb.sessions.sql.sqlite import SqliteDriver
+from adk_nb.sessions.sql.sqlite import SqliteDatabase
 from adk_nb.sessions.sql.sqlite_file import Durability
 from adk_nb.sessions.sql.store import SqlSessionService
 
@@ -32,11 +30,7 @@ class SqliteSessionService(SqlSessionService):
             durability: `full`: what was appended also survives the machine losing power, at some milliseconds each.
                 `normal`: then the newest may be lost, and what is left has no gaps.
         """
-        if durability not in get_args(Durability):
-            raise ConfigurationError(f"durability is 'normal' or 'full', and not {durability!r:.80}")
-        driver = SqliteDriver(db_path, durability)
-        self._path = driver.path
-        super().__init__(driver)
+        super().__init__(SqliteDatabase(db_path, durability))
 
     def __repr__(self) -> str:
-        return f"SqliteSessionService({self._path!r})"
+        return f"SqliteSessionService({self.address.removeprefix('sqlite:///')!r})"

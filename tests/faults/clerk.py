@@ -23,6 +23,7 @@ from adk_nb.runtime import interrupts
 from adk_nb.runtime.context import Context, ToolContext
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
+from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.sqlite_file import SessionFile
@@ -69,7 +70,7 @@ class Points:
         def noted(opens: Callable[[SessionFile], sqlite3.Connection]) -> Any:
             return lambda file: Statements(opens(file), at, kills)
 
-        SessionFile.open, SessionFile.open_also = noted(SessionFile.open), noted(SessionFile.open_also)
+        SessionFile.open = noted(SessionFile.open)
 
 
 class Statements:
@@ -132,8 +133,16 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(one) for one in path.read_text().splitlines()] if path.exists() else []
 
 
+def open_store(folder: Path, **options: Any) -> SqliteSessionService | DatabaseSessionService:
+    """The sessions of a folder: in its file, or in the database whose URL is in it."""
+    url = folder / "url"
+    return (
+        DatabaseSessionService(url.read_text()) if url.exists() else SqliteSessionService(folder / "nb.db", **options)
+    )
+
+
 class Desk:
-    """Where a process does the runs of one file, session by session."""
+    """Where a process does the runs of one store, session by session."""
 
     def __init__(self, folder: Path, points: Points, *, sees: bool = True, **options: Any) -> None:
         """What was done is noted in files in `folder`, as it is done.
@@ -144,7 +153,7 @@ class Desk:
             sees: The person who is asked knows what has happened. Else they say no to what may have.
             options: Of the session service.
         """
-        self.service = SqliteSessionService(folder / "nb.db", **options)
+        self.service = open_store(folder, **options)
         self.held: Session | None = None
         """What the last run worked on."""
         self._folder = folder

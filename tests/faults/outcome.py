@@ -1,4 +1,4 @@
-"""What has to be true of a file of sessions after whatever was done to the processes that wrote it."""
+"""What has to be true of a store of sessions after whatever was done to the processes that wrote it."""
 
 import asyncio
 import sqlite3
@@ -8,12 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from adk_nb.errors import AdkNbError
 from adk_nb.runtime import approvals
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
-from adk_nb.sessions.sqlite_session_service import SqliteSessionService
-from tests.faults.clerk import DONE, TOOLS, lines
+from tests.faults.clerk import DONE, TOOLS, lines, open_store
 
 
 class Counts(Counter[str]):
@@ -35,7 +36,7 @@ FAULTS = (
 
 
 def count(folder: Path) -> Counts:
-    """What is wrong with the file in `folder`, and with what was done for it: a number for each of FAULTS."""
+    """What is wrong with the store of `folder`, and with what was done for it: a number for each of FAULTS."""
     found = Counts(dict.fromkeys(FAULTS, 0))
     sessions = asyncio.run(_read(folder))
     seen, done = lines(folder / "seen"), lines(folder / "done")
@@ -81,19 +82,22 @@ def _more_than_one(things: Iterable[Any]) -> int:
 
 
 def _gaps(folder: Path) -> int:
-    with closing(sqlite3.connect(folder / "nb.db")) as db:
-        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    url = folder / "url"
+    with closing(psycopg.connect(url.read_text()) if url.exists() else sqlite3.connect(folder / "nb.db")) as db:
+        if url.exists():
+            numbers = "SELECT session_id, seq FROM events ORDER BY seq"
+        else:
+            assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            numbers = "SELECT s.id, e.seq FROM events e JOIN sessions s ON s.number = e.session ORDER BY e.seq"
         seqs: dict[str, list[int]] = {}
-        for name, seq in db.execute(
-            "SELECT s.id, e.seq FROM events e JOIN sessions s ON s.number = e.session ORDER BY e.seq"
-        ):
+        for name, seq in db.execute(numbers).fetchall():
             seqs.setdefault(name, []).append(seq)
-        heads = dict(db.execute("SELECT id, seq FROM sessions"))
+        heads = dict(db.execute("SELECT id, seq FROM sessions").fetchall())
     return sum(seqs.get(name, []) != list(range(1, head + 1)) for name, head in heads.items())
 
 
 async def _read(folder: Path) -> dict[str, Any]:
-    service = SqliteSessionService(folder / "nb.db")
+    service = open_store(folder)
     found: dict[str, Any] = {}
     for one in (await service.list_sessions(app_name="app")).sessions:
         session = await service.get_session(app_name="app", user_id="u", session_id=one.id)

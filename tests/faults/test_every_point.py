@@ -82,15 +82,14 @@ def test_an_error_at_any_place_is_told_once_and_the_next_turn_goes_on(
     step: int,
     record: Callable[[str], None],
 ):
-    opens = {name: getattr(sqlite_file.SessionFile, name) for name in ("open", "open_also")}
+    open_file = sqlite_file.SessionFile.open
     do, kinds = FAULTS[fault]
     number, names, told, passed = 1 - step // 2, set[str](), 0, 0
     while True:
         number += step
         folder = tmp_path / str(number)
         folder.mkdir()
-        for name, open_file in opens.items():
-            monkeypatch.setattr(sqlite_file.SessionFile, name, open_file)
+        monkeypatch.setattr(sqlite_file.SessionFile, "open", open_file)
         points = Points(number, do(disk))
         points.in_the_store()
         errors = asyncio.run(faulted(folder, points, disk))

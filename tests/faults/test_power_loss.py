@@ -11,8 +11,8 @@ import pytest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.sql import sqlite
-from adk_nb.sessions.sql.sqlite_file import Durability, SessionFile
+from adk_nb.sessions.sql import sqlite, sqlite_file
+from adk_nb.sessions.sql.sqlite_file import Durability
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from tests.faults.disk import Disk, Operation
 
@@ -23,15 +23,8 @@ EVENTS, SECTOR = 24, 512
 @pytest.fixture
 def checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in the WAL goes into the file every few events, and not only after some hundred."""
-    opens = SessionFile.open
-
-    def opened(file: SessionFile) -> Any:
-        db = opens(file)
-        db.execute("PRAGMA wal_autocheckpoint = 20")
-        return db
-
-    monkeypatch.setattr(SessionFile, "open", opened)
-    monkeypatch.setattr(sqlite, "_IN_A_ROW", 3)
+    monkeypatch.setattr(sqlite_file, "CHECKPOINT_PAGES", 20)
+    monkeypatch.setattr(sqlite, "THREAD_EVERY", 3)
 
 
 async def written(folder: Path, durability: Durability) -> list[Operation]:

@@ -1,5 +1,6 @@
-"""Two rivals at one file of sessions, one of which is killed, or stands still, at any time; over and over."""
+"""Two rivals at one store of sessions, one of which is killed, or stands still, at any time; over and over."""
 
+import itertools
 import os
 import random
 import signal
@@ -12,9 +13,10 @@ import pytest
 
 from tests.faults.outcome import FAULTS, Counts, check
 from tests.faults.workers import finish_all, forkserver
+from tests.sessions.postgres import Postgres
 
 A_ROUND = 25
-"""So often is done to one file what is done; then it is looked at, and another one is begun."""
+"""So often is done to one store what is done; then it is looked at, and another one is begun."""
 LEASE, STILL = 0.3, 0.4
 """Seconds that a session is held without renewing, and that a process stands still."""
 LONGEST = 0.06
@@ -22,13 +24,15 @@ LONGEST = 0.06
 
 
 class Rivals:
-    """Two processes at one file."""
+    """Two processes at one store: a file in `folder`, or the database of `url`."""
 
-    def __init__(self, folder: Path, lease: float, *, sees: bool) -> None:
+    def __init__(self, folder: Path, lease: float, *, sees: bool, url: str) -> None:
         self._folder = folder
         self._given = (folder, lease, sees)
         self._forkserver = forkserver()
         folder.mkdir(parents=True)
+        if url:
+            (folder / "url").write_text(url)
         self._both = [self._start(), self._start()]
 
     def _start(self) -> Any:
@@ -63,11 +67,13 @@ class Rivals:
             process.kill()
 
 
-def campaign(folder: Path, times: int, seed: str, lease: float, what: str) -> Counts:
-    """Do `what` to one of two, `times` times; what was found."""
+def campaign(
+    folder: Path, times: int, seed: str, lease: float, what: str, new_url: Callable[[], str] = lambda: ""
+) -> Counts:
+    """Do `what` to one of two, `times` times; what was found. `new_url` makes a database; without it, it is a file."""
     chance, found = random.Random(seed), Counts(dict.fromkeys(FAULTS, 0))
     for first in range(0, times, A_ROUND):
-        rivals = Rivals(folder / str(first), lease, sees=what == "kill")
+        rivals = Rivals(folder / str(first), lease, sees=what == "kill", url=new_url())
         try:
             for _ in range(min(A_ROUND, times - first)):
                 which, until = chance.randrange(2), time.monotonic() + 30
@@ -92,6 +98,23 @@ def test_killed_at_any_time(tmp_path: Path, times: int, record: Callable[[str], 
     found = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill")
     assert found["events acknowledged"] > 0  # how many depends on the machine
     record(f"{times} SIGKILLs: {found}")
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("times", [pytest.param(8, id="some"), pytest.param(1000, id="all", marks=MANY)])
+def test_killed_at_any_time_beside_a_database_server(
+    tmp_path: Path, postgres: Postgres, times: int, record: Callable[[str], None]
+):
+    schemas = (f"round_{number}" for number in itertools.count())
+
+    def new_url() -> str:
+        name = next(schemas)
+        postgres.sql(f"CREATE SCHEMA {name}")
+        return f"postgresql://tester@/postgres?host={postgres.folder}&options=-csearch_path%3D{name}"
+
+    found = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill", new_url)
+    assert found["events acknowledged"] > 0  # how many depends on the machine
+    record(f"PostgreSQL, {times} SIGKILLs: {found}")
 
 
 @pytest.mark.parametrize("times", [pytest.param(2, id="some"), pytest.param(300, id="all", marks=MANY)])

@@ -67,6 +67,7 @@ def finish_all(folder: Path, lease: float, sees: bool) -> None:
 
     async def run() -> None:
         desk = Desk(folder, Slow(), sees=sees)
+        await desk.service.flush()
         (folder / str(os.getpid())).touch()
         number = next(n for n in itertools.count() if not (folder / f"ended-{n}").exists())
         while (folder / f"begun-{number}").exists() or not (folder / "enough").exists():

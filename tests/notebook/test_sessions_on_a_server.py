@@ -74,11 +74,11 @@ def test_a_missing_extra_is_told_with_what_installs_it(
     shell: Shell, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing: Any = None
-    monkeypatch.setitem(sys.modules, "sqlalchemy", missing)
+    monkeypatch.setitem(sys.modules, "psycopg", missing)
     shell.cell("%state a=1")
 
     shell.run(f'%config AdkNb.sessions = "postgresql://ada:{PASSWORD}@host/db"')
 
-    assert "'sqlalchemy' is not installed; type: %pip install 'adk-nb[db]'" in caplog.text
+    assert "'psycopg' is not installed; type: %pip install 'adk-nb[db]'" in caplog.text
     assert PASSWORD not in seen(shell, caplog)
     assert shell.cell("%state a") == 1

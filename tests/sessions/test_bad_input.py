@@ -33,8 +33,8 @@ from tests.tools.test_tool_result import HOSTILE
 
 WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 S: dict[str, Any] = {"app_name": "app", **WHERE}
-KEPT = ["in memory", "sqlite", "database, threads"]
-SERVERS = ["postgres, threads", "postgres, asyncpg"]
+KEPT = ["in memory", "sqlite", "database, its sqlite"]
+SERVERS = ["postgres"]
 
 
 class Store:

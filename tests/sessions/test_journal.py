@@ -26,7 +26,6 @@ PAY = Intent(run_id="run", branch="root", call_id="c1", name="pay")
 
 JOURNALS: dict[str, Callable[[Path], SqliteSessionService | DatabaseSessionService]] = {
     "sqlite": lambda folder: SqliteSessionService(folder / "nb.db"),
-    "database": lambda folder: DatabaseSessionService(f"sqlite+pysqlite:///{folder}/nb.db"),
 }
 """Of services that have a journal. A new one is added here."""
 

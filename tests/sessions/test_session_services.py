@@ -29,10 +29,9 @@ SERVICES: dict[str, Callable[[Any], BaseSessionService]] = {
     "sqlite": lambda folder: SqliteSessionService(folder / "nb.db"),
     "sqlite, full": lambda folder: SqliteSessionService(f"sqlite:///{folder}/nb.db", durability="full"),
     "database, its sqlite": lambda folder: DatabaseSessionService(f"sqlite:///{folder}/nb.db"),
-    "database, threads": lambda folder: DatabaseSessionService(f"sqlite+pysqlite:///{folder}/nb.db"),
-    "database, async": lambda folder: DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/nb.db"),
+    "database, URL of a driver": lambda folder: DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/nb.db"),
 }
-POSTGRES = {"postgres, threads": "psycopg", "postgres, async": "psycopg_async", "postgres, asyncpg": "asyncpg"}
+POSTGRES = {"postgres": "psycopg"}
 """Name -> driver. A server is started for them."""
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
 

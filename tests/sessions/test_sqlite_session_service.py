@@ -404,15 +404,13 @@ def test_a_cancelled_append_that_began_is_in_the_copy_as_in_the_store(path: Path
 def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monkeypatch: pytest.MonkeyPatch):
     opened: list[sqlite3.Connection] = []
 
-    def noted(open_file: Callable[[sqlite_file.SessionFile], sqlite3.Connection]) -> Any:
-        def note(self: sqlite_file.SessionFile) -> sqlite3.Connection:
-            opened.append(open_file(self))
-            return opened[-1]
+    open_file = sqlite_file.SessionFile.open
 
-        return note
+    def note(self: sqlite_file.SessionFile) -> sqlite3.Connection:
+        opened.append(open_file(self))
+        return opened[-1]
 
-    for name in ("open", "open_also"):
-        monkeypatch.setattr(sqlite_file.SessionFile, name, noted(getattr(sqlite_file.SessionFile, name)))
+    monkeypatch.setattr(sqlite_file.SessionFile, "open", note)
 
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)

@@ -1,9 +1,10 @@
 """Events and states as the JSON text that a database keeps."""
 
 import json
+import re
 import sys
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError
 
@@ -27,6 +28,7 @@ class Mark:
     number: int
     """Of the session's row: another for a session that was made anew under an old id."""
     seq: int
+    """Of the newest event; they are counted from 1 without a gap."""
     app: int
     """How often the app's state had changed."""
     user: int
@@ -47,13 +49,14 @@ class EventRow(NamedTuple):
     is_altered_by_jsonb: bool = False
 
 
-def encode_event(event: Event, delta: dict[str, Any]) -> EventRow:
-    """Encode `event`, with `delta` for its state delta.
+def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) -> EventRow:
+    """Encode `event`, with `delta` for its state delta; `jsonb`: for a database that keeps JSONB.
 
     Raises:
         InputError: It holds what would not come back equal.
     """
-    if problem := unstorable(event):
+    values = _free_values(event)
+    if problem := _problem(event, values):
         raise InputError(f"an event of {event.author!r} cannot be stored: {problem}, which JSON cannot hold")
     if event.actions.state_delta:
         event = copied(event, actions=copied(event.actions, state_delta=delta))
@@ -62,7 +65,9 @@ def encode_event(event: Event, delta: dict[str, Any]) -> EventRow:
     except PydanticSerializationError as error:
         reason = str(error).partition(": ")[2] or str(error)
         raise InputError(f"an event of {event.author!r} cannot be stored: {reason:.200}") from error
-    return EventRow(event.id, event.invocation_id, float(event.timestamp) + 0.0, data)  # no int, no -0: SQLite has none
+    is_altered = jsonb and is_altered_by_jsonb(data.decode(), [*values.values(), delta])
+    at = float(event.timestamp) + 0.0  # SQLite's REAL keeps neither an int nor the sign of -0.0
+    return EventRow(event.id, event.invocation_id, at, data, is_altered)
 
 
 def _defaults(event: Event) -> Any:
@@ -74,26 +79,52 @@ def _defaults(event: Event) -> Any:
 
 
 def unstorable(event: Event) -> str | None:
-    """What in `event` would not come back equal from JSON, in words; or None."""
+    """The value in `event` that would not come back equal from JSON, with its place; or None."""
+    return _problem(event, _free_values(event))
+
+
+def _problem(event: Event, values: dict[str, Any]) -> str | None:
+    problem = next((f"{name} holds {odd}" for name, value in values.items() if (odd := not_json(value))), None)
+    at: Any = event.timestamp
+    is_time = isinstance(at, float | int) and abs(at) <= sys.float_info.max
+    return problem or (None if is_time else f"its timestamp is {at!s:.80}")
+
+
+def _free_values(event: Event) -> dict[str, Any]:
+    """Place in `event` -> the value there, of a user's or a model's choice."""
     values: dict[str, Any] = {"output": event.output, "custom_metadata": event.custom_metadata}
     values |= {name: value for name in _FREE if (value := getattr(event.actions, name))}
     if confirmations := event.actions.requested_tool_confirmations:
         values["a payload"] = [confirmation.payload for confirmation in confirmations.values()]
     if widgets := event.actions.render_ui_widgets:
         values["a widget"] = [widget.payload for widget in widgets]
-    for part in event.parts:
+    for number, part in enumerate(event.parts):
         if part.function_call:
-            values[f"the arguments of {part.function_call.name!r}"] = part.function_call.args
+            values[f"part {number}, the arguments of {part.function_call.name!r}"] = part.function_call.args
         if part.function_response:
-            values[f"the result of {part.function_response.name!r}"] = part.function_response.response
+            values[f"part {number}, the result of {part.function_response.name!r}"] = part.function_response.response
         if part.part_metadata:
-            values["part_metadata"] = part.part_metadata
-    problem = next((f"{name} holds {odd}" for name, value in values.items() if (odd := not_json(value))), None)
-    return problem or (None if _is_time(event.timestamp) else f"its timestamp is {event.timestamp!s:.80}")
+            values[f"part {number}, part_metadata"] = part.part_metadata
+    return values
 
 
-def _is_time(at: Any) -> bool:
-    return isinstance(at, float | int) and abs(at) <= sys.float_info.max
+_ODD = re.compile(r"\\u0000|[:,\[]-?\d[\d.]*e[+-]?\d|[:,\[]-0[.,\]}]")
+"""JSON that JSONB does not take (NUL), or gives back as another number: 1e+23 as an int, -0.0 without its sign.
+Source: https://www.postgresql.org/docs/current/datatype-json.html."""
+
+
+def is_altered_by_jsonb(text: str, values: list[Any]) -> bool:
+    """True if JSONB would not give back `text`, in which `values` are of a free form, as it was written."""
+    return bool(_ODD.search(text)) or not _is_in_order(values)
+
+
+def _is_in_order(value: Any) -> bool:
+    """True if its keys stand as JSONB orders them: the shorter first. The order is part of what a model is sent."""
+    if isinstance(value, dict):
+        members = cast(dict[str, Any], value)
+        keys = [(len(name := key.encode()), name) for key in members]
+        return keys == sorted(keys) and all(_is_in_order(member) for member in members.values())
+    return not isinstance(value, list) or all(_is_in_order(item) for item in cast(list[Any], value))
 
 
 def is_same_event(data: bytes, stored: bytes) -> bool:

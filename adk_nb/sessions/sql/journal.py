@@ -11,11 +11,13 @@ from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionErro
 from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run, is_gone
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sql.codec import Key, Mark
-from adk_nb.sessions.sql.driver import Driver, Head, Rows
+from adk_nb.sessions.sql.driver import Driver
+from adk_nb.sessions.sql.rows import Damaged, Head, Rows
 from adk_nb.sessions.sql.schema import INTENTS, LEASES, RUNS, IntentRow, LeaseRow, RunRow
 from adk_nb.wire import not_json
 
 T = TypeVar("T")
+_INTENT = ("run_id", "branch", "kind", "call_id", "key", "name", "effect")
 
 
 class SqlLease:
@@ -32,7 +34,7 @@ class SqlLease:
 
     async def claim(self, owner: str, version: str) -> "SqlLease":
         """Take the session."""
-        self._driver.check_names(**{"id of a run": self.run_id})
+        self._driver.database.check_names(**{"id of a run": self.run_id})
         since = clock.now()
         await self._ask(lambda rows: self._claim(rows, owner, version, since), then=self._hold)
         return self
@@ -93,16 +95,17 @@ class SqlLease:
         await self._ask(drop)
 
     async def begin(self, intent: Intent, consumes: Sequence[str] = ()) -> Attempt | None:
-        self._driver.check_names(**{"id of a run": intent.run_id})
-        at, where = clock.now(), self._where(intent)
+        self._driver.database.check_names(**{"id of a run": intent.run_id})
+        at = clock.now()
 
         def begin(rows: Rows) -> Attempt | None:
             self._mine(rows)
             if not rows.consume(self._number, consumes):
                 return None
-            number = max((row.attempt for row in rows.read(INTENTS, **where)), default=0) + 1
-            about: dict[str, Any] = {"attempt": number, "name": intent.name, "effect": intent.effect}
-            rows.put(INTENTS, IntentRow(**where, **about, started=at, finished=None, outcome=None))
+            number = max((row.attempt for row in rows.read(INTENTS, **self._where(intent))), default=0) + 1
+            about: dict[str, Any] = {name: getattr(intent, name) for name in _INTENT}
+            about |= {"session": self._number, "attempt": number, "started": at}
+            rows.put(INTENTS, IntentRow(**about, finished=None, outcome=None))
             return Attempt(intent=intent, number=number, started=at)
 
         return await self._ask(begin)
@@ -125,8 +128,7 @@ class SqlLease:
         await self._ask(finish, size=len(text))
 
     def _where(self, intent: Intent) -> dict[str, Any]:
-        names = ("run_id", "branch", "kind", "call_id", "key")
-        return {"session": self._number, **{name: getattr(intent, name) for name in names}}
+        return {"session": self._number, "run_id": intent.run_id, "key": intent.key}
 
     def _mine(self, rows: Rows) -> LeaseRow:
         rows.lock(self._number)
@@ -175,7 +177,7 @@ def check_is_newest(key: Key, head: Head, mark: Any) -> None:
 
 def unfinished(rows: Rows, key: Key) -> list[Run]:
     """The runs of a session that have no outcome, oldest first."""
-    head = rows.head(key)
+    head = rows.head(key, lock=False)
     if head is None:
         return []
     lease = _lease(rows, head.number)
@@ -220,14 +222,15 @@ def _lost(key: Key, lease: LeaseRow | None) -> StaleSessionError:
 
 
 def _attempts(rows: Rows, number: int, run_id: str) -> list[Attempt]:
-    return [_attempt(rows, row) for row in rows.read(INTENTS, session=number, run_id=run_id)]
+    return [_attempt(row) for row in rows.read(INTENTS, session=number, run_id=run_id)]
 
 
-def _attempt(rows: Rows, row: IntentRow) -> Attempt:
-    names: dict[str, Any] = {name: getattr(row, name) for name in ("branch", "kind", "call_id", "name", "effect")}
+def _attempt(row: IntentRow) -> Attempt:
+    about: dict[str, Any] = {name: getattr(row, name) for name in _INTENT if name != "key"}
     try:
         outcome = from_json(row.outcome) if row.outcome else None
     except ValueError as error:
-        raise rows.damage(f"the outcome in a row of intents is not what was written: {error}") from error
-    intent = Intent(run_id=row.run_id, **names)
-    return Attempt(intent=intent, number=row.attempt, started=row.started, finished=row.finished, outcome=outcome)
+        raise Damaged(f"the outcome in a row of intents is not what was written: {error}") from error
+    return Attempt(
+        intent=Intent(**about), number=row.attempt, started=row.started, finished=row.finished, outcome=outcome
+    )

@@ -1,7 +1,7 @@
 """The tables: the rows that the journal works with, and the steps that made each database's schema.
 
-The drivers keep the same tables, and differ in what guards them: a SQLite file has a checksum in each row and a row for
-each key of a session's state; PostgreSQL has JSONB, which others can query.
+Both databases keep the same rows, and differ in what guards them: a SQLite file has a checksum in each row, and a row
+for each key of a session's state; PostgreSQL has JSONB, which other programs can query.
 """
 
 from itertools import product
@@ -13,15 +13,17 @@ R = TypeVar("R", bound=tuple[Any, ...])
 class Table(Generic[R]):
     """A table with the same columns in each database."""
 
-    def __init__(self, name: str, row: type[R], key: str) -> None:
+    def __init__(self, name: str, row: type[R], key: str, *, is_ordered: bool = False) -> None:
         self.name = name
         self.row = row
         """A NamedTuple of its columns, in their order."""
         self.key = key.split()
-        """The columns that tell its rows apart."""
+        """The columns that identify a row."""
+        self.is_ordered = is_ordered
+        """Its rows are read in the order in which they were first written."""
         self.columns: tuple[str, ...] = tuple(row.__annotations__)
         self.types = set(product(*(get_args(kind) or (kind,) for kind in row.__annotations__.values())))
-        """Of a row's values: SQLite lets any value stand in any column."""
+        """Types of a row's values: SQLite lets any value stand in any column."""
 
 
 class LeaseRow(NamedTuple):
@@ -34,7 +36,7 @@ class LeaseRow(NamedTuple):
     owner: str
     since: float
     expires: float
-    """In `Rows.now()`."""
+    """By the clock of `Rows.now()`."""
 
 
 class RunRow(NamedTuple):
@@ -88,8 +90,8 @@ class UserState(NamedTuple):
 
 
 LEASES = Table("leases", LeaseRow, "session")
-RUNS = Table("runs", RunRow, "session run_id")
-INTENTS = Table("intents", IntentRow, "session run_id branch kind call_id attempt")
+RUNS = Table("runs", RunRow, "session run_id", is_ordered=True)
+INTENTS = Table("intents", IntentRow, "session key attempt", is_ordered=True)
 APP_STATES = Table("app_states", AppState, "app_name")
 USER_STATES = Table("user_states", UserState, "app_name user_id")
 
@@ -125,38 +127,35 @@ SQLITE: list[list[str]] = [
 """What makes a file of version n one of version n + 1. A released entry never changes, to the letter: the text of its
 tables is what a file is recognised by."""
 
-_KEY = "VARCHAR(128) NOT NULL"
-_SESSION = f"app_name {_KEY}, user_id {_KEY}, session_id {_KEY}"
-_OF_SESSION = (
-    "FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE"
-)
+_NAME = "VARCHAR(128) NOT NULL"
+_STATE = "state JSONB NOT NULL, state_text TEXT"
+_SERIAL = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 _OF_BIG_NUMBER = "session BIGINT NOT NULL REFERENCES sessions (number) ON DELETE CASCADE"
-_STATE = "state {json} NOT NULL, state_text TEXT"
-SERVER: list[list[str]] = [
+POSTGRES: list[list[str]] = [
     [
-        f"CREATE TABLE app_states (app_name {_KEY} PRIMARY KEY, {_STATE}, update_time DOUBLE PRECISION NOT NULL, "
+        f"CREATE TABLE app_states (app_name {_NAME} PRIMARY KEY, {_STATE}, update_time DOUBLE PRECISION NOT NULL, "
         "changes BIGINT NOT NULL)",
-        f"CREATE TABLE user_states (app_name {_KEY}, user_id {_KEY}, {_STATE}, update_time DOUBLE PRECISION NOT NULL, "
-        "changes BIGINT NOT NULL, PRIMARY KEY (app_name, user_id))",
-        f"CREATE TABLE sessions (number {{serial}}, app_name {_KEY}, user_id {_KEY}, id {_KEY}, {_STATE}, "
+        f"CREATE TABLE user_states (app_name {_NAME}, user_id {_NAME}, {_STATE}, "
+        "update_time DOUBLE PRECISION NOT NULL, changes BIGINT NOT NULL, PRIMARY KEY (app_name, user_id))",
+        f"CREATE TABLE sessions (number {_SERIAL}, app_name {_NAME}, user_id {_NAME}, id {_NAME}, {_STATE}, "
         "create_time DOUBLE PRECISION NOT NULL, update_time DOUBLE PRECISION NOT NULL, seq BIGINT NOT NULL, "
         "UNIQUE (app_name, user_id, id))",
-        f"CREATE TABLE events (id {_KEY}, {_SESSION}, seq BIGINT NOT NULL, invocation_id {_KEY}, "
-        "timestamp DOUBLE PRECISION NOT NULL, event_data {json} NOT NULL, event_text TEXT, "
+        f"CREATE TABLE events (id {_NAME}, app_name {_NAME}, user_id {_NAME}, session_id {_NAME}, seq BIGINT NOT NULL, "
+        f"invocation_id {_NAME}, timestamp DOUBLE PRECISION NOT NULL, event_data JSONB NOT NULL, event_text TEXT, "
         "PRIMARY KEY (app_name, user_id, session_id, id), UNIQUE (app_name, user_id, session_id, seq), "
-        f"{_OF_SESSION})",
+        "FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE)",
         "CREATE INDEX events_by_time ON events (app_name, user_id, session_id, timestamp DESC, id DESC)",
-        f"CREATE TABLE consumed ({_OF_BIG_NUMBER}, key {_KEY}, PRIMARY KEY (session, key))",
+        f"CREATE TABLE consumed ({_OF_BIG_NUMBER}, key {_NAME}, PRIMARY KEY (session, key))",
         f"CREATE TABLE leases ({_OF_BIG_NUMBER} PRIMARY KEY, fence BIGINT NOT NULL, run_id TEXT, owner TEXT NOT NULL, "
         "since DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION NOT NULL)",
-        f"CREATE TABLE runs (place {{serial}}, {_OF_BIG_NUMBER}, run_id {_KEY}, version TEXT NOT NULL, "
+        f"CREATE TABLE runs (place {_SERIAL}, {_OF_BIG_NUMBER}, run_id {_NAME}, version TEXT NOT NULL, "
         "owner TEXT NOT NULL, started DOUBLE PRECISION NOT NULL, outcome TEXT, UNIQUE (session, run_id))",
-        f"CREATE TABLE intents (place {{serial}}, {_OF_BIG_NUMBER}, run_id {_KEY}, key {_KEY}, "
+        f"CREATE TABLE intents (place {_SERIAL}, {_OF_BIG_NUMBER}, run_id {_NAME}, key {_NAME}, "
         "attempt BIGINT NOT NULL, intent TEXT NOT NULL, started DOUBLE PRECISION NOT NULL, "
         "finished DOUBLE PRECISION, outcome TEXT, UNIQUE (session, key, attempt))",
     ],
 ]
-"""The same for a database that SQLAlchemy opens.
+"""The same for a PostgreSQL database.
 
 `*_text` beside a JSONB column is the JSON as it was written, where JSONB would not give it back the same: it holds no
 NUL, writes numbers its own way, and puts the keys into an order of its own. Elsewhere it is null.

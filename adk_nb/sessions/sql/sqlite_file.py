@@ -1,14 +1,16 @@
 """A database file of sessions: made, opened, brought up to date; refused when it is newer, another's, or damaged."""
 
 import os
+import re
 import sqlite3
-import zlib
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from adk_nb.errors import AdkNbError, InputError, StorageError
+from adk_nb.errors import AdkNbError, ConfigurationError, InputError, StorageError
 from adk_nb.sessions.sql import schema
+from adk_nb.sessions.sql.rows import Damaged
 from adk_nb.warned import warn
 from adk_nb.wire import not_json
 
@@ -17,9 +19,13 @@ Durability = Literal["normal", "full"]
 LOCKED_SECONDS = 30.0
 """How long a file that another program keeps locked is waited for."""
 BUSY_SECONDS = 0.1
-"""How long SQLite itself waits for a lock, before what only reads is served."""
+"""How long SQLite itself waits for a lock, before jobs that only read are done."""
+CHECKPOINT_PAGES = 1000
+"""Size of the WAL from which on a commit copies it into the file."""
 _OURS = 0x41444B4E
 """The file's application id: `ADKN`. Source: https://www.sqlite.org/pragma.html#pragma_application_id."""
+_URL = re.compile(r"^sqlite(\+\w+)?:///")
+"""With or without a driver, as SQLAlchemy's URLs name one."""
 _SMALL = [
     *("adk_internal_metadata", "app_states", "user_states", "sessions", "state_keys"),
     *("consumed", "leases", "runs", "intents"),
@@ -27,19 +33,21 @@ _SMALL = [
 """Tables whose indexes are compared with their rows when a file is opened. An index of `events` that lost a row is
 noticed when the session is read, by the gap in `seq`."""
 
-
-class Damaged(sqlite3.DatabaseError):
-    """What was read is not what was written."""
+_EARLIER_TABLES = {*_SMALL, "events", "events_by_time"} - {"state_keys"}
 
 
 class SessionFile:
     """Where a database lies, how it is opened, and the errors that name it."""
 
     def __init__(self, path: str, durability: Durability) -> None:
+        if durability not in get_args(Durability):
+            raise ConfigurationError(f"durability is 'normal' or 'full', and not {durability!r:.80}")
         self.path = path
         self.waits = durability == "full"
         """For the disk, with each commit."""
         self._version: int | None = None
+        self.is_earlier = False
+        """It has PostgreSQL's tables: `DatabaseSessionService` wrote it by way of SQLAlchemy."""
         self._place: tuple[int, int] | None = None
         """Device and number of the file that was opened."""
 
@@ -62,6 +70,7 @@ class SessionFile:
             db.execute(f"PRAGMA synchronous = {'FULL' if self.waits else 'NORMAL'}")
             db.execute(f"PRAGMA fullfsync = {int(self.waits)}")
             db.execute("PRAGMA foreign_keys = ON")
+            self.let_wait(db, True)
             self._bring_up(db)
             self._place = self._place or _place(_stat(self.path))
         except BaseException:
@@ -69,17 +78,10 @@ class SessionFile:
             raise
         return db
 
-    def open_also(self) -> sqlite3.Connection:
-        """A further connection to the open file, from any thread, for what waits neither for a lock nor for the disk.
-
-        What it commits stays in the WAL until the first connection commits.
-        """
-        settings = ("cell_size_check = ON", "synchronous = NORMAL", "foreign_keys = ON", "wal_autocheckpoint = 0")
-        return self._connect(*settings)
-
-    def open_to_read(self) -> sqlite3.Connection:
-        """A connection that only reads, from any thread, never waits for a lock, and makes no file."""
-        return self._connect("query_only = ON")
+    def let_wait(self, db: sqlite3.Connection, waits: bool) -> None:
+        """Let a connection wait for locks, and copy the WAL into the file once it has grown; or let it do neither."""
+        db.execute(f"PRAGMA busy_timeout = {int(waits * BUSY_SECONDS * 1000)}")
+        db.execute(f"PRAGMA wal_autocheckpoint = {waits * CHECKPOINT_PAGES}")
 
     def check_place(self) -> int:
         """See that the path still leads to the file that was opened.
@@ -137,32 +139,23 @@ class SessionFile:
             return f"there is no folder {folder}; make it, or give another path"
         return str(error)
 
-    def _connect(self, *settings: str) -> sqlite3.Connection:
-        url = f"{Path(self.path).as_uri()}?mode=rw"
-        db = sqlite3.connect(url, timeout=0, isolation_level=None, check_same_thread=False, uri=True)
-        try:
-            for setting in ("trusted_schema = OFF", *settings):
-                db.execute(f"PRAGMA {setting}")
-        except BaseException:
-            db.close()
-            raise
-        return db
-
     def _check(self, db: sqlite3.Connection) -> None:
         """Take note of the version; refuse what is not ours, too new, or damaged."""
         (mark,) = db.execute("PRAGMA application_id").fetchone()
         tables = _tables(db)
         if not tables and not mark:
             return
-        if mark != _OURS and tables != _expected():
+        self.is_earlier = set(tables) == _EARLIER_TABLES
+        if mark != _OURS and tables != _expected() and not self.is_earlier:
             raise StorageError(
                 f"{self.named} is a database of another program's, with the tables: {', '.join(tables) or 'none'}; "
                 "give another path, and sessions begin anew there"
             )
-        row = db.execute("SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'").fetchone()
-        self._version = version = int(row[0]) if row and str(row[0]).isdecimal() else None
-        newest = len(schema.SQLITE)
-        if mark != _OURS:
+        key = "adk_nb_schema_version" if self.is_earlier else "schema_version"
+        row = db.execute("SELECT value FROM adk_internal_metadata WHERE key = ?", [key]).fetchone()
+        version = int(row[0]) if row and str(row[0]).isdecimal() else None
+        self._version, newest = version, len(schema.POSTGRES if self.is_earlier else schema.SQLITE)
+        if mark != _OURS and not self.is_earlier:
             raise self.damaged(f"its application id is {mark}, and not {_OURS}")
         if version is None:
             raise self.damaged("no schema version is in it")
@@ -171,7 +164,7 @@ class SessionFile:
                 f"{self.path} has schema version {version}, and this adk_nb reads up to {newest}; "
                 "install the newer adk_nb that wrote it, or give another path"
             )
-        if version == newest and tables != _expected():
+        if version == newest and not self.is_earlier and tables != _expected():
             raise self.damaged("its tables are not those of that version")
         self._check_pages(db, tables)
 
@@ -184,12 +177,12 @@ class SessionFile:
     def _bring_up(self, db: sqlite3.Connection) -> None:
         """Take the steps from the version that the file has to the one that this package reads, all or none."""
         newest = len(schema.SQLITE)
-        if self._version == newest:
+        if self._version == newest or self.is_earlier:
             return
         db.execute("BEGIN IMMEDIATE")
         try:
             self._check(db)  # another process may have been first
-            for statement in (statement for step in schema.SQLITE[self._version or 0 :] for statement in step):
+            for statement in chain(*schema.SQLITE[self._version or 0 :]):
                 db.execute(statement)
             db.execute("INSERT OR REPLACE INTO adk_internal_metadata VALUES ('schema_version', ?)", [str(newest)])
             db.execute(f"PRAGMA application_id = {_OURS}")
@@ -212,8 +205,7 @@ def path_of(db_path: Any) -> str:
     if path.startswith("sqlite") and "://" in path:
         path, _, query = path.partition("?")
         _check_options(path, query)
-    for start in ("sqlite:///", "sqlite+aiosqlite:///"):
-        path = path.removeprefix(start)
+    path = _URL.sub("", path)
     try:
         absolute = str(Path(path).expanduser().absolute())
     except RuntimeError:  # ~somebody, who has no home here
@@ -235,11 +227,6 @@ def _check_options(url: str, query: str) -> None:
     warn(f"{url!r:.200}: {shown}: options that mean nothing for a session file; leave them out")
 
 
-def crc(*columns: Any) -> int:
-    """The checksum of a row, by which a byte that a disk changed is noticed. No help against who means harm."""
-    return zlib.crc32(repr(columns).encode("utf-8", "replace"))
-
-
 def _stat(path: str) -> os.stat_result | None:
     try:
         return os.stat(path)
@@ -259,7 +246,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, str]:
 
 def _expected() -> dict[str, str]:
     with sqlite3.connect(":memory:") as db:
-        for statement in (statement for step in schema.SQLITE for statement in step):
+        for statement in chain(*schema.SQLITE):
             db.execute(statement)
         tables = _tables(db)
     db.close()

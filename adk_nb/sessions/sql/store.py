@@ -4,46 +4,48 @@ from collections.abc import Awaitable
 from typing import Any
 
 from adk_nb import clock
-from adk_nb.errors import AlreadyExistsError
+from adk_nb.errors import AlreadyExistsError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, checked_id, stripped
 from adk_nb.sessions.journal import Lease, Run
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sql import journal
-from adk_nb.sessions.sql.codec import Key, Mark, is_same_event, split_state
-from adk_nb.sessions.sql.driver import Driver, Head, Rows, StoredSession
+from adk_nb.sessions.sql.codec import Key, Mark, encode_event, is_same_event, split_state
+from adk_nb.sessions.sql.driver import Database, Driver
+from adk_nb.sessions.sql.rows import Head, Rows
 from adk_nb.sessions.sql.schema import USER_STATES
 from adk_nb.sessions.state import State, apply_delta, committed, is_same, take_delta
 
 
 class SqlSessionService(BaseSessionService):
-    """Sessions in the database of a driver. Also a `journal.Journal`."""
+    """Sessions in a database. Also a `journal.Journal`."""
 
     keeps_only_json = True
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._driver = Driver(database)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._driver.address!r})"
+        return f"{type(self).__name__}({self.address!r})"
 
     @property
     def address(self) -> str:
         """The URL of the database, without its password."""
-        return self._driver.address
+        return self._database.address
 
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
         key = (app_name, user_id, checked_id(app_name, user_id, session_id))
-        self._driver.check_names(app_name=app_name, user_id=user_id, session_id=key[2])
+        self._database.check_names(app_name=app_name, user_id=user_id, session_id=key[2])
         parts, at = split_state(committed(state or {})), clock.now()
 
         def create(rows: Rows) -> Session:
             if not rows.add_session(key, at, parts[""]):
                 raise AlreadyExistsError(f"user {user_id!r} of app {app_name!r} has a session {key[2]!r} already")
             rows.add_shared(key, parts, at)
-            return _session(rows.sessions(*key)[0])
+            return rows.sessions(*key, is_whole=True)[0]
 
         return await self._driver.ask(create)
 
@@ -51,26 +53,23 @@ class SqlSessionService(BaseSessionService):
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
         key = (app_name, user_id, stripped(session_id))
-        if not self._driver.is_name(*key):
+        if not self._database.is_name(*key):
             return None
         return await self._driver.ask(lambda rows: _load(rows, key, config), reads=True)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        if not self._driver.is_name(app_name, user_id or ""):
+        if not self._database.is_name(app_name, user_id or ""):
             return ListSessionsResponse()
-
-        def read(rows: Rows) -> list[Session]:
-            return [_session(stored, is_whole=False) for stored in rows.sessions(app_name, user_id)]
-
-        return ListSessionsResponse(sessions=await self._driver.ask(read, reads=True))
+        sessions = await self._driver.ask(lambda rows: rows.sessions(app_name, user_id), reads=True)
+        return ListSessionsResponse(sessions=sessions)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         key = (app_name, user_id, stripped(session_id))
-        if self._driver.is_name(*key):
+        if self._database.is_name(*key):
             await self._driver.ask(lambda rows: rows.delete(key), key=key)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        if not self._driver.is_name(app_name, user_id):
+        if not self._database.is_name(app_name, user_id):
             return {}
 
         def read(rows: Rows) -> dict[str, Any]:
@@ -82,7 +81,7 @@ class SqlSessionService(BaseSessionService):
     async def append_event(self, session: Session, event: Event) -> Event:
         if event.partial:
             return event
-        append = _Append(self._driver, session, event)
+        append = _Append(self._database, session, event)
         try:
             await self._driver.ask(append.run, key=append.key, size=append.size, undo=append.undo, then=append.take)
         except BaseException:
@@ -99,7 +98,11 @@ class SqlSessionService(BaseSessionService):
             return False
         if not is_same(session.state, mark.state):
             return False
-        return await self._driver.newest(_key(session)) == (mark.number, mark.seq, mark.app, mark.user)
+        try:
+            newest = await self._driver.ask(lambda rows: rows.newest(_key(session)), reads=True, size=0)
+        except StorageError:  # whoever reads the session next hears what is wrong
+            return False
+        return newest == (mark.number, mark.seq, mark.app, mark.user)
 
     async def close(self) -> None:
         """Finish what was asked for, and let the connections go. Nothing more can be asked after; again is no error.
@@ -131,8 +134,8 @@ class SqlSessionService(BaseSessionService):
 class _Append:
     """One event on its way into the store, and from there into the caller's session."""
 
-    def __init__(self, driver: Driver, session: Session, event: Event) -> None:
-        """Look at everything that can be refused without the database.
+    def __init__(self, database: Database, session: Session, event: Event) -> None:
+        """Check everything that can be refused without the database.
 
         Raises:
             InputError: The event holds what would not come back equal, or an id that the database does not hold.
@@ -144,7 +147,8 @@ class _Append:
         self._delta = event.actions.state_delta
         """With the `temp:` keys."""
         self._stored_delta = committed(self._delta) if self._delta else {}
-        self._row = driver.encode(event, self._stored_delta)
+        database.check_names(**{"id of an event": event.id, "invocation_id of an event": event.invocation_id})
+        self._row = encode_event(event, self._stored_delta, jsonb=database.is_jsonb)
         self.size = len(self._row.data)
         self._mark: Mark | None = session.revision if isinstance(session.revision, Mark) else None
         self._before = self._mark and (self._mark.seq, self._mark.app, self._mark.user)
@@ -203,24 +207,10 @@ def _key(session: Session) -> Key:
 
 
 def _load(rows: Rows, key: Key, config: GetSessionConfig | None) -> Session | None:
-    matches = rows.sessions(*key)
-    if not matches:
-        return None
-    session = _session(matches[0], is_whole=config is None)
-    count, after = (config.num_recent_events, config.after_timestamp) if config else (None, None)
-    first = 0 if count is None else max(matches[0].head.seq - count, 0)
-    events = [] if count == 0 else rows.events(matches[0], first, after)
-    if events is None:
-        return None
-    session.events = events
-    return session
-
-
-def _session(stored: StoredSession, *, is_whole: bool = True) -> Session:
-    head = stored.head
-    app_name, user_id, session_id = stored.key
-    session = Session(id=session_id, app_name=app_name, user_id=user_id, last_update_time=head.update_time)
-    session.state = stored.state()
-    state = stored.state() if is_whole else {}
-    session.revision = Mark(head.number, head.seq, stored.app_changes, stored.user_changes, is_whole, state)
-    return session
+    sessions = rows.sessions(*key, is_whole=config is None)
+    for session in sessions:
+        mark: Mark = session.revision
+        count, after = (config.num_recent_events, config.after_timestamp) if config else (None, None)
+        first = 0 if count is None else max(mark.seq - count, 0)
+        session.events = rows.events(session, mark, first, after) if first < mark.seq else []
+    return next(iter(sessions), None)
