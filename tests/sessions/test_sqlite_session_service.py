@@ -8,8 +8,10 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -249,6 +251,18 @@ def test_several_processes_write_to_one_file_and_nothing_is_lost(path: Path):
     assert len(shared) == len(names) * count
     for name in names:
         assert [text for text in shared if text[0] == name] == [f"{name}{n}" for n in range(count)]
+
+
+def test_a_new_file_may_be_made_by_several_at_once(tmp_path: Path):
+    start = threading.Barrier(8)
+
+    async def make(service: SqliteSessionService) -> None:
+        start.wait()
+        await service.flush()
+
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(30):
+            list(threads.map(lambda path: using(path, make), [tmp_path / f"{number}.db"] * 8))
 
 
 def test_a_killed_process_loses_nothing_that_it_was_told_is_stored(path: Path):

@@ -64,7 +64,9 @@ class SessionFile:
         try:
             db.execute("PRAGMA cell_size_check = ON")
             db.execute("PRAGMA trusted_schema = OFF")
+            db.execute("BEGIN")  # one view of the file: another process may be making it
             self._check(db)
+            db.execute("ROLLBACK")
             if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
                 raise StorageError(f"{self.path} cannot be kept in WAL mode; move it to a disk of this machine's own")
             db.execute(f"PRAGMA synchronous = {'FULL' if self.waits else 'NORMAL'}")
