@@ -181,7 +181,10 @@ def test_a_limit_that_does_not_hold_is_said_with_the_reply(shell: Shell):
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
-        ("%chat --max-cost free guide hi", "--max-cost: must be a positive number of US dollars, such as 0.10, got 'free'"),
+        (
+            "%chat --max-cost free guide hi",
+            "--max-cost: must be a positive number of US dollars, such as 0.10, got 'free'",
+        ),
         ("%chat --max-cost -1 guide hi", "--max-cost"),
         ("%chat --maxcost 1 guide hi", "did you mean --max-cost?"),
         ("Chat(guide).ask('hi', max_cost=0)", "max_cost=0 is no limit; write US dollars above zero"),
