@@ -210,7 +210,9 @@ def _arguments(name: str, fields: dict[str, _Field], others: tuple[str, Any] | N
                 f"tool {name!r}: parameter {odd!r} has a type that cannot be read here: {_spelled(fields[odd][0])}; "
                 "define or import what it names first"
             ) from error
-        why = f" ({str(error).splitlines()[0]})" if isinstance(error, PydanticUserError) else ""
+        why = "; a variable defined outside needs no parameter, the function can use it"
+        if isinstance(error, PydanticUserError) and error.code != "schema-for-unknown-type":
+            why = f" ({str(error).splitlines()[0]})"
         raise ConfigurationError(
             f"tool {name!r}: parameter {odd!r} is a {_spelled(fields[odd][0])}, and a model can only send JSON; take "
             f"str, int, float, bool, list, dict, Literal, Enum, a dataclass or a pydantic model{why}"
