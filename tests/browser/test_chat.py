@@ -334,3 +334,5 @@ def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab:
     assert words == [False] * 2 + [True] * 3  # nbval compares the cell before those that answer are run
     page.run_cell(5)
     page.until(lambda: "✓ You approved refund(" in page.text(2))
+    summary = "return panel.content.widgets[2].node.querySelector('.adknb-summary').offsetHeight"
+    assert page.js(summary) == 0, "its answer stands in another cell"

@@ -5,7 +5,7 @@ import { sourceOf } from "./keep.js";
 import { Growing, isMarkup, isolated, lookedAt, markup } from "./markup.js";
 import { RowDetail } from "./row_detail.js";
 import { isIn } from "./summary.js";
-import { rowLine } from "./row_text.js";
+import { authorOf, rowLine } from "./row_text.js";
 import { clock, duration } from "./words.js";
 
 /** @import { Op, Row } from "./types" */
@@ -201,7 +201,7 @@ export class Events {
    * @param {Drawn | undefined} drawn
    */
   author(row, drawn) {
-    const name = row.kind === "user" && row.author === "user" ? "you" : row.author;
+    const name = authorOf(row);
     const node = el("span", "author", name);
     const before = drawn ? drawn.node.previousElementSibling : this.node.lastElementChild;
     node.toggleAttribute("data-again", before?.querySelector(".adknb-author")?.textContent === name);

@@ -3,8 +3,11 @@
 /** @import { Row } from "./types" */
 
 /** @param {Row} row */
+export const authorOf = (row) => (row.author === "user" ? "you" : row.author);
+
+/** @param {Row} row */
 export function rowLine(row) {
-  const who = row.kind === "user" && row.author === "user" ? "you" : row.author;
+  const who = authorOf(row);
   if (row.kind === "call") return `${who} ${row.tool}(${row.args}) ${row.result ?? row.text}`.trim();
   return `${who} ${row.kind === "text" || row.kind === "user" ? "" : `${row.kind}: `}${row.text.replace(/\s+/g, " ")}`;
 }

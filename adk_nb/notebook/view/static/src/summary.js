@@ -88,7 +88,8 @@ export class Summary {
   answer({ who, decisions = "", html, pages, shown }) {
     const decided = [...this.store.cards.values()].some(isDecided); // then the card tells it, in a line above
     const text = markup(decided ? html : decisions + html, this.store.manager);
-    text.append(...(pages ?? []).map((page) => isolated(page)), lookedAt(shown) ?? "");
+    const looked = lookedAt(shown);
+    text.append(...(pages ?? []).map((page) => isolated(page)), ...(looked ? [looked] : []));
     if (!text.hasChildNodes()) return null; // another cell has it
     const author = who === this.store.title ? null : el("span", "author", who); // the head of the view has its name
     const node = el("div", "answered", author, foldable(text));
