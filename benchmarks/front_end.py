@@ -33,6 +33,8 @@ import asyncio, time
 from adk_nb import Agent, types
 from adk_nb.models import BaseLlm, LlmResponse
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.view.widget import LiveView
+
 class Timed(BaseLlm):
     'Begins to answer after `pause` seconds, notes when, and is not done soon.'
     pause: float = 0
