@@ -336,3 +336,8 @@ def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab:
     page.until(lambda: "✓ You approved refund(" in page.text(2))
     summary = "return panel.content.widgets[2].node.querySelector('.adknb-summary').offsetHeight"
     assert page.js(summary) == 0, "its answer stands in another cell"
+    lines = """const bar = panel.content.widgets[2].node.querySelector('.adknb-bar');
+        const above = [...bar.parentElement.querySelectorAll('.adknb-decision')].at(-1);
+        return parseFloat(getComputedStyle(above).borderBottomWidth) + parseFloat(getComputedStyle(bar).borderTopWidth)
+    """
+    assert page.js(lines) == 1, "one line between what was decided and the fold"
