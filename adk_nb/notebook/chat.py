@@ -177,7 +177,8 @@ class Chat(GoesBack, IsKept):
         def decide(decisions: Decisions) -> Reply:
             nonlocal reply
             shown.resumed = True
-            reply = waited_for(self._talk.answer(decisions, shown)).after(reply)
+            later = waited_for(self._talk.answer(decisions, shown))
+            reply = Reply(later.view.after(reply.view), self)
             return reply
 
         return settled(reply, decide, confirm, by)
@@ -237,7 +238,9 @@ class Chat(GoesBack, IsKept):
             reply = await self._talk.answer(decisions, box)
         return reply
 
-    def answer(self, value: Any, which: str | int | None = None, *, id: str | int | None = None) -> Reply:
+    def answer(
+        self, value: Any = HIDDEN_FIELD, which: str | int | None = None, *, id: str | int | None = None
+    ) -> Reply:
         """Answer an open interrupt of any kind, and wait for what follows.
 
         Args:

@@ -78,7 +78,7 @@ class ChatBox:
 
 
 def talk_in_lines(ask: Callable[[str], Reply]) -> None:
-    """Ask for line after line, until an empty one, and print what comes of each. `ask`: says a line."""
+    """Ask for line after line, until an empty one, and print each reply. `ask`: sends a line."""
     sys.stdout.write("an empty line ends the conversation\n")
     while text := _typed("you > "):
         try:
@@ -88,16 +88,19 @@ def talk_in_lines(ask: Callable[[str], Reply]) -> None:
         except KeyboardInterrupt:
             sys.stdout.write("stopped\n")
         else:
-            if not reply.is_shown():
+            if not reply.view.is_shown():
                 sys.stdout.write(f"{reply}\n")
 
 
 def decided_in_lines(reply: Reply) -> Reply:
     """The reply that is there once each approval was asked for in a line."""
-    while reply.status == "pending" and reply.pending:
-        one = reply.pending[0]
-        yes = _typed(f"approve {call_of(one, reply.schemas.get(one.id))}? [y/N] ").lower() in ("y", "yes")
-        reply = reply.decide({one.id: ToolConfirmation(confirmed=yes, by="a typed line")})
+    while reply.status == "pending" and reply.view.pending:
+        approval = reply.view.pending[0]
+        yes = _typed(f"approve {call_of(approval, reply.view.schemas.get(approval.id))}? [y/N] ").lower() in (
+            "y",
+            "yes",
+        )
+        reply = reply.answer(ToolConfirmation(confirmed=yes, by="a typed line"), approval.id)
     return reply
 
 

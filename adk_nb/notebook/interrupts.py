@@ -30,8 +30,6 @@ Answers = Mapping[str, Any]
 """Id of an interrupt -> its answer, as `runtime.interrupts.answer` takes it."""
 HIDDEN_FIELD = "\0hidden field"
 """In place of a credential: the user types it."""
-ASKED_ANEW = "its tool was redefined since; call it again if it is still needed"
-"""The reason of a rejection after which the agent may ask again."""
 _DECISIONS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
@@ -90,6 +88,8 @@ def read_answer(interrupt: Interrupt, value: Any, by: str = "") -> Any:
     Raises:
         InputError: It is no answer to that.
     """
+    if value is HIDDEN_FIELD and interrupt.kind != "credential":
+        raise InputError(f"what is the answer to {', '.join(interrupt.names)}? write it in the brackets of answer(...)")
     if interrupt.is_approval:
         return _read_decision(interrupt, value, by)
     if interrupt.kind == "credential":

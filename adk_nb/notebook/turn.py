@@ -21,13 +21,15 @@ from adk_nb.notebook.error_hints import in_a_cell, take_back, told_in_a_script, 
 from adk_nb.notebook.interrupts import AnswerCheck, Answers
 from adk_nb.notebook.open_cards import OpenCards
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
-from adk_nb.notebook.reply import Goes, Reply, Status, answer_in, outcome, streamed_text
+from adk_nb.notebook.reply import Answerable, Reply
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.turn_options import Confirm, TurnOptions, notice_of
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.document import document
 from adk_nb.notebook.view.interrupt_text import Verdict, awaited, in_list, ways
+from adk_nb.notebook.view.reply_view import ReplyView, Status
 from adk_nb.notebook.view.run_view import Clicks, RunView
+from adk_nb.notebook.view.turn_answer import answer_in, outcome, streamed_text
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
@@ -53,7 +55,7 @@ A_CLICK = "a click"
 _CHANGED = "the tool changed since this was asked"
 
 
-class Speaks(Goes, Protocol):
+class Speaks(Answerable, Protocol):
     """What is needed of the chat whose turns these are."""
 
     versions: Versions | None
@@ -216,7 +218,7 @@ class TurnRunner:
             return reply
         except UserError as wrong:
             shown.failed(wrong)
-            if hint := ended("error", str(wrong)).take_back_with:
+            if hint := ended("error", str(wrong)).view.take_back_with:
                 wrong.add_note(hint)
             if shown.shows_errors and not shown.is_background:
                 told_in_short(wrong)
@@ -314,7 +316,7 @@ class TurnRunner:
             events, open_ = [], [interrupt for interrupt in open_ if interrupt.id not in verdicts]
         streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
-        reply = Reply(
+        view = ReplyView(
             question=shown.question,
             agent=shown.agent,
             events=events,
@@ -327,7 +329,7 @@ class TurnRunner:
             schemas=self._schemas(open_),
             magic=magic,
             redefined=self.redefined(open_),
-            chat=self._chat,
+            redefined_now=self.redefined,
             trace=shown.trace,
             error=hidden(error) if error else None,
             take_back_with=way_back,
@@ -336,16 +338,17 @@ class TurnRunner:
             live=shown.stays_as,
             is_shown=shown.shows_the_reply,
         )
+        reply = Reply(view, self._chat)
         self.cards.wait_after(shown, (interrupt.id for interrupt in open_ if interrupt.has_card))
         if self._chat.on_reply:
             self._chat.on_reply(reply)
         with shown.ending():
-            shown.end(reply)
+            shown.end(view)
             self.cards.close_answered(shown)
         return reply
 
     def redefined(self, waiting: Sequence[Interrupt]) -> set[str]:
-        """As `Goes.redefined`."""
+        """Ids of the approvals whose tools were redefined since they were asked for."""
         with self._of.history() as history:
             approvals = [interrupt for interrupt in waiting if interrupt.kind == "approval"]
             agents = {approval.id: self._answering_agent(approval.id) for approval in approvals}
@@ -529,7 +532,7 @@ def by_policy(reply: Reply, confirm: Confirm, by: str) -> Decisions:
     """The decisions of the policy on the approvals of `reply`; empty if there are none. `by`: as of `settled`."""
     if confirm == "ask" or reply.status != "pending":
         return {}
-    return {approval.id: ToolConfirmation(confirmed=confirm == "yes", by=by) for approval in reply.pending}
+    return {approval.id: ToolConfirmation(confirmed=confirm == "yes", by=by) for approval in reply.view.pending}
 
 
 # ---- who is at work

@@ -129,7 +129,7 @@ def test_a_service_that_refuses_the_answer_is_asked_again_on_a_new_card(lab: Lab
 
 @pytest.mark.browser_all
 def test_an_answer_in_another_cell_closes_the_card(lab: Lab):
-    page = asked(lab, SETUP, "by_key", "_run.submit_credential('a-persons-key')")
+    page = asked(lab, SETUP, "by_key", "_run.answer('a-persons-key')")
 
     page.run_cell(4)
 

@@ -29,7 +29,7 @@ NO: dict[str, Any] = {"confirmed": False, "reason": "too much"}
 
 
 def by_click(shell: Shell, wires: list[Wire], decided: dict[str, Any]) -> None:
-    [asked] = shell.names["_run"].pending
+    [asked] = shell.names["_run"].interrupts
     decision = "approve" if decided["confirmed"] else "reject"
     said = {"args": decided.get("args"), "reason": decided.get("reason")}
     page = next(wire for wire in wires if wire.batches)

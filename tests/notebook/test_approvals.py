@@ -1,7 +1,6 @@
 """Approvals as a person answers them: what is said can be typed, and settles the call it was said of."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
@@ -157,8 +157,8 @@ def test_a_reply_takes_the_decision_on_what_it_asks() -> None:
     with pytest.raises(InputError):
         asked.approve()
     assert (chat.ask("Pay 2").reject(reason="too much").text, paid) == ("done", [5])
-    with pytest.raises(InputError, match="of no chat that goes on"):
-        replace(asked, chat=None).approve()
+    with pytest.raises(InputError, match="no chat that can go on"):
+        Reply(asked.view).approve()
 
 
 def test_a_call_that_was_held_back_wants_a_yes_alone(shell: Shell) -> None:
@@ -189,7 +189,7 @@ def test_of_several_the_first_is_said_by_its_number(shell: Shell, ending: str, p
 
     left = shell.cell(typed(str(reply), ending))
 
-    assert shell.names["paid"] == paid and [one.call.args for one in left.pending] == [{"amount": 2}]
+    assert shell.names["paid"] == paid and [one.call.args for one in left.interrupts] == [{"amount": 2}]
     assert shell.cell(typed(str(left), "--no")).status == "done"
 
 
@@ -211,7 +211,7 @@ def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell
     last = shell.cell("%confirm 3 --no")
 
     assert [line.split()[:1] for line in listed.splitlines()] == [["2"], ["3"]]
-    assert shell.names["paid"] == [(1, "Ada")] and [one.call.args for one in last.pending] == [{"amount": 2}]
+    assert shell.names["paid"] == [(1, "Ada")] and [one.call.args for one in last.interrupts] == [{"amount": 2}]
     assert shell.cell(typed(str(last), "--yes")).status == "done" and shell.names["paid"][1:] == [(2, "Ada")]
 
 
@@ -225,11 +225,11 @@ def test_what_is_asked_later_in_a_turn_has_the_next_numbers_and_the_next_turn_be
     shell.cell("%confirm 2 --yes")
     later = shell.cell("%confirm 1 --yes")
 
-    assert [one.number for one in later.pending] == [3, 4]
+    assert [one.number for one in later.interrupts] == [3, 4]
     assert "no approval '1' is open" in shell.fails("%confirm 1 --yes")
     shell.cell("%confirm 4 --no")
     shell.cell("%confirm 3 --yes")
-    assert [one.number for one in shell.cell("%chat clerk And one more").pending] == [1]
+    assert [one.number for one in shell.cell("%chat clerk And one more").interrupts] == [1]
     assert [amount for amount, _ in shell.names["paid"]] == [2, 1, 3]
 
 
@@ -239,7 +239,7 @@ def test_a_reason_without_quotes_is_told_of_them(shell: Shell, line: str) -> Non
     shell.cell("%chat clerk Pay")
 
     assert "a reason of several words stands in quotes" in shell.fails(f"%confirm {line}")
-    assert len(shell.names["_run"].pending) == 1
+    assert len(shell.names["_run"].interrupts) == 1
 
 
 @pytest.mark.parametrize(("way", "count"), [("chat.approve()", 1), ("chat.reject()", 0)])
@@ -283,7 +283,7 @@ def own_chat(paid: list[int], *answers: object) -> Chat:
 def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -> None:
     paid: list[int] = []
     chat = own_chat(paid, call("pay", amount=1), "done")
-    [asked] = chat.ask("Pay").pending
+    [asked] = chat.ask("Pay").interrupts
 
     with pytest.raises(InputError, match=r"^pay\(\) has no argument 'amuont'; did you mean 'amount'\?$"):
         chat.approve(amuont=2)
@@ -298,7 +298,7 @@ def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -
 def test_what_is_no_decision_and_a_reason_in_the_wrong_place_are_told_in_a_line() -> None:
     paid: list[int] = []
     chat = own_chat(paid, call("pay", amount=1), "as you wish")
-    [asked] = chat.ask("Pay").pending
+    [asked] = chat.ask("Pay").interrupts
     decide: Any = chat.decide
 
     for wrong in (True, {asked.id: True}):
@@ -369,7 +369,7 @@ def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(
     assert said.startswith("InputError: agent 'clerk', which asked for this, is gone") and "\n" not in said
     refused = shell.cell(typed(said, "--no") + " --reason 'not now'")
 
-    assert (refused.status, refused.pending, shell.names["paid"]) == ("done", [], [])
+    assert (refused.status, refused.interrupts, shell.names["paid"]) == ("done", [], [])
     assert "clerk is gone" in str(refused) and "not now" in refused._repr_mimebundle_()["text/html"]
     assert "no approval is open" in shell.fails("%confirm --no")
     assert shell.cell("%chat guide Hi").text == "hello"
@@ -390,7 +390,7 @@ def test_an_edit_that_would_be_lost_is_refused(shell: Shell, line: str, said: st
     told = shell.fails(line)
 
     assert said in told and "\n" not in told
-    assert shell.names["paid"] == [] and len(shell.names["_run"].pending) == 1
+    assert shell.names["paid"] == [] and len(shell.names["_run"].interrupts) == 1
 
 
 def test_an_only_card_says_the_short_form(shell: Shell) -> None:

@@ -131,9 +131,9 @@ def test_the_python_twin_talks_in_lines_too(shell: Shell, types: Types) -> None:
 
 def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: Shell) -> None:
     guide(shell, call("refund", order="<b>A17</b>"), "All **settled**.", "Goodbye.")
-    first = replace(shell.cell("%chat --yes guide Pay me back."), question="Pay me back, <i>now</i>.")
+    first = replace(shell.cell("%chat --yes guide Pay me back.").view, question="Pay me back, <i>now</i>.")
 
-    kept = bundle(conversation_document([first, shell.cell("%chat guide Bye.")]))
+    kept = bundle(conversation_document([first, shell.cell("%chat guide Bye.").view]))
 
     assert kept["text/plain"].splitlines()[:1] == ["you > Pay me back, <i>now</i>."]
     assert kept["text/plain"].endswith("you > Bye.\nguide > Goodbye.")
@@ -304,6 +304,7 @@ def test_what_is_settled_in_another_cell_waits_nowhere_any_more(
     box = pages.next()
     box.says(kind="ask", text="Pay me back.")
     box.wait_for(lambda page: told(page, "card", state="asked"))
+    box.wait_for(lambda page: ops(page, "status")[-1]["status"] == "pending")  # the turn itself is over, too
 
     shell.cell(typed)
 

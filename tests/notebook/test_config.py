@@ -25,7 +25,7 @@ def test_the_model_of_the_setting_answers_for_agents_that_name_none(shell: Shell
     shell.cell("%%agent guide\nBe brief.")
     shell.cell("from adk_nb import LlmAgent\ntwin = LlmAgent(name='twin', instruction='Hi.')")
 
-    assert shell.cell("%chat guide Hi").notice
+    assert shell.cell("%chat guide Hi").view.notice
     assert shell.names["twin"].canonical_model.model == "offline"
     shell.cell("%config AdkNb.model = ''")
     assert MODEL_VARIABLE not in os.environ

@@ -14,7 +14,7 @@ from tests.notebook.test_who_answers import agent
 
 
 def members(reply: Reply) -> list[tuple[str, str]]:
-    return [(one["who"], one["text"]) for one in answer_for_view(reply)["members"]]
+    return [(one["who"], one["text"]) for one in answer_for_view(reply.view)["members"]]
 
 
 def test_each_member_has_its_last_words_and_the_one_that_answers_has_none() -> None:

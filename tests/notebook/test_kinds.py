@@ -253,7 +253,7 @@ def test_a_reply_says_that_a_member_has_a_stand_in_for_a_model(shell: Shell, cel
     shell.cell("%%agent draft -m offline\nWrite.")
     shell.cell(cell)
 
-    assert shell.cell("%chat team Hello").notice
+    assert shell.cell("%chat team Hello").view.notice
 
 
 def waiting_team(shell: Shell, kind: str = "sequential") -> None:

@@ -44,7 +44,7 @@ def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: Au
 
     [asked] = reply.interrupts
     shown = reply._repr_mimebundle_()
-    assert reply.status == "pending" and reply.pending == []
+    assert reply.status == "pending" and reply.view.pending == []
     assert (
         f'<a href="{(asked.auth_uri or "").replace("&", "&amp;")}" rel="noopener noreferrer">this page</a>'
         in (shown["text/html"])
@@ -73,7 +73,7 @@ def test_without_an_answer_a_field_asks_for_it_and_does_not_show_it(monkeypatch:
     monkeypatch.setattr(getpass, "getpass", field)
     reply = chat.ask("mail?")
 
-    done = reply.submit_credential()
+    done = reply.answer()
 
     assert asked == ["mail needs a key (header X-Key): "] and done.text == "one mail"
     assert [one and one.api_key for one in box.seen] == ["a-persons-key"]
@@ -181,7 +181,7 @@ def test_in_a_notebook_of_magics_the_last_reply_lets_it_in(shell: Shell):
     reply = shell.cell("%chat clerk mail?")
 
     assert "%confirm 1" in str(reply)
-    assert shell.cell("_run.submit_credential('a-persons-key')").text == "one mail"
+    assert shell.cell("_run.answer('a-persons-key')").text == "one mail"
     assert shell.cell("%chat other mail?").text == "two mails"  # what a user has let in, every agent's tools use
 
 

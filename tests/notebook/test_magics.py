@@ -486,7 +486,7 @@ def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> Non
     likewise = str(shell.cell("%confirm --yes --edit amount=100"))
     edited = one_line(shell.fails("%confirm --yes --edit amount=99"), "InputError")
     against = one_line(shell.fails("%confirm --no"), "InputError")
-    by_id = one_line(shell.fails(f"%confirm {reply.pending[0].id} --yes"), "InputError")
+    by_id = one_line(shell.fails(f"%confirm {reply.interrupts[0].id} --yes"), "InputError")
 
     assert reply.status == "pending"
     assert "refund" in listed

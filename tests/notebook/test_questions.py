@@ -51,7 +51,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
     assert (answered.status, answered.text, answered.interrupts) == ("done", "A1 then.", [])
     assert rows_of(asks.events)[1]["text"] == "asks: Which *order*?"
-    kept = reply_forms(answered, history=answered.history)
+    kept = reply_forms(answered, history=answered.view.history)
     assert "| you | A1 |" in kept["text/markdown"]
     assert '✓ You answered "Which *order*?": A1' in kept["text/plain"]
 
@@ -184,7 +184,7 @@ def test_what_a_called_agent_asks_is_approved_in_the_chat_with_its_caller():
         talk.ask("well?")
     done = talk.approve(order="A2")
 
-    assert (first.status, [one.agent for one in first.pending]) == ("pending", ["expert"])
+    assert (first.status, [one.agent for one in first.interrupts]) == ("pending", ["expert"])
     assert (done.status, done.text) == ("done", "All done.")
     assert done.events[1].get_function_responses()[0].response == {
         "result": "refunded A2",
@@ -279,7 +279,7 @@ def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
     shell.cell("%%workflow repair\nSTART -> budget")
 
     shell.cell("%chat repair lamps")
-    shown = reply_forms(answered := shell.cell("%chat 250"), history=answered.history)
+    shown = reply_forms(answered := shell.cell("%chat 250"), history=answered.view.history)
 
     assert '✓ You answered "lamps: how much?": 250' in shown["text/plain"]
     trace = str(shell.cell("%trace"))

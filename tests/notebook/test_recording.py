@@ -50,7 +50,7 @@ def test_what_was_recorded_is_replayed_in_another_kernel(shell: Shell, work: Pat
     again = shell.cell("%chat guide The weather in Oslo")
 
     assert again.text == first.text
-    assert "notebook.jsonl" in again.notice and 'recorded answers of model "offline"' in again.notice
+    assert "notebook.jsonl" in again.view.notice and 'recorded answers of model "offline"' in again.view.notice
     assert [one["model"] for one in lines(work / CASSETTE)] == ["offline", "offline"]
     assert lines(work / CASSETTE)[0]["request"]["contents"][-1]["parts"] == [{"text": "The weather in Oslo"}]
 
@@ -140,7 +140,7 @@ def test_one_turn_can_be_recorded_or_replayed(shell: Shell, work: Path):
     assert len(lines(work / CASSETTE)) == 4
 
     replayed = shell.cell("%chat --new --replay guide The weather in Oslo")
-    assert replayed.notice.startswith("replayed from")
+    assert replayed.view.notice.startswith("replayed from")
     assert "message 1 differs" in shell.fails("%chat --new --replay guide The weather in Paris")
     assert installed() is None
     assert shell.fails("%chat --record --replay guide hi") == (
@@ -241,7 +241,7 @@ def test_the_environment_can_say_how_the_notebooks_cassette_is_used(
     reply = shell.cell("%chat guide The weather in Oslo")
 
     assert "Oslo" in reply.text
-    assert ('recorded answers of model "offline"' in reply.notice) is (mode != "record")
+    assert ('recorded answers of model "offline"' in reply.view.notice) is (mode != "record")
     assert len(lines(work / CASSETTE)) == 2
 
 

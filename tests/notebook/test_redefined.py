@@ -89,7 +89,7 @@ def test_only_the_call_that_a_person_was_asked_of_runs_as_it_was(shell: Shell) -
     again = shell.cell("%confirm --old")
 
     assert shell.names["paid"] == [5, 200]
-    assert [one.call.args for one in again.pending] == [{"amount": 7}]
+    assert [one.call.args for one in again.interrupts] == [{"amount": 7}]
     assert shell.cell("%confirm --yes").text == "Done."
     assert shell.names["paid"] == [5, 200, 700]
 
@@ -99,7 +99,7 @@ def test_a_call_whose_tool_was_redefined_can_be_asked_anew(shell: Shell) -> None
     shell.cell(PAY.format(" * 100"))
     again = shell.cell("%confirm --reask")
 
-    assert [one.call.args for one in again.pending] == [{"amount": 6}]
+    assert [one.call.args for one in again.interrupts] == [{"amount": 6}]
     assert "its tool was redefined since; call it again" in str(model.requests[1].contents[-1])
     assert shell.cell("%confirm --yes").text == "Done."
     assert shell.names["paid"] == [600]
@@ -148,7 +148,7 @@ def test_a_chat_of_pythons_keeps_no_earlier_tools() -> None:
         return "paid"
 
     chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("pay", amount=5)), tools=[tool(confirm=True)(pay)]))
-    [one] = chat.ask("Pay 5").pending
+    [one] = chat.ask("Pay 5").interrupts
 
     with pytest.raises(InputError, match=r"only cells keep tools as they were; refuse the call with chat.reject\(\)"):
         chat.decide({one.id: ToolConfirmation(confirmed=True)}, as_asked=True)

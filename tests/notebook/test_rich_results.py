@@ -1,7 +1,7 @@
 """What tools give to look at: beside the JSON that the model gets, in a live view and in a saved notebook."""
 
 import io
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -18,6 +18,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.document import Table
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.results import MAX_DOWNLOAD, artifact, of_events
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.redaction import remember
@@ -160,8 +161,8 @@ def test_what_is_shown_is_there_after_a_reload_too():
     reply, _ = asked(Drawn(html="<p>hello</p>"))
     again = [Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in reply.events]
 
-    assert reply_forms(Reply(question="", agent="guide", events=again, text="done", status="done")) == reply_forms(
-        Reply(question="", agent="guide", events=reply.events, text="done", status="done")
+    assert reply_forms(ReplyView(question="", agent="guide", events=again, text="done", status="done")) == reply_forms(
+        ReplyView(question="", agent="guide", events=reply.events, text="done", status="done")
     )
 
 
@@ -187,9 +188,8 @@ def test_a_secret_is_not_in_the_file_with_the_whole_of_a_long_result():
     remember("the-secret-of-the-page")
     reply, _ = asked("the-secret-of-the-page " + "x" * 300_000)
 
-    assert reply.chat
     [name] = [name for event in reply.events for name in event.actions.artifact_delta]
-    kept = run(reply.chat._conversation.file(name))  # pyright: ignore[reportPrivateUsage]
+    kept = run(cast(Any, reply)._chat._conversation.file(name))
     assert kept.inline_data.data.startswith(b'{"result":"' + HIDDEN.encode() + b" xxx")
 
 

@@ -60,7 +60,7 @@ class Seen:
         self.run.begin(None, clicks)
         for event in self.reply.events:
             self.run.event(event)
-        self.run.end(self.reply)
+        self.run.end(self.reply.view)
 
     @property
     def snapshot(self) -> dict[str, Any]:
@@ -354,7 +354,7 @@ def test_asking_again_from_an_event_keeps_the_conversation_as_it_was():
     again = sync.run(chat.rerun_in_a_fork(second.events[-1].id))
 
     assert (again.question, again.text) == ("Second?", "Three.")
-    assert "main-2" in (again.notice or "")
+    assert "main-2" in (again.view.notice or "")
     assert [event.id for event in chat.events] == before
 
 

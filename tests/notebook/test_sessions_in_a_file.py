@@ -394,7 +394,7 @@ def test_sessions_are_listed_begun_and_taken_again(shell: Shell) -> None:
         ["main", "2"],
     ]
     assert str(shell.cell("%session use main")) == "session 'main' is the current one: 2 events"
-    assert len(shell.cell("%chat guide Again").chat.events) == 4
+    assert len(shell.cell("%chat guide Again")._chat.events) == 4
     assert str(shell.cell("%session new")).startswith("session 'main-2' is")
 
 
@@ -625,7 +625,7 @@ def test_a_tool_that_was_edited_since_a_run_was_cut_is_a_choice_too(tmp_path: Pa
     with pytest.raises(PendingError, match=r"it goes on as it is now with chat.resume\(edited=True\)"):
         chat.resume()
 
-    asked = chat.resume(edited=True).pending
+    asked = chat.resume(edited=True).interrupts
     assert [one.prompt for one in asked] == ["agents or tools were edited since pay() was called. Call it now?"]
     assert chat.approve().text == "Paid."
 

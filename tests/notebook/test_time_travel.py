@@ -112,7 +112,7 @@ def test_an_approval_in_what_is_undone_is_closed_and_the_call_is_not_made():
     tool = FunctionTool(pay, require_confirmation=True)
     talk, model = chat(call("pay", amount=5), "hello", call("pay", amount=6), "done", "x", tools=[tool])
     asked = talk.ask("Pay")
-    assert asked.pending
+    assert asked.interrupts
 
     assert "closed: 1 that waited for an answer" in str(talk.rewind())
 

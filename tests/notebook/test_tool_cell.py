@@ -115,7 +115,7 @@ LARGE = "def is_large(amount: float) -> bool:\n    'Large.'\n    return amount >
 def asks(shell: Shell, **args: object) -> bool:
     """Whether a call of `pay` waits for a person."""
     model = ScriptedLlm(call("pay", **args), "Done.")
-    return bool(Chat(LlmAgent(name="clerk", model=model, tools=[shell.names["pay"]])).ask("Pay").pending)
+    return bool(Chat(LlmAgent(name="clerk", model=model, tools=[shell.names["pay"]])).ask("Pay").interrupts)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ class Shown:
 
 def reply_forms(reply: Shown | Reply, *, history: Sequence[Event] = ()) -> dict[str, str]:
     """A reply in the forms that a notebook keeps."""
-    return bundle(reply_document(reply, history=history))
+    return bundle(reply_document(reply.view if isinstance(reply, Reply) else reply, history=history))
 
 
 def event_forms(events: Sequence[Event], **more) -> dict[str, str]:

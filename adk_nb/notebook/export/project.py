@@ -18,8 +18,8 @@ _MAIN = """
 def _ask_in_terminal() -> None:
     chat = Chat(root_agent)
     reply = chat.ask(" ".join(sys.argv[1:]) or input("you: "))
-    while reply.pending:
-        asked = reply.pending[0]
+    while approvals := [interrupt for interrupt in reply.interrupts if interrupt.is_approval]:
+        asked = approvals[0]
         words = f"may {asked.call.name} run with {asked.call.args}? [y/N] "
         yes = input(words).strip().lower() in ("y", "yes")
         reply = chat.approve(asked.id) if yes else chat.reject(asked.id)

@@ -12,7 +12,6 @@ from adk_nb.errors import InputError, ToolNotFoundError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.interrupted_runs import cut_in_brief
 from adk_nb.notebook.interrupts import (
-    ASKED_ANEW,
     HIDDEN_FIELD,
     AnswerCheck,
     find,
@@ -29,8 +28,9 @@ from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.call_shown import call_line
 from adk_nb.notebook.view.display import Mode
-from adk_nb.notebook.view.interrupt_text import in_list, ways
+from adk_nb.notebook.view.interrupt_text import ASKED_ANEW, in_list, ways
 from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.runtime import approvals
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import ALL, Interrupt, opened_by
@@ -277,7 +277,7 @@ class _Confirm:
         events = notebook.sessions.settle(refused, self._reason, self._session)
         left = notebook.sessions.history(self._session).interrupts()
         names = ", ".join(dict.fromkeys(interrupt.recipient for interrupt in refused))
-        reply = Reply(
+        view = ReplyView(
             question=None,
             agent=refused[0].recipient,
             events=events,
@@ -288,6 +288,7 @@ class _Confirm:
             magic=self._magic,
             notice=f"refused; nobody goes on from it, as {names} is gone",
         )
+        reply = Reply(view)
         notebook.variables["_run"] = reply
         return reply
 

@@ -93,7 +93,7 @@ def _table(notebook: Notebook, args: Any) -> Output:
         reply = _last_reply(notebook)
         if args.raw:
             return _raw(reply.events, args.raw)
-        return Output(event_table(reply.events, history=reply.history, width=page_width()))
+        return Output(event_table(reply.events, history=reply.view.history, width=page_width()))
     events = notebook.sessions.events(args.session)
     if args.raw:
         return _raw(events, args.raw)

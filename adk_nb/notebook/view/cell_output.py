@@ -10,11 +10,11 @@ from weakref import WeakValueDictionary
 from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.page import views_stay, with_view
 from adk_nb.notebook.view.reply_document import decision_blocks
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.widget import STUB
 from adk_nb.notebook.view.writers import bundle
 
@@ -89,9 +89,9 @@ class CellOutput:
         self._output: Any = None
         self._words: Any = None
         """What waits, in words beside the view, where no output may have both."""
-        self._told: Reply | None = None
+        self._told: ReplyView | None = None
         """The turn, as far as this view has shown it."""
-        self._asks: Reply | None = None
+        self._asks: ReplyView | None = None
         """What the file says while it waits."""
         self.file_text: dict[str, str] = {}
         """What the file has for the view from the start, by media type."""
@@ -110,7 +110,7 @@ class CellOutput:
         return self._output is not None
 
     @property
-    def turn(self) -> Reply | None:
+    def turn(self) -> ReplyView | None:
         """The turn that waits here, or was answered in another cell."""
         return self._asks
 
@@ -128,14 +128,14 @@ class CellOutput:
         if self.file_text and not views_stay():
             self._show_beside(self.file_text)
 
-    def whole(self, reply: Reply) -> Reply:
+    def whole(self, reply: ReplyView) -> ReplyView:
         """`reply`, with what of its turn was shown before; it is the latest part."""
         if not self._output:
             return reply
         self._told = reply.after(self._told) if self._told else reply
         return self._told
 
-    def show(self, whole: Reply, of: Literal["run", "page"]) -> None:
+    def show(self, whole: ReplyView, of: Literal["run", "page"]) -> None:
         """Show a turn here, in which something waits (`run`), or which is over (`page`)."""
         if not self._output:
             return
@@ -149,7 +149,7 @@ class CellOutput:
         self._show_beside(STUB)
         self._output = None
 
-    def _show_waiting(self, turn: Reply) -> None:
+    def _show_waiting(self, turn: ReplyView) -> None:
         words = self._question or turn.in_words()
         if views_stay():
             self._update(with_view(words, self._model_id, "run"))

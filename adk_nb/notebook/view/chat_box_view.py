@@ -8,12 +8,12 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import display_mode
-from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.reply_document import conversation_document, waiting_for
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.widget import STUB, LiveView
@@ -50,7 +50,7 @@ class ChatBoxView(LiveRun):
         self._answers = agent
         self._on_ask = on_ask
         self._twin: Any = None
-        self._turns: list[Reply] = []
+        self._turns: list[ReplyView] = []
         self._seen: set[str] = set()
         self._waits: dict[str, dict[str, Any]] = {}
         """Cards of what an earlier turn asked for, by id."""
@@ -129,7 +129,7 @@ class ChatBoxView(LiveRun):
         self._view.push({"op": "status", "status": "error", "text": "not said" if not self._begun else ""})
         self._view.close_run()
 
-    def end(self, reply: Reply) -> None:
+    def end(self, reply: ReplyView) -> None:
         super().end(reply)
         if self._goes_on and self._turns:
             reply = reply.after(self._turns.pop())
@@ -182,7 +182,7 @@ class ChatBoxView(LiveRun):
             else:
                 self._view.push(op)
 
-    def _fold(self, reply: Reply) -> None:
+    def _fold(self, reply: ReplyView) -> None:
         """All of it is what a reader looks for."""
 
     def _clicked(self, said: dict[str, Any]) -> None:

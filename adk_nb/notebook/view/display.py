@@ -17,7 +17,6 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode, display_mode
-from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.cell_output import CellOutput, OwnCell
 from adk_nb.notebook.view.error_card import Trouble
 from adk_nb.notebook.view.interrupt_text import Verdict
@@ -25,6 +24,7 @@ from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.page import views_stay
 from adk_nb.notebook.view.panel import PanelRun
 from adk_nb.notebook.view.reply_document import answer_for_view, waiting_for, waits_for
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_panels import RunPanels
 from adk_nb.notebook.view.run_view import Clicks, RunView
@@ -78,9 +78,9 @@ class StaticRun(RunView):
         super().__init__(agent, question, notice)
         self._own_cell = OwnCell()
         self._is_shown = False
-        self._whole: Reply | None = None
+        self._whole: ReplyView | None = None
 
-    def end(self, reply: Reply) -> None:
+    def end(self, reply: ReplyView) -> None:
         if self.is_background:  # its cell may be over: what it shows would come too late for a comparison
             return
         self._whole = reply.after(self._whole) if self._whole else reply
@@ -232,7 +232,7 @@ class LiveRun(RunView):
     def ending(self) -> AbstractContextManager[Any]:
         return self._ending
 
-    def end(self, reply: Reply) -> None:
+    def end(self, reply: ReplyView) -> None:
         if shell := side_shell():
             shell.runs.discard(self)
         self._show_what_came()
@@ -253,7 +253,7 @@ class LiveRun(RunView):
         if not (asks and reply.pending and self.answers_approvals):
             self._place.show(whole, "run" if asks else "page")
 
-    def _fold(self, reply: Reply) -> None:
+    def _fold(self, reply: ReplyView) -> None:
         """The run is over: what a reader looks for is the answer."""
         self._view.push({"op": "answer", "answer": answer_for_view(reply)})
 
@@ -391,7 +391,7 @@ def _output(at: int | None, data: Any, metadata: Any) -> dict[str, Any]:
     return {"at": at, "data": data, "metadata": metadata}
 
 
-def _in_words(reply: Reply) -> str:
+def _in_words(reply: ReplyView) -> str:
     return _WORDS.get(reply.status) or waits_for(reply)
 
 

@@ -4,7 +4,6 @@ import json
 from typing import Any, cast
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.interrupts import ASKED_ANEW
 from adk_nb.notebook.view import interrupt_text
 from adk_nb.notebook.view.call_shown import MOST_ON_PAGE, Schema
 from adk_nb.notebook.view.plain_text import exact_text, name_text, one_line, shortened
@@ -92,7 +91,7 @@ def _decided(card: Json, message: Json) -> tuple[Json, Json] | None:
         note = " ".join(filter(None, ["as the tool was,", card["version"]])).rstrip(",")
         return {"value": {"confirmed": True}, "as_asked": True}, {"state": "approved", "note": note}
     if card["changed"] and decision == "reask":
-        return {"value": {"confirmed": False, "reason": ASKED_ANEW}}, {"state": "reasked", "note": ""}
+        return {"value": {"confirmed": False, "reason": interrupt_text.ASKED_ANEW}}, {"state": "reasked", "note": ""}
     if decision not in ("approve", "reject") or not isinstance(message.get("args") or {}, dict):
         return None
     reason = message.get("reason")

@@ -35,6 +35,8 @@ _KEPT = ":/?#[]@!&*+,;=%~-._"
 """Characters of an address that mean nothing to a page, or to markdown."""
 _PROMPT = 2_000
 """Characters of a question."""
+ASKED_ANEW = "its tool was redefined since; call it again if it is still needed"
+"""The reason of a rejection after which the agent may ask again."""
 
 
 class Verdict(NamedTuple):

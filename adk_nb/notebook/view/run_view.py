@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from adk_nb import sync, types
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import this_cell
-from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.spending import cost_of, unlimited
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
@@ -141,7 +141,7 @@ class RunView:
         """Within this `end` and `close` are told; a page that asks for what came of it waits until they are."""
         return nullcontext()
 
-    def end(self, reply: Reply) -> None:
+    def end(self, reply: ReplyView) -> None:
         """The run has come to an end, or to a pause; if nothing of it waits, `close` follows."""
 
     def close(self) -> None:

@@ -7,9 +7,9 @@ from IPython.core.getipython import get_ipython
 
 from adk_nb.errors import UserError
 from adk_nb.events.event import Event
-from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_document import heading, row_text
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.view_state import ViewState
@@ -127,7 +127,7 @@ class TerminalRun(RunView):
     def failed(self, wrong: BaseException) -> None:
         self._ends_with_exception = isinstance(wrong, UserError)
 
-    def end(self, reply: Reply) -> None:
+    def end(self, reply: ReplyView) -> None:
         if self.is_background:
             return
         self._is_shown = True
