@@ -37,7 +37,8 @@ class Reply:
     def __init__(self, view: ReplyView, chat: Answerable | None = None) -> None:
         self.view = view
         """How a cell shows it: its forms, and the notices and hints in them."""
-        self._chat = chat
+        self.chat = chat
+        """The conversation that it is of; None: it cannot go on."""
 
     def __repr__(self) -> str:
         answer = f"error={self.error!r:.80}" if self.error else f"text={shortened(self.text, 60)!r}"
@@ -135,9 +136,9 @@ class Reply:
         return self._answerable().reject(id, reason)
 
     def _answerable(self) -> Answerable:
-        if self._chat is None:
+        if self.chat is None:
             raise InputError("this reply belongs to no chat that can go on; ask again")
-        return self._chat
+        return self.chat
 
     def _ipython_display_(self) -> None:
         """Show nothing where the cell of the turn shows it already.
