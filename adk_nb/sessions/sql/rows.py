@@ -130,13 +130,13 @@ class Rows:
         Raises:
             SessionNotFoundError: There is no such session.
         """
-        head = self.head(key)
-        if head is None:
+        if self.lock_clause and not self.head(key):  # the next statement sees what was committed while this one waited
             raise self.missing(key)
-        # A second statement: in PostgreSQL it sees what was committed while `head` waited for its lock.
-        values = named(key) | {"number": head.number, "event_id": event_id}
-        data, *lease = self.execute(_before_append(type(self)), values).fetchone()
-        return head, self.decode(LEASES, lease) if lease[0] is not None else None, _bytes(data)
+        row = self.execute(_before_append(type(self)), named(key) | {"event_id": event_id}).fetchone()
+        if row is None:
+            raise self.missing(key)
+        lease = self.decode(LEASES, row[7:]) if row[7] is not None else None
+        return self.decode_head(key, row[:6]), lease, _bytes(row[6])
 
     def newest(self, key: Key) -> tuple[int, int, int, int] | None:
         """A session's number and events, and how often the app's and the user's state has changed; or None."""
@@ -345,9 +345,10 @@ def _insert(rows: type[Rows], table: Table[Any], columns: tuple[str, ...], repla
 
 @cache
 def _before_append(rows: type[Rows]) -> str:
-    event = f"(SELECT {rows.event_column} FROM events WHERE {rows.of_session} AND id = :event_id)"
-    lease = f"{', '.join(rows.columns(LEASES))} FROM (SELECT 1) AS x LEFT JOIN leases ON leases.session = :number"
-    return f"SELECT {event}, {lease}"
+    of_session = rows.of_session.replace(":number", "s.number")
+    event = f"(SELECT {rows.event_column} FROM events WHERE {of_session} AND id = :event_id)"
+    lease = f"{', '.join(rows.columns(LEASES))} FROM sessions s LEFT JOIN leases ON leases.session = s.number"
+    return f"SELECT {rows.head_columns}, {event}, {lease} WHERE {_IS_MINE}"
 
 
 @cache
