@@ -394,7 +394,7 @@ def test_sessions_are_listed_begun_and_taken_again(shell: Shell) -> None:
         ["main", "2"],
     ]
     assert str(shell.cell("%session use main")) == "session 'main' is the current one: 2 events"
-    assert len(shell.cell("%chat guide Again")._chat.events) == 4
+    assert len(shell.cell("%chat guide Again").chat.events) == 4
     assert str(shell.cell("%session new")).startswith("session 'main-2' is")
 
 
