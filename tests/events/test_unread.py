@@ -17,6 +17,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.unread import lent, unread
 from adk_nb.sessions import Session
+from tests.own_process import script
 
 EVENT = Event(author="guide", message="hello", actions=EventActions(state_delta={"k": [1]}), output={"a": 1})
 
@@ -213,7 +214,8 @@ def test_what_is_set_on_an_event_is_set_on_no_other():
     assert (other.partial, other.actions) == (None, EventActions()) and other == Event.model_validate_json(raw)
 
 
-def test_a_plain_event_takes_less_memory_than_what_pydantic_makes_of_it():
+def memory_beside_pydantic() -> float:
+    """Bytes of a plain event that is read here, for each byte of one that pydantic reads."""
     calls: list[dict[str, Any]] = [
         {"content": {"role": "user", "parts": [{"text": "a"}]}},
         {"content": {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {"a": 1}}}]}},
@@ -233,4 +235,11 @@ def test_a_plain_event_takes_less_memory_than_what_pydantic_makes_of_it():
         finally:
             tracemalloc.stop()
 
-    assert bytes_each(lambda raw: unread(raw, "a test")) < bytes_each(Event.model_validate_json) * 0.8
+    return bytes_each(lambda raw: unread(raw, "a test")) / bytes_each(Event.model_validate_json)
+
+
+def test_a_plain_event_takes_less_memory_than_what_pydantic_makes_of_it():
+    # In a process of its own: how a class lays out its records depends on those that were made before.
+    out, errors, _ = script("from tests.events.test_unread import memory_beside_pydantic as m; print(m())", dev=False)
+    assert out, errors
+    assert float(out) < 0.8
