@@ -190,9 +190,10 @@ class _Append:
         if not is_new:
             return
         session, event = self._session, self._event
-        take_delta(session.state, self._delta, self._stored_delta)
-        if self._mark:
-            apply_delta(self._mark.state, self._stored_delta)
+        if self._delta:
+            take_delta(session.state, self._delta, self._stored_delta)
+            if self._mark:
+                apply_delta(self._mark.state, self._stored_delta)
         session.events.append(event)
         session.last_update_time = event.timestamp
 
