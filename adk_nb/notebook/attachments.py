@@ -52,11 +52,6 @@ def all_of(given: Any) -> list[types.Part]:
     return [] if given is None else parts_of(*several)
 
 
-def check_together(parts: Sequence[types.Part]) -> None:
-    """Raise an InputError if these are too much for one message."""
-    _check_size(parts)
-
-
 def _part(value: Any, name: str) -> tuple[str, types.Part]:
     if isinstance(value, str | os.PathLike):
         return _file(os.path.expanduser(cast(Any, value)))

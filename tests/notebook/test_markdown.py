@@ -10,9 +10,11 @@ from inline_snapshot import snapshot
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 
+from adk_nb.notebook.view.document import Table, document
 from adk_nb.notebook.view.plain_text import cleaned
+from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import ATTRIBUTES, TAGS, element
-from adk_nb.notebook.view.writers.markdown import markdown_cell, markdown_safe
+from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import MAX_RENDERED, to_html
 
 NESTED = [
@@ -77,7 +79,7 @@ def test_markdown_is_harmless_whatever_renders_it(payload: str, render: Callable
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_cell_of_a_markdown_table_shows_what_was_written(payload: str):
-    table = f"| a | b |\n|---|---|\n| {markdown_cell(payload)} | end |"
+    table = bundle(document(Table(["a", "b"], [[payload, "end"]])))["text/markdown"]
 
     cells = re.findall("<td>(.*)</td>", _with_commonmark(table))
 
@@ -189,7 +191,8 @@ def test_an_image_is_a_link_under_its_description():
 def test_keys_are_masked():
     key = "AIza" + "Sy0123456789abcdefghijklmnopqrstu-vwx"
 
-    assert key not in to_html(f"use {key}") + markdown_safe(f"use {key}") + markdown_cell(f"use {key}")
+    assert key not in to_html(f"use {key}") + markdown_safe(f"use {key}")
+    assert key not in str(bundle(document(Table(["note"], [[f"use {key}"]]))))
 
 
 def test_a_very_long_text_is_shown_as_it_was_written():

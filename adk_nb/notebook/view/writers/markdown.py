@@ -228,11 +228,6 @@ def markdown_line(text: str) -> str:
     return _CELL.sub(lambda found: _entity(found[0]), single_blanks(text))
 
 
-def markdown_cell(text: str) -> str:
-    """Untrusted plain text on one line."""
-    return markdown_line(cleaned(text)).strip()
-
-
 def _made_safe(found: re.Match[str]) -> str:
     kind = found.lastgroup
     if found["fence"]:

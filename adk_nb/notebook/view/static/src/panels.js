@@ -150,7 +150,7 @@ export class MountedPanel {
 }
 
 /** What a panel asks Python for: at once when it is opened, and again, at most once a second, while the run goes on. */
-export class PanelRequest {
+class PanelRequest {
   /**
    * @param {Store} store
    * @param {string} what
