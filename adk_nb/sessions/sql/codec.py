@@ -93,10 +93,11 @@ def _problem(event: Event, values: dict[str, Any]) -> str | None:
 def _free_values(event: Event) -> dict[str, Any]:
     """Place in `event` -> the value there, of a user's or a model's choice."""
     values: dict[str, Any] = {"output": event.output, "custom_metadata": event.custom_metadata}
-    values |= {name: value for name in _FREE if (value := getattr(event.actions, name))}
-    if confirmations := event.actions.requested_tool_confirmations:
+    actions = event.actions.__dict__  # to look at an empty field would make its dict
+    values |= {name: value for name in _FREE if (value := actions.get(name))}
+    if confirmations := actions.get("requested_tool_confirmations"):
         values["a payload"] = [confirmation.payload for confirmation in confirmations.values()]
-    if widgets := event.actions.render_ui_widgets:
+    if widgets := actions.get("render_ui_widgets"):
         values["a widget"] = [widget.payload for widget in widgets]
     for number, part in enumerate(event.parts):
         if part.function_call:
