@@ -1,4 +1,4 @@
-"""What the site shows besides `pages`: README, tutorials and pictures as they lie, and pages made from the code."""
+"""Hooks of the site: add the README, the tutorials, the pictures, and a reference page for each public package."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,6 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
-from adk_nb.notebook.magics import catalog
-
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "adk_nb"
 _NAME = re.compile(r"^from ([\w.]+) import (\w+) as \w+$", re.MULTILINE)
@@ -18,13 +16,12 @@ _NAME = re.compile(r"^from ([\w.]+) import (\w+) as \w+$", re.MULTILINE)
 @event_priority(100)  # before the plugin that turns notebooks into pages
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what lies elsewhere in the repository, and what is made here."""
-    for pattern in ("notebooks/*.ipynb", "docs/pictures/*.png", "CHANGELOG.md"):
+    for pattern in ("notebooks/*.ipynb", "docs/pictures/*.*", "CHANGELOG.md"):
         for path in sorted(ROOT.glob(pattern)):
-            where = path.relative_to(ROOT).as_posix()
-            files.append(File(where, str(ROOT), config.site_dir, config.use_directory_urls))
+            relative = path.relative_to(ROOT).as_posix()
+            files.append(File(relative, str(ROOT), config.site_dir, config.use_directory_urls))
     front = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/pages/", "](")
     files.append(File.generated(config, "index.md", content=front))
-    files.append(File.generated(config, "magics.md", content=magics()))
     for name in packages():
         files.append(File.generated(config, f"reference/{name}.md", content=reference(name)))
     return files
@@ -44,13 +41,5 @@ def reference(name: str) -> str:
     """The page of one package: each public name, from its docstring."""
     names = _NAME.findall((PACKAGE / name / "__init__.pyi").read_text(encoding="utf-8"))
     purpose = (PACKAGE / name / "__init__.py").read_text(encoding="utf-8").split('"""')[1].strip()
-    told = [f"# adk_nb.{name}", purpose.partition("\n")[0], f"`from adk_nb.{name} import …`"]
-    return "\n\n".join([*told, *(f"::: {module}.{one}" for module, one in names)]) + "\n"
-
-
-def magics() -> str:
-    """The page of all magics: what `%name?` shows of each."""
-    page = ["# Magics", "What `%load_ext adk_nb` brings. A notebook shows the same with `%chat?`."]
-    for grammar in catalog.grammars().values():
-        page += [f"## {grammar.mark}", f"```text\n{grammar.help}```"]
-    return "\n\n".join(page) + "\n"
+    head = [f"# adk_nb.{name}", purpose.partition("\n")[0], f"`from adk_nb.{name} import …`"]
+    return "\n\n".join([*head, *(f"::: {module}.{public}" for module, public in names)]) + "\n"

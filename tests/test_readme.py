@@ -15,6 +15,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.code_executors import KernelCodeExecutor
 from adk_nb.models import HttpLlm, ScriptedLlm
 from adk_nb.planners import PlanReActPlanner
+from docs.generate import GENERATED
 from tests.talk import Talk
 
 ROOT = Path(__file__).parent.parent
@@ -90,15 +91,25 @@ def test_no_row_of_the_table_is_overlooked():
 
 
 def test_what_readme_and_make_open_first_is_the_notebook_to_start_with():
-    typed = TEXTS["README"].partition("## In two minutes")[2].split("```")[1].split("\n")
+    typed = TEXTS["README"].partition("## Two commands")[2].split("```")[1].strip().split("\n")
     # make below make says which folder it leaves, after the last command.
     make = ["make", "--no-print-directory", "-n", "lab"]
-    made = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    commands = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
-    opened = made.splitlines()[-1].split()[-1]
+    opened = commands.splitlines()[-1].split()[-1]
     assert opened == "notebooks/00_start_here.ipynb" and (ROOT / opened).is_file()
-    assert typed[1:-1] == [
-        "python3 -m venv .venv",
-        ".venv/bin/pip install -e '.[lab]'",
+    assert typed == [
+        "python3 -m venv .venv && .venv/bin/pip install -e '.[lab]'",
         f".venv/bin/jupyter lab {opened}",
     ]
+
+
+@pytest.mark.parametrize("path", GENERATED)
+def test_what_the_docs_take_from_the_code_is_up_to_date(path: str):
+    assert (ROOT / path).read_text() == GENERATED[path](), "run python docs/generate.py"
+
+
+def test_the_files_that_the_pages_name_exist():
+    named = {path for text in TEXTS.values() for path in re.findall(r"`((?:adk_nb|tests|docs)/[\w./]+)`", text)}
+
+    assert len(named) > 20 and [path for path in sorted(named) if not (ROOT / path).exists()] == []
