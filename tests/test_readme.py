@@ -28,7 +28,7 @@ BLOCKS = [
     for name in sorted({*TEXTS} - ELSEWHERE)
     for block in re.findall(r"^```python\n(.*?)^```", TEXTS[name], re.MULTILINE | re.DOTALL)
 ]
-TABLE = TEXTS["python"].partition("## What an agent can be told")[2].partition("\n## ")[0]
+TABLE = TEXTS["python"].partition("## What an agent takes")[2].partition("\n## ")[0]
 FIELDS = re.findall(r"^\| `(\w+=.*?)` \|", TABLE, re.MULTILINE)
 
 
