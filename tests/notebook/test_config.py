@@ -163,6 +163,18 @@ def test_a_setting_that_cannot_be_says_which_can(shell: Shell, caplog: pytest.Lo
     assert shell.cell("%config AdkNb.confirm") == "ask"
 
 
+@pytest.mark.parametrize(("typed", "near"), [("on_eror", "on_error"), ("modle", "model"), ("zzz", "%config AdkNb")])
+def test_a_setting_that_there_is_not_is_refused_with_the_nearest(
+    shell: Shell, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder, typed: str, near: str
+) -> None:
+    shell.run(f"%config AdkNb.{typed} = 1")
+
+    assert len(caplog.records) == 1 and f"'{typed}'" in caplog.text and near in caplog.text
+    assert not recwarn.list and not shell.printed
+    assert shell.cell('%config AdkNb.on_error = "card"') is None
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize(("word", "mode"), [("static", "static"), ("text", "text"), ("", "widget"), ("auto", "widget")])
 def test_the_environment_says_how_runs_are_shown(word: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADK_NB_DISPLAY", word)

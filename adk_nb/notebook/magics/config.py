@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from traitlets import Bool, Bunch, Enum, Float, Int, List, TraitError, Unicode, observe, validate
-from traitlets.config import Configurable
+from traitlets.config import Config, Configurable
 
 from adk_nb import google_adk
-from adk_nb.errors import UserError
+from adk_nb.errors import UserError, closest
 from adk_nb.lazy import face, require
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.notebook import settings
@@ -104,6 +104,17 @@ class AdkNb(Configurable):
         self._addresses: dict[str, str] = {}
         """Addresses of sessions as they are shown -> as they are."""
         super().__init__(**said)
+
+    def update_config(self, config: Config) -> None:
+        """Take what `%config` sets; traitlets would only warn of a name that it does not know."""
+        known = self.trait_names(config=True)
+        section: Any = config[type(self).__name__]
+        for name in section:
+            if name not in known:
+                near = closest(name, known)
+                hint = f"did you mean AdkNb.{near}?" if near else "%config AdkNb lists them"
+                raise TraitError(f"AdkNb has no setting {name!r}; {hint}")
+        super().update_config(config)
 
     @property
     def address(self) -> str:

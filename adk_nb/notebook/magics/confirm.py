@@ -232,8 +232,11 @@ class _Confirm:
                 f"what waits in session {self._session!r} is no approval; type {self._magic} to see how it is answered"
             )
         if not approvals:
-            answered = "; ".join(map(str, _last_answered(self._history)))
-            raise InputError(self._none_open(f"; {answered or 'it was answered already, or none was asked for'}"))
+            answered = [approval for approval in _last_answered(self._history) if approval.goes_by(args.id)]
+            nothing = (
+                "it was answered already, or none was asked for" if args.id is None else "nothing is to be answered"
+            )
+            raise InputError(self._none_open(f"; {'; '.join(map(str, answered)) or nothing}"))
         if args.all:
             return approvals
         if args.id is None and len(approvals) > 1:
@@ -322,7 +325,7 @@ class _Confirm:
     def _list(self, drawn: Collection[str]) -> Output | None:
         """The open interrupts and what to type for each. `drawn`: ids of those that a card shows already."""
         if not self._open:
-            return text(self._none_open())
+            return text(self._none_open("; %trace shows what happened"))
         agents = {interrupt.id: self._agent(interrupt) for interrupt in self._open if interrupt.kind == "approval"}
         schemas: dict[str, Any] = {}
         notes: dict[str, None] = {}
@@ -388,6 +391,10 @@ class _AnsweredApproval:
     def __init__(self, approval: Interrupt, decision: ToolConfirmation) -> None:
         self._approval, self._decision = approval, decision
         self._args = (approval.call.args or {}) if decision.args is None else decision.args
+
+    def goes_by(self, name: str | None) -> bool:
+        """True if `name` is its id, its tool or None."""
+        return name in (None, self._approval.id, *self._approval.names, *self._approval.answer_ids)
 
     def is_like(self, yes: bool, edits: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
         """True if a yes or a no with these changes would have been the same decision."""

@@ -8,7 +8,11 @@ from contextlib import suppress
 from threading import Timer, current_thread
 from typing import Any, cast
 
+from IPython.core.error import UsageError
+
+from adk_nb.errors import closest
 from adk_nb.google_adk import COMMANDS
+from adk_nb.notebook.magics.catalog import MODULES
 
 
 class CellCounter:
@@ -89,6 +93,7 @@ class Preload:
 
 _COMMAND = re.compile(r"^\s*(?:\w+\s*=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*adk\s+([a-z_]+)", re.MULTILINE)
 _COMMAND_IN_SCRIPT = re.compile(r"^\s*adk\s+([a-z_]+)", re.MULTILINE)
+_NO_MAGIC = re.compile(r"(?:Line|Cell) magic (?:function )?`(%%?)(\w+)` not found")
 _SETTING = re.compile(r"\s*%config\s+AdkNb\.(\w+)\s*=\s*([^\s'\"]+)\s*$")
 
 
@@ -104,6 +109,9 @@ def hint(result: Any) -> None:
         _print("google-adk is not installed; type: %config AdkNb.google_adk = True, and import again")
     if isinstance(error, RuntimeError) and "asyncio.run() cannot be called from a running event loop" in str(error):
         _print("write `await main()` in the cell, or type: %config AdkNb.nest_asyncio = True")
+    missing = _NO_MAGIC.match(str(error)) if isinstance(error, UsageError) else None
+    if missing and (near := closest(missing[2], MODULES)):
+        _print(f"did you mean {missing[1]}{near}?")
     setting = _SETTING.match(cell) if isinstance(error, NameError) else None
     if setting:
         _print(f'text stands in quotes here, type: %config AdkNb.{setting[1]} = "{setting[2]}"')

@@ -144,6 +144,8 @@ def _list(notebook: Notebook, args: Any) -> Output:
     names = store.names
     if store.current not in names:
         names.append(store.current)
+    if names == [store.current] and not store.events():
+        return text(f"session {store.current!r} is the current one, and nothing was said in it yet; type %chat")
     rows = [_row(notebook, name) for name in reversed(names)]
     return table(["session", "", "events", "waits for"], rows, optional=("waits for",))
 

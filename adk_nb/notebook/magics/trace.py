@@ -98,7 +98,10 @@ def _table(notebook: Notebook, args: Any) -> Output:
     if args.raw:
         return _raw(events, args.raw)
     if not events:
-        return text("nothing was said in this session yet; what a Chat() of your own has said is in its chat.events")
+        name = _session(notebook, args)
+        return text(
+            f"nothing was said in session {name!r} yet; type %chat, or look at chat.events of a Chat of your own"
+        )
     history = notebook.sessions.history(args.session)
     turn = find_turn(turns_of(history), args.run, _session(notebook, args)) if args.run else None
     left = {event.id for event in history.events}

@@ -116,6 +116,10 @@ def split_pair(word: str, mark: str, example: str = "key=value") -> tuple[str, s
     key, sign, value = word.partition("=")
     if not (key and sign):
         raise InputError(f"{mark}: {word!r:.60} is not of the form key=value; write {example}")
+    if value.startswith("="):
+        plain = value.lstrip("=") or "VALUE"
+        hint = f'write {key}={plain}, or for a text that begins with =, {key}="{value}"'
+        raise InputError(f"{mark}: {word!r:.60} has more than one =; {hint}")
     return key, value
 
 
