@@ -177,7 +177,7 @@ class Rewound:
 
 def _change(key: str, now: Any, then: Any) -> str:
     before, after = (_value(value) for value in (now, then))
-    return f"{one_line(key, 100)} is deleted" if then == DELETED else f"{one_line(key, 100)} {before} -> {after}"
+    return f"{one_line(key, 100)} is deleted" if then == DELETED else f"{one_line(key, 100)} {before} → {after}"
 
 
 def _value(value: Any) -> str:

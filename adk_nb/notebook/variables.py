@@ -26,7 +26,7 @@ def as_text(value: Any) -> tuple[str, str | None]:
     """
     text, most = whole_text(value), settings.now.interp_max_chars
     if len(text) > most:
-        return text[:most], f"{len(text):,} -> {most:,} characters"
+        return text[:most], f"{len(text):,} → {most:,} characters"
     return text, None
 
 

@@ -41,7 +41,7 @@ def test_a_class_that_was_defined_anew_makes_a_new_version_once_the_cell_is_run_
     assert str(shell.cell(cell)) == "reader v1, unchanged"
     shell.cell(TRIP)
 
-    assert str(shell.cell(cell)) == "reader v1 -> v2 (output_schema)"
+    assert str(shell.cell(cell)) == "reader v1 → v2 (output_schema)"
 
 
 def test_a_field_without_an_option_is_set_to_text_json_a_literal_or_a_variable(shell: Shell) -> None:

@@ -86,7 +86,7 @@ def test_what_may_be_meant_otherwise_is_noted_above_the_reply(shell: Shell) -> N
         "note: {{f(1)}} is left as text, as nothing is called in braces; put what it returns into a variable",
         "note: {{ f(2) }} is left as text, as nothing is called in braces; put what it returns into a variable",
         "note: {{ nothing(3) }} is left as text, as nothing is called in braces; put what it returns into a variable",
-        "note: {{places}}: 14,001 -> 4,000 characters",
+        "note: {{places}}: 14,001 → 4,000 characters",
     ]
 
 
@@ -257,4 +257,4 @@ def test_a_picture_in_an_instruction_is_told_before_all_that_is_said(shell: Shel
     assert "[attached: logo]" in str(request.config.system_instruction)
     assert str(shell.cell(cell)).startswith("guide v1, unchanged")
     shell.names["logo"] = PNG + b"\0"
-    assert str(shell.cell(cell)).startswith("guide v1 -> v2 ({{logo}})")
+    assert str(shell.cell(cell)).startswith("guide v1 → v2 ({{logo}})")

@@ -72,8 +72,8 @@ def test_a_parent_whose_cell_is_run_again_says_what_is_new_and_the_conversation_
     mode = str(shell.cell("%%agent tours -m m_tours --mode single_turn\nBe tours.")).splitlines()[0]
 
     assert again == "desk v1, unchanged"
-    assert changed == "desk v1 -> v2 (agents +tours); session kept, 4 events"
-    assert mode.startswith("tours v1 -> v2 (mode); session kept")
+    assert changed == "desk v1 → v2 (agents +tours); session kept, 4 events"
+    assert mode.startswith("tours v1 → v2 (mode); session kept")
     assert shell.cell("%chat And for two?").text == "24 euros."
 
 

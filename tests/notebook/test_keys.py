@@ -336,9 +336,9 @@ def test_agents_that_name_no_model_ask_the_vendor_whose_key_was_set_at_once(
     assert reply.text == "Coffee?"
     assert server.requests[0].body["model"] == OPENAI_MODEL and OPENAI_MODEL in told
     again = str(shell.cell(WAITER))
-    assert "unchanged" not in again and f"model offline -> {OPENAI_MODEL}" in again
+    assert "unchanged" not in again and f"model offline → {OPENAI_MODEL}" in again
     assert "unchanged" in str(shell.cell(WAITER))
-    assert f"model {OPENAI_MODEL} -> offline" in str(shell.cell("%key openai --forget") and shell.cell(WAITER))
+    assert f"model {OPENAI_MODEL} → offline" in str(shell.cell("%key openai --forget") and shell.cell(WAITER))
 
 
 def test_the_line_that_installs_the_vendor_s_package_is_told_with_the_key(

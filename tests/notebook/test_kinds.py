@@ -142,9 +142,9 @@ def test_a_cell_that_is_run_again_is_no_new_version_and_a_changed_one_says_what_
     other = str(shell.cell("%%agent team --kind parallel\ndraft, critic")).splitlines()[0]
 
     assert again == "team v1, unchanged"
-    assert changed == "team v1 -> v2 (agents +1 -1 lines); session kept, 2 events"
-    assert other == "team v2 -> v3 (sequential -> parallel); session kept, 2 events"
-    assert "team v2 -> v3 (sequential -> parallel)" in str(shell.cell("%trace"))
+    assert changed == "team v1 → v2 (agents +1 -1 lines); session kept, 2 events"
+    assert other == "team v2 → v3 (sequential → parallel); session kept, 2 events"
+    assert "team v2 → v3 (sequential → parallel)" in str(shell.cell("%trace"))
 
 
 def test_the_table_of_agents_has_the_kinds_where_there_are_teams(shell: Shell) -> None:

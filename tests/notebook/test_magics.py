@@ -1,5 +1,6 @@
 """Cells as they are typed, right and wrong, in a real shell."""
 
+import re
 import subprocess
 import sys
 
@@ -300,6 +301,9 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         ("%state --del budgt", "StateKeyError", "did you mean 'budget'?"),
         ("%state x y=1", "InputError", "'x' has no value; write x=value"),
         ("%state =1", "InputError", "'=1' is not of the form key=value"),
+        ("%state budget==5", "InputError", "write budget=5"),
+        ("%state budget = = 5", "InputError", "write budget=VALUE"),
+        ("%state other==", "InputError", "write other=VALUE"),
         ("%state a-b=1", "InputError", "'a-b' cannot be a key"),
         ("%state temp:x=1", "InputError", "would last for one turn only"),
         ("%state -s mian", "SessionNotFoundError", "no session named 'mian'; did you mean 'main'?"),
@@ -308,6 +312,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         ("%trace --raw x", "InputError", "--raw: must be a positive integer, got 'x'"),
         ("%trace --last", "InputError", "nothing was asked yet"),
         ("%confirm --yes", "InputError", "no approval is open in session 'main'"),
+        ("%confirm 7 --yes", "InputError", "no approval is open in session 'main'"),
         ("%confirm --no --all", "InputError", "no approval is open in session 'main'"),
         ("%confirm --yes --no", "InputError", "--yes and --no cannot both be"),
         ("%confirm --edit amount=3", "InputError", "is it a yes or a no? add --yes or --no"),
@@ -335,6 +340,27 @@ def test_hints_propose_no_name_that_ipython_made(shell: Shell, line: str) -> Non
     shell.cell("%%agent guide\nGuide.")
 
     assert "'open'" not in (wrong := shell.fails(line)) and "{{open}}" not in wrong
+
+
+@pytest.mark.parametrize(
+    ("cell", "magic"),
+    [
+        ("%confrim", "%confirm"),
+        ("x = %confrim yes", "%confirm"),
+        ("%%agnet guide\nHi", "%%agent"),
+        ("%sesion", "%session"),
+    ],
+)
+def test_a_mistyped_magic_is_followed_by_the_name_of_ours(shell: Shell, cell: str, magic: str) -> None:
+    assert "not found" in (printed := shell.fails(cell))
+    assert f"did you mean {magic}?" in printed.splitlines()[-1]
+
+
+def test_a_magic_of_somebody_else_gets_no_hint_of_ours(shell: Shell) -> None:
+    assert "adk_nb" not in shell.fails("%zzz")
+    shell.names["other"] = lambda line: None
+    shell.cell("get_ipython().register_magic_function(other, 'line', 'confrims')")
+    assert shell.run("%confrims").success and "adk_nb" not in shell.printed
 
 
 def test_no_error_of_ours_is_one_that_test_runners_overlook(shell: Shell) -> None:
@@ -448,12 +474,29 @@ def test_sessions_are_apart_and_new_ones_become_the_current_one(shell: Shell) ->
 def test_state_is_shown_set_deleted_and_explained(shell: Shell) -> None:
     said = shell.cell('%state budget=400 user:name="Ada L" places=\'["Oslo"]\' note=NaN')
     assert str(said).splitlines() == ["budget: 400", 'user:name: "Ada L"', 'places: ["Oslo"]', 'note: "NaN"']
-    assert str(shell.cell("%state budget=300")) == "budget: 400 -> 300"
+    assert str(shell.cell("%state budget=300")) == "budget: 400 → 300"
     assert shell.cell("%state places") == ["Oslo"]
     assert str(shell.cell("%state --del budget")) == "budget is deleted"
     assert "budget" not in str(shell.cell("%state"))
     assert '"user:name": "Ada L"' in str(shell.cell("%state --json"))
     assert str(shell.cell("%state --diff")).count("budget") == 3
+
+
+def test_an_empty_session_is_one_line_with_what_to_type(shell: Shell) -> None:
+    for line in ("%session", "%trace", "%state", "%state --diff", "%agents", "%tools", "%confirm"):
+        text = str(shell.cell(line))
+        assert len(text.splitlines()) == 1 and re.search(r"%%?\w+", text), text
+
+    shell.cell("%session new second")
+    assert "second" in str(shell.cell("%session"))
+    shell.cell("%state budget=4")
+    assert len(str(shell.cell("%session")).splitlines()) == 3
+
+
+def test_a_value_that_begins_with_an_equals_sign_stands_in_quotes(shell: Shell) -> None:
+    shell.cell("%state formula=\"=a1\" other='a==b'")
+
+    assert (shell.cell("%state formula"), shell.cell("%state other")) == ("=a1", "a==b")
 
 
 def test_the_numbers_of_the_trace_are_those_of_raw_events(shell: Shell) -> None:
@@ -501,6 +544,8 @@ def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> Non
     assert again == likewise == 'refund(order="0", amount=100) was approved already by %confirm'
     for wrong in (edited, against, by_id):
         assert f"no approval is open in session 'main'; {again}" in wrong
+    other = one_line(shell.fails("%confirm 7 --yes"), "InputError")
+    assert "no approval is open in session 'main'" in other and "refund" not in other and "%confirm 7" not in other
     assert shell.names["_run"] is done
     shell.cell("%chat support Thanks")
     assert "answered already" in one_line(shell.fails("%confirm --yes"), "InputError")

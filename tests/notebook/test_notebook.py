@@ -43,7 +43,7 @@ def test_a_changed_cell_says_what_changed_and_the_session_goes_on(shell: Shell) 
     said = shell.cell("%%agent guide -m model -t weather,book --output-key answer\nBe brief.\nBe bold.\nBe new.")
     shell.cell("%chat guide And now?")
 
-    assert str(said) == ("guide v1 -> v2 (instruction +2 -1 lines, tools +book, output-key); session kept, 4 events")
+    assert str(said) == ("guide v1 → v2 (instruction +2 -1 lines, tools +book, output-key); session kept, 4 events")
     assert len(model.requests[-1].contents) == 5
     assert "Be bold." in str(model.requests[-1].config.system_instruction)
     assert shell.cell("%state answer") == "Still sunny."
@@ -57,10 +57,8 @@ def test_the_note_of_a_change_is_in_the_session_and_no_model_sees_it(shell: Shel
     shell.cell("%chat guide Second")
 
     marks = [one for one in shell.ip.adk_nb.sessions.events() if one.author == "notebook"]
-    assert [one.custom_metadata for one in marks] == [
-        {"definition_changed": "guide v1 -> v2 (instruction +1 -1 lines)"}
-    ]
-    assert "v1 -> v2" not in str(model.requests[-1].contents)
+    assert [one.custom_metadata for one in marks] == [{"definition_changed": "guide v1 → v2 (instruction +1 -1 lines)"}]
+    assert "v1 → v2" not in str(model.requests[-1].contents)
     assert len(model.requests[-1].contents) == 3
 
 
@@ -72,7 +70,7 @@ def test_a_tool_that_is_run_again_is_used_by_agents_that_were_not(shell: Shell) 
     said = shell.cell(WEATHER.format("rainy"))
     shell.cell("%chat guide How is Oslo?")
 
-    assert str(said) == "weather v1 -> v2; used by guide"
+    assert str(said) == "weather v1 → v2; used by guide"
     assert "rainy" in str(model.requests[-1].contents[-1])
 
 
@@ -163,7 +161,7 @@ def test_an_agent_assigned_in_python_takes_the_place_of_the_cells(shell: Shell) 
     shell.names["guide"] = LlmAgent(name="guide", model=ScriptedLlm("From Python."), instruction="Hi.")
     assert shell.cell("%chat guide Hi").text == "From Python."
 
-    assert str(shell.cell(GUIDE.format("Be brief."))).startswith("guide v1 -> v2")
+    assert str(shell.cell(GUIDE.format("Be brief."))).startswith("guide v1 → v2")
     assert shell.cell("%chat guide Hi").text == "From the cell again."
 
 
@@ -218,7 +216,7 @@ def test_variables_are_read_when_the_cell_runs_and_again_when_it_is_run_again(sh
     first, second = (str(one.config.system_instruction) for one in model.requests)
     assert 'Places: ["Oslo",{"a":"{budget}"}], first Oslo, 3 days, {budget}.' in first
     assert 'Places: ["Rome",{"a":"b"}], first Rome, 3 days, b.' in second
-    assert str(said).startswith("guide v1 -> v2 ({{places}}, {{places[0]}}, {{places[1]['a']}})")
+    assert str(said).startswith("guide v1 → v2 ({{places}}, {{places[0]}}, {{places[1]['a']}})")
 
 
 def test_pasted_braces_stay_and_state_keys_are_filled_in_at_each_turn(shell: Shell) -> None:
@@ -278,7 +276,7 @@ def test_a_long_value_is_cut_and_the_note_says_so(shell: Shell) -> None:
 
     said = shell.cell(GUIDE.format("{{long}}"))
 
-    assert "{{long}}: 12,340 -> 4,000 characters" in str(said)
+    assert "{{long}}: 12,340 → 4,000 characters" in str(said)
 
 
 def test_a_toolset_in_a_variable_is_named_as_a_tool_is(shell: Shell) -> None:

@@ -41,7 +41,7 @@ def test_what_waits_goes_on_in_the_agent_that_asked_and_the_next_turn_in_the_new
     reply = shell.cell("%confirm --yes")
     after = shell.cell("%chat clerk Hello")
 
-    assert str(told).startswith("clerk v1 -> v2 (instruction +1 -1 lines, model model -> model2); session kept, 4 ev")
+    assert str(told).startswith("clerk v1 → v2 (instruction +1 -1 lines, model model → model2); session kept, 4 ev")
     assert reply.text == "Paid, says the old one."
     assert "Pay at once" not in str(old.requests[-1].config.system_instruction)
     assert after.text == "Hello, says the new one."
@@ -220,7 +220,7 @@ def test_a_parameter_that_earlier_calls_name_and_that_is_gone_is_noted(shell: Sh
     told = str(shell.cell('%%tool\ndef pay(euros: int) -> str:\n    "Pay."\n    return "paid"')).splitlines()
 
     assert told == [
-        "pay v1 -> v2; used by clerk",
+        "pay v1 → v2; used by clerk",
         "earlier calls in this session use amount, which pay does not take any more",
     ]
 

@@ -74,7 +74,7 @@ def test_a_turn_takes_as_many_calls_as_the_setting_says_unless_its_cell_does(she
     assert "MAX_ITERATIONS" in shell.broke_off("%chat guide Go").error
     assert (shell.names["guide"].max_iterations, shell.names["other"].max_iterations) == (2, 3)
     shell.cell("%config AdkNb.max_iterations = 16")
-    assert "v1 -> v2 (max-iterations)" in str(shell.cell("%%agent guide -m model -t look\nBe brief."))
+    assert "v1 → v2 (max-iterations)" in str(shell.cell("%%agent guide -m model -t look\nBe brief."))
 
 
 class Slow(BaseLlm):
@@ -122,7 +122,7 @@ def test_values_are_cut_where_the_setting_says(shell: Shell) -> None:
     shell.cell("%chat guide {{long}}")
 
     assert model.requests[0].contents[0].parts[0].text == "abc"
-    assert shell.printed.startswith("note: {{long}}: 6 -> 3 characters\n")
+    assert shell.printed.startswith("note: {{long}}: 6 → 3 characters\n")
 
 
 def test_a_turn_that_ends_with_an_error_fails_its_cell_unless_the_notebook_is_to_go_on(shell: Shell) -> None:

@@ -83,7 +83,7 @@ def test_a_dry_run_says_what_would_be_undone_and_does_nothing():
     assert told == [
         "would be undone: 1 turn of session 'main', 4 events",
         "    you > seven",
-        "state: paid 7 -> 5",
+        "state: paid 7 → 5",
         "not undone: whatever was done outside of the session by pay()",
     ]
     assert talk.events == before and talk.state["paid"] == 7

@@ -114,8 +114,8 @@ def test_a_changed_graph_is_a_new_version_and_the_log_says_so(shell: Shell) -> N
     changed = str(shell.cell("%%workflow flow\nSTART -> draft -> review")).splitlines()[0]
 
     assert again == "flow v1, unchanged"
-    assert changed == "flow v1 -> v2 (edges -3 lines); session kept, 3 events"
-    assert "flow v1 -> v2" in str(shell.cell("%trace"))
+    assert changed == "flow v1 → v2 (edges -3 lines); session kept, 3 events"
+    assert "flow v1 → v2" in str(shell.cell("%trace"))
 
 
 WRONG = [

@@ -78,7 +78,7 @@ def _change(notebook: Notebook, written: dict[str, Any], deleted: list[str], ses
         notebook.sessions.write(written, session)
     lines = [f"{key} is deleted" for key in deleted]
     for key, value in written.items():
-        old = f"{short(before[key])} -> " if key in before else ""
+        old = f"{short(before[key])} → " if key in before else ""
         lines.append(f"{key}: {old}{short(value)}")
     return text(*lines)
 
@@ -90,5 +90,6 @@ def _changes(notebook: Notebook, session: str | None) -> Output:
         changes: list[Json] = row["changes"] or []
         changed += [[str(number), row["author"], change_text(change)] for change in changes]
     if not changed:
-        return text(f"nothing has changed the state of session {session or notebook.sessions.current!r} yet")
+        name = session or notebook.sessions.current
+        return text(f"nothing has changed the state of session {name!r} yet; %state key=value sets a key")
     return table(["event", "author", "change"], changed)

@@ -71,7 +71,7 @@ class AgentDefinition:
     def changes_from(self, old: "AgentDefinition") -> str:
         """The differences from `old`, as text; empty if there are none."""
         if self.kind != old.kind:
-            return f"{old.kind} -> {self.kind}"
+            return f"{old.kind} → {self.kind}"
         changes: list[str] = []
         if self.instruction != old.instruction:
             body = {"llm": "instruction", "workflow": "edges"}.get(self.kind, "agents")
@@ -93,9 +93,9 @@ class AgentDefinition:
     def model_change(self, old: "AgentDefinition") -> str:
         """The difference of its model from that of `old`, as text; empty if there is none."""
         if (self.model, id(self.model_object)) != (old.model, id(old.model_object)):
-            return f"model {old.model or 'default'} -> {self.model or 'default'}"
+            return f"model {old.model or 'default'} → {self.model or 'default'}"
         if self.kind == "llm" and not self.model and self.default_model != old.default_model:
-            return f"model {old.default_model} -> {self.default_model}"
+            return f"model {old.default_model} → {self.default_model}"
         return ""
 
 

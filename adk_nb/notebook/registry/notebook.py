@@ -160,7 +160,7 @@ class Notebook(Names):
         used = f"; used by {', '.join(users)}" if users else ""
         if old is None:
             return [f"{name} v1{used}"]
-        change = f"{name} v{old.version} -> v{definition.version}"
+        change = f"{name} v{old.version} → v{definition.version}"
         before = self.sessions.events()
         self.sessions.mark("definition_changed", f"tool {change}")
         self.earlier.keep(old)
@@ -258,7 +258,7 @@ class Notebook(Names):
             line = f"{new.name} v{new.version}{f' · {model}' if model else ', unchanged'}"
             return [line, *(unfit_history(new, old, self.sessions.events()) if model else ())]
         changes = new.changes_from(old) or "the variable was something else"
-        line = f"{new.name} v{old.version} -> v{new.version} ({changes})"
+        line = f"{new.name} v{old.version} → v{new.version} ({changes})"
         before = self.sessions.events()
         kept = f"; session kept, {counted(before)}" if self.sessions.mark("definition_changed", line) else ""
         return [line + kept, *unfit_history(new, old, before)]
