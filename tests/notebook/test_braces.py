@@ -83,9 +83,9 @@ def test_what_may_be_meant_otherwise_is_noted_above_the_reply(shell: Shell) -> N
 
     assert shell.printed.splitlines()[:5] == [
         "note: {{ places }} is left as text; write {{places}} for the variable",
-        "note: {{f(1)}} is left as text, as nothing is called in braces; put what it returns into a variable",
-        "note: {{ f(2) }} is left as text, as nothing is called in braces; put what it returns into a variable",
-        "note: {{ nothing(3) }} is left as text, as nothing is called in braces; put what it returns into a variable",
+        "note: {{f(1)}} is left as text, as nothing is computed in braces; put its value into a variable",
+        "note: {{ f(2) }} is left as text, as nothing is computed in braces; put its value into a variable",
+        "note: {{ nothing(3) }} is left as text, as nothing is computed in braces; put its value into a variable",
         "note: {{places}}: 14,001 → 4,000 characters",
     ]
 

@@ -146,21 +146,18 @@ WRONG = [
     ),
     ("START -> draft -[]-> END", "the route is empty; write its name, as -[ok]->"),
     ("START -> draft -[*, ok]-> END", "* is any other route and stands alone: -[*]->"),
-    ("START -[ok]-> draft", "START chooses no route; write START -> draft"),
+    ("START -[ok]-> draft", "an edge from START has no route"),
     ("START -> (draft, review) -[ok]-> END", "a route is chosen by one node; write draft -[...]-> END alone"),
-    ("START -> draft -> START", "nothing leads back to START; lead to the first node instead"),
-    ("START -> END -> draft", "no node stands between START and END"),
-    ("START -> draft -> END -> draft", "nothing follows END; leave out what stands behind it"),
-    ("start -> draft", "line 2: start is written in capitals: START -> draft"),
+    ("START -> draft -> START", "nothing can lead back to START; lead to the first node instead"),
+    ("START -> END -> draft", "line 2: no edge leads from START to a node; write START -> draft"),
+    ("START -> draft -> END -> draft", "nothing can follow after END"),
+    ("start -> draft", "line 2: 'start' is written in capitals: START"),
     ("START -> draft -> end", "'end' is written in capitals: END"),
-    ("START -> draft\nSTART -> draft", "line 3: START -> draft is there already, in line 2; leave one out"),
-    ("draft -> review", "line 2: no edge begins at START; write START -> draft"),
-    (
-        "START -> draft\nreview -> END",
-        "line 3: no edge leads to review; write START -> review, or leave it out",
-    ),
-    ("START -> draft -> review\nreview -> draft", "line 3: review -> draft closes a cycle that never ends"),
-    ("START -> draft -> draft", "draft -> draft closes a cycle that never ends; let a node in it choose"),
+    ("START -> draft\nSTART -> draft", "the edge START -> draft is there twice; leave one out"),
+    ("draft -> review", "line 2: no edge leads from START to a node; write START -> draft"),
+    ("START -> draft\nreview -> END", "no way leads to review; add an edge, or leave them out"),
+    ("START -> draft -> review\nreview -> draft", "the circle draft -> review -> draft never ends"),
+    ("START -> draft -> draft", "the circle draft -> draft never ends; let a node choose a route out of it"),
     ("START -> number", "'number' is a variable of type int; a node is an agent, a tool or a function"),
     ("START -> draft; draft -> review", "expected an arrow, got ';'"),
     ("START -> flow", "line 2: flow cannot be a node of itself; leave it out"),
@@ -170,11 +167,11 @@ WRONG = [
     ("START -> draft\ndraft -[else]-> review", "any other route is written -[*]->; a route named else is quoted"),
     ("START -> draft()", "expected an arrow, got '()'"),
     ("START -> 'draft'", "line 2: expected a name, got \"'draft'\""),
-    ("START -> END", "line 2: no node stands between START and END; write START -> draft -> END"),
+    ("START -> END", "line 2: no edge leads from START to a node; write START -> draft"),
     ("START", "line 2: START is no edge; write where it leads, as START -> draft"),
     ("START -> print", "no agent, tool or function is named 'print'; an agent cannot have that name; choose another"),
-    ("START -> draft\r\nreview -> END\r\n", "line 3: no edge leads to review"),
-    ("# nothing", "line 1: no edge begins at START; write START -> draft"),
+    ("START -> draft\r\nreview -> END\r\n", "no way leads to review"),
+    ("# nothing", "line 2: no edge leads from START to a node; write START -> draft"),
 ]
 
 
@@ -184,7 +181,7 @@ def test_what_is_wrong_with_a_graph_is_said_in_a_line_that_says_where(shell: She
 
     for count, (body, said) in enumerate(WRONG, 4):
         shown = one_line(shell.fails(f"%%workflow flow\n{body}"), "WorkflowConfigurationError")
-        assert shown.startswith(f"In[{count}] line ")
+        assert shown.startswith(f"In[{count}]")
         assert said in shown
 
     assert "flow" not in shell.names

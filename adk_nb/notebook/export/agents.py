@@ -14,7 +14,8 @@ from adk_nb.notebook.export.target import LEFT_OUT, is_class_there, is_known_the
 from adk_nb.notebook.export.tools import tool_code
 from adk_nb.notebook.registry.agent_cell import CellAgent
 from adk_nb.notebook.registry.definitions import AgentDefinition
-from adk_nb.notebook.registry.templates import Key, Template
+from adk_nb.notebook.registry.templates import Piece as TemplatePiece
+from adk_nb.notebook.registry.templates import Template
 
 FROM_STATE = '''\
 def _from_state(context: Any, key: str, otherwise: str | None = None) -> str:
@@ -39,7 +40,7 @@ def llm_agent(definition: AgentDefinition, scope: Scope) -> Piece:
     """The agent of a `%%agent` cell, after the function that is its instruction, if that has to be one."""
     name = definition.name
     agent = scope.notebook.agent(name)
-    template = agent.as_written if isinstance(agent, CellAgent) and not definition.raw else None
+    template = agent.cell_template if isinstance(agent, CellAgent) and not definition.raw else None
     instruction = _instruction(name, definition.instruction, template, scope.is_key)
     if instruction.keys:
         scope.note(f"{name} reads {', '.join(instruction.keys)} from the state: set it before the first turn")
@@ -130,22 +131,21 @@ def _instruction(agent: str, text: str, template: Template | None, is_key: Calla
     Wherever a brace is only text it is a function: google-adk's versions differ in what they make of other braces.
     `template`: the text with its variables put in; None: braces mean nothing.
     """
-    pieces = template.pieces if template else (text,)
-    keys = [piece for piece in pieces if isinstance(piece, Key)]
-    sure = [key for key in keys if key.scoped or key.optional or is_key(key.name)]
-    needed = tuple(dict.fromkeys(key.name for key in sure if not (key.optional or key.is_artifact)))
-    literal = "".join(piece for piece in pieces if isinstance(piece, str))
+    pieces = template.pieces if template else [TemplatePiece(text)]
+    keys = [piece for piece in pieces if piece.key]
+    sure = [key for key in keys if key.is_scoped or key.optional or is_key(key.key)]
+    needed = tuple(dict.fromkeys(key.key for key in sure if not (key.optional or key.is_artifact)))
+    literal = "".join(piece.text for piece in pieces if not piece.key)
     if len(sure) == len(keys) and "{" not in literal and "}" not in literal:
-        whole = "".join(piece if isinstance(piece, str) else piece.spelled for piece in pieces)
-        return _Instruction(text_code(whole), keys=needed)
+        return _Instruction(text_code("".join(piece.text for piece in pieces)), keys=needed)
     name = f"_{agent}_instruction"
-    parts = [_part(piece, piece in sure) for piece in pieces if piece != ""]
+    parts = [_part(piece, piece in sure) for piece in pieces if piece.text]
     body = parts[0] if len(parts) == 1 else "(\n        " + "\n        + ".join(parts) + "\n    )"
     return _Instruction(name, f"def {name}(context: Any) -> str:\n    return {body}", needed)
 
 
-def _part(piece: str | Key, sure: bool) -> str:
-    if isinstance(piece, str):
-        return text_code(piece)
-    default = "" if sure and not piece.optional else f", {text_code('' if piece.optional else piece.spelled)}"
-    return f"_from_state(context, {text_code(piece.name)}{default})"
+def _part(piece: TemplatePiece, sure: bool) -> str:
+    if not piece.key:
+        return text_code(piece.text)
+    default = "" if sure and not piece.optional else f", {text_code('' if piece.optional else piece.source)}"
+    return f"_from_state(context, {text_code(piece.key)}{default})"

@@ -7,8 +7,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.notebook.export.code import Piece, call_code, list_code, text_code, text_or_none
 from adk_nb.notebook.export.scope import Scope
 from adk_nb.notebook.registry.definitions import AgentDefinition
-from adk_nb.notebook.registry.edges import WrittenEdge, written_edges
-from adk_nb.notebook.registry.team_cell import condition_of
+from adk_nb.notebook.registry.team_cell import CellEdge, condition_of, parse_edges
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END
 
 CHOOSE = '''\
@@ -93,18 +92,18 @@ class _Graph:
         """Before the graph."""
         self.edges: list[str] = []
         self.early = ["Workflow", *definition.members]
-        leads = written_edges(definition.instruction, definition.cell)
+        leads = parse_edges(definition)
         self._nodes = {name: self._node(name, leads) for name in definition.members}
         joins: dict[tuple[str, ...], str] = {}
         for lead in leads:
-            if lead.joins and lead.starts not in joins:
+            if lead.is_join and lead.starts not in joins:
                 joins[lead.starts] = self._join(lead.starts)
             self._add_edges(lead, joins.get(lead.starts) or self._expression(lead.starts[0]))
 
     def _expression(self, name: str) -> str:
         return self._nodes.get(name, text_code(name))
 
-    def _node(self, name: str, leads: Sequence[WrittenEdge]) -> str:
+    def _node(self, name: str, leads: Sequence[CellEdge]) -> str:
         routes = [route for lead in leads if name in lead.starts for route in lead.routes if route != DEFAULT_ROUTE]
         agent = self._scope.notebook.node_like(name)
         if routes and isinstance(agent, BaseAgent) and not agent.runs_others:
@@ -129,7 +128,7 @@ class _Graph:
         self.early.append("JoinNode")
         return variable
 
-    def _add_edges(self, lead: WrittenEdge, start: str) -> None:
+    def _add_edges(self, lead: CellEdge, start: str) -> None:
         for end in lead.ends:
             if end == END and self._scope.target.is_google:
                 continue  # in google-adk a node without edges is an end

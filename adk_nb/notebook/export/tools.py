@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb.errors import InputError
 from adk_nb.notebook.export.code import Piece, call_code, is_data, list_code, text_code
 from adk_nb.notebook.export.scope import Scope
-from adk_nb.notebook.registry.definitions import ToolsetPlace
+from adk_nb.notebook.registry.definitions import ToolsetOrigin
 from adk_nb.tools.conditions import names_in
 from adk_nb.tools.effects import effect_of
 from adk_nb.tools.function_tool import FunctionTool, name_of
@@ -66,7 +66,7 @@ def wrapper(tool: FunctionTool, variable: str, scope: Scope) -> Piece | None:
     return Piece("\n\n\n".join([*before, code]), [variable, kind, *early])
 
 
-def toolset(name: str, place: ToolsetPlace, scope: Scope) -> Piece:
+def toolset(name: str, place: ToolsetOrigin, scope: Scope) -> Piece:
     """What binds the toolset of a `%tool` line.
 
     Raises:

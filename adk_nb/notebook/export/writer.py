@@ -169,9 +169,9 @@ class _Finder:
     def _toolset(self, name: str) -> Piece | None:
         """The toolset of a `%tool` line; None: the name is something else."""
         defined = self.scope.notebook.tools.get(name)
-        if defined is None or defined.place is None or self.scope.variables.get(name) is not defined.tool:
+        if defined is None or defined.origin is None or self.scope.variables.get(name) is not defined.tool:
             return None
-        return tools.toolset(name, defined.place, self.scope)
+        return tools.toolset(name, defined.origin, self.scope)
 
     def _changes(self, name: str, *, after: tuple[int, int, int]) -> Iterator[Piece]:
         for statement in self.scope.statements:

@@ -12,8 +12,7 @@ from adk_nb.notebook.magics.grammar import Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import text
 from adk_nb.notebook.registry import agent_options
-from adk_nb.notebook.registry.agent_options import FieldValue
-from adk_nb.notebook.registry.definitions import AgentDefinition
+from adk_nb.notebook.registry.definitions import AgentDefinition, FieldValue
 
 REPLACE_OPTION = Option(name="replace", help="take the name, if something else in this notebook has it")
 

@@ -9,7 +9,7 @@ from adk_nb.models.default_model import default_model
 from adk_nb.notebook.magics.grammar import Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, as_json, table, text
-from adk_nb.notebook.registry.agent_cell import stale_in
+from adk_nb.notebook.registry.agent_cell import stale_variables
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.view.drawing import drawing_of, kind_of, tree_of
 from adk_nb.notebook.view.drawing_svg import drawn
@@ -103,7 +103,7 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
         "agents": list(members),
         "defined_in": definition.cell if definition else None,
         "last_used": notebook.used.get(agent.name) or None,
-        "stale": stale_in(definition, notebook.variables) if definition else [],
+        "stale": stale_variables(definition, notebook.variables) if definition else [],
     }
 
 

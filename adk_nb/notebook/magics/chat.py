@@ -24,7 +24,7 @@ from adk_nb.notebook.magics.output import result_of
 from adk_nb.notebook.magics.output import text as text_output
 from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.templates import Place, read
+from adk_nb.notebook.registry.templates import Location, parse
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.turn_options import Confirm, turn_options
 from adk_nb.notebook.variables import user_variables
@@ -264,7 +264,7 @@ def _recipient(notebook: Notebook, message: _Message) -> str | None:
         history = notebook.sessions.history(message.session)
         questions = (interrupt for interrupt in history.interrupts() if interrupt.is_question)
         if oldest := next(questions, None):
-            return notebook.who_hears(oldest.id, oldest.recipient, history)
+            return notebook.recipient_of(oldest.id, oldest.recipient, history)
     return None
 
 
@@ -296,11 +296,11 @@ def _read(notebook: Notebook, message: _Message) -> tuple[str, list[types.Part]]
     """The text with variables put in, and what goes with it."""
     args, text, parts = message.args, message.text, list[types.Part]()
     if not args.raw:
-        place = Place(message.cell, message.first_line)
-        template = read(text, notebook.variables, keys=False, place=place)
+        location = Location(message.cell, message.first_line)
+        template = parse(text, notebook.variables, keys=False, location=location)
         for note in template.notes:
             display(text_output(Note(f"note: {note}")))
-        text, parts = "".join(map(str, template.pieces)), list(template.attached)
+        text, parts = template.text, list(template.attachments)
     for word in args.attach or ():
         parts += _attachment(notebook, word)
     if args.error:

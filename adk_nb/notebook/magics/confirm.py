@@ -146,7 +146,7 @@ class _Confirm:
         return self._notebook.chat(name, self._session, show=self._show)
 
     def _agent_name(self, interrupt: Interrupt) -> str | None:
-        return self._notebook.who_hears(interrupt.id, interrupt.recipient, self._history)
+        return self._notebook.recipient_of(interrupt.id, interrupt.recipient, self._history)
 
     # ---- a value
 
@@ -277,7 +277,7 @@ class _Confirm:
     def _refuse(self, refused: list[Interrupt]) -> Reply:
         """Refuse calls of agents that are gone: the calls are closed, and no model is asked."""
         notebook, before = self._notebook, list(self._history.events)
-        events = notebook.sessions.settle(refused, self._reason, self._session)
+        events = notebook.sessions.reject(refused, self._reason, self._session)
         left = notebook.sessions.history(self._session).interrupts()
         names = ", ".join(dict.fromkeys(interrupt.recipient for interrupt in refused))
         view = ReplyView(
@@ -357,7 +357,7 @@ class _Confirm:
     def _none_open(self, why: str = "") -> str:
         """That no approval is open: `why`, or where a run was cut, what to type."""
         session = self._notebook.sessions.find(self._session)
-        if session and self._notebook.sessions.cut(session):
+        if session and self._notebook.sessions.interrupted_runs(session):
             why = f"; {cut_in_brief(self._magic)}"
         return f"no approval is open in session {self._session!r}{why}"
 

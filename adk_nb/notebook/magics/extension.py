@@ -57,7 +57,7 @@ class AdkMagics(Magics):
         for name in catalog.MODULES:
             self.magics["line"][name] = self.magics["cell"][name] = self._magic(name)
         if (notebook := getattr(shell, _NOTEBOOK, None)) is not None:
-            settings.sessions = notebook.sessions.kept_in
+            settings.sessions = notebook.sessions.address
         settings.on_sessions = self._keep_sessions_in
 
     def _magic(self, name: str) -> Callable[..., Any]:

@@ -6,8 +6,8 @@ from adk_nb.errors import InputError
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
+from adk_nb.notebook.registry.definitions import agent_of_run
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.versions import of_run
 
 REWIND = Grammar(
     "rewind",
@@ -45,7 +45,7 @@ def rewind(host: Host, line: str, cell: str | None) -> Any:
         return _rewound(notebook, to, session, dry_run=args.dry_run)
     history = notebook.sessions.history(args.session)
     first = first_undone(history, to, session)
-    then = of_run(first.invocation_id, history).name
+    then = agent_of_run(first.invocation_id, history).name
     name = then if then in notebook.addressees else notebook.agent_for_text()
     chat = notebook.chat(
         name, session, show=host.settings.display

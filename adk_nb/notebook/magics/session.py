@@ -10,9 +10,9 @@ from adk_nb.notebook.magics.grammar import Grammar, Option, Word, unknown_choice
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, table, text
 from adk_nb.notebook.past_turns import event_at
+from adk_nb.notebook.registry.definitions import agent_of_run
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.session_store import counted
-from adk_nb.notebook.registry.versions import of_run
+from adk_nb.notebook.registry.session_store import events_label
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.journal import Run
@@ -92,7 +92,7 @@ def session(host: Host, line: str, cell: str | None) -> Any:
 def _resume(notebook: Notebook, args: Any) -> Any:
     run, found = _last_cut(notebook, args)
     name = _agent_of_run(notebook, run, found)
-    then = of_run(run.id, notebook.sessions.history(found.id)).digest
+    then = agent_of_run(run.id, notebook.sessions.history(found.id)).digest
     if then and notebook.digest_of(name) != then and not args.edited:
         raise PendingError(edited_words(name, notebook.confirm_magic(found.id)))
     reply = notebook.chat(name, found.id, show=args.show).resume(edited=args.edited)
@@ -101,7 +101,7 @@ def _resume(notebook: Notebook, args: Any) -> Any:
 
 def _drop(notebook: Notebook, args: Any) -> Output:
     run, found = _last_cut(notebook, args)
-    notebook.sessions.drop(found, run)
+    notebook.sessions.drop_run(found, run)
     after = notebook.sessions.find(found.id)
     _, *waits = _about(notebook, after) if after else [""]
     return text(f"the run is left as it is; session {found.id!r} goes on without it", ", ".join(waits))
@@ -109,7 +109,7 @@ def _drop(notebook: Notebook, args: Any) -> Output:
 
 def _last_cut(notebook: Notebook, args: Any) -> tuple[Run, Session]:
     found = notebook.sessions.find(args.session)
-    runs = notebook.sessions.cut(found) if found else []
+    runs = notebook.sessions.interrupted_runs(found) if found else []
     if found is None or not runs:
         name = args.session or notebook.sessions.current
         _, *waits = _about(notebook, found) if found else [""]
@@ -121,7 +121,7 @@ def _agent_of_run(notebook: Notebook, run: Run, found: Session) -> str:
     """Who was spoken to in the run, or the agent that worked in it."""
     history = notebook.sessions.history(found.id)
     authors = (event.author for event in history.run(run.id))
-    named = of_run(run.id, history).name or next((author for author in authors if author != "user"), "")
+    named = agent_of_run(run.id, history).name or next((author for author in authors if author != "user"), "")
     name = named if named in notebook.addressees else notebook.name_of(named)
     if name is None:
         raise AgentNotFoundError(
@@ -133,7 +133,7 @@ def _agent_of_run(notebook: Notebook, run: Run, found: Session) -> str:
 def resumed_note(notebook: Notebook) -> list[str]:
     """That the current session is one from before, and what waits in it; nothing of one in memory, or a new one."""
     store = notebook.sessions
-    found = store.find() if store.kept_in else None
+    found = store.find() if store.address else None
     if found is None or not found.events:
         return []
     return [f"session {found.id!r} goes on: {', '.join(_about(notebook, found))}"]
@@ -159,14 +159,14 @@ def _row(notebook: Notebook, name: str) -> list[str]:
 
 def _about(notebook: Notebook, found: Session) -> list[str]:
     """How many events it has, then what waits in it, with what to type."""
-    facts = [counted(found.events)]
+    facts = [events_label(found.events)]
     open_ = history_of(found).interrupts()
     if approvals := _approvals(found):
         count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
         facts.append(f"{count} open, see {notebook.confirm_magic(found.id)}")
-    if notebook.sessions.cut(found):
+    if notebook.sessions.interrupted_runs(found):
         facts.append(cut_in_brief(notebook.confirm_magic(found.id)))
-    if run := notebook.sessions.at_work(found):
+    if run := notebook.sessions.active_run(found):
         facts.append(f"a run is at work: {run.owner}")
     if len(open_) > len(approvals):
         facts.append(f"an answer is waited for, see {notebook.confirm_magic(found.id)}")
@@ -198,7 +198,7 @@ def _fork(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
     name = None if args.name is None else check_name(args.name)
     at = args.at and event_at(store.events(args.session), args.at, args.session or store.current).id
-    old, new, _ = store.fork(name, args.session, at=at)
+    old, new = store.fork(name, args.session, at=at)
     found = store.find(new)
     copied = ", ".join(_about(notebook, found)) if found else ""
     twice = _COUNTS_IN_EACH if found and _approvals(found) else ""
@@ -208,7 +208,7 @@ def _fork(notebook: Notebook, args: Any) -> Output:
 def _save(notebook: Notebook, args: Any) -> Output:
     saved, was_there = notebook.sessions.save(args.name, args.session, replace=args.replace)
     again = ", in place of what was saved there" if was_there else ""
-    done = f"session {saved.id!r} ({counted(saved.events)}) is saved in {args.name}{again}"
+    done = f"session {saved.id!r} ({events_label(saved.events)}) is saved in {args.name}{again}"
     stays = "its open approvals stay here: a session that is loaded from the file asks for them again"
     return text(done, stays if _approvals(saved) else "")
 

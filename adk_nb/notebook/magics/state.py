@@ -57,7 +57,7 @@ def _show(notebook: Notebook, keys: list[str], args: Any) -> Any:
     now = sessions.state(args.session)
     for key in keys:
         if key not in now:
-            raise sessions.no_key(key, now, args.session)
+            raise sessions.unknown_key(key, now, args.session)
     if args.json:
         return as_json({key: now[key] for key in keys or now})
     if len(keys) == 1:

@@ -13,9 +13,10 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
 from adk_nb.lazy import require
 from adk_nb.models.default_model import GEMINI_MODEL
+from adk_nb.notebook.registry.definitions import FieldValue
 from adk_nb.notebook.variables import user_variables
 
-_OTHER_WAY = {
+_HINTS = {
     "name": "the name stands behind %%agent",
     "instruction": "the instruction stands below the line",
     "model": "write --model",
@@ -30,28 +31,11 @@ _OTHER_WAY = {
     "template": "write --raw",
     "parent_agent": "an agent is under another by that one's --sub",
 }
-"""Fields that have an option of their own -> what to write."""
-FIELDS = [field for field in LlmAgent.model_fields if field not in _OTHER_WAY]
-"""Those that are set by name."""
+"""Fields that `--set` does not take -> what to write instead."""
+FIELDS = [field for field in LlmAgent.model_fields if field not in _HINTS]
+"""Fields that `--set` takes."""
 _FENCE = "---"
 _KEY = re.compile(r"([a-z][\w-]*)\s*:(?:\s|$)")
-
-
-@dataclass(frozen=True, eq=False)
-class FieldValue:
-    """The value of a field."""
-
-    text: str
-    """As it is written."""
-    value: Any
-    variable: str = ""
-    """The notebook's variable that holds it; empty: the text says it."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FieldValue):
-            return NotImplemented
-        same = self.value is other.value if self.variable else True
-        return (self.text, self.variable) == (other.text, other.variable) and same
 
 
 def schema_of(option: str, name: str, variables: Mapping[str, Any]) -> FieldValue:
@@ -66,7 +50,7 @@ def schema_of(option: str, name: str, variables: Mapping[str, Any]) -> FieldValu
             f"cell, and {option} Wanted"
         )
     if name not in variables:
-        raise InputError(f"{option}: {_no_variable(name, variables)}")
+        raise _unknown_variable(option, name, variables)
     return FieldValue(name, variables[name], name)
 
 
@@ -89,62 +73,59 @@ def field_of(mark: str, name: str, value: Any, variables: Mapping[str, Any]) -> 
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
     if value in choices:
         return FieldValue(value, value)
-    try:
-        return FieldValue(value, _literal(value))
-    except ValueError:
-        pass
+    with suppress(ValueError):
+        return FieldValue(value, _parse_literal(value))
     if value in variables:
         return FieldValue(value, variables[value], value)
     if choices and all(isinstance(choice, str) for choice in choices):
         near = closest(value, choices)
-        meant = f"; did you mean {near}?" if near else ""
-        raise InputError(f"{mark}: {name} is {' or '.join(choices)}, and not {value!r:.60}{meant}")
+        hint = f"; did you mean {near}?" if near else ""
+        raise InputError(f"{mark}: {name} is {' or '.join(choices)}, and not {value!r:.60}{hint}")
     takes_text = annotation in (str, Any) or str in get_args(annotation)
     if value.isidentifier() and not takes_text:
-        raise InputError(f"{mark}: {_no_variable(value, variables)}")
+        raise _unknown_variable(mark, value, variables)
     return FieldValue(value, value)
 
 
 def _check_field(mark: str, name: str, value: Any) -> None:
-    if name in _OTHER_WAY:
-        raise InputError(f"{mark} is not needed for {name}: {_OTHER_WAY[name]}")
+    if name in _HINTS:
+        raise InputError(f"{mark} is not needed for {name}: {_HINTS[name]}")
     if name in FIELDS:
         return
-    of_the_model = types.GenerateContentConfig.model_fields
-    if name in of_the_model:
-        raise InputError(f"{mark}: {name} belongs into generate_content_config; {_in_the_config(name, value)}")
-    near = closest(name.replace("-", "_"), [*FIELDS, *_OTHER_WAY, *of_the_model])
-    hint = _OTHER_WAY.get(near or "") or (f"did you mean {near}?" if near else f"there is {', '.join(FIELDS)}")
-    if near in of_the_model:
-        hint += f" {_in_the_config(near, value)}"
+    config_fields = types.GenerateContentConfig.model_fields
+    if name in config_fields:
+        raise InputError(f"{mark}: {name} belongs into generate_content_config; {_config_hint(name, value)}")
+    near = closest(name.replace("-", "_"), [*FIELDS, *_HINTS, *config_fields])
+    hint = _HINTS.get(near or "") or (f"did you mean {near}?" if near else f"there is {', '.join(FIELDS)}")
+    if near in config_fields:
+        hint += f" {_config_hint(near, value)}"
     raise InputError(f"{mark}: an agent has no field {name!r}; {hint}")
 
 
-def _in_the_config(name: str, value: Any) -> str:
+def _config_hint(name: str, value: Any) -> str:
     with suppress(ValueError):
-        value = _literal(value) if isinstance(value, str) else value
+        value = _parse_literal(value) if isinstance(value, str) else value
     return f"write --set generate_content_config={json.dumps({name: value}, default=str)}"
 
 
-def _literal(text: str) -> Any:
-    """The value that JSON, or else Python, reads.
+def _parse_literal(text: str) -> Any:
+    """Parse JSON, or else a literal of Python.
 
     Raises:
-        ValueError: Neither can.
+        ValueError: It is neither.
     """
-    try:
+    with suppress(ValueError):
         return json.loads(text)
-    except ValueError:
-        pass
     try:
         return ast.literal_eval(text.strip())
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise ValueError(text) from error
 
 
-def _no_variable(name: str, variables: Mapping[str, Any]) -> str:
+def _unknown_variable(option: str, name: str, variables: Mapping[str, Any]) -> InputError:
     near = closest(name, user_variables(variables))
-    return f"there is no variable {name!r}; " + (f"did you mean {near!r}?" if near else "define it in a cell above")
+    hint = f"did you mean {near!r}?" if near else "define it in a cell above"
+    return InputError(f"{option}: there is no variable {name!r}; {hint}")
 
 
 @dataclass(frozen=True)
@@ -176,26 +157,26 @@ def split_front_matter(body: str, mark: str) -> tuple[FrontMatter | None, str]:
             f"{mark}: line {first + 2} is ---, so options follow it; close them with another line ---, or begin the "
             "text otherwise"
         )
-    matter = _read_yaml("\n" * first + "\n".join(["", *lines[first + 1 : last]]), mark)
+    matter = _parse_yaml("\n" * (first + 1) + "\n".join(lines[first + 1 : last]), mark)
     return matter, "\n" * (last + 1) + "\n".join(lines[last + 1 :])
 
 
 def looks_like_options(body: str, keys: Collection[str]) -> bool:
-    """Whether a body begins with an option that has no `---` around it."""
+    """True for a body that begins with an option and has no `---` around it."""
     first = next((line for line in body.split("\n") if line.strip()), "")
     match = _KEY.match(first)
     return bool(match) and match[1].replace("_", "-") in keys
 
 
-def _read_yaml(text: str, mark: str) -> FrontMatter:
+def _parse_yaml(text: str, mark: str) -> FrontMatter:
     yaml: Any = require("yaml", package="pyyaml")
     try:
         texts, values = yaml.load(text, yaml.BaseLoader), yaml.load(text, yaml.SafeLoader)
     except (yaml.YAMLError, ValueError) as error:
         position = getattr(error, "problem_mark", None)
-        where = f"line {position.line + 2}" if position else "front matter"
-        why = getattr(error, "problem", None) or error
-        raise InputError(f"{mark}, {where}: {why}; write one option a line, as model: {GEMINI_MODEL}") from None
+        location = f"line {position.line + 2}" if position else "front matter"
+        cause = getattr(error, "problem", None) or error
+        raise InputError(f"{mark}, {location}: {cause}; write one option a line, as model: {GEMINI_MODEL}") from None
     if texts is None or texts == "":
         return FrontMatter({}, {})
     if not isinstance(texts, dict):

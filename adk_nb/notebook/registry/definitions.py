@@ -1,18 +1,46 @@
-"""Definitions of agents and tools as their cells write them, and how one version differs from the last."""
+"""Versions of agents and tools: as their cells define them, their differences, and those that runs still need."""
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook.registry.agent_options import FieldValue
+from adk_nb.runtime.history import History
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.conditions import Decides
+from adk_nb.tools.fingerprint import fingerprint
 
 Kind = Literal["llm", "sequential", "parallel", "loop", "workflow"]
+
+# Keys of `custom_metadata` on the events of a run; stored sessions have them.
+_NAME = "spoken_to"
+_DIGEST = "defined_as"
+_VERSION = "agent_version"
+_VERSIONS = "agent_versions"
+
+
+@dataclass(frozen=True, eq=False)
+class FieldValue:
+    """The value of a field of an agent."""
+
+    text: str
+    """As the cell writes it."""
+    value: Any
+    variable: str = ""
+    """The notebook's variable that holds it; empty for a literal."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FieldValue):
+            return NotImplemented
+        is_same = self.value is other.value if self.variable else True
+        return (self.text, self.variable) == (other.text, other.variable) and is_same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +73,7 @@ class AgentDefinition:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """The notebook variables in the instruction, as text."""
     fields: Mapping[str, FieldValue] = field(default_factory=dict[str, FieldValue])
-    """Other fields of the agent -> what they are set to."""
+    """Other fields of the agent."""
     source: str = ""
     """The whole cell, as typed."""
 
@@ -58,6 +86,7 @@ class AgentDefinition:
     @property
     def lasting_digest(self) -> str:
         """The same in another kernel: a model that a variable holds counts by the variable's name."""
+        # Stored sessions have this digest: keep the order of its parts.
         return digest(
             [
                 self.instruction, self.model, *self.tools, self.description,
@@ -67,6 +96,21 @@ class AgentDefinition:
                 *(f"{key}={field.text}" for key, field in sorted(self.fields.items())),
             ]
         )  # fmt: skip
+
+    @property
+    def summary(self) -> str:
+        """The first version in a line."""
+        parts = [f"{self.name} v{self.version}"]
+        if self.kind != "llm":
+            return f"{parts[0]} · {self.kind}"
+        parts.append(f"model {self.model or self.default_model}")
+        if self.tools:
+            parts.append("tools " + ", ".join(self.tools))
+        if self.members:
+            parts.append("agents " + ", ".join(self.members))
+        if self.mode:
+            parts.append(self.mode)
+        return " · ".join([*parts, *(f"{name} {field.text:.60}" for name, field in self.fields.items())])
 
     def changes_from(self, old: "AgentDefinition") -> str:
         """The differences from `old`, as text; empty if there are none."""
@@ -87,8 +131,7 @@ class AgentDefinition:
             if getattr(self, option) != getattr(old, option):
                 changes.append(option.replace("_", "-"))
         fields = sorted({*self.fields, *old.fields})
-        changes += [field for field in fields if self.fields.get(field) != old.fields.get(field)]
-        return ", ".join(changes)
+        return ", ".join([*changes, *(name for name in fields if self.fields.get(name) != old.fields.get(name))])
 
     def model_change(self, old: "AgentDefinition") -> str:
         """The difference of its model from that of `old`, as text; empty if there is none."""
@@ -105,42 +148,144 @@ class ToolDefinition:
 
     tool: BaseTool | BaseToolset
     version: int = 1
-    cell: int | None
-    """n of `In[n]`; None if it was not made in a `%%tool` or `%tool` cell."""
+    cell: int
+    """n of `In[n]`."""
     digest: str
     """Of its source and options."""
-    place: "ToolsetPlace | None" = None
+    origin: "ToolsetOrigin | None" = None
     """Of a toolset: what its line says."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolsetPlace:
-    """Where a toolset comes from, and what is taken of it."""
+class ToolsetOrigin:
+    """The document or server of a toolset, and the tools taken from it."""
 
     kind: Literal["openapi", "mcp"]
     address: str
-    """The path of a document, or the address of a server."""
+    """The path of a document, or the URL of a server."""
     confirm: Decides = False
     only: tuple[str, ...] = ()
 
     @property
     def is_sse(self) -> bool:
-        """Whether the server speaks the older way, as such addresses say by their end."""
+        """True for a server of MCP's older transport: by convention its URL ends in /sse."""
         return self.kind == "mcp" and self.address.rstrip("/").endswith("/sse")
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Of all parts, in their order."""
+    """A short hash of all parts, in their order."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def _lines_changed(old: str, new: str) -> str:
-    changes = list(difflib.ndiff(old.splitlines(), new.splitlines()))
-    more = sum(line.startswith("+ ") for line in changes)
-    less = sum(line.startswith("- ") for line in changes)
-    return " ".join([f"+{more}"] * bool(more) + [f"-{less}"] * bool(less)) + (" lines" if more + less != 1 else " line")
+    signs = [line[0] for line in difflib.ndiff(old.splitlines(), new.splitlines()) if line[0] in "+-"]
+    counts = [f"{sign}{signs.count(sign)}" for sign in "+-" if sign in signs]
+    return f"{' '.join(counts)} line{'' if len(signs) == 1 else 's'}".lstrip()
 
 
 def _names_changed(old: tuple[str, ...], new: tuple[str, ...]) -> str:
     changes = [f"+{name}" for name in new if name not in old] + [f"-{name}" for name in old if name not in new]
     return " ".join(changes) or "in another order"
+
+
+# ---- versions that runs still need
+
+
+@dataclass(frozen=True)
+class Addressed:
+    """The agent that a run addressed; empty if unknown."""
+
+    name: str = ""
+    digest: str = ""
+    """Of its cells at that time."""
+
+
+def run_metadata(name: str, digest: str, versions: Mapping[str, int]) -> dict[str, Any]:
+    """Metadata for the events of a run of an agent. `versions`: its own, and those of the agents under it."""
+    metadata: dict[str, Any] = {_NAME: name}
+    if digest:
+        metadata |= {_DIGEST: digest, _VERSION: versions[name]}
+    return metadata | ({_VERSIONS: dict(versions)} if len(versions) > 1 else {})
+
+
+def agent_of_call(call_id: str, history: History) -> Addressed:
+    """The agent that the run of a call addressed."""
+    return _addressed(next((record.event for record in history.calls.all(call_id)), None))
+
+
+def agent_of_run(invocation_id: str, history: History) -> Addressed:
+    """The agent that a run addressed."""
+    start = history.began(invocation_id)
+    return _addressed(None if start is None else history.events[start])
+
+
+def last_addressed(history: History) -> str:
+    """The name of the agent that was addressed last; empty if unknown."""
+    return next((name for event in history.newest() if (name := _addressed(event).name)), "")
+
+
+def _addressed(event: Event | None) -> Addressed:
+    metadata: dict[str, Any] = (event.custom_metadata if event else None) or {}
+    name, digest = metadata.get(_NAME), metadata.get(_DIGEST)
+    return Addressed(name if isinstance(name, str) else "", digest if isinstance(digest, str) else "")
+
+
+@dataclass
+class _EarlierTool:
+    tool: Any
+    calls: set[str] = field(default_factory=set[str])
+    """Ids of the calls that use it and have no result yet."""
+
+
+_in_force: ContextVar[dict[str, _EarlierTool] | None] = ContextVar("earlier tools in force", default=None)
+"""By their names."""
+
+
+class EarlierTools:
+    """Tools as they were before their cells were run again, so that a pending call can still use them."""
+
+    def __init__(self) -> None:
+        self._by_fingerprint: dict[str, ToolDefinition] = {}
+
+    def keep(self, definition: ToolDefinition) -> None:
+        """Remember a version that a new one replaces."""
+        if isinstance(definition.tool, BaseTool):
+            self._by_fingerprint[fingerprint(definition.tool)] = definition
+
+    def label(self, interrupt: Interrupt) -> str:
+        """The version that a pending call names, as `v2`; empty if this kernel does not have it."""
+        definition = self._by_fingerprint.get(interrupt.tool_fingerprint or "")
+        return f"v{definition.version}" if definition else ""
+
+    @contextmanager
+    def as_asked(self, interrupts: Iterable[Interrupt]) -> Generator[None]:
+        """Give agents of cells the tools of these calls as they were, until each call has its result.
+
+        Each call must have a `label`.
+        """
+        tools: dict[str, _EarlierTool] = {}
+        for interrupt in interrupts:
+            tool = self._by_fingerprint[interrupt.tool_fingerprint or ""].tool
+            earlier = tools.setdefault(interrupt.call.name or "", _EarlierTool(tool))
+            earlier.tool = tool
+            earlier.calls.add(interrupt.call.id or "")
+        token = _in_force.set(tools)
+        try:
+            yield
+        finally:
+            _in_force.reset(token)
+
+    def answered(self, call_id: str) -> None:
+        """Note a result; after the last one of a tool, further calls use the tool as it is now."""
+        tools = _in_force.get() or {}
+        for name, earlier in list(tools.items()):
+            earlier.calls.discard(call_id)
+            if not earlier.calls:
+                del tools[name]
+
+
+def tool_in_force(tool: Any) -> Any:
+    """`tool`, or its earlier version within `EarlierTools.as_asked`."""
+    tools = _in_force.get()
+    earlier = tools.get(tool.name) if tools and isinstance(tool, BaseTool) else None
+    return earlier.tool if earlier else tool

@@ -12,8 +12,8 @@ from adk_nb.apps.app import App
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, UserError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition, digest
-from adk_nb.notebook.registry.versions import tool_in_force
+from adk_nb.notebook.registry.definitions import AgentDefinition, ToolDefinition, digest, tool_in_force
+from adk_nb.notebook.registry.session_store import SessionStore
 from adk_nb.notebook.variables import user_variables
 from adk_nb.runners import Runner
 from adk_nb.tools.base_tool import BaseTool
@@ -26,7 +26,7 @@ _RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
 
 
 class Names:
-    """The names of a notebook, read only.
+    """The names of a notebook, read only. A variable that Python has assigned wins over a cell.
 
     Args:
         variables: The user's namespace; Python's own agents and tools are found in it.
@@ -36,16 +36,13 @@ class Names:
         self.variables = variables
         self.definitions: dict[str, AgentDefinition] = {}
         self.tools: dict[str, ToolDefinition] = {}
-        self.made: dict[str, BaseAgent] = {}
-        """The agents that cells have made."""
+        self.cell_agents: dict[str, BaseAgent] = {}
+        """The agents that cells have built."""
+        self.sessions = SessionStore()
+        self.strict = False
+        """Refuse a cell that names what is not defined yet."""
 
-    def _variables_of(self, *kinds: type) -> list[str]:
-        return [name for name, value in self.variables.items() if isinstance(value, kinds) and name[0] != "_"]
-
-    def model_named(self, name: str) -> BaseLlm | None:
-        """The model in a variable."""
-        value = self.variables.get(name)
-        return value if isinstance(value, BaseLlm) else None
+    # ---- agents
 
     @property
     def agent_names(self) -> list[str]:
@@ -54,7 +51,7 @@ class Names:
 
     @property
     def addressees(self) -> list[str]:
-        """What can be chatted with: agents, then variables with an app or a runner."""
+        """Names that can be chatted with: agents, then variables with an app or a runner."""
         return list(dict.fromkeys([*self.agent_names, *self._variables_of(App, Runner)]))
 
     @property
@@ -67,29 +64,8 @@ class Names:
         """Variables that hold a chat -> how to use it."""
         return {name: f"{name}.ask('...')" for name in self._variables_of(Chat)}
 
-    def has_own_sessions(self, name: str) -> bool:
-        """Whether a variable holds a runner, whose sessions are not the notebook's."""
-        return isinstance(self.variables.get(name), Runner)
-
-    @property
-    def tool_names(self) -> list[str]:
-        """Tools of cells, then those in variables; a toolset has the name of its variable."""
-        defined = [definition.tool for definition in self.tools.values()]
-        names = list(self.tools)
-        for variable in self._variables_of(BaseTool, BaseToolset):
-            value = self.variables[variable]
-            if not any(value is tool for tool in defined):
-                names.append(value.name if isinstance(value, BaseTool) else variable)
-        return list(dict.fromkeys(names))
-
-    @property
-    def node_names(self) -> list[str]:
-        """The names that `node_like` knows."""
-        nodes = [name for name in user_variables(self.variables) if self.node_like(name) is not None]
-        return list(dict.fromkeys([*self.agent_names, *self.tool_names, *nodes]))
-
     def agent(self, name: str) -> BaseAgent:
-        """The agent of that name, or the root agent of an app or runner. A variable wins over a cell.
+        """The agent of that name, or the root agent of an app or runner.
 
         Raises:
             AgentNotFoundError: There is none.
@@ -98,70 +74,27 @@ class Names:
         value = value.root_agent if isinstance(value, App) else value.agent if isinstance(value, Runner) else value
         if isinstance(value, BaseAgent):
             return value
-        if name in self.made:
-            return self.made[name]
+        if name in self.cell_agents:
+            return self.cell_agents[name]
         raise AgentNotFoundError("agent", name, self.addressees, hint="" if self.addressees else "see %%agent?")
 
     def is_of_its_cell(self, name: str) -> bool:
-        """Whether the agent of that name is the one its cell has made, and not replaced by Python."""
-        return name in self.made and self.agent(name) is self.made[name]
+        """True for the agent that its cell has built, and Python has not replaced."""
+        return name in self.cell_agents and self.agent(name) is self.cell_agents[name]
 
-    def tool(self, name: str) -> BaseTool:
-        """The tool of that name, as it is defined now.
-
-        Raises:
-            ToolNotFoundError: There is none.
-        """
-        value = self.variables.get(name)
-        tool = (self.tools[name].tool if name in self.tools else None) or value
-        if isinstance(tool, BaseTool):
-            return tool
-        for held in self.variables.values():
-            if isinstance(held, BaseTool) and held.name == name:
-                return held
-        hint = f"{name} is a function here, type: %tool {name}" if callable(value) else ""
-        if wrapped := how_to_wrap(value):
-            hint = f"{name} is a tool of another library here; write {name}_tool = {wrapped.format(name)}"
-        raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
-
-    def has_tool(self, name: str) -> bool:
-        """Whether `tool` or `toolset` has one of that name."""
-        return name in self.tool_names or isinstance(self.variables.get(name), BaseTool)
-
-    def toolset(self, name: str) -> BaseToolset | None:
-        """The toolset of a cell or in a variable."""
-        value = self.tools[name].tool if name in self.tools else self.variables.get(name)
-        return value if isinstance(value, BaseToolset) else None
-
-    def tools_named(self, names: Sequence[str], /) -> list[BaseTool | BaseToolset]:
-        """Tools and toolsets as they are defined now.
-
-        Raises:
-            ToolNotFoundError: One is not.
-        """
-        return [tool_in_force(self.toolset(name) or self.tool(name)) for name in names]
-
-    def node_like(self, name: str, /) -> Any:
-        """The agent, tool, function or node that a graph can have by that name; None: there is none."""
-        if name in self.agent_names:
-            return self.agent(name)
-        with suppress(ToolNotFoundError):
-            return self.tool(name)
-        value = self.variables.get(name)
-        return value if isinstance(value, BaseNode) or inspect.isroutine(value) else None
+    def has_own_sessions(self, name: str) -> bool:
+        """True for a variable with a runner, whose sessions are not the notebook's."""
+        return isinstance(self.variables.get(name), Runner)
 
     def name_of(self, agent: str) -> str | None:
         """The name by which an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
         names = [name for name in self.agent_names if self.agent(name).name == agent]
         return agent if agent in names else next(iter(names), None)
 
-    def users_of(self, tool: str) -> list[str]:
-        """The agents and workflows whose cells name a tool."""
-        return [
-            definition.name
-            for definition in self.definitions.values()
-            if tool in (*definition.tools, *definition.members)
-        ]
+    def model_named(self, name: str) -> BaseLlm | None:
+        """The model in a variable."""
+        value = self.variables.get(name)
+        return value if isinstance(value, BaseLlm) else None
 
     def version_in_words(self, name: str) -> str:
         """`v2`; empty for an agent that no cell has defined."""
@@ -169,10 +102,11 @@ class Names:
 
     def versions_of(self, name: str) -> dict[str, int]:
         """Versions of an agent and of those under it that cells have defined, by name."""
-        versions: dict[str, int] = {}
-        for agent in [name, *self.definitions[name].members] if name in self.definitions else ():
-            if self._is_defined(agent):
-                versions |= {name: self.definitions[name].version} if agent == name else self.versions_of(agent)
+        if not self._is_defined(name):
+            return {}
+        versions = {name: self.definitions[name].version}
+        for member in self.definitions[name].members:
+            versions |= self.versions_of(member)
         return versions
 
     def digest_of(self, name: str) -> str:
@@ -185,8 +119,84 @@ class Names:
     def _is_defined(self, name: str) -> bool:
         return name in self.definitions and self.is_of_its_cell(name)
 
-    def can_name_an_agent(self, name: str, /) -> bool:
-        """Whether a later cell may define an agent of that name."""
+    def _variables_of(self, *kinds: type) -> list[str]:
+        return [name for name, value in self.variables.items() if isinstance(value, kinds) and name[0] != "_"]
+
+    # ---- tools, nodes, keys
+
+    @property
+    def tool_names(self) -> list[str]:
+        """Tools of cells, then those in variables; a toolset has the name of its variable."""
+        cell_tools = {id(definition.tool) for definition in self.tools.values()}
+        values = {name: self.variables[name] for name in self._variables_of(BaseTool, BaseToolset)}
+        names = {
+            value.name if isinstance(value, BaseTool) else variable: None
+            for variable, value in values.items()
+            if id(value) not in cell_tools
+        }
+        return list(dict.fromkeys([*self.tools, *names]))
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names that `node_like` knows."""
+        nodes = [name for name in user_variables(self.variables) if self.node_like(name) is not None]
+        return list(dict.fromkeys([*self.agent_names, *self.tool_names, *nodes]))
+
+    def tool(self, name: str) -> BaseTool:
+        """The tool of that name, as it is defined now.
+
+        Raises:
+            ToolNotFoundError: There is none.
+        """
+        variable = self.variables.get(name)
+        tool = self.tools[name].tool if name in self.tools else variable
+        for value in (tool, *self.variables.values()):
+            if isinstance(value, BaseTool) and (value is tool or value.name == name):
+                return value
+        hint = f"{name} is a function here, type: %tool {name}" if callable(variable) else ""
+        if wrapper := how_to_wrap(variable):
+            hint = f"{name} is a tool of another library here; write {name}_tool = {wrapper.format(name)}"
+        raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
+
+    def has_tool(self, name: str) -> bool:
+        """True if `tools_named` has one of that name."""
+        return name in self.tool_names or isinstance(self.variables.get(name), BaseTool)
+
+    def toolset(self, name: str) -> BaseToolset | None:
+        """The toolset of a cell or in a variable."""
+        value = self.tools[name].tool if name in self.tools else self.variables.get(name)
+        return value if isinstance(value, BaseToolset) else None
+
+    def tools_named(self, names: Sequence[str]) -> list[BaseTool | BaseToolset]:
+        """Tools and toolsets as they are defined now.
+
+        Raises:
+            ToolNotFoundError: One is not.
+        """
+        return [tool_in_force(self.toolset(name) or self.tool(name)) for name in names]
+
+    def users_of(self, tool: str) -> list[str]:
+        """The agents and workflows whose cells name a tool."""
+        definitions = self.definitions.values()
+        return [definition.name for definition in definitions if tool in (*definition.tools, *definition.members)]
+
+    def node_like(self, name: str) -> Any:
+        """The agent, tool, function or node that a graph can have by that name; None: there is none."""
+        if name in self.agent_names:
+            return self.agent(name)
+        with suppress(ToolNotFoundError):
+            return self.tool(name)
+        value = self.variables.get(name)
+        return value if isinstance(value, BaseNode) or inspect.isroutine(value) else None
+
+    def is_key(self, name: str) -> bool:
+        """True if `{name}` in an instruction means the state, even if the key is not set now."""
+        return name in self.sessions.keys or any(name == agent.output_key for agent in self.definitions.values())
+
+    # ---- new names
+
+    def can_name_an_agent(self, name: str) -> bool:
+        """True if a later cell may define an agent of that name."""
         try:
             self.check_agent_name(name)
         except UserError:
@@ -203,9 +213,9 @@ class Names:
             return
         value = self.variables.get(name)
         if name in self.tools or isinstance(value, BaseTool | BaseToolset):
-            where = _cell(self.tools.get(name))
             raise ConfigurationError(
-                f"{name!r} is a tool {where}; give the agent another name, or add --replace to take this one"
+                f"{name!r} is a tool {_cell_label(self.tools.get(name))}; give the agent another name, or add "
+                "--replace to take this one"
             )
         if name in self.variables and not isinstance(value, BaseAgent):
             kind = type(value).__name__
@@ -216,11 +226,11 @@ class Names:
         if name in _RESERVED:
             raise InputError(f"a tool cannot be named {name!r}, a reserved word; use --rename {name}=NAME")
         if name in self.agent_names and not replace:
-            where = _cell(self.definitions.get(name))
             raise ConfigurationError(
-                f"{name!r} is an agent {where}; give the tool another name, or add --replace to take this one"
+                f"{name!r} is an agent {_cell_label(self.definitions.get(name))}; give the tool another name, or add "
+                "--replace to take this one"
             )
 
 
-def _cell(definition: AgentDefinition | ToolDefinition | None) -> str:
-    return f"(In[{definition.cell}])" if definition and definition.cell is not None else "here"
+def _cell_label(definition: AgentDefinition | ToolDefinition | None) -> str:
+    return f"(In[{definition.cell}])" if definition else "here"

@@ -10,20 +10,13 @@ from typing import Any, TypeVar
 from adk_nb import sync
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.errors import (
-    InputError,
-    SessionBusyError,
-    SessionNotFoundError,
-    StaleSessionError,
-    StateKeyError,
-    closest,
-)
+from adk_nb.errors import InputError, SessionBusyError, SessionNotFoundError, StaleSessionError, StateKeyError, closest
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook.interrupted_runs import at_work, interrupted_runs, leave
-from adk_nb.notebook.past_turns import Rewound, free, rewind
+from adk_nb.notebook import interrupted_runs, past_turns
+from adk_nb.notebook.past_turns import Rewound, free
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
@@ -41,25 +34,28 @@ from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 APP = "notebook"
 USER = "user"
-_IN_A_FILE = "sqlite:///"
+_SQLITE = "sqlite:///"
 T = TypeVar("T")
 
 
 class SessionStore:
-    """Sessions by name."""
+    """Sessions by name, for code that is not async.
+
+    A method that takes the name of a session means the current one without it.
+    """
 
     def __init__(self) -> None:
         self._in_memory = InMemorySessionService()
         self.service: BaseSessionService = self._in_memory
-        self.kept_in = ""
-        """The address of the file or the database that they are in; empty: they are in memory."""
+        self.address = ""
+        """Of the file or the database that they are in; empty: they are in memory."""
         self.artifacts = InMemoryArtifactService()
         self.memory = InMemoryMemoryService()
         self.credentials = InMemoryCredentialService()
         self.current = "main"
-        self._histories: dict[str, History] = {}
         self.keys: set[str] = set()
         """State keys that were ever set by hand."""
+        self._histories: dict[str, History] = {}
 
     @property
     def names(self) -> list[str]:
@@ -67,19 +63,34 @@ class SessionStore:
         return _names(self.service)
 
     def find(self, name: str | None = None) -> Session | None:
-        """A copy of a session, the current one without a name; None if it has no events yet.
+        """A copy of a session; None if the current one has no events yet.
 
         Raises:
-            SessionNotFoundError: It was named, and there is none.
+            SessionNotFoundError: There is none of that name.
         """
-        if session := self._get(name or self.current):
-            return session
-        if name is not None and name != self.current:
-            raise SessionNotFoundError("session", name, {*self.names, self.current})
-        return None
+        session = _wait(self.service.get_session(app_name=APP, user_id=USER, session_id=name or self.current))
+        if not session and name not in (None, self.current):
+            raise SessionNotFoundError("session", name or "", {*self.names, self.current})
+        return session
 
-    def keep_in(self, address: str, folder: Path) -> list[str]:
-        """Use the sessions at an address from now on, and move those that are in memory there.
+    def events(self, name: str | None = None) -> list[Event]:
+        """Oldest first."""
+        session = self.find(name)
+        return session.events if session else []
+
+    def history(self, name: str | None = None) -> History:
+        """The read model of a session; only events since the last call are read."""
+        return self._histories.setdefault(name or self.current, History()).update(self.events(name))
+
+    def state(self, name: str | None = None) -> dict[str, Any]:
+        """A copy."""
+        session = self.find(name)
+        return dict(session.state) if session else {}
+
+    # ---- the current session
+
+    def move_to(self, address: str, folder: Path) -> list[str]:
+        """Use the sessions at an address from now on; those in memory move there, and overwrite none.
 
         Args:
             address: As for `open_service`; empty for memory.
@@ -91,29 +102,29 @@ class SessionStore:
         Raises:
             UserError: The address cannot be used; nothing is changed.
         """
-        if address == self.kept_in:
+        if address == self.address:
             return []
         service = open_service(address, folder) if address else self._in_memory
-        report = self._move_to(service) if address and not self.kept_in else []
         if not address:
-            report = [f"{hidden(self.kept_in)} keeps its sessions; new ones are in this kernel's memory"]
-        self.service, self.kept_in = service, address
+            report = [f"{hidden(self.address)} keeps its sessions; new ones are in this kernel's memory"]
+        else:
+            report = [] if self.address else self._move_sessions(service)
+        self.service, self.address = service, address
         return report
 
-    def _move_to(self, service: BaseSessionService) -> list[str]:
-        """Move the sessions in memory, without overwriting any that is there."""
-        taken = set(_names(service))
+    def _move_sessions(self, service: BaseSessionService) -> list[str]:
+        names = set(_names(service))
         report: list[str] = []
         for name in self.names:
             if (session := self.find(name)) is None:
                 continue
-            new = free(name, taken)
-            taken.add(new)
+            new = free(name, names)
+            names.add(new)
             loaded = Loaded(name, session.state, session.events)
-            _done(loaded.put(service, app_name=APP, user_id=USER, session_id=new))
-            _done(self.service.delete_session(app_name=APP, user_id=USER, session_id=name))
+            _wait(loaded.put(service, app_name=APP, user_id=USER, session_id=new))
+            _wait(self.service.delete_session(app_name=APP, user_id=USER, session_id=name))
             renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
-            report.append(f"session {name!r} ({counted(session.events)}) is now kept there{renamed}")
+            report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
         return report
 
     def use(self, name: str) -> None:
@@ -127,14 +138,25 @@ class SessionStore:
             raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
         self.current = name
 
+    def start_fresh(self, name: str | None = None) -> str:
+        """Make an empty session the current one; returns its name.
+
+        Raises:
+            InputError: There is one of that name already.
+        """
+        if name is not None and name in self.names:
+            raise InputError(f"there is a session {name!r} already; leave --new out to use it, or give another name")
+        self.current = name or free("main", {*self.names, self.current, "main"})
+        return self.current
+
     def save(self, file: str, name: str | None = None, *, replace: bool = False) -> tuple[Session, bool]:
-        """Save a session to a file; returns it, and whether an earlier save of it was there.
+        """Save a session to a file; returns it, and True if an earlier save of it was there.
 
         Raises:
             InputError: It has no events yet, or the file is something else.
             StorageError: The file cannot be written.
         """
-        session = self._not_empty(name)
+        session = self._with_events(name)
         return session, session_file.write(session, file, replace=replace)
 
     def load(self, file: str, name: str | None = None) -> tuple[str, list[str], int]:
@@ -152,66 +174,40 @@ class SessionStore:
         name = session_file.check_name(name or loaded.name)
         if name in self.names:
             raise InputError(f"there is a session {name!r} already; add --as {free(name, self.names)} for another name")
-        kept = _done(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
+        shared_keys = _wait(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
         self.current = name
-        return name, kept, loaded.dropped
+        return name, shared_keys, loaded.dropped
 
-    def fork(self, new: str | None = None, name: str | None = None, *, at: str | None = None) -> tuple[str, str, int]:
-        """Copy a session, and make the copy the current one.
+    def fork(self, new: str | None = None, name: str | None = None, *, at: str | None = None) -> tuple[str, str]:
+        """Copy a session, and make the copy the current one; returns the names of both.
 
         Args:
             new: The copy's name. None: the session's, with a number behind it.
-            name: The session's. None: the current one's.
+            name: The session's.
             at: The id of the last event that is copied. None: all are.
-
-        Returns:
-            The names of the session and of its copy, and how many events were copied.
 
         Raises:
             InputError: The session has no events yet, or no such event, or there is a session of the new name.
         """
-        session = self._not_empty(name)
+        session = self._with_events(name)
         if new is not None and new in (*self.names, self.current):
             raise InputError(f"there is a session {new!r} already; give the copy another name")
         new = new or free(session.id, self.names)
-        count = _done(fork(session, self.service, self.artifacts, session_id=new, at=at))
+        _wait(fork(session, self.service, self.artifacts, session_id=new, at=at))
         self.current = new
-        return session.id, new, count
+        return session.id, new
+
+    # ---- changes of a session
 
     def rewind(self, to: int | str, name: str | None = None, *, dry_run: bool = False) -> Rewound:
         """Undo turns of a session, as `past_turns.rewind`."""
         session = self.find(name) or Session(id=name or self.current)
-        return _done(rewind(session, self.service, self.artifacts, to, dry_run=dry_run))
-
-    def events(self, name: str | None = None) -> list[Event]:
-        """Oldest first."""
-        session = self.find(name)
-        return session.events if session else []
-
-    def history(self, name: str | None = None) -> History:
-        """The read model of a session; only events since the last call are read."""
-        return self._histories.setdefault(name or self.current, History()).update(self.events(name))
-
-    def state(self, name: str | None = None) -> dict[str, Any]:
-        """A copy."""
-        session = self.find(name)
-        return dict(session.state) if session else {}
-
-    def start_fresh(self, name: str | None = None) -> str:
-        """Make an empty session the current one; returns its name.
-
-        Raises:
-            InputError: There is one of that name already.
-        """
-        if name is not None and name in self.names:
-            raise InputError(f"there is a session {name!r} already; leave --new out to use it, or give another name")
-        self.current = name or free("main", {*self.names, self.current, "main"})
-        return self.current
+        return _wait(past_turns.rewind(session, self.service, self.artifacts, to, dry_run=dry_run))
 
     def write(self, delta: Mapping[str, Any], name: str | None = None) -> None:
         """Write keys of the state in one event of the user; the session is created if needed."""
         self.keys |= delta.keys()
-        self._append(self._created(name), Event(author="user", actions=EventActions(state_delta=dict(delta))))
+        self._append(self._find_or_create(name), Event(author="user", actions=EventActions(state_delta=dict(delta))))
 
     def delete(self, keys: list[str], name: str | None = None) -> None:
         """Delete keys from the state.
@@ -222,72 +218,73 @@ class SessionStore:
         state = self.state(name)
         for key in keys:
             if key not in state:
-                raise self.no_key(key, state, name)
+                raise self.unknown_key(key, state, name)
         self.write({key: dict(DELETED) for key in keys}, name)
 
-    def settle(self, refused: Sequence[Interrupt], reason: str | None, name: str) -> list[Event]:
-        """Reject calls whose agents are gone, so that no run hears of the answer.
-
-        Raises:
-            InputError: One was answered in the meantime.
-        """
-        service: Any = self.service
-        session = self._created(name)
-        answer = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
-        events: list[Event] = []
-        for interrupt in refused:
-            if not _done(service.consume(session, use_key(interrupt.id, "approval"))):
-                raise InputError(f"approval {interrupt.id!r} was answered in the meantime; see %confirm --list")
-            events.append(approvals.refused(interrupt, answer))
-            self._append(session, events[-1])
-        return events
-
-    def no_key(self, key: str, state: Mapping[str, Any], name: str | None) -> StateKeyError:
+    def unknown_key(self, key: str, state: Mapping[str, Any], name: str | None) -> StateKeyError:
         """The error for a key that is not in the state."""
         near = closest(key, state)
-        known = f"there is: {', '.join(sorted(state))}" if state else "the state is empty"
-        hint = f"did you mean {near!r}?" if near else known
+        keys = f"there is: {', '.join(sorted(state))}" if state else "the state is empty"
+        hint = f"did you mean {near!r}?" if near else keys
         return StateKeyError(f"no key {key!r} in the state of session {name or self.current!r}; {hint}")
 
-    def mark(self, what: str, text: str) -> int:
+    def note_change(self, kind: str, text: str) -> int:
         """Note a change of the notebook in the current session, if that has events; returns how many, without notes."""
         session = self.find()
         if session is None or not session.events:
             return 0
         with suppress(SessionBusyError, StaleSessionError):  # a run is under way, and this is only a note
-            self._append(session, Event(author=NOTEBOOK, custom_metadata={what: text}))
-        return events_of(session.events)
+            self._append(session, Event(author=NOTEBOOK, custom_metadata={kind: text}))
+        return count_events(session.events)
 
-    def cut(self, session: Session) -> list[Run]:
+    def reject(self, interrupts: Sequence[Interrupt], reason: str | None, name: str) -> list[Event]:
+        """Reject calls whose agents are gone, so that no run receives the answer.
+
+        Raises:
+            InputError: One was answered in the meantime.
+        """
+        session = self._find_or_create(name)
+        answer = ToolConfirmation(confirmed=False, reason=reason, by="%confirm")
+        events: list[Event] = []
+        for interrupt in interrupts:
+            if not _wait(self.service.consume(session, use_key(interrupt.id, "approval"))):
+                raise InputError(f"approval {interrupt.id!r} was answered in the meantime; see %confirm --list")
+            events.append(approvals.refused(interrupt, answer))
+            self._append(session, events[-1])
+        return events
+
+    # ---- runs
+
+    def interrupted_runs(self, session: Session) -> list[Run]:
         """The interrupted runs of a session, oldest first."""
-        return _done(interrupted_runs(self.service, session))
+        return _wait(interrupted_runs.interrupted_runs(self.service, session))
 
-    def at_work(self, session: Session) -> Run | None:
+    def active_run(self, session: Session) -> Run | None:
         """The run that works on a session, here or in another kernel."""
-        return _done(at_work(self.service, session))
+        return _wait(interrupted_runs.at_work(self.service, session))
 
-    def drop(self, session: Session, run: Run) -> None:
+    def drop_run(self, session: Session, run: Run) -> None:
         """Give an interrupted run up.
 
         Raises:
             SessionBusyError: Another run works on the session.
         """
-        _done(leave(self.service, session, run))
+        _wait(interrupted_runs.leave(self.service, session, run))
 
-    def _get(self, name: str) -> Session | None:
-        return _done(self.service.get_session(app_name=APP, user_id=USER, session_id=name)) or None
-
-    def _created(self, name: str | None) -> Session:
+    def _find_or_create(self, name: str | None) -> Session:
         name = name or self.current
-        return self._get(name) or _done(self.service.create_session(app_name=APP, user_id=USER, session_id=name))
+        with suppress(SessionNotFoundError):
+            if session := self.find(name):
+                return session
+        return _wait(self.service.create_session(app_name=APP, user_id=USER, session_id=name))
 
-    def _not_empty(self, name: str | None) -> Session:
+    def _with_events(self, name: str | None) -> Session:
         if session := self.find(name):
             return session
         raise InputError(f"session {name or self.current!r} has no messages yet; send one with %chat first")
 
     def _append(self, session: Session, event: Event) -> None:
-        _done(self.service.append_event(session, event))
+        _wait(self.service.append_event(session, event))
 
 
 def open_service(address: str, folder: Path) -> BaseSessionService:
@@ -302,24 +299,24 @@ def open_service(address: str, folder: Path) -> BaseSessionService:
         MissingExtraError: The driver of the database is not installed.
         StorageError: The file or the database cannot be used.
     """
-    if address.startswith(_IN_A_FILE):
-        before, mark, query = address.partition("?")
+    if address.startswith(_SQLITE):
+        path_part, mark, query = address.partition("?")
         if mark:  # other packages read settings there; here they would be part of the file's name
             raise InputError(
-                f"sessions in a file take no settings, and {'?' + query!r} cannot be in its name; write {before}, or, "
-                "from Python, hand SqliteSessionService(path, durability=...) to Chat"
+                f"sessions in a file take no settings, and {'?' + query!r} cannot be in its name; write {path_part}, "
+                "or, from Python, hand SqliteSessionService(path, durability=...) to Chat"
             )
-        path = folder / Path(address.removeprefix(_IN_A_FILE)).expanduser()
+        path = folder / Path(address.removeprefix(_SQLITE)).expanduser()
         _check_path(path, address)
         service: BaseSessionService = SqliteSessionService(path)
     else:
         service = DatabaseSessionService(address)
-    _done(service.flush())
+    _wait(service.flush())
     return service
 
 
 def _check_path(path: Path, address: str) -> None:
-    """Refuse early, and in more words, what SQLite would refuse at the first write."""
+    """Refuse early, with a hint, what SQLite would refuse at the first write."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it, as {address.rstrip('/')}/nb.db")
     if not path.parent.is_dir():
@@ -331,25 +328,23 @@ def _check_path(path: Path, address: str) -> None:
             raise InputError(f"{place} is read-only; allow writing to it, or give another path")
 
 
-def events_of(events: Sequence[Event]) -> int:
-    """How many events there are, without the notes of the notebook."""
+def count_events(events: Sequence[Event]) -> int:
+    """Number of events, without the notes of the notebook."""
     return sum(event.author != NOTEBOOK for event in events)
 
 
-def counted(events: Sequence[Event]) -> str:
-    """`1 event`."""
-    count = events_of(events)
+def events_label(events: Sequence[Event]) -> str:
+    """`1 event`, `2 events`."""
+    count = count_events(events)
     return f"{count} event{'' if count == 1 else 's'}"
 
 
 def _names(service: BaseSessionService) -> list[str]:
-    return [session.id for session in _done(service.list_sessions(app_name=APP, user_id=USER)).sessions]
+    return [session.id for session in _wait(service.list_sessions(app_name=APP, user_id=USER)).sessions]
 
 
-def _done(answer: Awaitable[T]) -> T:
-    """Wait for the answer of a session service."""
-
+def _wait(result: Awaitable[T]) -> T:
     async def awaited() -> T:
-        return await answer
+        return await result
 
     return sync.run(awaited())

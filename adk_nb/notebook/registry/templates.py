@@ -1,7 +1,7 @@
-"""Braces in what a cell says: `{{name}}` is a notebook variable, read at once; `{key}` is the state's, at each turn.
+"""Braces in a cell: `{{name}}` is a notebook variable, read at once; `{key}` is a key of the state, read at each turn.
 
-Everything else in braces is text: code, JSON and other templates can be pasted as they are. Values are put in once
-and never scanned again.
+All other braces are text, so code, JSON and other templates can be pasted as they are. Inserted values are not scanned
+again.
 """
 
 import ast
@@ -10,7 +10,6 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from adk_nb import types
@@ -23,275 +22,238 @@ from adk_nb.runtime.trace import listening
 from adk_nb.tools.media import media_in
 from adk_nb.wire import not_json
 
-_STEP = r"(?:\.[^\W\d]\w*|\[-?\d+\]|\['[^'\n\]]*'\]|\[\"[^\"\n\]]*\"\])"
-_SPAN = re.compile(
+_PATH = r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^'\n\]]*'|\"[^\"\n\]]*\")\])*"
+_BRACES = re.compile(
     rf"""
       \\(?P<escaped>\{{+[^{{}}\n]*\}}+)
-    | (?P<many>\{{{{3,}}[^{{}}]*\}}+)
-    | \{{\{{(?P<variable>[^\W\d]\w*{_STEP}*)\}}\}}
-    | (?P<odd>\{{\{{[^{{}}\n]*\}}\}})
+    | \{{{{3,}}[^{{}}]*\}}+
+    | \{{\{{(?P<variable>{_PATH})\}}\}}
+    | (?P<unclear>\{{\{{[^{{}}\n]*\}}\}})
     | (?<![${{])\{{(?P<key>(?:(?:app|user|temp):)?[^\W\d]\w*\??|artifact\.[^\s{{}}?]+\??)\}}(?!\}})
     """,
     re.VERBOSE,
 )
-_STEPS = re.compile(_STEP)
-_PATH = re.compile(rf"([^\W\d]\w*){_STEP}*")
 _ARTIFACT = "artifact."
+_COMPUTED = ast.BinOp | ast.BoolOp | ast.Call | ast.Compare | ast.IfExp | ast.Subscript | ast.ListComp
 
 IsKey = Callable[[str], bool]
-"""Whether a name without scope is a key of the state: only then `{name}` is one."""
+"""True if a name without a scope is a key of the state: only then `{name}` is one."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a text stands."""
+class Location:
+    """Position of a text in the notebook."""
 
     cell: int | None = None
     """n of `In[n]`."""
     line: int = 1
-    """The line of the cell on which it begins; 0: that is not known."""
+    """Line of the cell on which it begins; 0: unknown."""
 
-    @classmethod
-    def found(cls, cell: int, source: str, text: str) -> "Place":
-        """Of a text that is in the cell `source`, which is In[cell]."""
-        return cls(cell, 1 + source.count("\n", 0, max(source.find(text), 0)))
-
-    def of(self, text: str, at: int) -> str:
-        """Where in the notebook character `at` of `text` is, in brackets."""
-        line = self.line + text.count("\n", 0, at)
+    def at(self, text: str, offset: int) -> str:
+        """Position of a character of the text, in brackets."""
+        line = self.line + text.count("\n", 0, offset)
         if self.cell is None:
             return f"(line {line} of the text)"
         return f"(In[{self.cell}] line {line})" if self.line else f"(In[{self.cell}])"
 
 
-NOWHERE = Place()
-
-
 @dataclass(frozen=True)
-class Key:
-    """A place where the state's value goes, or what an artifact says."""
+class Piece:
+    """A stretch of a template: plain text, the text of a variable, or the place of a key."""
 
-    name: str
-    spelled: str
-    optional: bool
-    where: str = ""
-    """In the notebook."""
-
-    @property
-    def scoped(self) -> bool:
-        return ":" in self.name or self.is_artifact
+    text: str
+    """As it is sent; of a key, its braces."""
+    source: str = ""
+    """The braces in the cell; empty for plain text."""
+    key: str = ""
+    """Name of the state key or `artifact.NAME`; empty for text."""
+    optional: bool = False
+    location: str = ""
 
     @property
     def is_artifact(self) -> bool:
-        return self.name.startswith(_ARTIFACT)
+        return self.key.startswith(_ARTIFACT)
 
-
-class Inserted(str):
-    """The text of a variable."""
-
-    spelled: str
-    """As it was written."""
+    @property
+    def is_scoped(self) -> bool:
+        """True for `user:name` and the like, which are keys whether they are set or not."""
+        return ":" in self.key or self.is_artifact
 
 
 @dataclass(frozen=True)
 class Template:
-    """Text with places for state keys; variables are in it already."""
+    """A text with its variables filled in; its keys are filled in at each turn."""
 
-    pieces: tuple[str | Key, ...]
+    pieces: Sequence[Piece]
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What was written between `{{` and `}}` -> the text that was put in, or what tells a picture from another."""
-    notes: tuple[str, ...] = ()
-    """What its author should know, a line each."""
-    attached: tuple[types.Part, ...] = ()
-    """Pictures among the variables: they go with the text."""
-    bound: tuple[str, ...] = ()
-    """Each variable, and in brackets what it held."""
+    """Path between `{{` and `}}` -> fingerprint of its value: the text, or the hash of a picture."""
+    notes: Sequence[str] = ()
+    """Notes for the author, a line each."""
+    attachments: Sequence[types.Part] = ()
+    """Pictures among the variables."""
+    sources: Sequence[str] = ()
+    """Each variable, with a description of its value in brackets."""
 
-    @cached_property
-    def keys(self) -> Sequence[Key]:
-        return [piece for piece in self.pieces if isinstance(piece, Key)]
+    @property
+    def text(self) -> str:
+        """The text with its keys as written."""
+        return "".join(piece.text for piece in self.pieces)
 
-    @cached_property
-    def _artifacts(self) -> Sequence[Key]:
-        return [key for key in self.keys if key.is_artifact]
+    @property
+    def keys(self) -> list[Piece]:
+        return [piece for piece in self.pieces if piece.key]
 
-    async def filled(self, ctx: ReadonlyContext, is_key: IsKey) -> str:
+    async def fill(self, ctx: ReadonlyContext, is_key: IsKey) -> str:
         """The text of one turn.
 
         Raises:
-            StateKeyError: A key without `?` is not in the state, or an artifact is not there.
-            ConfigurationError: It names an artifact, and nothing keeps artifacts.
+            StateKeyError: A key without `?` is not in the state, or an artifact does not exist.
+            ConfigurationError: It names an artifact, and there is no artifact service.
         """
-        files = {key.spelled: await _artifact(key, ctx) for key in self._artifacts}
         state = ctx.session.state
-        told = [
-            one if isinstance(one, str) else files[one.spelled] if one.is_artifact else _value(one, state, is_key)
-            for one in self.pieces
+        texts = [
+            await _artifact_text(piece, ctx) if piece.is_artifact else _state_text(piece, state, is_key)
+            for piece in self.pieces
         ]
         if (trace := listening.get()) is None:
-            return "".join(told)
-        return trace.joined(zip(told, map(_source, told, self.pieces), strict=True))
+            return "".join(texts)
+        pairs = zip(texts, self.pieces, strict=True)
+        return trace.joined((text, piece.source if text != piece.source else "") for text, piece in pairs)
+
+    def describe_sources(self, is_key: IsKey) -> str:
+        """A line such as `uses: places (notebook, 3 items, 42 chars) · budget (state)`; empty if all is plain text.
+
+        `is_key`: of any name without scope, those in the state among them.
+        """
+        keys = [piece for piece in self.keys if piece.is_scoped or piece.optional or is_key(piece.key)]
+        names = [f"{piece.source[1:-1]} ({'artifact' if piece.is_artifact else 'state'})" for piece in keys]
+        return f"uses: {' · '.join(dict.fromkeys([*self.sources, *names]))}" if self.sources or names else ""
 
 
-def read(source: str, variables: Mapping[str, Any], *, keys: bool = True, place: Place = NOWHERE) -> Template:
-    """`source` with its variables put in.
+def parse(
+    source: str, variables: Mapping[str, Any], *, keys: bool = True, location: Location | None = None
+) -> Template:
+    """Fill in the variables of a text.
 
     Args:
         source: As written.
         variables: The notebook's.
-        keys: Whether `{key}` means anything; in a message to an agent it does not.
-        place: Where it is written.
+        keys: False for a message to an agent, in which `{key}` is text.
+        location: For error messages.
 
     Raises:
-        InputError: A variable is not there, or holds what looks like a secret.
+        InputError: A variable does not exist, or holds what looks like a secret.
     """
-    pieces: list[str | Key] = []
-    found: dict[str, _Bound] = {}
-    notes: list[str] = []
-    end = 0
-    for span in _SPAN.finditer(source):
-        pieces.append(source[end : span.start()])
-        end = span.end()
-        if path := span["variable"]:
-            if path not in found:
-                found[path] = _bound(path, variables, place.of(source, span.start()))
-                notes += found[path].notes
-            value = Inserted(found[path].text)
-            value.spelled = span.group()
-            pieces.append(value)
-        elif keys and span["key"]:
-            name = span["key"]
-            key = Key(name.removesuffix("?"), span.group(), name.endswith("?"), place.of(source, span.start()))
-            pieces.append(key)
+    location = location or Location()
+    pieces: list[Piece] = []
+    values: dict[str, _Value] = {}
+    notes: dict[str, None] = {}
+    plain, end = "", 0
+    for match in _BRACES.finditer(source):
+        plain += source[end : match.start()]
+        end, path, key, where = match.end(), match["variable"], match["key"], location.at(source, match.start())
+        if path:
+            value = values[path] = values.get(path) or _value_of(path, variables, where)
+            notes |= dict.fromkeys(value.notes)
+            piece = Piece(value.text, match.group())
+        elif key and keys:
+            piece = Piece(match.group(), match.group(), key.removesuffix("?"), key.endswith("?"), where)
         else:
-            pieces.append(span["escaped"] or span.group())
-            notes += _note_of_odd(span["odd"], variables)
-    pieces.append(source[end:])
+            plain += match["escaped"] or match.group()
+            notes |= dict.fromkeys(_notes_on(match["unclear"] or "", variables))
+            continue
+        pieces += [Piece(plain)] * bool(plain) + [piece]
+        plain = ""
     return Template(
-        _joined(pieces),
-        {path: one.fingerprint for path, one in found.items()},
-        tuple(dict.fromkeys(notes)),
-        tuple(part for one in found.values() for part in one.parts),
-        tuple(f"{path} ({one.told})" for path, one in found.items()),
+        [*pieces, Piece(plain + source[end:])],
+        {path: value.fingerprint for path, value in values.items()},
+        tuple(notes),
+        tuple(part for value in values.values() for part in value.parts),
+        tuple(f"{path} ({value.description})" for path, value in values.items()),
     )
 
 
-def uses(template: Template, is_key: IsKey) -> str:
-    """What a text takes from elsewhere, in a line: `uses: places (notebook, 3 items, 42 chars) · budget (state)`; empty
-    if nothing. `is_key`: of any name without scope, those in the state among them.
-    """
-    known = (key for key in template.keys if key.scoped or key.optional or is_key(key.name))
-    keys = dict.fromkeys(f"{key.spelled[1:-1]} ({'artifact' if key.is_artifact else 'state'})" for key in known)
-    told = [*template.bound, *keys]
-    return f"uses: {' · '.join(told)}" if told else ""
-
-
-def _note_of_odd(spelled: str | None, variables: Mapping[str, Any]) -> list[str]:
-    """Why double braces that hold no name are text, if their author may have meant more."""
-    inside = (spelled or "")[2:-2].strip()
-    path = _PATH.match(inside)
-    known, rest = (path[1] in variables, inside[path.end() :]) if path else (False, inside)
-    if known and not rest:
-        return [f"{spelled} is left as text; write {{{{{inside}}}}} for the variable"]
-    if path and rest[:1] == "(":
-        return [f"{spelled} is left as text, as nothing is called in braces; put what it returns into a variable"]
-    if known or _is_computed(inside):
-        return [f"{spelled} is left as text, as nothing is computed in braces; put its value into a variable"]
+def _notes_on(braces: str, variables: Mapping[str, Any]) -> list[str]:
+    """Warn about double braces that are text although their author may have meant a value."""
+    inside = braces[2:-2].strip()
+    path = re.match(_PATH, inside)
+    is_known = path is not None and re.split(r"\W", path[0])[0] in variables
+    if path and is_known and path[0] == inside:
+        return [f"{braces} is left as text; write {{{{{inside}}}}} for the variable"]
+    if is_known or _is_computed(inside):
+        return [f"{braces} is left as text, as nothing is computed in braces; put its value into a variable"]
     return []
 
 
-def _is_computed(inside: str) -> bool:
+def _is_computed(text: str) -> bool:
     try:
         with warnings.catch_warnings(action="ignore"):
-            found = ast.parse(inside, mode="eval").body
+            return isinstance(ast.parse(text, mode="eval").body, _COMPUTED)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return isinstance(found, ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp | ast.Subscript | ast.ListComp)
 
 
-def _joined(pieces: list[str | Key]) -> tuple[str | Key, ...]:
-    made: list[str | Key] = []
-    for piece in pieces:
-        if not isinstance(piece, Key | Inserted) and made and not isinstance(made[-1], Key | Inserted):
-            made[-1] += piece
-        else:
-            made.append(piece)
-    return tuple(made)
-
-
-def _source(told: str, piece: str | Key) -> str:
-    """What stood where now `told` stands; empty if just that."""
-    return piece.spelled if isinstance(piece, Key | Inserted) and told != piece.spelled else ""
-
-
-def _value(key: Key, state: Mapping[str, Any], is_key: IsKey) -> str:
-    if key.name in state:
-        value = state[key.name]
+def _state_text(piece: Piece, state: Mapping[str, Any], is_key: IsKey) -> str:
+    if not piece.key:
+        return piece.text
+    if piece.key in state:
+        value = state[piece.key]
         return "" if value is None else as_text(value)[0]
-    if key.optional:
+    if piece.optional:
         return ""
-    if not (key.scoped or is_key(key.name)):
-        return key.spelled
-    near = closest(key.name, state)
-    hint = f"did you mean {{{near}}}?" if near else f"type %state {key.name}=..., or write {{{key.name}?}}"
-    raise StateKeyError(f"{key.spelled} is not in the session's state; {hint} {key.where}".rstrip())
+    if not (piece.is_scoped or is_key(piece.key)):
+        return piece.source
+    near = closest(piece.key, state)
+    hint = f"did you mean {{{near}}}?" if near else f"type %state {piece.key}=..., or write {{{piece.key}?}}"
+    raise StateKeyError(f"{piece.source} is not in the session's state; {hint} {piece.location}")
 
 
-async def _artifact(key: Key, ctx: ReadonlyContext) -> str:
+async def _artifact_text(piece: Piece, ctx: ReadonlyContext) -> str:
     try:
-        return await inject_session_state(key.spelled, ctx)
+        return await inject_session_state(piece.source, ctx)
     except StateKeyError as error:
-        raise StateKeyError(f"{error} {key.where}".rstrip()) from error
+        raise StateKeyError(f"{error} {piece.location}") from error
 
 
 @dataclass(frozen=True)
-class _Bound:
-    """A variable as it is put in."""
+class _Value:
+    """A variable's value, ready to be inserted."""
 
     text: str
-    told: str
-    """What it is, for its author."""
+    description: str
     fingerprint: str
-    notes: list[str]
-    parts: list[types.Part]
+    notes: Sequence[str] = ()
+    parts: Sequence[types.Part] = ()
 
 
-def _bound(path: str, variables: Mapping[str, Any], where: str) -> _Bound:
-    value = _read(path, variables, where)
+def _value_of(path: str, variables: Mapping[str, Any], where: str) -> _Value:
+    value = _evaluate(path, variables, where)
     if not isinstance(value, str) and media_in(value):
         parts = parts_of(value, name=path)
         data = parts[-1].inline_data
-        size = len(data.data or b"") if data else 0
-        told = f"notebook, {data.mime_type if data else 'file'}, {size:,} bytes"
-        return _Bound(f"[{path}, attached]", told, hashlib.sha256(str(parts).encode()).hexdigest(), [], parts)
+        description = f"notebook, {data.mime_type if data else 'file'}, {len((data and data.data) or b''):,} bytes"
+        fingerprint = hashlib.sha256(str(parts).encode()).hexdigest()
+        return _Value(f"[{path}, attached]", description, fingerprint, parts=parts)
     text, cut = as_text(value)
     if is_secret(text):
-        raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {where}".rstrip())
-    if odd := not_json(text):
-        mend = f"{path} = {path}.encode(errors='replace').decode()" if isinstance(value, str) else "replace it"
-        raise InputError(f"{{{{{path}}}}} holds {odd}, which cannot be sent; {mend} {where}".rstrip())
-    many = len(value) if isinstance(value, Sized) and not isinstance(value, str) else None
-    items = "" if many is None else f"{many:,} item{'' if many == 1 else 's'}, "
-    note = [f"{{{{{path}}}}}: {cut}"] if cut else []
-    return _Bound(text, f"notebook, {items}{len(text):,} chars", text, note, [])
+        raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {where}")
+    if fault := not_json(text):
+        hint = f"{path} = {path}.encode(errors='replace').decode()" if isinstance(value, str) else "replace it"
+        raise InputError(f"{{{{{path}}}}} holds {fault}, which cannot be sent; {hint} {where}")
+    count = len(value) if isinstance(value, Sized) and not isinstance(value, str) else None
+    items = "" if count is None else f"{count:,} item{'' if count == 1 else 's'}, "
+    notes = [f"{{{{{path}}}}}: {cut}"] if cut else []
+    return _Value(text, f"notebook, {items}{len(text):,} chars", text, notes)
 
 
-def _read(path: str, variables: Mapping[str, Any], where: str) -> Any:
-    name = re.match(r"\w+", path)
-    first = name[0] if name else path
-    if first not in variables:
-        near = closest(first, user_variables(variables))
+def _evaluate(path: str, variables: Mapping[str, Any], where: str) -> Any:
+    name = re.split(r"\W", path)[0]
+    if name not in variables:
+        near = closest(name, user_variables(variables))
         hint = f"did you mean {{{{{near}}}}}?" if near else f"write \\{{{{{path}}}}} or use --raw to keep the braces"
         raise InputError(f"{{{{{path}}}}} is not a variable; {hint} {where}")
-    value = variables[first]
-    for step in _STEPS.findall(path):
-        try:
-            value = getattr(value, step[1:]) if step[0] == "." else value[_index(step)]
-        except (AttributeError, LookupError, TypeError) as error:
-            raise InputError(f"{{{{{path}}}}} cannot be read: {type(error).__name__}: {error} {where}") from error
-    return value
-
-
-def _index(step: str) -> int | str:
-    inner = step[1:-1]
-    return inner[1:-1] if inner[0] in "'\"" else int(inner)
+    try:
+        # `_PATH` lets through attributes and constant subscripts only.
+        return eval(path, {"__builtins__": {}}, {name: variables[name]})
+    except (AttributeError, LookupError, SyntaxError, TypeError) as error:
+        raise InputError(f"{{{{{path}}}}} cannot be read: {type(error).__name__}: {error} {where}") from error

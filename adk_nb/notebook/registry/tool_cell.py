@@ -22,7 +22,7 @@ from adk_nb.tools.schema import Signature, signature_of
 from adk_nb.tools.tool_decorator import made_of, no_pause
 
 _OPTIONS = ("confirm", "thread", "timeout", "effect", "long_running", "pause")
-"""Options of the line that say how a tool behaves."""
+"""Options of the line about the behaviour of a tool."""
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -48,16 +48,16 @@ class _Function:
     lines: Mapping[str, int]
     """Parameter -> line of the cell."""
     has_types: bool = True
-    """Whether any parameter has a type, or there is none."""
+    """True if any parameter has a type, or there is none."""
 
 
-def define_tools(notebook: Notebook, shell: Any, asked: Any, cell: str | None, number: int) -> list[str]:
+def define_tools(notebook: Notebook, shell: Any, args: Any, cell: str | None, number: int) -> list[str]:
     """Make tools of functions and bind each in the place of its function, so that Python sees the tool too.
 
     Args:
         notebook: Where they are defined.
         shell: Runs the cell.
-        asked: The parsed line of `%%tool` or `%tool`.
+        args: The parsed line of `%%tool` or `%tool`.
         cell: The functions; None: those of the notebook that the line names.
         number: n of `In[n]`.
 
@@ -69,27 +69,27 @@ def define_tools(notebook: Notebook, shell: Any, asked: Any, cell: str | None, n
         Exception: What the cell raised.
     """
     __tracebackhide__ = True
-    renamed = _check_line(asked, cell)
+    tool_names = _check_line(args, cell)
     if cell is None:
-        functions = [_function_of_variable(name, shell.user_ns) for name in asked.name]
+        functions = [_function_of_variable(name, shell.user_ns) for name in args.name]
     else:
         functions = _run_cell(
-            shell, cell, number, lambda name: notebook.check_function_name(name, replace=asked.replace)
+            shell, cell, number, lambda name: notebook.check_function_name(name, replace=args.replace)
         )
-    chosen, helpers = _chosen(functions, asked, renamed, in_a_cell=cell is not None)
-    if cell is not None and asked.name:
-        renamed[chosen[0].variable] = _name_of_cell(asked, chosen, notebook)
+    functions, helpers = _choose(functions, args, tool_names, in_a_cell=cell is not None)
+    if cell is not None and args.name:
+        tool_names[functions[0].variable] = _name_on_line(args, functions, notebook)
     definitions: dict[str, ToolDefinition] = {}
     tools: dict[str, BaseTool] = {}
-    for function in chosen:
-        tool = _make_tool(function, renamed.get(function.variable), asked, number, notebook.variables)
-        options = [tool.name, *(getattr(asked, option) for option in _OPTIONS)]
+    for function in functions:
+        tool = _make_tool(function, tool_names.get(function.variable), args, number, notebook.variables)
+        options = [tool.name, *(getattr(args, option) for option in _OPTIONS)]
         source_digest = digest([function.source, *map(repr, options)])
         definitions[tool.name] = ToolDefinition(tool=tool, cell=number, digest=source_digest)
         tools[function.variable] = tool
-    report = notebook.define_tools(definitions, replace=asked.replace)
+    report = notebook.define_tools(definitions, replace=args.replace)
     notebook.variables.update(tools)
-    if helpers and cell is not None:
+    if helpers:
         have = "have" if len(helpers) > 1 else "has"
         report.append(
             Note(f"no tool: {', '.join(helpers)} {have} no types; write types and a docstring to let the model call it")
@@ -97,40 +97,43 @@ def define_tools(notebook: Notebook, shell: Any, asked: Any, cell: str | None, n
     return report
 
 
-def _check_line(asked: Any, cell: str | None) -> dict[str, str]:
-    """Refuse what cannot be; returns `--rename` as function -> what the model calls it."""
-    names: list[str] = asked.name
+def _check_line(args: Any, cell: str | None) -> dict[str, str]:
+    """Refuse a line that cannot be used; returns `--rename` as function -> name of its tool."""
+    names: list[str] = args.name
     for name in names:
         if not name.isidentifier():
-            condition = " ".join([asked.confirm or "", *names]).removeprefix("always ").strip()
-            hint = f'; a condition stands in quotes: --confirm "{condition}"' if asked.confirm else ""
-            raise InputError(f"{asked.mark}: {name!r} is no name{hint}")
-    if asked.confirm not in (None, "always", "never"):
+            condition = " ".join([args.confirm or "", *names]).removeprefix("always ").strip()
+            hint = f'; a condition stands in quotes: --confirm "{condition}"' if args.confirm else ""
+            raise InputError(f"{args.mark}: {name!r} is no name{hint}")
+    if args.confirm not in (None, "always", "never"):
         try:
-            Expression(asked.confirm)
+            Expression(args.confirm)
         except ConfigurationError as error:
-            raise InputError(f"{asked.mark} --confirm: {error}") from None
+            raise InputError(f"{args.mark} --confirm: {error}") from None
     if cell is None and not names:
         raise InputError("%tool needs the name of a function; write %tool get_weather, or %%tool with functions below")
     if cell is not None and len(names) > 1:
         raise InputError(f"%%tool takes one name, and there are {len(names)}: {', '.join(names)}; use --rename a=b")
-    return _renamed(asked)
+    return _parse_renames(args)
 
 
-def _renamed(asked: Any) -> dict[str, str]:
-    renamed: dict[str, str] = {}
-    for text in asked.rename or ():
-        function, sign, name = text.partition("=")
-        if not (sign and function.isidentifier() and name.isidentifier()):
-            raise InputError(f"{asked.mark}: --rename takes function=name, got {text!r}")
-        renamed[function] = name
-    return renamed
+def _parse_renames(args: Any) -> dict[str, str]:
+    renames: dict[str, str] = {}
+    for text in args.rename or ():
+        function, _, name = text.partition("=")
+        if not (function.isidentifier() and name.isidentifier()):
+            raise InputError(f"{args.mark}: --rename takes function=name, got {text!r}")
+        renames[function] = name
+    return renames
 
 
-def _run_cell(shell: Any, body: str, number: int, check: Callable[[str], None]) -> list[_Function]:
-    """Run a cell in the user's namespace; the functions it defines at its top level, in order.
+# ---- the functions
 
-    Names with a leading underscore are the cell's own and become no tools. `check` refuses names before anything runs.
+
+def _run_cell(shell: Any, body: str, number: int, check_name: Callable[[str], None]) -> list[_Function]:
+    """Run a cell in the user's namespace; returns the functions it defines at its top level, in order.
+
+    Names with a leading underscore are the cell's own and become no tools. Names are checked before anything runs.
     """
     __tracebackhide__ = True
     # The line of the magic is line 1 of the cell: tracebacks and messages count from there.
@@ -139,7 +142,7 @@ def _run_cell(shell: Any, body: str, number: int, check: Callable[[str], None]) 
     name = shell.compile.cache(source, number, raw_code="\n" + body)
     try:
         tree = ast.parse(source, name)
-        codes = _compiled(shell, tree, name)
+        codes = _compile(shell, tree, name)
     except SyntaxError as error:
         raise CellSyntaxError(error, shell.SyntaxTB.structured_traceback(type(error), error, [])) from None
     nodes = {node.name: node for node in tree.body if isinstance(node, _FunctionNode) and node.name[0] != "_"}
@@ -149,7 +152,7 @@ def _run_cell(shell: Any, body: str, number: int, check: Callable[[str], None]) 
                 f"a function named {function!r} would hide Python's own; write `def {function}_tool(...)`, "
                 f"with --rename {function}_tool={function} if the model is to call it {function}"
             )
-        check(function)
+        check_name(function)
     for code in codes:
         exec(code, shell.user_ns)
     if not nodes:
@@ -157,7 +160,7 @@ def _run_cell(shell: Any, body: str, number: int, check: Callable[[str], None]) 
     return [_function_of_node(node, shell.user_ns[function], source) for function, node in nodes.items()]
 
 
-def _compiled(shell: Any, tree: ast.Module, name: str) -> list[Any]:
+def _compile(shell: Any, tree: ast.Module, name: str) -> list[Any]:
     """The cell's code; an expression at its end shows its value, as in any cell."""
     if not (tree.body and isinstance(tree.body[-1], ast.Expr)):
         return [shell.compile(tree, name, "exec")]
@@ -179,11 +182,6 @@ def _function_of_node(node: _FunctionNode, value: Any, source: str) -> _Function
 
 
 def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Function:
-    """A function of the notebook.
-
-    Raises:
-        InputError: There is no such variable, or nothing that can be called.
-    """
     if variable not in variables:
         near = closest(variable, [name for name in user_variables(variables) if inspect.isroutine(variables[name])])
         hint = f"did you mean {near!r}?" if near else "define it in a cell above"
@@ -199,46 +197,49 @@ def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Funct
     return _Function(variable=variable, value=value, source=source, lines={})
 
 
-def _chosen(
-    functions: Sequence[_Function], asked: Any, renamed: Mapping[str, str], *, in_a_cell: bool
+def _choose(
+    functions: list[_Function], args: Any, tool_names: Mapping[str, str], *, in_a_cell: bool
 ) -> tuple[list[_Function], list[str]]:
     """The functions that become tools, and the names of those that only help them.
 
     Raises:
         InputError: `--only` or `--rename` names no function.
     """
-    only: list[str] = asked.only or []
-    known = [function.variable for function in functions]
-    for name in (*only, *renamed):
-        if name not in known:
-            near = closest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"it defines {', '.join(known)}"
-            raise InputError(f"{asked.mark}: this cell defines no function {name!r}; {hint}")
+    only: list[str] = args.only or []
+    names = [function.variable for function in functions]
+    for name in (*only, *tool_names):
+        if name not in names:
+            near = closest(name, names)
+            hint = f"did you mean {near!r}?" if near else f"it defines {', '.join(names)}"
+            raise InputError(f"{args.mark}: this cell defines no function {name!r}; {hint}")
     if only:
         return [function for function in functions if function.variable in only], []
     if len(functions) == 1:
-        return list(functions), []
-    candidates = [function for function in functions if function.variable != asked.confirm]
-    helpers = [one.variable for one in candidates if in_a_cell and one.variable not in renamed and _is_helper(one)]
-    if len(helpers) == len([one for one in candidates if one.variable not in renamed]):
+        return functions, []
+    functions = [function for function in functions if function.variable != args.confirm]
+    if not in_a_cell:
+        return functions, []
+    unnamed = [function for function in functions if function.variable not in tool_names]
+    helpers = [function.variable for function in unnamed if _is_helper(function)]
+    if len(helpers) == len(unnamed):
         helpers = []
-    return [function for function in candidates if function.variable not in helpers], helpers
+    return [function for function in functions if function.variable not in helpers], helpers
 
 
 def _is_helper(function: _Function) -> bool:
-    """Whether no parameter has a type; a function with a `tool_context` is meant as a tool."""
+    """True if no parameter has a type; a function with a `tool_context` is meant as a tool."""
     if function.has_types or not inspect.isfunction(function.value):
         return False
     return function.lines.keys() == signature_of(function.value, function.variable).faults.keys()
 
 
-def _name_of_cell(asked: Any, chosen: Sequence[_Function], notebook: Notebook) -> str:
-    """The name that the line of a cell gives to its one tool."""
-    name: str = asked.name[0]
-    if len(chosen) > 1:
-        raise InputError(f"{asked.mark} {name}: {len(chosen)} functions cannot have one name; use --only or --rename")
+def _name_on_line(args: Any, functions: Sequence[_Function], notebook: Notebook) -> str:
+    """The name that the line of a cell gives to its only tool."""
+    name: str = args.name[0]
+    if len(functions) > 1:
+        raise InputError(f"{args.mark} {name}: {len(functions)} functions cannot have one name; use --only or --rename")
     is_function = inspect.isroutine(notebook.variables.get(name))
-    if asked.confirm == "always" and is_function and name != chosen[0].variable:
+    if args.confirm == "always" and is_function and name != functions[0].variable:
         raise InputError(
             f"%%tool: {name!r} is a function of this notebook; if it says when to ask, write --confirm={name}, and "
             "else name the tool otherwise"
@@ -246,20 +247,21 @@ def _name_of_cell(asked: Any, chosen: Sequence[_Function], notebook: Notebook) -
     return name
 
 
-def _make_tool(
-    function: _Function, name: str | None, asked: Any, number: int, variables: Mapping[str, Any]
-) -> BaseTool:
-    """The tool of a function. A tool that `@tool` has made stays as it is, unless the line says otherwise.
+# ---- the tools
+
+
+def _make_tool(function: _Function, name: str | None, args: Any, number: int, variables: Mapping[str, Any]) -> BaseTool:
+    """The tool of a function, or a copy of a tool with the options of the line.
 
     Raises:
         ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`; the condition names
             what is neither a parameter nor a function; options for a tool that is not made of a function.
     """
     value, variable = function.value, function.variable
-    if isinstance(value, BaseTool) and not (name or any(getattr(asked, option) for option in _OPTIONS)):
+    if isinstance(value, BaseTool) and not (name or any(getattr(args, option) for option in _OPTIONS)):
         return value
     if isinstance(value, FunctionTool):
-        return _changed(value, name, asked, variables)
+        return _with_options(value, name, args, variables)
     if isinstance(value, BaseTool):
         raise ConfigurationError(
             f"tool {variable!r} is made of no function, and options change only those; "
@@ -269,47 +271,33 @@ def _make_tool(
         raise ConfigurationError(
             f"tool {variable!r} is of type {type(value).__name__} after its decorators, not a function"
         )
-    for parameter, fault in signature_of(value, name or variable).faults.items():
+    signature = signature_of(value, name or variable)
+    for parameter, fault in signature.faults.items():
         line = function.lines.get(parameter)
-        where = f" (In[{number}] line {line})" if line else ""
-        raise ConfigurationError(f"tool {name or variable!r}: {fault}{where}")
-    return made_of(
-        value,
-        require_confirmation=_condition(asked.confirm, signature_of(value, variable), variables),
-        thread=asked.thread,
-        timeout=asked.timeout,
-        effect=asked.effect or "once",
-        long_running=asked.long_running,
-        pause=asked.pause,
-        name=name or variable,
-    )
+        location = f" (In[{number}] line {line})" if line else ""
+        raise ConfigurationError(f"tool {name or variable!r}: {fault}{location}")
+    options = {option: getattr(args, option) for option in _OPTIONS if option != "confirm"}
+    confirm = _condition(args.confirm, signature, variables)
+    return made_of(value, require_confirmation=confirm, name=name or variable, **options)
 
 
-def _changed(tool: FunctionTool, name: str | None, asked: Any, variables: Mapping[str, Any]) -> FunctionTool:
+def _with_options(tool: FunctionTool, name: str | None, args: Any, variables: Mapping[str, Any]) -> FunctionTool:
     """A copy of a tool with the options of the line."""
-    if asked.long_running and not tool.is_long_running:
-        tool = LongRunningFunctionTool(
-            tool.func,
-            require_confirmation=tool.require_confirmation,
-            auth_config=tool.auth_config,
-            thread=tool.thread,
-            timeout=tool.timeout,
-            effect=tool.effect,
-            name=tool.name,
-            description=tool.description,
-        )
+    if args.long_running and not tool.is_long_running:
+        fields = ("require_confirmation", "auth_config", "thread", "timeout", "effect", "name", "description")
+        tool = LongRunningFunctionTool(tool.func, **{field: getattr(tool, field) for field in fields})
     changed = tool.renamed(name) if name else copy.copy(tool)
-    if asked.confirm is not None:
-        confirm = _condition(asked.confirm, tool.signature, variables)
-        known = None if tool.signature.takes_any else tool.signature.names
-        changed.require_confirmation = as_condition(confirm, f"tool {changed.name!r}", known)
-    changed.timeout = asked.timeout or tool.timeout
-    changed.thread = tool.thread or asked.thread or asked.timeout is not None
-    changed.effect = asked.effect or tool.effect
-    if asked.pause:
-        if not isinstance(changed, LongRunningFunctionTool):
-            raise ConfigurationError(no_pause(changed.name))
-        changed.pause = True
+    if args.confirm is not None:
+        parameters = None if tool.signature.takes_any else tool.signature.names
+        confirm = _condition(args.confirm, tool.signature, variables)
+        changed.require_confirmation = as_condition(confirm, f"tool {changed.name!r}", parameters)
+    changed.timeout = args.timeout or tool.timeout
+    changed.thread = tool.thread or args.thread or args.timeout is not None
+    changed.effect = args.effect or tool.effect
+    if args.pause and not isinstance(changed, LongRunningFunctionTool):
+        raise ConfigurationError(no_pause(changed.name))
+    if isinstance(changed, LongRunningFunctionTool):
+        changed.pause = changed.pause or args.pause
     return changed
 
 
@@ -317,7 +305,7 @@ def _condition(confirm: str | None, signature: Signature, variables: Mapping[str
     """`--confirm`: a function of the notebook by its name, unless a parameter has that name; else as typed."""
     if confirm in (None, "always", "never") or confirm in signature.names:
         return confirm or False
-    named = variables.get(confirm)
-    if isinstance(named, FunctionTool):
-        return named.func
-    return named if callable(named) else confirm
+    value = variables.get(confirm)
+    if isinstance(value, FunctionTool):
+        return value.func
+    return value if callable(value) else confirm
