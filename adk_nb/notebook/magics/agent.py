@@ -14,7 +14,7 @@ from adk_nb.notebook.magics.output import text
 from adk_nb.notebook.registry import agent_options
 from adk_nb.notebook.registry.definitions import AgentDefinition, FieldValue
 
-REPLACE_OPTION = Option(name="replace", help="take the name, if something else in this notebook has it")
+REPLACE_OPTION = Option("--replace", "take the name, if something else in this notebook has it")
 
 AGENT = Grammar(
     "agent",
@@ -32,62 +32,47 @@ AGENT = Grammar(
         "%%agent researcher\n---\nmodel: gemini-3.8-flash\ntools: [search, read_page]\nset:\n  include_contents: none\n"
         "---\nYou are a careful researcher. Cite a source for each claim.",
     ],
-    words=[Word(name="NAME", help="a Python name; the variable of that name is the agent", needed=True, names="agent")],
+    words=[Word("NAME", "a Python name; the variable of that name is the agent", needed=True, names="agent")],
     options=[
-        Option(name="model", short="m", value="MODEL", help="a model, or a variable that holds one", names="model"),
+        Option("-m, --model MODEL", "a model, or a variable that holds one", names="model"),
+        Option("-t, --tools a,b", "tools by name; those defined later count too", names="tool", convert=values.names),
         Option(
-            name="tools",
-            short="t",
-            value="a,b",
-            help="tools by name; those defined later count too",
-            names="tool",
-            convert=values.names,
-        ),
-        Option(
-            name="sub",
-            value="a,b",
-            help="agents that it can hand over to, or call if that is their mode; those defined later count too",
+            "--sub a,b",
+            "agents that it can hand over to, or call if that is their mode; those defined later count too",
             names="agent",
             convert=values.names,
         ),
         Option(
-            name="mode",
-            value="MODE",
-            help="under another agent: chat takes over; single_turn is called, and answers; task is called, and talks",
+            "--mode MODE",
+            "under another agent: chat takes over; single_turn is called, and answers; task is called, and talks",
             choices=("chat", "single_turn", "task"),
         ),
         Option(
-            name="kind",
-            value="KIND",
-            help="sequential, parallel or loop: a team of the agents that are named below the line",
+            "--kind KIND",
+            "sequential, parallel or loop: a team of the agents that are named below the line",
             choices=("sequential", "parallel", "loop"),
             default="llm",
             hints=dict.fromkeys(("graph", "workflow"), "a graph is a cell that begins %%workflow"),
         ),
-        Option(name="description", value="TEXT", help="what it is good at, for other agents"),
-        Option(name="output-key", value="KEY", help="where in the state its answers are kept", names="state"),
+        Option("--description TEXT", "what it is good at, for other agents"),
+        Option("--output-key KEY", "where in the state its answers are kept", names="state"),
         Option(
-            name="output-schema",
-            value="VAR",
-            help="what its answer must be: a variable that holds a pydantic class, another type, or a JSON schema",
+            "--output-schema VAR",
+            "what its answer must be: a variable that holds a pydantic class, another type, or a JSON schema",
             names="variable",
         ),
-        Option(name="input-schema", value="VAR", help="what a message to it must be; as above", names="variable"),
+        Option("--input-schema VAR", "what a message to it must be; as above", names="variable"),
         Option(
-            name="max-iterations",
-            value="N",
-            help="model calls in a turn (16), or passes of a loop",
-            convert=values.positive_integer,
+            "--max-iterations N", "model calls in a turn (16), or passes of a loop", convert=values.positive_integer
         ),
         Option(
-            name="set",
-            value="k=v",
-            help="another field of LlmAgent: a value (JSON, or Python's), a variable, or text",
+            "--set k=v",
+            "another field of LlmAgent: a value (JSON, or Python's), a variable, or text",
             many=True,
             names="field",
         ),
-        Option(name="raw", help="take braces in the instruction as they are"),
-        Option(name="root", help="it gets the lines of %chat that name no agent"),
+        Option("--raw", "take braces in the instruction as they are"),
+        Option("--root", "it gets the lines of %chat that name no agent"),
         REPLACE_OPTION,
     ],
     twin='weather = LlmAgent(name="weather", instruction="...", tools=[get_weather])',
@@ -107,13 +92,11 @@ WORKFLOW = Grammar(
         " Event(route=...); * is any other\n"
         "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
     ],
-    words=[Word(name="NAME", help="a Python name; the variable of that name is the workflow", needed=True)],
+    words=[Word("NAME", "a Python name; the variable of that name is the workflow", needed=True)],
     options=[
-        Option(name="description", value="TEXT", help="what it is good at, for other agents"),
-        Option(
-            name="max-concurrency", value="N", help="the most nodes that run at a time", convert=values.positive_integer
-        ),
-        Option(name="root", help="it gets the lines of %chat that name no agent"),
+        Option("--description TEXT", "what it is good at, for other agents"),
+        Option("--max-concurrency N", "the most nodes that run at a time", convert=values.positive_integer),
+        Option("--root", "it gets the lines of %chat that name no agent"),
         REPLACE_OPTION,
     ],
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',

@@ -22,16 +22,14 @@ AGENTS = Grammar(
     examples=["%agents", "%agents --graph pipeline", "%agents --show weather", "%agents --rm weather"],
     options=[
         Option(
-            name="graph",
-            value="NAME",
-            bare="",
+            "--graph[=NAME]",
+            "draw it, or the one that %chat would ask; `_.mermaid` is the same as text",
             takes=str.isidentifier,
-            help="draw it, or the one that %chat would ask; `_.mermaid` is the same as text",
             names="agent",
         ),
-        Option(name="show", value="NAME", help="what it is, and the cell that defines it", names="agent"),
-        Option(name="rm", value="NAME", help="forget it; its sessions stay", names="agent"),
-        Option(name="json", help="the table as JSON"),
+        Option("--show NAME", "what it is, and the cell that defines it", names="agent"),
+        Option("--rm NAME", "forget it; its sessions stay", names="agent"),
+        Option("--json", "the table as JSON"),
     ],
     one_word="to look at one agent, type %agents --show NAME",
 )

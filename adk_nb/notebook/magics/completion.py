@@ -24,20 +24,19 @@ _VARIABLE = re.compile(r"(?<!\{)\{\{(\w*)$")
 _STATE_KEY = re.compile(r"(?<![{$])\{((?:\w+:)?\w*)$")
 _NODE = re.compile(r"(?:^|[>(,→])\s*(\w*)$")
 _TEAM = re.compile(r"--kind[\s=]+(?!llm\b)\w")
-_NAMED_IN_BODY = {"workflow": "node", "team": "agent"}
 
 
 class Proposals(NamedTuple):
-    """What could stand at the cursor."""
+    """Completions of the word at the cursor."""
 
     fragment: str
-    """What is typed of it so far."""
+    """The part of it that is typed."""
     names: list[str]
     kind: str
 
 
 def propose(notebook: Notebook, cell: str, line: int, before: str) -> Proposals | None:
-    """What could stand at the cursor; None: that is for Python to say.
+    """Return the completions at the cursor; None: Python's.
 
     Args:
         notebook: Has the names.
@@ -47,22 +46,23 @@ def propose(notebook: Notebook, cell: str, line: int, before: str) -> Proposals 
     """
     lines = cell.split("\n")
     first = next((number for number, text in enumerate(lines) if text.strip()), 0)
-    of_cell = _CELL.match(lines[first])
-    if of_cell and line > first:
-        is_team = of_cell[1] == "agent" and _TEAM.search(lines[first])
-        return _in_body(notebook, "team" if is_team else of_cell[1], before)
-    if of_cell and line == first and len(before) > of_cell.end(1):
-        return _on_line(notebook, grammar(of_cell[1]), before[of_cell.end(1) :])
-    if not of_cell and (of_line := _LINE.search(before)):
-        return _on_line(notebook, grammar(of_line[1]), of_line[2])
+    cell_magic = _CELL.match(lines[first])
+    if cell_magic and line > first:
+        is_team = cell_magic[1] == "agent" and _TEAM.search(lines[first])
+        return _in_body(notebook, "team" if is_team else cell_magic[1], before)
+    if cell_magic and line == first and len(before) > cell_magic.end(1):
+        return _on_line(notebook, grammar(cell_magic[1]), before[cell_magic.end(1) :])
+    if not cell_magic and (line_magic := _LINE.search(before)):
+        return _on_line(notebook, grammar(line_magic[1]), line_magic[2])
     return None
 
 
 def _in_body(notebook: Notebook, magic: str, before: str) -> Proposals | None:
     if magic in ("agent", "chat") and (match := _VARIABLE.search(before)):
         return Proposals(match[1], known_names(notebook, "variable"), "variable")
-    if magic in _NAMED_IN_BODY and (match := _NODE.search(before)):
-        return Proposals(match[1], known_names(notebook, _NAMED_IN_BODY[magic]), _NAMED_IN_BODY[magic])
+    if magic in ("workflow", "team") and (match := _NODE.search(before)):
+        kind = "node" if magic == "workflow" else "agent"
+        return Proposals(match[1], known_names(notebook, kind), kind)
     if magic == "agent" and (match := _STATE_KEY.search(before)):
         return Proposals(match[1], [*known_names(notebook, "state"), "user:", "app:", "temp:", "artifact."], "state")
     return None
@@ -77,9 +77,10 @@ def _on_line(notebook: Notebook, grammar: Grammar, typed: str) -> Proposals | No
     if fragment.startswith("--") and "=" in fragment and (option := grammar.option(fragment)):
         return _value(notebook, option, fragment.partition("=")[2])
     if fragment.startswith("-"):
-        given = {id(grammar.option(word)) for word in words}
-        left = [f"--{option.name}" for option in grammar.options if option.many or id(option) not in given]
-        return Proposals(fragment, left, "option")
+        used = {option.name for word in words if (option := grammar.option(word)) and not option.many}
+        return Proposals(
+            fragment, [f"--{option.name}" for option in grammar.options if option.name not in used], "option"
+        )
     return _word(notebook, grammar, words, fragment)
 
 
@@ -98,53 +99,43 @@ def _value(notebook: Notebook, option: Option, typed: str) -> Proposals | None:
 
 
 def _word(notebook: Notebook, grammar: Grammar, words: list[str], fragment: str) -> Proposals | None:
-    plain = _plain(grammar, words)
+    values = [False, *(grammar.takes_next(word) for word in words)]
+    plain = [word for word, is_value in zip(words, values, strict=False) if not is_value and not word.startswith("-")]
     places = grammar.words
     if not places or (len(plain) >= len(places) and not places[-1].many):
         return None
     place = places[min(len(plain), len(places) - 1)]
     if place.choices:
         return Proposals(fragment, list(place.choices), "value")
-    kind = dict(place.names_after).get(plain[-1], "") if place.names_after else place.names
+    kind = place.names_after.get(plain[-1], "") if place.names_after else place.names
     return Proposals(fragment, known_names(notebook, kind), kind) if kind else None
-
-
-def _plain(grammar: Grammar, words: list[str]) -> list[str]:
-    """The words that are neither options nor their values."""
-    plain: list[str] = []
-    is_value = False
-    for word in words:
-        if not is_value and not word.startswith("-"):
-            plain.append(word)
-        is_value = word.startswith("-") and grammar.takes_next(word)
-    return plain
 
 
 # ---- names
 
 
 def known_names(notebook: Notebook, kind: str) -> list[str]:
-    """Names of that kind, in the order to propose them; empty if nothing is known of it."""
+    """Return the names of a kind, in the order to propose them."""
     return _KINDS[kind](notebook) if kind in _KINDS else []
 
 
 def _models(notebook: Notebook) -> list[str]:
-    held = [name for name, value in notebook.variables.items() if isinstance(value, BaseLlm) and name[0] != "_"]
+    variables = [name for name, value in notebook.variables.items() if isinstance(value, BaseLlm) and name[0] != "_"]
     try:
         LLMRegistry.resolve("")
     except ModelNotFoundError as error:  # it names those that it knows
-        return [*error.known, *held]
-    return held
-
-
-def _functions(notebook: Notebook) -> list[str]:
-    held = {name: notebook.variables[name] for name in _variables(notebook)}
-    return [name for name, value in held.items() if inspect.isroutine(value) or isinstance(value, BaseTool)]
+        return [*error.known, *variables]
+    return variables
 
 
 def _variables(notebook: Notebook) -> list[str]:
     names = user_variables(notebook.variables)
     return sorted(name for name in names if not inspect.ismodule(notebook.variables[name]))
+
+
+def _functions(notebook: Notebook) -> list[str]:
+    values = {name: notebook.variables[name] for name in _variables(notebook)}
+    return [name for name, value in values.items() if inspect.isroutine(value) or isinstance(value, BaseTool)]
 
 
 def _state(notebook: Notebook) -> list[str]:
@@ -168,7 +159,7 @@ _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "field": lambda notebook: FIELDS,
     "file": lambda notebook: _files(".json"),
     "function": _functions,
-    "interrupt": lambda notebook: [str(one.number) for one in notebook.sessions.history().interrupts(kinds=ALL)],
+    "interrupt": lambda notebook: [str(open_.number) for open_ in notebook.sessions.history().interrupts(kinds=ALL)],
     "model": _models,
     "node": lambda notebook: [*notebook.node_names, "START", "END"],
     "session": lambda notebook: sorted({*notebook.sessions.names, notebook.sessions.current}),

@@ -50,25 +50,22 @@ CONFIRM = Grammar(
     ],
     words=[
         Word(
-            name="ID",
-            help="what is answered: its number in the list, its id, or its tool; may be left out if it is the only one",
+            "ID",
+            "what is answered: its number in the list, its id, or its tool; may be left out if it is the only one",
             names="interrupt",
         ),
-        Word(
-            name="VALUE",
-            help="the answer: yes, or no and maybe a reason; to a question, or as an outcome: text, or JSON",
-        ),
+        Word("VALUE", "the answer: yes, or no and maybe a reason; to a question, or as an outcome: text, or JSON"),
     ],
     options=[
         SESSION_OPTION,
-        Option(name="yes", help="approve"),
-        Option(name="no", help="reject; the agent is told"),
-        Option(name="reask", help="reject, as its tool was redefined since: the agent is told, and may call it again"),
-        Option(name="old", help="approve, and run it as its tool was when this was asked"),
-        Option(name="all", help="answer all that are open"),
-        Option(name="edit", value="k=v", help="change an argument first (JSON, else text)", many=True),
-        Option(name="payload", value="k=v", help="what the tool asks for beside a yes (JSON, else text)", many=True),
-        Option(name="reason", value="TEXT", help="why; the agent is told"),
+        Option("--yes", "approve"),
+        Option("--no", "reject; the agent is told"),
+        Option("--reask", "reject, as its tool was redefined since: the agent is told, and may call it again"),
+        Option("--old", "approve, and run it as its tool was when this was asked"),
+        Option("--all", "answer all that are open"),
+        Option("--edit k=v", "change an argument first (JSON, else text)", many=True),
+        Option("--payload k=v", "what the tool asks for beside a yes (JSON, else text)", many=True),
+        Option("--reason TEXT", "why; the agent is told"),
     ],
     twin="chat.interrupts, chat.ask_again(), chat.answer(value, which), chat.approve(id, amount=100), "
     "chat.reject(id, reason=...), chat.submit_credential(), "

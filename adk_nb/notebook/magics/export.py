@@ -13,8 +13,8 @@ EXPORT = Grammar(
     examples=["%export my_agents/", "%export agent.py", "%export ~/agents/weather_desk"],
     words=[
         Word(
-            name="PATH",
-            help="a folder: google-adk's (adk run, adk web); a file that ends in .py: a script with adk_nb",
+            "PATH",
+            "a folder: google-adk's (adk run, adk web); a file that ends in .py: a script with adk_nb",
             needed=True,
         )
     ],

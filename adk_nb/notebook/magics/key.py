@@ -18,20 +18,19 @@ KEY = Grammar(
     examples=["%key gemini", "%key openai --from keyring", "%key TAVILY_API_KEY", "%key gemini --forget"],
     words=[
         Word(
-            name="PROVIDER",
-            help="gemini, openai, anthropic, or the variable that is to hold it; without one: which are set",
+            "PROVIDER",
+            "gemini, openai, anthropic, or the variable that is to hold it; without one: which are set",
             many=True,
             choices=("gemini", "openai", "anthropic"),
         )
     ],
     options=[
         Option(
-            name="from",
-            value="PLACE",
-            help="look there alone: env, colab, kaggle, dotenv, keyring; ask: type it anew",
+            "--from PLACE",
+            "look there alone: env, colab, kaggle, dotenv, keyring; ask: type it anew",
             choices=("env", "colab", "kaggle", "dotenv", "keyring", "ask"),
         ),
-        Option(name="forget", help="take it out of this kernel"),
+        Option("--forget", "take it out of this kernel"),
     ],
     twin='os.environ["GOOGLE_API_KEY"] = getpass.getpass()',
 )

@@ -1,4 +1,4 @@
-"""What a magic hands back, which shows itself at the end of a cell: text, tables, JSON, and the reply of a turn."""
+"""Outputs of magics, which show themselves at the end of a cell: text, tables, JSON, and the reply of a turn."""
 
 import json
 import shutil
@@ -30,14 +30,14 @@ class Output:
 
     @property
     def forms(self) -> dict[str, str]:
-        """Media type -> one form."""
+        """The forms by media type."""
         return {form: content for form, content in bundle(self.document).items() if form in self._forms}
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return self.forms
 
     def below(self, *lines: str) -> "Output":
-        """The same with lines under it."""
+        """Return the same with lines under it."""
         return Output(*self.document.blocks, *map(Text, lines), forms=self._forms)
 
     def __str__(self) -> str:
@@ -47,29 +47,29 @@ class Output:
 
 
 def text(*lines: str) -> Output:
-    """Lines of plain text; empty ones are left out."""
+    """Return lines of plain text; empty ones are left out."""
     block = Lines(tuple(filter(None, lines)))
     return Output(block, forms=("text/plain", "text/html") if block.has_notes else ("text/plain",))
 
 
 def as_json(value: Any) -> Output:
-    """`value` as JSON text; what cannot be seen in it is spelled out."""
+    """Return `value` as JSON text, with escapes for characters that cannot be seen."""
     return text(with_escapes(json.dumps(value, indent=2, ensure_ascii=False, default=str)))
 
 
 def short(value: Any) -> str:
-    """`value` as JSON on one line."""
+    """Return `value` as JSON on one line."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> Output:
-    """Rows under their headers, as wide as there is room. `optional`: columns left out if nothing is in them."""
-    kept = [at for at, header in enumerate(headers) if header not in optional or any(row[at] for row in rows)]
-    return Output(Table([headers[at] for at in kept], [[row[at] for at in kept] for row in rows], page_width()))
+    """Return rows under their headers, as wide as the page. `optional`: columns left out if they are empty."""
+    columns = [at for at, header in enumerate(headers) if header not in optional or any(row[at] for row in rows)]
+    return Output(Table([headers[at] for at in columns], [[row[at] for at in columns] for row in rows], page_width()))
 
 
 def whole_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Output:
-    """The same, of which nothing is cut: where there is no room, the last column stands below the one before it."""
+    """Return a table of which nothing is cut: on a narrow page the last column stands below the one before it."""
     whole, width = Output(Table(headers, rows)), page_width()
     if width is None or all(len(line) <= width for line in str(whole).splitlines()):
         return whole
@@ -78,16 +78,16 @@ def whole_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Output
 
 
 def page_width() -> int | None:
-    """Characters of a terminal's line; None in a kernel: what it saves is the same on every machine."""
+    """Return the characters of a terminal's line; None in a kernel, whose outputs are the same on every machine."""
     kinds = [kind.__name__ for kind in type(get_ipython()).__mro__]
     return shutil.get_terminal_size().columns if "TerminalInteractiveShell" in kinds else None
 
 
 def result_of(output: Any, *, silent: bool, raises: bool) -> Any:
-    """The result of a cell.
+    """Return the result of a cell.
 
     Args:
-        output: What a magic handed back; a turn is a Reply.
+        output: The output of a magic; of a turn its Reply.
         silent: The cell shows nothing.
         raises: A turn that ended with an error fails the cell, which shows it all the same.
 
@@ -95,11 +95,10 @@ def result_of(output: Any, *, silent: bool, raises: bool) -> Any:
         TurnFailedError: It did; so Run All and CI stop there.
     """
     if raises and isinstance(output, Reply) and output.status == "error":
+        message = one_line(output.error or "the run failed", _ERROR_LENGTH)
         if not silent:
             display(output)
-        why = one_line(output.error or "the run failed", _ERROR_LENGTH)
-        if not silent:  # all of it stands above
-            kind, colon, message = why.partition(": ")
-            why = kind + colon + first_clause(message)
-        raise TurnFailedError(f"the turn of {output.agent!r} failed: {why}")
+            kind, colon, rest = message.partition(": ")
+            message = kind + colon + first_clause(rest)  # the reply above has all of it
+        raise TurnFailedError(f"the turn of {output.agent!r} failed: {message}")
     return None if silent else output

@@ -15,16 +15,14 @@ from adk_nb.notebook.place import check_folder_above
 from adk_nb.notebook.tape import Mode, NotebookTape, Place, begin, current, end, for_a_turn, place_of
 
 _FILE = Option(
-    name="file",
-    value="PATH",
-    help="the cassette; else one in cassettes/, named as the notebook where the page tells its name",
+    "--file PATH", "the cassette; else one in cassettes/, named as the notebook where the page tells its name"
 )
 
 RECORD = Grammar(
     "record",
     "From here on keep what models answer in a file, the cassette of this notebook, so that it can be replayed.",
     examples=["%record", "%record --file cassettes/demo.jsonl", "%record off"],
-    words=[Word(name="MODE", help="off: nothing more is recorded; the model answers", choices=("off",))],
+    words=[Word("MODE", "off: nothing more is recorded; the model answers", choices=("off",))],
     options=[_FILE],
     twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-3.5-flash-lite"))',
 )
@@ -35,8 +33,8 @@ REPLAY = Grammar(
     examples=["%replay", "%replay auto", "%replay off"],
     words=[
         Word(
-            name="MODE",
-            help="replay, as without a word: what is not in the cassette is an error that says what has changed; auto: "
+            "MODE",
+            "replay, as without a word: what is not in the cassette is an error that says what has changed; auto: "
             "what is not in it is asked and recorded; record; off",
             choices=("auto", "record", "replay", "off"),
         )

@@ -36,28 +36,22 @@ SESSION = Grammar(
     ],
     words=[
         Word(
-            name="DO",
-            help="list (as without a word), use, new, fork, save, load; resume or drop an interrupted run",
+            "DO",
+            "list (as without a word), use, new, fork, save, load; resume or drop an interrupted run",
             choices=("list", "use", "new", "fork", "save", "load", "resume", "drop"),
         ),
         Word(
-            name="NAME",
-            help="use, new: of the session; fork: of the copy; save, load: of the file, JSON that people can read",
-            names_after=(("use", "session"), ("save", "file"), ("load", "file")),
+            "NAME",
+            "use, new: of the session; fork: of the copy; save, load: of the file, JSON that people can read",
+            names_after={"use": "session", "save": "file", "load": "file"},
         ),
     ],
     options=[
-        Option(name="as", value="NAME", help="load: what the session is called here; else as in the file"),
-        Option(
-            name="session",
-            short="s",
-            value="NAME",
-            help="fork, save, resume, drop: another than the current one",
-            names="session",
-        ),
-        Option(name="at", value="EVENT", help="fork: the last event that is copied: its number in %trace, or its id"),
-        Option(name="replace", help="save: the file may be written over, whatever is in it"),
-        Option(name="edited", help="resume: also if the agent or its tools were edited since"),
+        Option("--as NAME", "load: what the session is called here; else as in the file"),
+        Option("-s, --session NAME", "fork, save, resume, drop: another than the current one", names="session"),
+        Option("--at EVENT", "fork: the last event that is copied: its number in %trace, or its id"),
+        Option("--replace", "save: the file may be written over, whatever is in it"),
+        Option("--edited", "resume: also if the agent or its tools were edited since"),
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
     'chat.fork("third"), chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',

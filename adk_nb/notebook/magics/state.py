@@ -17,14 +17,12 @@ STATE = Grammar(
     "state",
     "Show or change the state of the session.",
     examples=["%state", '%state budget=400 user:name="Ada" places=["Oslo", "Rome"]', "%state --del budget"],
-    words=[
-        Word(name="KEY", help="key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")
-    ],
+    words=[Word("KEY", "key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")],
     options=[
         SESSION_OPTION,
-        Option(name="del", value="KEY", help="delete it", many=True, names="state"),
-        Option(name="json", help="all of it as JSON"),
-        Option(name="diff", help="what each event changed"),
+        Option("--del KEY", "delete it", many=True, names="state"),
+        Option("--json", "all of it as JSON"),
+        Option("--diff", "what each event changed"),
     ],
     twin='chat.state["budget"] = 400',
     pairs=True,

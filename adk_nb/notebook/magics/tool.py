@@ -36,38 +36,33 @@ TOOL = Grammar(
         "%tool shop --openapi shop.yaml --only list_orders,refund --confirm",
         "%tool docs --mcp https://example.com/mcp",
     ],
-    words=[Word(name="NAME", help="the tool's name, or the functions that become tools", many=True, names="function")],
+    words=[Word("NAME", "the tool's name, or the functions that become tools", many=True, names="function")],
     options=[
         Option(
-            name="confirm",
-            value="WHEN",
+            "--confirm[=WHEN]",
+            'ask the user before it runs: always, never, "amount > 100", or a function that says when',
             bare="always",
             takes=_is_condition,
-            help='ask the user before it runs: always, never, "amount > 100", or a function that says when',
             proposals=("always", "never"),
         ),
-        Option(name="thread", help="run it on a worker thread, not in the cell's"),
+        Option("--thread", "run it on a worker thread, not in the cell's"),
+        Option("--timeout SECONDS", "when a call fails; a sync one is in a thread", convert=values.seconds),
         Option(
-            name="timeout", value="SECONDS", help="when a call fails; a sync one is in a thread", convert=values.seconds
-        ),
-        Option(
-            name="effect",
-            value="EFFECT",
-            help="whether a resumed run may call it again: pure, idempotent; once: the user is asked first",
+            "--effect EFFECT",
+            "whether a resumed run may call it again: pure, idempotent; once: the user is asked first",
             choices=("pure", "idempotent", "once"),
         ),
-        Option(name="long-running", help="it only starts something; what comes of it is sent later"),
-        Option(name="pause", help="with --long-running: the turn ends until that is sent"),
-        Option(name="only", value="f,g", help="only these become tools", convert=values.names),
+        Option("--long-running", "it only starts something; what comes of it is sent later"),
+        Option("--pause", "with --long-running: the turn ends until that is sent"),
+        Option("--only f,g", "only these become tools", convert=values.names),
         REPLACE_OPTION,
-        Option(name="rename", value="a=b", help="the model knows function a as b", many=True),
+        Option("--rename a=b", "the model knows function a as b", many=True),
         Option(
-            name="openapi",
-            value="FILE",
-            help="%tool: the operations of the web service that an OpenAPI document describes, as a toolset",
+            "--openapi FILE",
+            "%tool: the operations of the web service that an OpenAPI document describes, as a toolset",
             names="document",
         ),
-        Option(name="mcp", value="URL", help="%tool: what an MCP server offers, as a toolset"),
+        Option("--mcp URL", "%tool: what an MCP server offers, as a toolset"),
     ],
     twin='@tool, @tool(confirm=True), @tool(confirm="amount > 100")',
 )
@@ -78,12 +73,7 @@ TOOLS = Grammar(
     examples=["%tools", "%tools --schema get_weather", "%tools --schema  # of all"],
     options=[
         Option(
-            name="schema",
-            value="NAME",
-            bare="",
-            takes=str.isidentifier,
-            help="what the model is told of it, or of all, as JSON",
-            names="tool",
+            "--schema[=NAME]", "what the model is told of it, or of all, as JSON", takes=str.isidentifier, names="tool"
         )
     ],
     one_word="to look at one tool, type %tools --schema NAME",

@@ -1,4 +1,4 @@
-"""No traceback that a shell shows, in any of IPython's modes, holds a secret that this process knows."""
+"""Hide the secrets that this process knows in every traceback that a shell shows, in each of IPython's modes."""
 
 # pyright: basic
 # IPython's shells are untyped.
@@ -12,116 +12,117 @@ from typing import Any
 from adk_nb.notebook import last_error
 from adk_nb.redaction import HIDDEN, hidden, known, look_around
 
-_KEPT = "_adk_nb_hides"
+_ATTRIBUTE = "_adk_nb_tracebacks"
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
+# However often: the value of an error has the quoted text of an error in it.
 _QUOTED = {"\\": r"\\+", "'": r"\\*'", '"': r'\\*"'}
-"""However often: the value of an error has the quoted words of an error in it."""
 _ELLIPSIS = re.compile(r"\.\.\.|…")
 _CUT = 6
 """Characters of a secret that are still one, where `%xmode Verbose` shortens a value."""
 
 
 def install(shell: Any) -> None:
-    """Hide secrets in what `shell` shows and keeps of errors, and in what it tells the client that sent the cell."""
+    """Hide secrets in what `shell` shows and keeps of errors, and sends to the client that sent the cell."""
     look_around()
-    shown = _Shown(shell)
-    for name, own in shown.in_place_of.items():
-        setattr(shell, name, own)
+    tracebacks = _Tracebacks(shell)
+    for name, method in tracebacks.replacements.items():
+        setattr(shell, name, method)
     shell.events.register("post_run_cell", last_error.note)
-    shell.events.register("post_run_cell", told_without)
-    setattr(shell, _KEPT, shown)
+    shell.events.register("post_run_cell", hide_in_result)
+    setattr(shell, _ATTRIBUTE, tracebacks)
 
 
 def remove(shell: Any) -> None:
-    """Let `shell` show errors as it did."""
-    if shown := getattr(shell, _KEPT, None):
-        for name in (*shown.in_place_of, _KEPT):
+    """Undo `install`."""
+    if tracebacks := getattr(shell, _ATTRIBUTE, None):
+        for name in (*tracebacks.replacements, _ATTRIBUTE):
             delattr(shell, name)
-        shell.events.unregister("post_run_cell", told_without)
+        shell.events.unregister("post_run_cell", hide_in_result)
         shell.events.unregister("post_run_cell", last_error.note)
         last_error.forget()
 
 
 def without_secrets(text: str) -> str:
-    """`text` of a traceback without secrets, whole, in pieces of several colors, quoted, or cut to their ends."""
+    """Hide secrets in a traceback: whole, in pieces of several colors, quoted, or cut to their ends."""
     text = hidden(text)
     bare = _COLOR.sub("", text)
-    for one in known():
-        if one in bare or not _QUOTED.keys().isdisjoint(one):
-            text = re.sub(f"(?:{_COLOR.pattern})*".join(_QUOTED.get(c, re.escape(c)) for c in one), HIDDEN, text)
-    for found in reversed(list(_ELLIPSIS.finditer(text))):
-        before, after = text[: found.start()], text[found.end() :]
-        begun = max((_begun(before, one) for one in known()), default=0)
-        ended = max((_ended(after, one) for one in known()), default=0)
-        if begun or ended:
-            before, after = before[: len(before) - begun], after[ended:]
-            text = before + HIDDEN * bool(begun) + found[0] + HIDDEN * bool(ended) + after
+    for secret in known():
+        if secret in bare or not _QUOTED.keys().isdisjoint(secret):
+            text = re.sub(f"(?:{_COLOR.pattern})*".join(_QUOTED.get(c, re.escape(c)) for c in secret), HIDDEN, text)
+    for match in reversed(list(_ELLIPSIS.finditer(text))):
+        before, after = text[: match.start()], text[match.end() :]
+        head = max((_head_length(before, secret) for secret in known()), default=0)
+        tail = max((_tail_length(after, secret) for secret in known()), default=0)
+        if head or tail:
+            before, after = before[: len(before) - head], after[tail:]
+            text = before + HIDDEN * bool(head) + match[0] + HIDDEN * bool(tail) + after
     return text
 
 
-def _begun(text: str, secret: str) -> int:
-    """How many characters at the end of `text` are the beginning of `secret`."""
+def _head_length(text: str, secret: str) -> int:
+    """Characters at the end of `text` that are the beginning of `secret`."""
     at = text.rfind(secret[:_CUT])
-    return len(text) - at if at >= 0 and _bare(secret).startswith(_bare(text[at:])) else 0
+    return len(text) - at if at >= 0 and _unescaped(secret).startswith(_unescaped(text[at:])) else 0
 
 
-def _ended(text: str, secret: str) -> int:
-    """How many characters at the beginning of `text` are the end of `secret`."""
+def _tail_length(text: str, secret: str) -> int:
+    """Characters at the beginning of `text` that are the end of `secret`."""
     size = text.find(secret[-_CUT:]) + _CUT
-    return size if size >= _CUT and _bare(secret).endswith(_bare(text[:size])) else 0
+    return size if size >= _CUT and _unescaped(secret).endswith(_unescaped(text[:size])) else 0
 
 
-def _bare(text: str) -> str:
+def _unescaped(text: str) -> str:
     return text.replace("\\", "")
 
 
-class _Shown:
-    """What a shell does by itself, with its text changed on the way."""
+class _Tracebacks:
+    """A shell's own methods that show and keep tracebacks, called with the secrets taken out."""
 
     def __init__(self, shell: Any) -> None:
         self._begin, self._show = shell.showtraceback, shell._showtraceback
-        self._shown: tuple[int, list[str]] = (0, [])
-        self.in_place_of = {"showtraceback": self.begin, "_showtraceback": self.show}
-        if keep := getattr(shell, "_format_exception_for_storage", None):  # IPython 9.3 and later, for %notebook
-            self._keep = keep
-            self.in_place_of["_format_exception_for_storage"] = self.keep
+        self._last: tuple[int, list[str]] = (0, [])
+        self.replacements = {"showtraceback": self.begin, "_showtraceback": self.show}
+        if store := getattr(shell, "_format_exception_for_storage", None):  # IPython 9.3 and later, for %notebook
+            self._store = store
+            self.replacements["_format_exception_for_storage"] = self.store
 
-    def begin(self, *said: Any, **more: Any) -> None:
-        told = io.StringIO()  # groups of exceptions are written there by Python itself
+    def begin(self, *args: Any, **options: Any) -> None:
+        stderr = io.StringIO()  # groups of exceptions are written there by Python itself
         try:
-            with contextlib.redirect_stderr(told):
-                self._begin(*said, **more)
+            with contextlib.redirect_stderr(stderr):
+                self._begin(*args, **options)
         finally:
-            if text := told.getvalue():
+            if text := stderr.getvalue():
                 sys.stderr.write(without_secrets(text))
 
     def show(self, kind: Any, error: Any, lines: list[str]) -> None:
         lines = [without_secrets(line) for line in lines]
-        self._shown = id(error), lines
-        self._show(kind, _like(error), lines)
+        self._last = id(error), lines
+        self._show(kind, _safe_error(error), lines)
 
-    def keep(self, error: Any, *said: Any, **more: Any) -> dict[str, Any]:
-        if self._shown[0] == id(error):  # IPython would spend as long again to make the same text
-            return {"ename": type(error).__name__, "evalue": str(_like(error)), "traceback": self._shown[1]}
-        kept = self._keep(error, *said, **more)
-        lines = [without_secrets(line) for line in kept["traceback"]]
-        return {**kept, "evalue": without_secrets(kept["evalue"]), "traceback": lines}
+    def store(self, error: Any, *args: Any, **options: Any) -> dict[str, Any]:
+        if self._last[0] == id(error):  # IPython would spend as long again to make the same text
+            return {"ename": type(error).__name__, "evalue": str(_safe_error(error)), "traceback": self._last[1]}
+        stored = self._store(error, *args, **options)
+        lines = [without_secrets(line) for line in stored["traceback"]]
+        return {**stored, "evalue": without_secrets(stored["evalue"]), "traceback": lines}
 
 
-def told_without(result: Any) -> None:
-    """The client that sent a cell is told of its error once more, beside the output."""
+def hide_in_result(result: Any) -> None:
+    """Hide secrets in the error that the client that sent a cell gets once more, beside the output."""
     for name in ("error_before_exec", "error_in_exec"):
-        setattr(result, name, _like(getattr(result, name)))
+        setattr(result, name, _safe_error(getattr(result, name)))
 
 
-def _like(error: Any) -> Any:
-    """`error`; or, if its words hold a secret, one of that name without it."""
+def _safe_error(error: Any) -> Any:
+    """`error`; or, if its text holds a secret, one of that name without it."""
     if error is None:
         return None
     try:
-        said = str(error)
-    except Exception:  # its own __str__ fails: whoever shows it says so
+        text = str(error)
+    except Exception:  # its own __str__ fails, which whoever shows it says
         return error
-    safe = without_secrets(said)
-    made = type(type(error).__name__, (Exception,), {})
-    return error if safe == said else made(safe).with_traceback(error.__traceback__)
+    safe = without_secrets(text)
+    if safe == text:
+        return error
+    return type(type(error).__name__, (Exception,), {})(safe).with_traceback(error.__traceback__)

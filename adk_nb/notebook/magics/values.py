@@ -19,70 +19,62 @@ _JSON = json.JSONDecoder()
 # ---- words
 
 
-def split_words(line: str, mark: str, *, comments: bool = True, start: int = 0) -> Iterator[tuple[str, int, int]]:
-    """The words of `line` by the shell's rules, each with its start and end. `#` before a word ends the line.
+def split_words(
+    line: str, mark: str, *, comments: bool = True, pairs: bool = False, start: int = 0
+) -> Iterator[tuple[str, int]]:
+    """Split `line` by the shell's rules: each word, and where it ends.
+
+    Args:
+        line: The rest of the magic's line.
+        mark: The magic, for errors.
+        comments: `#` before a word ends the line.
+        pairs: Blanks may stand around the `=` of `key=value`, and JSON behind it without quotes around it.
+        start: Where to begin.
 
     Raises:
-        InputError: A quote is not closed.
+        InputError: A quote is not closed, or a value begins like JSON and is none.
     """
-    stream = io.StringIO(line)
-    stream.seek(start)
-    lexer = shlex.shlex(stream, posix=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    while (at := next_word(line, stream.tell())) < len(line):
-        if comments and line[at] == "#":
-            return
-        try:
-            word = lexer.get_token()
-        except ValueError as error:
-            raise InputError(f"{mark}: a quote is opened and not closed in: {line}") from error
-        yield word or "", at, stream.tell()
+    while (start := next_word(line, start)) < len(line) and not (comments and line[start] == "#"):
+        key = _KEY.match(line, start) if pairs else None
+        word, start = _pair(line, key, mark) if key else _shell_word(line, start, mark)
+        yield word, start
 
 
 def next_word(line: str, start: int) -> int:
-    """Where the next word begins, from `start` on."""
+    """Return where the next word begins, from `start` on."""
     return len(line) - len(line[start:].lstrip())
 
 
 def is_option(word: str) -> bool:
-    """Whether `word` is written as an option; `-5` and `- a list` are not."""
+    """Return True if `word` is written as an option; `-5` and `- a list` are not."""
     return word.startswith("-") and len(word) > 1 and not (word[1].isspace() or word[1].isdigit())
 
 
-# ---- key=value
+def _shell_word(line: str, start: int, mark: str) -> tuple[str, int]:
+    stream = io.StringIO(line)
+    stream.seek(start)
+    lexer = shlex.shlex(stream, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        return lexer.get_token() or "", stream.tell()
+    except ValueError as error:
+        raise InputError(f"{mark}: a quote is opened and not closed in: {line}") from error
 
 
-def join_pairs(line: str, mark: str) -> str:
-    """`line` without blanks around each `=`, and JSON behind it quoted, so that the shell's rules leave it whole.
-
-    Raises:
-        InputError: A value begins like JSON and is none, or a quote is not closed.
-    """
-    joined = ""
-    start = 0
-    while (start := next_word(line, start)) < len(line) and line[start] != "#":
-        if key := _KEY.match(line, start):
-            joined += f" {key[1]}="
-            blanks = _BEFORE_VALUE.match(line, key.end())
-            start = blanks.end() if blanks else key.end()
-            end = _end_of_json(line, start)
-            if end is None and line[start : start + 1] in ("{", "["):
-                raise _no_json(mark, key[1], line[start:])
-            if end is not None:
-                joined += shlex.quote(line[start:end])
-                start = end
-            if end is not None or not line[start : start + 1].strip():
-                continue
-        else:
-            joined += " "
-        _, at, end = next(split_words(line, mark, comments=False, start=start))
-        joined += line[at:end].rstrip()
-        start = end
-    return joined + " " + line[start:]
+def _pair(line: str, key: re.Match[str], mark: str) -> tuple[str, int]:
+    blanks = _BEFORE_VALUE.match(line, key.end())
+    start = blanks.end() if blanks else key.end()
+    first, end = line[start : start + 1], _json_end(line, start)
+    if end is not None:
+        return f"{key[1]}={line[start:end]}", end
+    if first in ("{", "["):
+        raise _no_json(mark, key[1], line[start:])
+    value, end = _shell_word(line, start, mark) if first.strip() else ("", start)
+    return f"{key[1]}={value}", end
 
 
-def _end_of_json(line: str, start: int) -> int | None:
-    """Where the object, list or text in double quotes that begins at `start` ends; None if none does."""
+def _json_end(line: str, start: int) -> int | None:
+    """The end of the object, list or text in double quotes that begins at `start`; None if none does."""
     if line[start : start + 1] not in ("{", "[", '"'):
         return None
     try:
@@ -92,8 +84,11 @@ def _end_of_json(line: str, start: int) -> int | None:
     return None if line[end : end + 1].strip() else end
 
 
+# ---- key=value
+
+
 def pairs(words: Iterable[str], mark: str) -> dict[str, Any]:
-    """`key=value` words as a dict; a value is JSON, else text.
+    """Read `key=value` words; a value is JSON, else text.
 
     Raises:
         InputError: There is no `=`, nothing before it, or a value begins like JSON and is none.
@@ -108,10 +103,10 @@ def pairs(words: Iterable[str], mark: str) -> dict[str, Any]:
 
 
 def split_pair(word: str, mark: str, example: str = "key=value") -> tuple[str, str]:
-    """Key and value of a `key=value` word; both are text.
+    """Return key and value of a `key=value` word, both as text.
 
     Raises:
-        InputError: There is no `=`, or nothing before it.
+        InputError: There is no `=`, a second one behind it, or nothing before it.
     """
     key, sign, value = word.partition("=")
     if not (key and sign):
@@ -124,7 +119,7 @@ def split_pair(word: str, mark: str, example: str = "key=value") -> tuple[str, s
 
 
 def json_or_text(text: str) -> Any:
-    """`text` as JSON, else as it is."""
+    """Read `text` as JSON, else return it as it is."""
     try:
         return json.loads(text, parse_constant=lambda word: word)
     except ValueError:
@@ -142,37 +137,37 @@ def _no_json(mark: str, key: str, value: str) -> InputError:
 
 
 def names(text: str) -> list[str]:
-    """`a,b` as a list of names."""
+    """Split `a,b` into names."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def positive_integer(text: str) -> int:
-    """A number of things."""
+    """Read a count."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
     return int(text)
 
 
 def seconds(text: str) -> float:
-    """A time."""
+    """Read a time."""
     return _positive(text, text, "number of seconds")
 
 
 def dollars(text: str) -> float:
-    """US dollars; the sign may stand before them."""
+    """Read US dollars; the sign may stand before them."""
     return _positive(text, text.removeprefix("$"), "number of US dollars, such as 0.10")
 
 
-def _positive(text: str, number: str, what: str) -> float:
+def _positive(text: str, number: str, noun: str) -> float:
     try:
         value = float(number)
     except ValueError:
         value = 0.0
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a positive {what}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a positive {noun}, got {text!r}")
     return value
 
 
 def either(values: Sequence[str]) -> str:
-    """`a, b or c`."""
+    """Join `a, b or c`."""
     return " or ".join(filter(None, (", ".join(values[:-1]), values[-1])))
