@@ -143,7 +143,7 @@ def _box_shapes(box: Box) -> list[Shape]:
 
 def _line_shapes(route: Route, key: str) -> list[Shape]:
     line = {"stroke_dasharray": "4 3"} if route.line.may else {}
-    path = _rounded(route.points) if route.back else _curved(route.points, gap=1 if route.line.label else None)
+    path = _rounded(route.points) if route.corners else _curved(route.points, route.gap)
     shapes = [_shape("path", key, d=path, fill="none", stroke="currentColor", stroke_opacity=0.55, **line)]
     shapes.append(_shape("path", key, d=_head(route), fill="currentColor", fill_opacity=0.7))
     if route.line.label:
