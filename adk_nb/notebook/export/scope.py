@@ -1,8 +1,10 @@
-"""What an export is written from: the notebook, the Python of its cells, and the target."""
+"""The notebook as the writers of an export see it, and the Python literals and calls that they write."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
@@ -13,12 +15,18 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.workflow.workflow import Workflow
 
+Keywords = dict[str, str | None]
+"""Arguments of a call as code; None: the default."""
+_MAX_WIDTH = 100
+_DEFINITION = re.compile(r"(#.*\n)*(@|def |async def |class )")
+_PLAIN = re.compile(r"[^\\\x00-\x09\x0b-\x1f\x7f]*")
+
 
 class Scope:
-    """The notebook as the writers of agents, teams and tools see it; collects notes for the user.
+    """A notebook, the Python of its cells, and the target of an export; collects notes for the user.
 
     Args:
-        notebook: What is exported.
+        notebook: The notebook.
         statements: The Python of its cells, in the order in which they ran.
         target: The package it is written for.
         folder: The folder of the file that is written.
@@ -28,15 +36,15 @@ class Scope:
         self.notebook, self.statements, self.target, self.folder = notebook, statements, target, folder
         self.variables = notebook.variables
         self.notes: dict[str, None] = {}
-        """What differs from the notebook, a line each."""
+        """Differences from the notebook, a line each."""
         self.other_models: list[str] = []
         """Agents whose model google-adk lacks."""
         self.renamed: dict[str, str] = {}
         """Functions that are tools with options -> the tool that is written beside them."""
-        self._placed = set(self._sub_agents_of_python())
+        self._used_members = set(self._sub_agents_of_python())
 
     def note(self, text: str) -> None:
-        """Say once what differs."""
+        """Add a note, once."""
         self.notes[text] = None
 
     def binding(self, name: str) -> Statement | None:
@@ -44,36 +52,36 @@ class Scope:
         return next((statement for statement in reversed(self.statements) if name in statement.binds), None)
 
     def is_key(self, name: str) -> bool:
-        """Whether `{name}` means the state."""
+        """True if `{name}` means the state."""
         return self.notebook.is_key(name) or name in self.notebook.sessions.state()
 
     def variable_of(self, value: Any) -> str | None:
         """The variable that holds an object, or the tool made of it."""
-        for name, held in self.variables.items():
-            same = held is value or (isinstance(held, FunctionTool) and held.func is value)
-            if same and name[0] != "_" and (isinstance(value, BaseTool) or name == getattr(value, "__name__", name)):
+        for name, candidate in self.variables.items():
+            is_same = candidate is value or (isinstance(candidate, FunctionTool) and candidate.func is value)
+            if is_same and name[0] != "_" and (isinstance(value, BaseTool) or name == getattr(value, "__name__", name)):
                 return name
         return None
 
     def is_function_of_a_cell(self, variable: str) -> bool:
-        """Whether the cells' Python binds a function, and the tool in that variable was made of it."""
+        """True if the cells' Python binds a function, and the tool in that variable was made of it."""
         statement = self.binding(variable)
         if statement is None:
             return False
         tool = self.variables[variable]
-        defined = self.notebook.tools.get(getattr(tool, "name", ""))
-        if is_function(statement) or (defined and defined.tool is tool):
+        definition = self.notebook.tools.get(getattr(tool, "name", ""))
+        if is_function(statement) or (definition and definition.tool is tool):
             return True
-        return imports_of(statement) is not None and defined is not None
+        return imports_of(statement) is not None and definition is not None
 
     def member(self, name: str) -> str:
-        """The expression of a member of a team; an agent has one parent, so later ones get copies."""
+        """The expression of a member of a team; an agent has one parent, so later uses get copies."""
         if name not in self.notebook.agent_names:
             return self.renamed.get(name, name)
         is_graph = isinstance(self.notebook.agent(name), Workflow)
-        if name in self._placed and not (self.target.is_google and is_graph):
+        if name in self._used_members and not (self.target.is_google and is_graph):
             return f"{name}.clone()"  # a graph of google-adk has no parent
-        self._placed.add(name)
+        self._used_members.add(name)
         return name
 
     def agent_member(self, name: str) -> str:
@@ -91,8 +99,76 @@ class Scope:
 
     def _sub_agents_of_python(self) -> Iterator[str]:
         """The variables of agents under an agent that Python has made."""
-        agents = {name: held for name, held in self.variables.items() if isinstance(held, BaseAgent)}
+        agents = {name: value for name, value in self.variables.items() if isinstance(value, BaseAgent)}
         for name in self.notebook.agent_names:
             if not self.notebook.is_of_its_cell(name):
-                members = self.notebook.agent(name).sub_agents
-                yield from (variable for variable, held in agents.items() if any(held is one for one in members))
+                members = {id(member) for member in self.notebook.agent(name).sub_agents}
+                yield from (variable for variable, agent in agents.items() if id(agent) in members)
+
+
+# ---- Python as text
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Lines that belong together."""
+
+    text: str
+    early: Sequence[str] = ()
+    """Names that have to be bound when it runs."""
+    late: Sequence[str] = ()
+    """Names that have to be bound when the functions in it are called."""
+
+
+def text_code(text: str) -> str:
+    """A string literal, over several lines if the text has several."""
+    is_plain = _PLAIN.fullmatch(text) and '"""' not in text and not text.endswith('"')
+    if "\n" in text and is_plain:
+        return f'"""\\\n{text}"""'
+    if is_plain and '"' not in text:
+        return f'"{text}"'
+    return repr(text)
+
+
+def text_or_none(text: str | None) -> str | None:
+    """A string literal; None for an empty text."""
+    return text_code(text) if text else None
+
+
+def list_code(items: Iterable[str]) -> str:
+    """A list of expressions."""
+    return f"[{', '.join(items)}]"
+
+
+def call_code(function: str, keywords: Mapping[str, str | None], *first: str) -> str:
+    """A call, on one line or with an argument a line. Keywords that are None are left out."""
+    arguments = [*first, *(f"{name}={value}" for name, value in keywords.items() if value is not None)]
+    line = f"{function}({', '.join(arguments)})"
+    if "\n" not in line and len(line) <= _MAX_WIDTH:
+        return line
+    return "\n".join([f"{function}(", *(f"    {argument}," for argument in arguments), ")"])
+
+
+def join_code(texts: Iterable[str]) -> str:
+    """Pieces of a file below each other: single lines close together, definitions two lines apart."""
+    code = previous = ""
+    for text in filter(None, texts):
+        is_far = any(_DEFINITION.match(piece) for piece in (text, previous)) or previous.startswith(
+            ("import ", "from ")
+        )
+        gap = "\n\n\n" if is_far else "\n" if "\n" not in text + previous else "\n\n"
+        code += gap + text if previous else text
+        previous = text
+    return code
+
+
+def is_data(value: Any, depth: int = 0) -> bool:
+    """True if `repr` of a value is Python that makes it again."""
+    if type(value) in (str, int, bool, bytes, type(None)):
+        return True
+    if type(value) is float:
+        return value == value and abs(value) != float("inf")
+    if depth > 20 or type(value) not in (list, tuple, dict, set):
+        return False
+    items = [*cast(Iterable[Any], value), *(cast(Mapping[Any, Any], value).values() if type(value) is dict else ())]
+    return all(is_data(item, depth + 1) for item in items)

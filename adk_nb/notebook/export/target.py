@@ -1,4 +1,4 @@
-"""The package an export is written for, google-adk or adk_nb, and where it has a name."""
+"""The package an export is written for, google-adk or adk_nb, and the modules of its names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,40 +6,35 @@ from dataclasses import dataclass
 from adk_nb.errors import InputError
 from adk_nb.models.base_llm import BaseLlm
 
-_HERE = "adk_nb"
-_FLAT_ROOMS = ("workflow", "apps", "plugins", "planners", "code_executors", "memory", "artifacts", "sessions")
+_OURS = "adk_nb"
+# Source of these tables: google-adk 2.13; tests/peers imports each name there.
+_FLAT_PACKAGES = ("workflow", "apps", "plugins", "planners", "code_executors", "memory", "artifacts", "sessions")
 """Packages whose files google-adk names otherwise; it has the names in the package itself."""
-# Source of both tables: google-adk 2.13; tests/peers imports each name there.
-_TOP_LEVEL = {
+_MODULES = {
     "Agent": "agents",
     "App": "apps",
-    "Context": "agents.context",
-    "Event": "events",
-    "InMemoryRunner": "runners",
-    "LlmAgent": "agents",
-    "RunConfig": "agents.run_config",
-    "Runner": "runners",
-    "StreamingMode": "agents.run_config",
-    "Workflow": "workflow",
-}
-"""What `from adk_nb import ...` gives -> its module in google-adk."""
-_DEEPER = {
     "ArtifactVersion": "artifacts.base_artifact_service",
     "AuthToolArguments": "auth.auth_tool",
     "AuthenticatedFunctionTool": "tools.authenticated_function_tool",
     "BaseEventsSummarizer": "apps.base_events_summarizer",
     "BaseToolset": "tools.base_toolset",
     "CallbackContext": "agents.callback_context",
+    "Context": "agents.context",
     "ContextFilterPlugin": "plugins.context_filter_plugin",
+    "Event": "events",
     "EventCompaction": "events.event_actions",
     "EventsCompactionConfig": "apps.app",
     "GetSessionConfig": "sessions.base_session_service",
     "GlobalInstructionPlugin": "plugins.global_instruction_plugin",
     "HttpAuth": "auth.auth_credential",
     "HttpCredentials": "auth.auth_credential",
+    "InMemoryRunner": "runners",
     "ListSessionsResponse": "sessions.base_session_service",
+    "LlmAgent": "agents",
     "LlmEventSummarizer": "apps.llm_event_summarizer",
     "MemoryEntry": "memory.memory_entry",
+    "RunConfig": "agents.run_config",
+    "Runner": "runners",
     "SaveFilesAsArtifactsPlugin": "plugins.save_files_as_artifacts_plugin",
     "SearchMemoryResponse": "memory.base_memory_service",
     "ServiceAccount": "auth.auth_credential",
@@ -47,14 +42,15 @@ _DEEPER = {
     "SqliteSessionService": "sessions.sqlite_session_service",
     "StreamingMode": "agents.run_config",
     "ToolConfirmation": "tools.tool_confirmation",
+    "Workflow": "workflow",
 }
-"""Names of our packages that google-adk has only in a module -> that module."""
+"""Names of `adk_nb` or of a package in it -> the module that has them in google-adk."""
 _OURS_ALONE = frozenset(
     {"Chat", "Reply", "run", "HttpLlm", "OfflineLlm", "RecordedLlm", "ScriptedLlm", "END", "ToolNode", "GraphBuilder"}
     | {"build_node", "KernelCodeExecutor", "SqliteMemoryService", "AgentNode", "OllamaLlm", "StaticToolset", "call"}
     | {"built_in_code_execution", "register_search_backend", "tool"}
 )
-_OUR_ROOMS = ("notebook", "graph_compose", "engines", "flow", "runtime", "wire", "sync", "errors")
+_PACKAGES_OURS_ALONE = ("notebook", "graph_compose", "engines", "flow", "runtime", "wire", "sync", "errors")
 LEFT_OUT: Mapping[str, str] = {
     "disable_transfer": "",
     "exit_condition": "end the loop with the tool exit_loop",
@@ -69,55 +65,53 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 def is_known_there(model: str) -> bool:
-    """Whether google-adk resolves a model name: Gemini's, and `provider/model` of litellm."""
+    """True if google-adk resolves a model name: Gemini's, and `provider/model` of litellm."""
     return not model or model.startswith("gemini") or "/" in model
 
 
 def is_class_there(kind: type[BaseLlm]) -> bool:
-    """Whether google-adk, a cell or another package defines a class of models."""
+    """True if google-adk, a cell or another package defines a class of models."""
     module = kind.__module__
-    return module == "adk_nb.models.google_llm" or module.partition(".")[0] != _HERE
+    return module == "adk_nb.models.google_llm" or module.partition(".")[0] != _OURS
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the written Python will run."""
+    """The package in which the written Python will run."""
 
     package: str
     """As it is imported."""
 
     @property
     def is_google(self) -> bool:
-        return self.package != _HERE
+        return self.package != _OURS
 
     def place_of(self, module: str, name: str) -> tuple[str, str]:
-        """Module and name in this target of what a cell imports; an empty name is the module itself.
+        """Module and name in this target of an import of a cell; an empty name is the module itself.
 
         Raises:
-            InputError: The target has no such thing.
+            InputError: The target has no such name.
         """
-        if not self.is_google or module.partition(".")[0] != _HERE:
+        top, _, inner = module.partition(".")
+        if not self.is_google or top != _OURS:
             return module, name
-        inner = module.removeprefix(_HERE).removeprefix(".")
         if inner == "types" or (not inner and name == "types"):
             return ("google.genai.types", name) if inner else ("google.genai", "types")
         if not (inner or name):
             raise InputError(
                 "%export: `import adk_nb` cannot be written for google-adk; write from adk_nb import LlmAgent"
             )
-        room = inner.partition(".")[0]
-        if name in _OURS_ALONE or room in _OUR_ROOMS:
+        package = inner.partition(".")[0]
+        if name in _OURS_ALONE or package in _PACKAGES_OURS_ALONE:
             raise InputError(
                 f"google-adk has no {name or module}, which a cell imports; write a script instead: %export agent.py"
             )
-        if inner in ("", room) and name in _DEEPER:
-            inner = _DEEPER[name]
-        elif not inner:
-            inner = _TOP_LEVEL.get(name, "")
-        elif room in _FLAT_ROOMS:
-            inner = room
+        if inner in ("", package) and name in _MODULES:
+            inner = _MODULES[name]
+        elif package in _FLAT_PACKAGES:
+            inner = package
         return ".".join(filter(None, [self.package, inner])), name
 
 
 GOOGLE_ADK = Target("google.adk")
-ADK_NB = Target(_HERE)
+ADK_NB = Target(_OURS)

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.export.code import Piece, call_code, is_data, list_code, text_code
-from adk_nb.notebook.export.scope import Scope
+from adk_nb.notebook.export.scope import Keywords, Piece, Scope, call_code, is_data, list_code, text_code
 from adk_nb.notebook.registry.definitions import ToolsetOrigin
 from adk_nb.tools.conditions import names_in
 from adk_nb.tools.effects import effect_of
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 
-NAMED = '''\
+RENAMED_CODE = '''\
 def _named(function: Any, name: str, description: str) -> Any:
     """A copy of `function` that a model knows by another name or description."""
     copy = types.FunctionType(
@@ -25,7 +24,6 @@ def _named(function: Any, name: str, description: str) -> Any:
     copy.__doc__ = description
     return copy'''
 """google-adk names a tool as its function; this makes a function of another name. It needs Python's `types`."""
-Keywords = dict[str, str | None]
 
 
 def tool_code(name: str, agent: str, scope: Scope) -> str:
@@ -43,69 +41,73 @@ def tool_code(name: str, agent: str, scope: Scope) -> str:
 
 
 def wrapper(tool: FunctionTool, variable: str, scope: Scope) -> Piece | None:
-    """What binds `<variable>_tool` beside the function in `variable`; None: the function alone is this tool.
+    """The code that binds `<variable>_tool` beside the function in `variable`; None: the function alone is this tool.
 
     Raises:
         InputError: An option cannot be written.
     """
     google = scope.target.is_google
-    keywords, early, before = _confirmation(tool, variable, scope)
+    kind = "LongRunningFunctionTool" if isinstance(tool, LongRunningFunctionTool) else "FunctionTool"
+    keywords, needs, condition = _confirmation(tool, variable, scope)
     if config := _auth_config(tool, scope):
         keywords["auth_config"] = config
-        early.append(config)
-    function, described = _described(tool, variable, google=google)
-    keywords |= described if google else {**_own_options(tool), **described}
-    kind = "LongRunningFunctionTool" if isinstance(tool, LongRunningFunctionTool) else "FunctionTool"
-    if not (keywords or function != variable or kind != "FunctionTool"):
+        needs.append(config)
+    function, described = variable, _description(tool)
+    if google and described:
+        function = f"_named({variable}, {text_code(tool.name)}, {text_code(tool.description)})"
+        needs.append("_named")
+    elif not google:
+        keywords |= {**_own_options(tool), **described}
+    if not keywords and function == variable and kind == "FunctionTool":
         return None
-    after = ""
-    if kind != "FunctionTool" and google and (asks := keywords.pop("require_confirmation", None)):
-        after = f"\n{variable}_tool._require_confirmation = {asks}  # which its constructor does not take"
-    code = f"{variable}_tool = {call_code(kind, keywords, function)}{after}"
-    early += ["_named"] if "_named(" in function else []
-    return Piece("\n\n\n".join([*before, code]), [variable, kind, *early])
+    later = ""
+    if kind != "FunctionTool" and google and (confirm := keywords.pop("require_confirmation", None)):
+        later = f"\n{variable}_tool._require_confirmation = {confirm}  # which its constructor does not take"
+    code = f"{variable}_tool = {call_code(kind, keywords, function)}{later}"
+    return Piece("\n\n\n".join([*condition, code]), [variable, kind, *needs])
 
 
-def toolset(name: str, place: ToolsetOrigin, scope: Scope) -> Piece:
-    """What binds the toolset of a `%tool` line.
+def toolset(name: str, origin: ToolsetOrigin, scope: Scope) -> Piece:
+    """The code that binds the toolset of a `%tool` line.
 
     Raises:
         InputError: Its confirmation cannot be written.
     """
-    asks = place.confirm
-    asks = {"always": True, "never": False}.get(asks, asks) if isinstance(asks, str) else asks
-    if asks and scope.target.is_google and (place.kind == "openapi" or isinstance(asks, str)):
+    confirm = {"always": True, "never": False}.get(origin.confirm) if isinstance(origin.confirm, str) else None
+    confirm = origin.confirm if confirm is None else confirm
+    if confirm and scope.target.is_google and (origin.kind == "openapi" or isinstance(confirm, str)):
         raise InputError(
             f"%export: google-adk's toolsets cannot ask for confirmation as {name!r} does; write a script: "
             "%export agent.py"
         )
-    confirm, needs = _simple_confirmation(asks, f"toolset {name!r}", scope)
-    filtered: Keywords = {"tool_filter": list_code(map(text_code, place.only)) if place.only else None}
-    options = filtered | {"require_confirmation": confirm}
-    if place.kind == "mcp":
-        params = "SseConnectionParams" if place.is_sse else "StreamableHTTPConnectionParams"
-        keywords: Keywords = {"connection_params": f"{params}(url={text_code(place.address)})"}
+    code, needs = _condition_code(confirm, f"toolset {name!r}", scope)
+    options: Keywords = {
+        "tool_filter": list_code(map(text_code, origin.only)) if origin.only else None,
+        "require_confirmation": code,
+    }
+    if origin.kind == "mcp":
+        params = "SseConnectionParams" if origin.is_sse else "StreamableHTTPConnectionParams"
+        keywords: Keywords = {"connection_params": f"{params}(url={text_code(origin.address)})"}
         return Piece(f"{name} = {call_code('McpToolset', keywords | options)}", ["McpToolset", params, *needs])
-    path = Path(os.path.relpath(place.address, scope.folder)).as_posix()
+    path = Path(os.path.relpath(origin.address, scope.folder)).as_posix()
     scope.note(f"{name} reads {path}, relative to the written file: take it along")
     keywords = {
         "spec_str": f'Path(__file__).parent.joinpath({text_code(path)}).read_text(encoding="utf-8")',
-        "spec_str_type": text_code("json" if Path(place.address).suffix == ".json" else "yaml"),
+        "spec_str_type": text_code("json" if Path(origin.address).suffix == ".json" else "yaml"),
     }
     return Piece(f"{name} = {call_code('OpenAPIToolset', keywords | options)}", ["OpenAPIToolset", "Path", *needs])
 
 
 def _auth_config(tool: FunctionTool, scope: Scope) -> str | None:
-    """The variable that holds the tool's `auth_config`; None: it has none."""
     if not tool.auth_config:
         return None
     if scope.target.is_google:
-        why = "which google-adk's FunctionTool does not take; write a script: %export agent.py"
+        fault = "which google-adk's FunctionTool does not take; write a script: %export agent.py"
     elif variable := scope.variable_of(tool.auth_config):
         return variable
     else:
-        why = "and no variable holds it; give it one"
-    raise InputError(f"%export: tool {tool.name!r} has an auth_config, {why}")
+        fault = "and no variable holds it; give it one"
+    raise InputError(f"%export: tool {tool.name!r} has an auth_config, {fault}")
 
 
 def _own_options(tool: FunctionTool) -> Keywords:
@@ -122,63 +124,66 @@ def _own_options(tool: FunctionTool) -> Keywords:
     return options
 
 
-def _described(tool: FunctionTool, variable: str, *, google: bool) -> tuple[str, Keywords]:
-    """The function's expression, and the keywords that name and describe the tool otherwise than the function."""
+def _description(tool: FunctionTool) -> Keywords:
+    """Name and description, where they differ from those of the function."""
     keywords: Keywords = {}
     if tool.name != name_of(tool.func):
         keywords["name"] = text_code(tool.name)
     if tool.description != FunctionTool(tool.func).description:
         keywords["description"] = text_code(tool.description)
-    if not (keywords and google):
-        return variable, keywords
-    return f"_named({variable}, {text_code(tool.name)}, {text_code(tool.description)})", {}
+    return keywords
 
 
-def _simple_confirmation(asks: Any, owner: str, scope: Scope) -> tuple[str | None, list[str]]:
+# ---- confirmation
+
+
+def _condition_code(confirm: Any, owner: str, scope: Scope) -> tuple[str | None, list[str]]:
     """`require_confirmation` as an expression, and the variable it needs."""
-    if not asks or asks is True or isinstance(asks, str):
-        return (text_code(asks) if isinstance(asks, str) else "True") if asks else None, []
-    variable = scope.variable_of(asks)
+    if not confirm:
+        return None, []
+    if confirm is True or isinstance(confirm, str):
+        return "True" if confirm is True else text_code(confirm), []
+    variable = scope.variable_of(confirm)
     if variable is None:
         raise InputError(
-            f"%export: {owner} asks for confirmation when {asks!r:.60} says so, and no variable holds that function; "
-            "define it with a name of its own"
+            f"%export: {owner} asks for confirmation when {confirm!r:.60} says so, and no variable holds that "
+            "function; define it with a name of its own"
         )
     return variable, [variable]
 
 
 def _confirmation(tool: FunctionTool, variable: str, scope: Scope) -> tuple[Keywords, list[str], list[str]]:
-    """`require_confirmation` as a keyword, the names it needs, and the function that is written before it."""
-    asks = tool.require_confirmation
-    confirm, needs = _simple_confirmation(asks, f"tool {tool.name!r}", scope)
-    if confirm is None:
+    """`require_confirmation` as a keyword, the names it needs, and the function written before it."""
+    confirm = tool.require_confirmation
+    code, needs = _condition_code(confirm, f"tool {tool.name!r}", scope)
+    if code is None:
         return {}, [], []
     name = f"_{variable}_asks"
-    if scope.target.is_google and isinstance(asks, str):
-        return {"require_confirmation": name}, ["Any"], [_condition(tool, asks, name)]
-    if scope.target.is_google and callable(asks) and (parameters := _fewer_parameters(asks, tool)) is not None:
-        return {"require_confirmation": name}, ["Any", *needs], [_call_with(asks, confirm, parameters, name)]
-    return {"require_confirmation": confirm}, needs, []
+    function = None
+    if scope.target.is_google and isinstance(confirm, str):
+        function = _function_of_expression(tool, confirm, name)
+    elif scope.target.is_google and callable(confirm):
+        function = _function_of_fewer_parameters(confirm, code, tool, name)
+    if function is None:
+        return {"require_confirmation": code}, needs, []
+    return {"require_confirmation": name}, ["Any", *needs], [function]
 
 
-def _fewer_parameters(asks: Any, tool: FunctionTool) -> list[str] | None:
-    """The parameters of a condition that lacks some of its tool's; google-adk passes all of them."""
-    parameters = inspect.signature(asks).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+def _function_of_fewer_parameters(confirm: Any, code: str, tool: FunctionTool, name: str) -> str | None:
+    """google-adk passes all arguments of the call; None: the condition takes them all."""
+    parameters = inspect.signature(confirm).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    if takes_any or inspect.signature(tool.func).parameters.keys() <= parameters.keys():
         return None
-    return None if inspect.signature(tool.func).parameters.keys() <= parameters.keys() else [*parameters]
-
-
-def _call_with(asks: Any, function: str, parameters: list[str], name: str) -> str:
-    is_async, wait = ("async ", "await ") if inspect.iscoroutinefunction(asks) else ("", "")
+    prefix, wait = ("async ", "await ") if inspect.iscoroutinefunction(confirm) else ("", "")
     return (
-        f"{is_async}def {name}(**args: Any) -> Any:\n"
-        f"    return {wait}{function}(**{{key: args[key] for key in {tuple(parameters)!r} if key in args}})"
+        f"{prefix}def {name}(**args: Any) -> Any:\n"
+        f"    return {wait}{code}(**{{key: args[key] for key in {tuple(parameters)!r} if key in args}})"
     )
 
 
-def _condition(tool: FunctionTool, expression: str, name: str) -> str:
-    """A condition as a function for google-adk, which passes the arguments by name and leaves defaults out."""
+def _function_of_expression(tool: FunctionTool, expression: str, name: str) -> str:
+    """google-adk passes the arguments by name and leaves defaults out."""
     declaration = tool.signature.declaration("")
     schema: dict[str, Any] = (declaration and declaration.parameters_json_schema) or {}
     properties: dict[str, Any] = schema.get("properties", {})
