@@ -126,7 +126,7 @@ def test_a_yes_in_python_has_a_payload_or_takes_the_suggested_one(given: dict[st
     ("line", "told"),
     [
         ("%confirm --yes --payload acount=cash", "order wants to know account, limit"),
-        ("%confirm --no --payload account=cash", "--payload tells a tool that is to go on"),
+        ("%confirm --no --payload account=cash", "--payload does not go with --no"),
         ("%confirm --payload account=cash", "is it a yes or a no?"),
     ],
 )
@@ -379,7 +379,7 @@ def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%confirm --no --edit amount=3", "--edit changes a call that is to run, so it does not go with --no"),
+        ("%confirm --no --edit amount=3", "--edit does not go with --no"),
         ("%confirm --yes --edit amount=4 to=Bo", "each change takes an --edit of its own; write --edit to=Bo"),
     ],
 )

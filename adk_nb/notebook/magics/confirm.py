@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, ToolNotFoundError, UserError
@@ -77,11 +77,15 @@ CONFIRM = Grammar(
 _VALUE = re.compile(r"\s*(?P<session>(?:-s|--session)[\s=]+\S+\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*", re.DOTALL)
 """A line that may be an answer as it stands."""
 _OPTION = re.compile(rf"(?:^|\s)(?:{'|'.join(f'--{option.name}' for option in CONFIRM.options)}|-s)(?=[\s=;]|$)")
+_CONFLICTS = {
+    "reask": (("edit", "payload", "reason"), "which leaves the call to the agent"),
+    "no": (("edit", "payload"), "after which nothing runs"),
+}
 _NO = re.compile(r"(?:no|n)(?:[,:;.]?\s+(.+)|[.!]?)", re.IGNORECASE | re.DOTALL)
 
 
 def confirm(host: Host, line: str, cell: str | None) -> Any:
-    """Show what is open, or answer it; the reply to the answers.
+    """Show the open interrupts, or answer them; the reply to the answers.
 
     Raises:
         InputError: None is open, several are and the line does not name one, it contradicts itself, an edit or a value
@@ -120,134 +124,135 @@ class _Confirm:
             raise InputError("%confirm: is it a yes or a no? add --yes or --no")
         if not choices:
             return self._list(self._draw_cards())
-        edits = self._edits()
-        if answered := self._same_answers(edits):
-            return text(*map(str, answered))
-        return self._decide(edits)
+        self._check_options()
+        edits, payload = values.pairs(args.edit, "%confirm --edit"), values.pairs(args.payload, "%confirm --payload")
+        if answered := self._same_answers(edits, payload):
+            return text(*answered)
+        if credential := self._refused_credential():
+            return self._chat(credential).submit_credential(None, id=credential.id)
+        return self._decide(self._chosen(), edits, payload)
 
     @property
     def _is_yes(self) -> bool:
         return bool(self._args.yes or self._args.old)
 
     @property
-    def _reason(self) -> str | None:
-        return ASKED_ANEW if self._args.reask else self._args.reason
+    def _approvals(self) -> list[Interrupt]:
+        return [interrupt for interrupt in self._open if interrupt.is_approval]
+
+    def _recipient(self, interrupt: Interrupt) -> str | None:
+        return self._notebook.recipient_of(interrupt.id, interrupt.recipient, self._history)
 
     def _chat(self, interrupt: Interrupt) -> Any:
-        name = self._agent_name(interrupt)
+        name = self._recipient(interrupt)
         if name is None:
             raise InputError(
-                f"agent {interrupt.recipient!r}, which asked this, is not there any more; define it again, or start "
-                "over with %chat --new"
+                f"agent {interrupt.recipient!r}, which asked this, is gone; define it again, or start over with "
+                "%chat --new"
             )
         return self._notebook.chat(name, self._session, show=self._show)
-
-    def _agent_name(self, interrupt: Interrupt) -> str | None:
-        return self._notebook.recipient_of(interrupt.id, interrupt.recipient, self._history)
 
     # ---- a value
 
     def _answer(self, line: str) -> Reply:
         first, _, rest = line.partition(" ")
-        named = [one for one in self._open if first in (str(one.number), one.id, *one.names, *one.answer_ids)]
+        named = [open_ for open_ in self._open if first == str(open_.number) or _goes_by(open_, first)]
         if not self._open or (not named and len(self._open) > 1):
             find(self._open, first, self._session, hint=f"; type {self._magic} to see those that are")
         is_value = len(self._open) == 1 and (not named or (not rest and self._open[0].is_text))
         interrupt = self._open[0] if is_value else find(named, None, self._session)
         value = (line if is_value else rest).strip()
         numbered = f"{self._magic} {interrupt.number}"
+        if interrupt.kind == "credential" and value:
+            raise InputError(
+                "a credential is not typed into a cell, which keeps it: take it out of there, and type "
+                f"{numbered} alone; a field that does not show it asks for it"
+            )
         if interrupt.kind == "credential":
-            if value:
-                raise InputError(
-                    "a credential is not typed into a cell, which keeps it: take it out of there, and type "
-                    f"{numbered} alone; a field that does not show it asks for it"
-                )
             return self._chat(interrupt).submit_credential(HIDDEN_FIELD, id=interrupt.id)
         if interrupt.is_approval:
-            return self._chat(interrupt).answer(self._decision_in(interrupt, value), interrupt.id)
+            return self._chat(interrupt).answer(self._read_decision(interrupt, value), interrupt.id)
         if not value:
             raise InputError(f"%confirm: what is the answer? write {numbered} and the answer behind it")
         typed = value if interrupt.is_text else values.json_or_text(value)
         return self._chat(interrupt).answer(typed, interrupt.id)
 
-    def _decision_in(self, interrupt: Interrupt, value: str) -> ToolConfirmation:
-        """`yes`, `no`, which may have a reason behind it, or the JSON of a ToolConfirmation."""
+    def _read_decision(self, interrupt: Interrupt, value: str) -> ToolConfirmation:
+        """Read `yes`, `no`, which may have a reason behind it, or the JSON of a ToolConfirmation."""
         if (yes := _yes_or_no(value)) is not None:
             match = _NO.fullmatch(value)
             reason = (match[1] or "").strip("\"'") if match else ""
             return ToolConfirmation(confirmed=yes, reason=reason or None, by="%confirm")
-        decided = values.json_or_text(value)
-        if isinstance(decided, dict | bool):
-            return read_answer(interrupt, decided, "%confirm")
+        decision = values.json_or_text(value)
+        if isinstance(decision, dict | bool):
+            return read_answer(interrupt, decision, "%confirm")
         magic = self._magic if len(self._open) == 1 else f"{self._magic} {interrupt.number}"
-        names = ", ".join(interrupt.names)
+        problem = f"{value!r:.60} is neither yes nor no to" if value else "yes or no to"
         raise InputError(
-            f"%confirm: {value!r:.60} is neither yes nor no to {names}; type {magic} yes, or {magic} no and a reason"
-            if value
-            else f"%confirm: yes or no to {names}? type {magic} yes, or {magic} no and a reason"
+            f"%confirm: {problem} {', '.join(interrupt.names)}; type {magic} yes, or {magic} no and a reason"
         )
 
     # ---- a yes or a no
 
-    def _edits(self) -> dict[str, Any]:
-        """The changed arguments; raises an InputError if the line contradicts itself."""
+    def _check_options(self) -> None:
         args = self._args
-        for option in ("edit", "payload", "reason") if args.reask else ():
-            if getattr(args, option):
-                raise InputError(f"%confirm: --{option} does not go with --reask, which leaves the call to the agent")
-        if args.no and args.edit:
-            raise InputError(
-                "%confirm: --edit changes a call that is to run, so it does not go with --no; leave it out"
-            )
-        if args.no and args.payload:
-            raise InputError(
-                "%confirm: --payload tells a tool that is to go on, so it does not go with --no; leave it out"
-            )
+        for choice, (options, why) in _CONFLICTS.items():
+            for option in options:
+                if getattr(args, choice) and getattr(args, option):
+                    raise InputError(f"%confirm: --{option} does not go with --{choice}, {why}")
         if args.edit and "=" in (args.id or ""):
             raise InputError(f"%confirm: each change takes an --edit of its own; write --edit {shlex.quote(args.id)}")
-        return values.pairs(args.edit or [], "%confirm --edit")
 
-    def _payload(self) -> dict[str, Any]:
-        return values.pairs(self._args.payload or [], "%confirm --payload")
+    def _same_answers(self, edits: dict[str, Any], payload: dict[str, Any]) -> list[str]:
+        """Approvals that were just answered as this line does, by a click for example; none if anything is open."""
+        if self._has_more or self._args.id or self._args.reask:
+            return []
+        answered = _last_answered(self._history)
+        return (
+            [str(call) for call in answered]
+            if all(call.is_like(self._is_yes, edits, payload) for call in answered)
+            else []
+        )
 
-    def _decide(self, edits: dict[str, Any]) -> Reply:
-        args = self._args
-        credentials = [interrupt for interrupt in self._open if interrupt.kind == "credential"]
-        approvals = [interrupt for interrupt in self._open if interrupt.is_approval]
-        refuses = args.no and bool(credentials) and not (args.all and approvals)
-        if refuses and (args.id or not approvals):
-            among = [*approvals, *credentials] if args.id else credentials
-            chosen = find(among, args.id, self._session, "credential request")
-            if chosen.kind == "credential":
-                return self._chat(chosen).submit_credential(None, id=chosen.id)
-        return self._answer_all(self._chosen(approvals), approvals, edits)
+    @property
+    def _has_more(self) -> bool:
+        return any(interrupt.kind != "task" for interrupt in self._open)
 
-    def _chosen(self, approvals: list[Interrupt]) -> list[Interrupt]:
-        args = self._args
+    def _refused_credential(self) -> Interrupt | None:
+        """The credential request that a `--no` refuses."""
+        args, approvals = self._args, self._approvals
+        requests = [interrupt for interrupt in self._open if interrupt.kind == "credential"]
+        if not (args.no and requests) or (approvals and (args.all or not args.id)):
+            return None
+        chosen = find([*approvals, *requests] if args.id else requests, args.id, self._session, "credential request")
+        return chosen if chosen.kind == "credential" else None
+
+    def _chosen(self) -> list[Interrupt]:
+        args, approvals = self._args, self._approvals
         if not approvals and self._has_more:
             raise InputError(
                 f"what waits in session {self._session!r} is no approval; type {self._magic} to see how it is answered"
             )
         if not approvals:
-            answered = [approval for approval in _last_answered(self._history) if approval.goes_by(args.id)]
-            nothing = (
-                "it was answered already, or none was asked for" if args.id is None else "nothing is to be answered"
-            )
-            raise InputError(self._none_open(f"; {'; '.join(map(str, answered)) or nothing}"))
+            answered = [
+                str(call) for call in _last_answered(self._history) if not args.id or _goes_by(call.approval, args.id)
+            ]
+            nothing = "nothing is to be answered" if args.id else "it was answered already, or none was asked for"
+            raise InputError(self._none_open("; ".join(answered) or nothing))
         if args.all:
             return approvals
         if args.id is None and len(approvals) > 1:
             raise InputError(f"{several_message(approvals, 'approval')}, or --all")
         is_cut = args.reason and " " not in args.reason
-        why = "; a reason of several words stands in quotes" if is_cut else ""
-        hint = f"; type {self._magic} to see those that are{why}"
+        quotes = "; a reason of several words stands in quotes" if is_cut else ""
+        hint = f"; type {self._magic} to see those that are{quotes}"
         return [find(approvals, args.id, self._session, "approval", hint)]
 
-    def _answer_all(self, chosen: list[Interrupt], approvals: list[Interrupt], edits: dict[str, Any]) -> Reply:
-        names = {approval.id: self._agent_name(approval) for approval in chosen}
+    def _decide(self, chosen: list[Interrupt], edits: dict[str, Any], payload: dict[str, Any]) -> Reply:
+        names = {approval.id: self._recipient(approval) for approval in chosen}
         gone = [approval for approval in chosen if names[approval.id] is None]
         if gone and (self._is_yes or gone[0].kind == "node_approval"):
-            _, no = ways(gone[0], self._magic, approvals)
+            _, no = ways(gone[0], self._magic, self._approvals)
             raise InputError(
                 f"agent {gone[0].recipient!r}, which asked for this, is gone; define it again, or refuse the call with "
                 f"{no}"
@@ -255,26 +260,28 @@ class _Confirm:
         for name in dict.fromkeys(self._notebook.is_edited(approval.id, self._history) for approval in chosen):
             if name and self._is_yes:
                 sys.stdout.write(f"{_edited_note(name)}\n")
-        reply = self._refuse(gone) if gone else None
+        reason = ASKED_ANEW if self._args.reask else self._args.reason
+        reply = self._refuse(gone, reason) if gone else None
         decisions: dict[str, dict[str, ToolConfirmation]] = {}
         for approval in chosen:
             if name := names[approval.id]:
-                decisions.setdefault(name, {})[approval.id] = self._decision(approval, edits)
+                decisions.setdefault(name, {})[approval.id] = ToolConfirmation(
+                    confirmed=self._is_yes,
+                    args=with_edits(approval, edits),
+                    payload=_whole_payload(approval, payload),
+                    reason=reason,
+                    by="%confirm",
+                )
         for name, decided in decisions.items():
             chat = self._notebook.chat(name, self._session, show=self._show)
             reply = chat.decide(decided, as_asked=self._args.old)
         assert reply is not None
         return reply
 
-    def _decision(self, approval: Interrupt, edits: dict[str, Any]) -> ToolConfirmation:
-        payload, reason = _payload_of(approval, self._payload()), self._reason
-        args = with_edits(approval, edits)
-        return ToolConfirmation(confirmed=self._is_yes, args=args, payload=payload, reason=reason, by="%confirm")
-
-    def _refuse(self, refused: list[Interrupt]) -> Reply:
+    def _refuse(self, refused: list[Interrupt], reason: str | None) -> Reply:
         """Refuse calls of agents that are gone: the calls are closed, and no model is asked."""
         notebook, before = self._notebook, list(self._history.events)
-        events = notebook.sessions.reject(refused, self._reason, self._session)
+        events = notebook.sessions.reject(refused, reason, self._session)
         left = notebook.sessions.history(self._session).interrupts()
         names = ", ".join(dict.fromkeys(interrupt.recipient for interrupt in refused))
         view = ReplyView(
@@ -288,54 +295,38 @@ class _Confirm:
             magic=self._magic,
             notice=f"refused; nobody goes on from it, as {names} is gone",
         )
-        reply = Reply(view)
-        notebook.variables["_run"] = reply
+        notebook.variables["_run"] = reply = Reply(view)
         return reply
-
-    def _same_answers(self, edits: dict[str, Any]) -> "list[_AnsweredApproval]":
-        """Approvals that were just answered as this line does, by a click for example; none if anything is open."""
-        if self._has_more or self._args.id or self._args.reask:
-            return []
-        payload, answered = self._payload(), _last_answered(self._history)
-        return answered if all(approval.is_like(self._is_yes, edits, payload) for approval in answered) else []
-
-    @property
-    def _has_more(self) -> bool:
-        return any(interrupt.kind != "task" for interrupt in self._open)
 
     # ---- what is open
 
     def _draw_cards(self) -> set[str]:
         """Draw the cards of the open interrupts whose agents are defined; the ids of those drawn."""
-        drawn: set[str] = set()
-        by_name: dict[str, list[str]] = {}
+        chats: dict[str, tuple[Any, list[str]]] = {}
         for interrupt in self._open:
             with suppress(UserError):  # a cell that is still to be run: the list names it
-                if interrupt.has_card and (name := self._agent_name(interrupt)):
-                    self._notebook.chat(name, self._session, show=self._show)
-                    by_name.setdefault(name, []).append(interrupt.id)
-        for name, ids in by_name.items():
-            if self._notebook.chat(name, self._session, show=self._show).ask_again(*ids):
-                drawn.update(ids)
-        return drawn
+                if interrupt.has_card and (name := self._recipient(interrupt)):
+                    chat = self._notebook.chat(name, self._session, show=self._show)
+                    chats.setdefault(name, (chat, []))[1].append(interrupt.id)
+        return {id for chat, ids in chats.values() if chat.ask_again(*ids) for id in ids}
 
     def _list(self, drawn: Collection[str]) -> Output | None:
-        """The open interrupts and what to type for each. `drawn`: ids of those that a card shows already."""
+        """List the open interrupts and what to type for each. `drawn`: ids of those that a card shows already."""
         if not self._open:
-            return text(self._none_open("; %trace shows what happened"))
-        agents = {interrupt.id: self._agent(interrupt) for interrupt in self._open if interrupt.kind == "approval"}
+            return text(self._none_open("%trace shows what happened"))
         schemas: dict[str, Any] = {}
         notes: dict[str, None] = {}
         for approval in self._open:
-            if approval.id not in agents:
+            if approval.kind != "approval":
                 continue
-            agent = agents[approval.id]
-            schemas[approval.id] = schema_of(agent, approval) if agent else None
             if name := self._notebook.is_edited(approval.id, self._history):
                 notes[_edited_note(name)] = None
-            if agent and (note := self._check(agent).redefined_note(approval)):
-                notes[note] = None
-        listed = in_list([one for one in self._open if one.id not in drawn], self._magic, schemas, self._open)
+            with suppress(ToolNotFoundError):  # a cell of its agent's tools was not run yet
+                if name := self._recipient(approval):
+                    agent = self._notebook.agent(name)
+                    schemas[approval.id] = schema_of(agent, approval)
+                    notes |= dict.fromkeys(filter(None, [self._check(agent).redefined_note(approval)]))
+        listed = in_list([open_ for open_ in self._open if open_.id not in drawn], self._magic, schemas, self._open)
         if listed:
             return Output(*listed).below(*notes)
         return text(*notes) if notes else None
@@ -344,19 +335,16 @@ class _Confirm:
         versions = self._notebook.earlier
         return AnswerCheck(history=self._history, agent_of=lambda _: agent, magic=self._magic, versions=versions)
 
-    def _agent(self, interrupt: Interrupt) -> BaseAgent | None:
-        """The agent that receives the answer. None: it is not defined, or a cell of its tools was not run yet."""
-        name = self._agent_name(interrupt)
-        with suppress(ToolNotFoundError):
-            return self._notebook.agent(name) if name else None
-        return None
-
-    def _none_open(self, why: str = "") -> str:
-        """That no approval is open: `why`, or where a run was cut, what to type."""
+    def _none_open(self, hint: str) -> str:
+        """That no approval is open, with `hint`, or with what to type where a run was cut."""
         session = self._notebook.sessions.find(self._session)
         if session and self._notebook.sessions.interrupted_runs(session):
-            why = f"; {cut_in_brief(self._magic)}"
-        return f"no approval is open in session {self._session!r}{why}"
+            hint = cut_in_brief(self._magic)
+        return f"no approval is open in session {self._session!r}; {hint}"
+
+
+def _goes_by(interrupt: Interrupt, name: str) -> bool:
+    return name in (interrupt.id, *interrupt.names, *interrupt.answer_ids)
 
 
 def _yes_or_no(value: str) -> bool | None:
@@ -370,43 +358,41 @@ def _edited_note(agent: str) -> str:
     return f"{agent} was edited since this was asked; it goes on as it is now"
 
 
-def _payload_of(approval: Interrupt, given: dict[str, Any]) -> Any:
+def _whole_payload(approval: Interrupt, payload: dict[str, Any]) -> Any:
+    """The suggested payload with the keys of the line; raises an InputError for a key that is not in it."""
     asks: Any = approval.payload
     if approval.kind == "node_approval":
         asks = cast(dict[str, Any], asks).get("payload") if isinstance(asks, dict) else None
     suggested = cast(dict[str, Any], asks) if isinstance(asks, dict) else {}
-    for key in given:
+    for key in payload:
         if asks is None or (suggested and key not in suggested):
             wants = f"to know {', '.join(suggested)}" if suggested else "nothing but a yes or a no"
             raise InputError(f"%confirm --payload {key}=...: {', '.join(approval.names)} wants {wants}")
-    return {**suggested, **given} if given else None
+    return {**suggested, **payload} if payload else None
 
 
-class _AnsweredApproval:
-    """A call, and the decision on it."""
+class _AnsweredApproval(NamedTuple):
+    approval: Interrupt
+    decision: ToolConfirmation
 
-    def __init__(self, approval: Interrupt, decision: ToolConfirmation) -> None:
-        self._approval, self._decision = approval, decision
-        self._args = (approval.call.args or {}) if decision.args is None else decision.args
-
-    def goes_by(self, name: str | None) -> bool:
-        """True if `name` is its id, its tool or None."""
-        return name in (None, self._approval.id, *self._approval.names, *self._approval.answer_ids)
+    @property
+    def _args(self) -> dict[str, Any]:
+        return (self.approval.call.args or {}) if self.decision.args is None else self.decision.args
 
     def is_like(self, yes: bool, edits: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
-        """True if a yes or a no with these changes would have been the same decision."""
-        decided: Any = self._decision.payload
+        """Return True if a yes or a no with these changes would have been the same decision."""
+        decided: Any = self.decision.payload
         sent = cast(dict[str, Any], decided) if isinstance(decided, dict) else {}
         return (
-            self._decision.confirmed is yes
+            self.decision.confirmed is yes
             and all(self._args.get(name) == value for name, value in edits.items())
             and all(sent.get(name) == value for name, value in payload.items())
         )
 
     def __str__(self) -> str:
-        verb = "approved" if self._decision.confirmed else "rejected"
-        by = f" by {one_line(self._decision.by, 100)}" if self._decision.by else ""
-        return f"{call_line(self._approval.call.name or '', self._args)} was {verb} already{by}"
+        verb = "approved" if self.decision.confirmed else "rejected"
+        by = f" by {one_line(self.decision.by, 100)}" if self.decision.by else ""
+        return f"{call_line(self.approval.call.name or '', self._args)} was {verb} already{by}"
 
 
 def _last_answered(history: History) -> list[_AnsweredApproval]:
@@ -417,11 +403,10 @@ def _last_answered(history: History) -> list[_AnsweredApproval]:
     for event in turns[-1].events if turns and not turns[-1].undone else ():
         for approval in opened_by(event):
             asked |= dict.fromkeys((approval.id, approval.call.id or ""), approval)
-        responses = [
-            (asked[response.id], response.response or {})
-            for response in event.get_function_responses()
-            if response.name == approvals.REQUEST and event.author == "user" and response.id in asked
-        ]
-        if responses:
-            answered = [_AnsweredApproval(approval, approvals.read_answer(answer)) for approval, answer in responses]
+        responses = event.get_function_responses() if event.author == "user" else ()
+        answered = [
+            _AnsweredApproval(asked[response.id], approvals.read_answer(response.response or {}))
+            for response in responses
+            if response.name == approvals.REQUEST and response.id in asked
+        ] or answered
     return answered

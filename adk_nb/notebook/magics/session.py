@@ -70,52 +70,54 @@ def session(host: Host, line: str, cell: str | None) -> Any:
     word = args.do or "list"
     if word not in _ACTIONS:
         raise InputError(_unknown_word(notebook, args))
-    for option, goes_with in _OPTIONS.items():
-        if getattr(args, option) and word not in goes_with:
-            raise InputError(f"%session {word} has no --{option}; it goes with %session {goes_with[0]}")
+    for option, words in _OPTION_WORDS.items():
+        if getattr(args, option) and word not in words:
+            raise InputError(f"%session {word} has no --{option}; it goes with %session {words[0]}")
     if args.name and word in ("list", "resume", "drop"):
         name = shlex.quote(args.name)
         hint = f"to take that one, type: %session use {name}" if word == "list" else f"write %session {word} -s {name}"
         raise InputError(f"%session {word} takes no name; {hint}")
-    if args.name is None and word in _LACKS:
-        raise InputError(f"%session {word} needs {_LACKS[word](notebook)}")
+    if args.name is None and word in _MISSING_NAMES:
+        raise InputError(f"%session {word} needs {_MISSING_NAMES[word](notebook)}")
     args.show = host.settings.display
     return _ACTIONS[word](notebook, args)
 
 
+# ---- interrupted runs
+
+
 def _resume(notebook: Notebook, args: Any) -> Any:
-    run, found = _last_cut(notebook, args)
-    name = _agent_of_run(notebook, run, found)
-    then = agent_of_run(run.id, notebook.sessions.history(found.id)).digest
-    if then and notebook.digest_of(name) != then and not args.edited:
-        raise PendingError(edited_words(name, notebook.confirm_magic(found.id)))
-    reply = notebook.chat(name, found.id, show=args.show).resume(edited=args.edited)
+    run, session = _last_interrupted(notebook, args)
+    name = _agent_of(notebook, run, session)
+    digest = agent_of_run(run.id, notebook.sessions.history(session.id)).digest
+    if digest and notebook.digest_of(name) != digest and not args.edited:
+        raise PendingError(edited_words(name, notebook.confirm_magic(session.id)))
+    reply = notebook.chat(name, session.id, show=args.show).resume(edited=args.edited)
     return reply if reply.events else text("the run had come to its end; nothing was left to do")
 
 
 def _drop(notebook: Notebook, args: Any) -> Output:
-    run, found = _last_cut(notebook, args)
-    notebook.sessions.drop_run(found, run)
-    after = notebook.sessions.find(found.id)
-    _, *waits = _about(notebook, after) if after else [""]
-    return text(f"the run is left as it is; session {found.id!r} goes on without it", ", ".join(waits))
+    run, session = _last_interrupted(notebook, args)
+    notebook.sessions.drop_run(session, run)
+    left = _facts(notebook, notebook.sessions.find(session.id))[1:]
+    return text(f"the run is left as it is; session {session.id!r} goes on without it", ", ".join(left))
 
 
-def _last_cut(notebook: Notebook, args: Any) -> tuple[Run, Session]:
-    found = notebook.sessions.find(args.session)
-    runs = notebook.sessions.interrupted_runs(found) if found else []
-    if found is None or not runs:
+def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
+    session = notebook.sessions.find(args.session)
+    runs = notebook.sessions.interrupted_runs(session) if session else []
+    if session is None or not runs:
         name = args.session or notebook.sessions.current
-        _, *waits = _about(notebook, found) if found else [""]
-        raise InputError(f"no run of session {name!r} was cut; {', '.join(waits) or 'nothing is left to go on with'}")
-    return runs[-1], found
+        open_ = ", ".join(_facts(notebook, session)[1:])
+        raise InputError(f"no run of session {name!r} was cut; {open_ or 'nothing is left to go on with'}")
+    return runs[-1], session
 
 
-def _agent_of_run(notebook: Notebook, run: Run, found: Session) -> str:
-    """Who was spoken to in the run, or the agent that worked in it."""
-    history = notebook.sessions.history(found.id)
-    authors = (event.author for event in history.run(run.id))
-    named = agent_of_run(run.id, history).name or next((author for author in authors if author != "user"), "")
+def _agent_of(notebook: Notebook, run: Run, session: Session) -> str:
+    """The agent that got the message of the run, or the first that worked in it."""
+    history = notebook.sessions.history(session.id)
+    authors = (event.author for event in history.run(run.id) if event.author != "user")
+    named = agent_of_run(run.id, history).name or next(authors, "")
     name = named if named in notebook.addressees else notebook.name_of(named)
     if name is None:
         raise AgentNotFoundError(
@@ -124,104 +126,115 @@ def _agent_of_run(notebook: Notebook, run: Run, found: Session) -> str:
     return name
 
 
+# ---- what is in a session
+
+
 def resumed_note(notebook: Notebook) -> list[str]:
-    """That the current session is one from before, and what waits in it; nothing of one in memory, or a new one."""
-    store = notebook.sessions
-    found = store.find() if store.address else None
-    if found is None or not found.events:
+    """Return a line on a current session that an earlier kernel stored; none if it is in memory, or new."""
+    session = notebook.sessions.find() if notebook.sessions.address else None
+    if session is None or not session.events:
         return []
-    return [f"session {found.id!r} goes on: {', '.join(_about(notebook, found))}"]
+    return [f"session {session.id!r} goes on: {', '.join(_facts(notebook, session))}"]
+
+
+def _facts(notebook: Notebook, session: Session | None) -> list[str]:
+    """How many events there are, then what is open, with what to type."""
+    if session is None:
+        return ["0 events"]
+    facts, magic = [events_label(session.events)], notebook.confirm_magic(session.id)
+    approvals = _approvals(session)
+    if approvals:
+        count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
+        facts.append(f"{count} open, see {magic}")
+    if notebook.sessions.interrupted_runs(session):
+        facts.append(cut_in_brief(magic))
+    if run := notebook.sessions.active_run(session):
+        facts.append(f"a run is at work: {run.owner}")
+    if len(history_of(session).interrupts()) > len(approvals):
+        facts.append(f"an answer is waited for, see {magic}")
+    return facts
+
+
+def _approvals(session: Session) -> list[Interrupt]:
+    return history_of(session).interrupts(kinds=APPROVALS)
+
+
+# ---- the words of %session
 
 
 def _list(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
-    names = store.names
-    if store.current not in names:
-        names.append(store.current)
+    names = [store.current] * (store.current not in store.names) + store.names[::-1]
     if names == [store.current] and not store.events():
         return text(f"session {store.current!r} is the current one, and nothing was said in it yet; type %chat")
-    rows = [_row(notebook, name) for name in reversed(names)]
+    rows: list[list[str]] = []
+    for name in names:
+        count, *open_ = _facts(notebook, store.find(name))
+        rows.append([name, "current" if name == store.current else "", count.split()[0], ", ".join(open_)])
     return table(["session", "", "events", "waits for"], rows, optional=("waits for",))
-
-
-def _row(notebook: Notebook, name: str) -> list[str]:
-    found = notebook.sessions.find(name)
-    count, *waits = _about(notebook, found) if found else ["0 events"]
-    is_current = name == notebook.sessions.current
-    return [name, "current" if is_current else "", count.split()[0], ", ".join(waits)]
-
-
-def _about(notebook: Notebook, found: Session) -> list[str]:
-    """How many events it has, then what waits in it, with what to type."""
-    facts = [events_label(found.events)]
-    open_ = history_of(found).interrupts()
-    if approvals := _approvals(found):
-        count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
-        facts.append(f"{count} open, see {notebook.confirm_magic(found.id)}")
-    if notebook.sessions.interrupted_runs(found):
-        facts.append(cut_in_brief(notebook.confirm_magic(found.id)))
-    if run := notebook.sessions.active_run(found):
-        facts.append(f"a run is at work: {run.owner}")
-    if len(open_) > len(approvals):
-        facts.append(f"an answer is waited for, see {notebook.confirm_magic(found.id)}")
-    return facts
-
-
-def _approvals(found: Session) -> list[Interrupt]:
-    return history_of(found).interrupts(kinds=APPROVALS)
 
 
 def _use(notebook: Notebook, args: Any) -> Output:
     notebook.sessions.use(args.name)
-    found = notebook.sessions.find()
-    about = _about(notebook, found) if found else ["nothing was said in it yet"]
-    return text(f"session {args.name!r} is the current one: {', '.join(about)}")
+    session = notebook.sessions.find()
+    facts = _facts(notebook, session) if session else [_EMPTY]
+    return text(f"session {args.name!r} is the current one: {', '.join(facts)}")
 
 
 def _new(notebook: Notebook, args: Any) -> Output:
-    store = notebook.sessions
-    if args.name and args.name in store.names:
+    if args.name in notebook.sessions.names:
         raise InputError(
             f"there is a session {args.name!r} already; to go on in it, type: %session use {shlex.quote(args.name)}"
         )
-    name = store.start_fresh(None if args.name is None else check_name(args.name))
-    return text(f"session {name!r} is the current one: nothing was said in it yet")
+    name = notebook.sessions.start_fresh(_checked_name(args))
+    return text(f"session {name!r} is the current one: {_EMPTY}")
+
+
+def _checked_name(args: Any) -> str | None:
+    return None if args.name is None else check_name(args.name)
 
 
 def _fork(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
-    name = None if args.name is None else check_name(args.name)
     at = args.at and event_at(store.events(args.session), args.at, args.session or store.current).id
-    old, new = store.fork(name, args.session, at=at)
-    found = store.find(new)
-    copied = ", ".join(_about(notebook, found)) if found else ""
-    twice = _COUNTS_IN_EACH if found and _approvals(found) else ""
-    return text(f"session {new!r} is a copy of {old!r}, and the current one: {copied}; {old!r} stays as it is", twice)
+    old, new = store.fork(_checked_name(args), args.session, at=at)
+    session = store.find(new)
+    facts = ", ".join(_facts(notebook, session))
+    both = "an open approval counts once in each copy of a session: say yes in one, and no in the others"
+    return text(
+        f"session {new!r} is a copy of {old!r}, and the current one: {facts}; {old!r} stays as it is",
+        both if session and _approvals(session) else "",
+    )
 
 
 def _save(notebook: Notebook, args: Any) -> Output:
-    saved, was_there = notebook.sessions.save(args.name, args.session, replace=args.replace)
-    again = ", in place of what was saved there" if was_there else ""
-    done = f"session {saved.id!r} ({events_label(saved.events)}) is saved in {args.name}{again}"
+    session, was_there = notebook.sessions.save(args.name, args.session, replace=args.replace)
+    instead = ", in place of what was saved there" if was_there else ""
     stays = "its open approvals stay here: a session that is loaded from the file asks for them again"
-    return text(done, stays if _approvals(saved) else "")
+    return text(
+        f"session {session.id!r} ({events_label(session.events)}) is saved in {args.name}{instead}",
+        stays if _approvals(session) else "",
+    )
 
 
 def _load(notebook: Notebook, args: Any) -> Output:
-    name, kept, dropped = notebook.sessions.load(args.name, getattr(args, "as"))
-    found = notebook.sessions.find(name)
-    about = _about(notebook, found) if found else []
-    stays = f"other sessions see {', '.join(kept)} too: the values stay as they were here" if kept else ""
-    asks = "1 approval or credential request was" if dropped == 1 else f"{dropped} approval or credential requests were"
-    anew = (
-        f"{asks} open in the file and did not come along: no file approves a call; ask for it again" if dropped else ""
-    )
-    return text(f"session {name!r} is loaded, and the current one: {', '.join(about)}", stays, anew)
+    name, shared, dropped = notebook.sessions.load(args.name, getattr(args, "as"))
+    lines = [
+        f"session {name!r} is loaded, and the current one: {', '.join(_facts(notebook, notebook.sessions.find()))}"
+    ]
+    if shared:
+        lines.append(f"other sessions see {', '.join(shared)} too: the values stay as they were here")
+    if dropped:
+        count = (
+            "1 approval or credential request was"
+            if dropped == 1
+            else f"{dropped} approval or credential requests were"
+        )
+        lines.append(f"{count} open in the file and did not come along: no file approves a call; ask for it again")
+    return text(*lines)
 
 
-_COUNTS_IN_EACH = "an open approval counts once in each copy of a session: say yes in one, and no in the others"
-
-
+_EMPTY = "nothing was said in it yet"
 _ACTIONS: dict[str, Callable[[Notebook, Any], Any]] = {
     "list": _list,
     "use": _use,
@@ -232,43 +245,36 @@ _ACTIONS: dict[str, Callable[[Notebook, Any], Any]] = {
     "resume": _resume,
     "drop": _drop,
 }
-_OPTIONS = {
+_OPTION_WORDS = {
     "as": ("load",),
     "at": ("fork",),
     "session": ("fork", "save", "resume", "drop"),
     "replace": ("save",),
     "edited": ("resume",),
 }
-"""Options, and the words that they go with."""
-_LACKS: dict[str, Callable[[Notebook], str]] = {
+_MISSING_NAMES: dict[str, Callable[[Notebook], str]] = {
     "use": lambda notebook: f"a name; there is {', '.join(notebook.sessions.names) or 'none but the current one'}",
     "save": lambda notebook: f"a file; write %session save {shlex.quote(notebook.sessions.current + '.json')}",
     "load": lambda notebook: "a file; write %session load FILE.json",
 }
+_SYNONYMS = {
+    "ls": "list", "show": "list",
+    "switch": "use", "open": "use", "go": "use", "select": "use",
+    "create": "new", "begin": "new", "start": "new",
+    "copy": "fork", "branch": "fork", "clone": "fork",
+    "export": "save", "write": "save", "dump": "save",
+    "import": "load", "read": "load", "restore": "load",
+    "continue": "resume", "recover": "resume",
+    "abandon": "drop", "forget": "drop",
+}  # fmt: skip
+"""Words of other tools -> ours."""
 
 
 def _unknown_word(notebook: Notebook, args: Any) -> str:
     word = args.do
-    rest = f" {shlex.quote(args.name)}" if args.name else ""
     if word in notebook.sessions.names:
         return f"%session: to take session {word!r}, type: %session use {shlex.quote(word)}"
     if near := _SYNONYMS.get(word.lower()) or closest(word.lower(), _ACTIONS):
+        rest = f" {shlex.quote(args.name)}" if args.name else ""
         return f"%session cannot {word!r}; type: %session {near}{rest}"
     return f"%session: {unknown_choice('word', word, SESSION.words[0].choices)}, see %session?"
-
-
-_SYNONYMS = {
-    word: action
-    for action, words in {
-        "list": "ls show",
-        "use": "switch open go select",
-        "new": "create begin start",
-        "fork": "copy branch clone",
-        "save": "export write dump",
-        "load": "import read restore",
-        "resume": "continue recover",
-        "drop": "abandon forget",
-    }.items()
-    for word in words.split()
-}
-"""Words of other tools -> ours."""

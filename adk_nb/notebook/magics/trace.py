@@ -11,8 +11,8 @@ from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, as_json, page_width, text
-from adk_nb.notebook.past_turns import PastTurn, find_turn, turns_of
-from adk_nb.notebook.place import Mode, display_mode
+from adk_nb.notebook.past_turns import find_turn, turns_of
+from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import run_difference
@@ -55,63 +55,76 @@ _NO_REQUESTS = "what was sent in {} is not known: no model was asked, or by anot
 
 
 @dataclass(kw_only=True)
-class _Picked:
-    """The turn that is looked at."""
+class _Turn:
+    """The turn to show."""
 
-    title: str
+    label: str
     question: str
     events: list[Event]
     trace: Trace
 
+    @property
+    def title(self) -> str:
+        return f"{self.label}: {one_line(self.question, 60)}" if self.question else self.label
+
 
 def trace(host: Host, line: str, cell: str | None) -> Output:
-    """Show what the line asks for.
+    """Show events of a session or a turn, in the form that the line names.
 
     Raises:
         InputError: There is no such turn or event, or the line contradicts itself.
         StorageError: The file cannot be written.
     """
     args, notebook, mode = TRACE.parse(line, cell), host.notebook, host.settings.display
+    with_times = display_mode(mode) != "static"
     forms = [f"--{name}" for name in _FORMS if getattr(args, name)]
     if len(forms) > 1:
         raise InputError(f"%trace: {' and '.join(forms)} are shown one at a time; choose one")
     if args.last and args.run:
         raise InputError("%trace: RUN and --last both say which turn; choose one")
+    args.name = args.session or notebook.sessions.current
     if args.diff:
-        return _compare(notebook, args, mode)
+        return _compare(notebook, args, with_times)
     if args.export:
         return _export(notebook, args)
-    if args.waterfall or args.why:
-        picked = _pick(notebook, args, args.run or "-1")
-        return _waterfall(picked, mode) if args.waterfall else _why(picked)
+    if args.waterfall:
+        return _waterfall(_turn(notebook, args), with_times)
+    if args.why:
+        turn = _turn(notebook, args)
+        has_requests = turn.trace.requests
+        return (
+            Output(*prompt.drawn(prompts(turn.trace), turn.title))
+            if has_requests
+            else text(_NO_REQUESTS.format(turn.label))
+        )
     return _table(notebook, args)
+
+
+# ---- events
 
 
 def _table(notebook: Notebook, args: Any) -> Output:
     """A row for each event, oldest first, with its number in the session; or one as JSON."""
-    if args.last:
-        reply = _last_reply(notebook)
-        if args.raw:
-            return _raw(reply.events, args.raw)
-        return Output(event_table(reply.events, history=reply.view.history, width=page_width()))
-    events = notebook.sessions.events(args.session)
+    reply = _last_reply(notebook) if args.last else None
+    events = reply.events if reply else notebook.sessions.events(args.session)
     if args.raw:
         return _raw(events, args.raw)
     if not events:
-        name = _session(notebook, args)
         return text(
-            f"nothing was said in session {name!r} yet; type %chat, or look at chat.events of a Chat of your own"
+            f"nothing was said in session {args.name!r} yet; type %chat, or look at chat.events of a Chat of your own"
         )
+    if reply:
+        return Output(event_table(events, history=reply.view.history, width=page_width()))
     history = notebook.sessions.history(args.session)
-    turn = find_turn(turns_of(history), args.run, _session(notebook, args)) if args.run else None
+    turn = find_turn(turns_of(history), args.run, args.name) if args.run else None
     left = {event.id for event in history.events}
-    undone = {event.id for event in events} - left - {event.id for event in events if _is_mark(event)}
+    undone = {
+        event.id
+        for event in events
+        if event.id not in left and event.actions.rewind_before_invocation_id is None  # the rewind itself is no turn
+    }
     only = {event.id for event in turn.events} if turn else None
     return Output(event_table(events, only=only, undone=undone, width=page_width()))
-
-
-def _is_mark(event: Event) -> bool:
-    return event.actions.rewind_before_invocation_id is not None
 
 
 def _raw(events: list[Event], number: int) -> Output:
@@ -119,101 +132,92 @@ def _raw(events: list[Event], number: int) -> Output:
     rows = rows_of(events)
     if number > len(rows):
         raise InputError(f"%trace: there is no event {number}; there are {len(rows)}")
-    key = rows[number - 1]["id"].partition("/")[0]
-    calls = {call.id for event in events if event.id == key for call in event.get_function_calls()}
+    id = rows[number - 1]["id"].partition("/")[0]
+    calls = {call.id for event in events if event.id == id for call in event.get_function_calls()}
     chosen = [
-        event
+        _dump(event)
         for event in events
-        if event.id == key or any(response.id in calls for response in event.get_function_responses())
+        if event.id == id or any(response.id in calls for response in event.get_function_responses())
     ]
-    dumped = [_dump(event) for event in chosen]
-    return as_json(dumped[0] if len(dumped) == 1 else dumped)
+    return as_json(chosen[0] if len(chosen) == 1 else chosen)
 
 
 def _dump(event: Event) -> dict[str, Any]:
     return event.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
-def _pick(notebook: Notebook, args: Any, which: str) -> _Picked:
-    if args.last:
-        reply = _last_reply(notebook)
-        question = one_line(reply.question or "", 60)
-        return _Picked(title="the last reply", question=question, events=reply.events, trace=reply.trace)
-    session = _session(notebook, args)
-    return _of_turn(notebook, find_turn(turns_of(notebook.sessions.history(args.session)), which, session))
+# ---- turns
 
 
-def _of_turn(notebook: Notebook, turn: PastTurn) -> _Picked:
-    return _Picked(
-        title=f"turn {turn.number}{', undone' if turn.undone else ''}",
-        question=turn.question,
-        events=turn.events,
-        trace=notebook.traces.of(turn.invocation_ids),
-    )
+def _turns(notebook: Notebook, args: Any, *which: str) -> list[_Turn]:
+    """Turns of the session, oldest first; all of them if `which` is empty."""
+    all_turns = turns_of(notebook.sessions.history(args.session))
+    turns = [find_turn(all_turns, one, args.name) for one in which] if which else all_turns
+    return [
+        _Turn(
+            label=f"turn {turn.number}{', undone' if turn.undone else ''}",
+            question=turn.question,
+            events=turn.events,
+            trace=notebook.traces.of(turn.invocation_ids),
+        )
+        for turn in sorted(turns, key=lambda turn: turn.number)
+    ]
 
 
-def _titled(picked: _Picked) -> str:
-    return f"{picked.title}: {picked.question}" if picked.question else picked.title
+def _turn(notebook: Notebook, args: Any) -> _Turn:
+    """The turn that the line names, or the last."""
+    if not args.last:
+        return _turns(notebook, args, args.run or "-1")[0]
+    reply = _last_reply(notebook)
+    return _Turn(label="the last reply", question=reply.question or "", events=reply.events, trace=reply.trace)
 
 
-def _waterfall(picked: _Picked, mode: Mode) -> Output:
-    found = waterfall.bars(picked.events, picked.trace)
-    if not found:
-        return text(f"nothing was at work in {picked.title}")
-    timed = display_mode(mode) != "static"
-    steps = found if timed else waterfall.in_steps(found)
-    return Output(*waterfall.drawn(steps, _titled(picked), with_times=timed))
+def _last_reply(notebook: Notebook) -> Reply:
+    last = notebook.variables.get("_run")
+    if not isinstance(last, Reply):
+        raise InputError("%trace --last: nothing was asked yet; type %chat first")
+    return last
 
 
-def _why(picked: _Picked) -> Output:
-    if not picked.trace.requests:
-        return text(_NO_REQUESTS.format(picked.title))
-    return Output(*prompt.drawn(prompts(picked.trace), _titled(picked)))
+def _waterfall(turn: _Turn, with_times: bool) -> Output:
+    bars = waterfall.bars(turn.events, turn.trace)
+    if not bars:
+        return text(f"nothing was at work in {turn.label}")
+    return Output(*waterfall.drawn(bars if with_times else waterfall.in_steps(bars), turn.title, with_times=with_times))
 
 
-def _compare(notebook: Notebook, args: Any, mode: Mode) -> Output:
+def _compare(notebook: Notebook, args: Any, with_times: bool) -> Output:
     if args.last:
         raise InputError("%trace --diff compares two turns of a session; write them as %trace -1 --diff -2")
-    session = _session(notebook, args)
-    turns = turns_of(notebook.sessions.history(args.session))
-    two = [find_turn(turns, which, session) for which in (args.run or "-1", args.diff)]
-    if two[0].number == two[1].number:
-        raise InputError(f"%trace --diff: {args.run or '-1'} and {args.diff} are the same turn; give another one")
-    earlier, later = (_of_turn(notebook, one) for one in sorted(two, key=lambda one: one.number))
+    first, second = args.run or "-1", args.diff
+    turns = _turns(notebook, args, first, second)
+    if turns[0].label == turns[1].label:
+        raise InputError(f"%trace --diff: {first} and {second} are the same turn; give another one")
     runs = [
-        run_difference.Run(title=one.title, question=one.question, events=one.events, trace=one.trace)
-        for one in (earlier, later)
+        run_difference.Run(title=turn.label, question=turn.question, events=turn.events, trace=turn.trace)
+        for turn in turns
     ]
-    return Output(*run_difference.blocks_of(*runs, with_times=display_mode(mode) != "static"))
+    return Output(*run_difference.blocks_of(*runs, with_times=with_times))
+
+
+# ---- export
 
 
 def _export(notebook: Notebook, args: Any) -> Output:
     """A line for the file, then for each turn, its events, model calls and bars; keys are masked."""
-    if args.last:
-        reply = _last_reply(notebook)
-        picked = [
-            _Picked(title="the last reply", question=reply.question or "", events=reply.events, trace=reply.trace)
-        ]
-    else:
-        turns = turns_of(notebook.sessions.history(args.session))
-        chosen = [find_turn(turns, args.run, _session(notebook, args))] if args.run else turns
-        picked = [_of_turn(notebook, one) for one in chosen]
-    if not picked:
-        raise InputError(f"nothing was said in session {_session(notebook, args)!r} yet; there is nothing to export")
-    lines: list[dict[str, Any]] = [{**_HEAD, "session": _session(notebook, args)}]
-    for one in picked:
-        lines.append({"kind": "turn", "turn": one.title, "question": one.question})
-        lines += [{"kind": "event", **redacted(_dump(event))} for event in one.events]
-        lines += [{"kind": "request", **sent} for sent in prompts(one.trace)]
-        lines += [
-            {"kind": "bar", "of": bar.pop("kind"), **bar}
-            for bar in map(dict[str, Any], waterfall.bars(one.events, one.trace))
-        ]
+    turns = [_turn(notebook, args)] if args.last or args.run else _turns(notebook, args)
+    if not turns:
+        raise InputError(f"nothing was said in session {args.name!r} yet; there is nothing to export")
+    lines: list[dict[str, Any]] = [{**_HEAD, "session": args.name}]
+    for turn in turns:
+        lines.append({"kind": "turn", "turn": turn.label, "question": turn.question})
+        lines += [{"kind": "event", **redacted(_dump(event))} for event in turn.events]
+        lines += [{"kind": "request", **request} for request in prompts(turn.trace)]
+        bars = map(dict[str, Any], waterfall.bars(turn.events, turn.trace))
+        lines += [{"kind": "bar", "of": bar.pop("kind"), **bar} for bar in bars]
     _write(args.export, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    count = "1 turn" if len(picked) == 1 else f"{len(picked)} turns"
-    return text(
-        f"{count} of session {_session(notebook, args)!r} in {args.export}, {len(lines)} lines; keys are masked"
-    )
+    count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+    return text(f"{count} of session {args.name!r} in {args.export}, {len(lines)} lines; keys are masked")
 
 
 def _write(path: str, text: str) -> None:
@@ -233,14 +237,3 @@ def _is_export(file: Path) -> bool:
         return json.loads(first).items() >= _HEAD.items()
     except (ValueError, AttributeError):
         return False
-
-
-def _last_reply(notebook: Notebook) -> Reply:
-    last = notebook.variables.get("_run")
-    if not isinstance(last, Reply):
-        raise InputError("%trace --last: nothing was asked yet; type %chat first")
-    return last
-
-
-def _session(notebook: Notebook, args: Any) -> str:
-    return args.session or notebook.sessions.current
