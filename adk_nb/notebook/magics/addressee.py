@@ -1,4 +1,4 @@
-"""Who a line of `%chat` is for: does its first word name an agent, misspell one, or is it text?"""
+"""The agent that a line of `%chat` is for: its first word may be the name of one, a misspelt name, or text."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -15,65 +15,63 @@ _FUNCTION_WORDS = frozenset(_EVERYDAY.split())
 
 
 def first_word_names(
-    word: str, known: Sequence[str], removed: Collection[str] = (), held: Mapping[str, str] | None = None
+    first: str, agents: Sequence[str], removed: Collection[str] = (), conversations: Mapping[str, str] | None = None
 ) -> bool:
-    """Whether `word` is one of the agents in `known`.
+    """Return True if the first word of a line is an agent's name.
 
     Args:
-        word: The first of a line.
-        known: Agents.
+        first: The word.
+        agents: Names.
         removed: Agents that are gone.
-        held: Conversations and apps by their names -> how they are asked.
+        conversations: Chats and apps by their names -> how to use them.
 
     Raises:
-        InputError: It is one of `removed`, or of `held`.
+        InputError: It is one of `removed`, or of `conversations`.
         AgentNotFoundError: It is none, and so like one that it must be a slip.
     """
-    if word in known:
+    if first in agents:
         return True
-    if word in removed:
-        raise InputError(f"agent {word!r} was removed; define it again, or write `--` before your text")
-    if held and word in held:
-        raise InputError(f"{word!r} is no agent; write {held[word]}, or `--` before your text")
-    if any(_is_slip(word, name) for name in known):
+    if first in removed:
+        raise InputError(f"agent {first!r} was removed; define it again, or write `--` before your text")
+    if conversations and first in conversations:
+        raise InputError(f"{first!r} is no agent; write {conversations[first]}, or `--` before your text")
+    if any(_is_slip(first, name) for name in agents):
         hint = "if it is the beginning of your text, write `--` before it"
-        raise AgentNotFoundError("agent", word, known, hint=hint)
+        raise AgentNotFoundError("agent", first, agents, hint=hint)
     return False
 
 
-def supposed_name(text: str, known: Sequence[str]) -> str:
-    """The first word of a text that named no agent, if it may have been meant as the name of one; else empty.
+def supposed_name(text: str, agents: Sequence[str]) -> str:
+    """Return the first word of a text that named no agent, if it may be meant as the name of one; else "".
 
-    Where one agent alone is `known` a verb begins as many texts: then only `my_agent`, `agent2` and `agent What ...`
+    Where there is one agent alone a verb begins as many texts: then only `my_agent`, `agent2` and `agent What ...`
     look like names.
     """
-    word, _, rest = text.partition(" ")
+    first, _, rest = text.partition(" ")
     rest = rest.lstrip()
-    if not (rest and word.isidentifier()) or word.lower() in _FUNCTION_WORDS:
+    if not (rest and first.isidentifier()) or first.lower() in _FUNCTION_WORDS:
         return ""
-    if all(word[:1].isupper() != name[:1].isupper() for name in known):
+    if all(first[:1].isupper() != name[:1].isupper() for name in agents):
         return ""
-    is_likely = "_" in word or not word.isalpha() or rest[:1].isupper()
-    return word if is_likely or len(known) > 1 else ""
+    is_likely = "_" in first or not first.isalpha() or rest[:1].isupper()
+    return first if is_likely or len(agents) > 1 else ""
 
 
-def _is_slip(word: str, name: str) -> bool:
+def _is_slip(first: str, name: str) -> bool:
     """At most two letters off, less in a short name; the first in the same case; no word of everyday English."""
-    if word.lower() in _FUNCTION_WORDS or word[:1].isupper() != name[:1].isupper():
+    if first.lower() in _FUNCTION_WORDS or first[:1].isupper() != name[:1].isupper():
         return False
-    return _distance(word, name) <= min(2, (len(name) - 1) // 2)
+    return _distance(first, name) <= min(2, (len(name) - 1) // 2)
 
 
 def _distance(left: str, right: str) -> int:
     """Letters to add, drop, change or swap with their neighbour (optimal string alignment)."""
-    before: list[int] = []
-    last = list(range(len(right) + 1))
-    for row, one in enumerate(left, 1):
-        now = [row]
-        for column, other in enumerate(right, 1):
-            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (one != other))
-            if row > 1 < column and one == right[column - 2] and left[row - 2] == other:
-                cost = min(cost, before[column - 2] + 1)
-            now.append(cost)
-        before, last = last, now
-    return last[-1]
+    rows = [list(range(len(right) + 1))]
+    for i, a in enumerate(left, 1):
+        rows.append([i])
+        for j, b in enumerate(right, 1):
+            cost = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a != b))
+            if i > 1 < j and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, rows[i - 2][j - 2] + 1)
+            rows[i].append(cost)
+    return rows[-1][-1]

@@ -8,10 +8,11 @@ from adk_nb.errors import InputError, closest
 from adk_nb.notebook import settings
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.agents import picture
-from adk_nb.notebook.magics.grammar import Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import text
 from adk_nb.notebook.registry import agent_options
+from adk_nb.notebook.registry.agent_options import FrontMatter
 from adk_nb.notebook.registry.definitions import AgentDefinition, FieldValue
 
 REPLACE_OPTION = Option("--replace", "take the name, if something else in this notebook has it")
@@ -32,7 +33,7 @@ AGENT = Grammar(
         "%%agent researcher\n---\nmodel: gemini-3.8-flash\ntools: [search, read_page]\nset:\n  include_contents: none\n"
         "---\nYou are a careful researcher. Cite a source for each claim.",
     ],
-    words=[Word("NAME", "a Python name; the variable of that name is the agent", needed=True, names="agent")],
+    arguments=[Argument("NAME", "a Python name; the variable of that name is the agent", needed=True, names="agent")],
     options=[
         Option("-m, --model MODEL", "a model, or a variable that holds one", names="model"),
         Option("-t, --tools a,b", "tools by name; those defined later count too", names="tool", convert=values.names),
@@ -77,7 +78,7 @@ AGENT = Grammar(
     ],
     twin='weather = LlmAgent(name="weather", instruction="...", tools=[get_weather])',
     pairs=True,
-    one_word="a name is one word, and the instruction stands below the line",
+    surplus_hint="a name is one word, and the instruction stands below the line",
 )
 
 WORKFLOW = Grammar(
@@ -92,7 +93,7 @@ WORKFLOW = Grammar(
         " Event(route=...); * is any other\n"
         "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
     ],
-    words=[Word("NAME", "a Python name; the variable of that name is the workflow", needed=True)],
+    arguments=[Argument("NAME", "a Python name; the variable of that name is the workflow", needed=True)],
     options=[
         Option("--description TEXT", "what it is good at, for other agents"),
         Option("--max-concurrency N", "the most nodes that run at a time", convert=values.positive_integer),
@@ -102,7 +103,9 @@ WORKFLOW = Grammar(
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )
 
-_TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
+_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_HINTS = {"name": "the name stands behind %%agent", "instruction": "the instruction stands below the second ---"}
+"""Keys of a front matter that are no options -> where they belong."""
 
 
 def agent(host: Host, line: str, cell: str | None) -> Any:
@@ -112,22 +115,21 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
         UserError: The cell does not fit; all is as it was.
     """
     args, body, note = _parse(AGENT, line, cell)
-    is_llm = (args.kind or "llm") == "llm"
+    kind, notebook = args.kind or "llm", host.notebook
+    is_llm = kind == "llm"
     if not is_llm:
         _check_team(args)
     if not body.strip():
         lacks = "has no instruction; write it below the line, see %%agent?"
         lacks = lacks if is_llm else "names no agents; write them below the line, as draft -> review"
         raise InputError(f"%%agent {args.name} {lacks}")
-    model = args.model or ""
-    notebook = host.notebook
     definition = AgentDefinition(
         name=args.name,
-        kind=args.kind or "llm",
+        kind=kind,
         cell=host.cell_number,
         instruction=body.strip("\n") if is_llm else body.rstrip(),
-        model=model,
-        model_object=notebook.model_named(model) if model else None,
+        model=args.model or "",
+        model_object=notebook.model_named(args.model) if args.model else None,
         tools=tuple(dict.fromkeys(args.tools or ())),
         members=tuple(args.sub or ()),
         mode=args.mode,
@@ -158,14 +160,14 @@ def workflow(host: Host, line: str, cell: str | None) -> Any:
     return _define(host, definition, args, note, has_picture=True)
 
 
-def _define(host: Host, definition: AgentDefinition, args: Any, note: list[str], *, has_picture: bool) -> Any:
-    lines = host.notebook.define_agent(definition, root=args.root, replace=args.replace) + note
+def _define(host: Host, definition: AgentDefinition, args: Any, note: str, *, has_picture: bool) -> Any:
+    lines = [*host.notebook.define_agent(definition, root=args.root, replace=args.replace), note]
     if args.silent:  # a team is not put together for its picture alone
         return None
-    return picture(host.notebook, definition.name, *lines) if has_picture else text(*lines)
+    return picture(host.notebook, definition.name, *filter(None, lines)) if has_picture else text(*lines)
 
 
-def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, list[str]]:
+def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str]:
     """The line with the options above the text, the text, and a note on it."""
     try:
         args = grammar.parse(line, cell)
@@ -174,78 +176,65 @@ def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, lis
             raise
         raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
     mark = f"{args.mark} {args.name}"
+    options = {option.name: option for option in grammar.options}
     matter, body = agent_options.split_front_matter(cell or "", mark)
     if matter:
-        _add_front_matter(args, matter, grammar, f"{mark}, front matter")
-    elif agent_options.looks_like_options(body, [option.name for option in grammar.options]):
-        return args, body, ["the text begins like options; they count as such between two lines ---"]
-    return args, body, []
+        _add_front_matter(args, matter, options, f"{mark}, front matter")
+    elif agent_options.looks_like_options(body, list(options)):
+        return args, body, "the text begins like options; they count as such between two lines ---"
+    return args, body, ""
 
 
-def _add_front_matter(args: Any, matter: agent_options.FrontMatter, grammar: Grammar, where: str) -> None:
-    """The options of the front matter count where the line has none."""
-    options = {option.name: option for option in grammar.options}
+def _add_front_matter(args: Any, matter: FrontMatter, options: Mapping[str, Option], mark: str) -> None:
+    """Take the options of the front matter that the line does not have."""
     for key, value in matter.texts.items():
         option = options.get(key.replace("_", "-"))
         if option is None:
-            raise _unknown(key, options, where)
+            near = closest(key.replace("_", "-"), options)
+            hint = _HINTS.get(key) or (near and f"did you mean {near}?")
+            hint = hint or ("set" in options and "a field that has no option stands under set:")
+            raise InputError(f"{mark}: there is no option {key!r}; {hint or 'there is ' + ', '.join(options)}")
         if option.name == "set":
-            args.set = _set_fields(matter.values[key], where) + (args.set or [])
+            fields = matter.values[key]
+            if not isinstance(fields, dict):
+                raise InputError(f"{mark}: set holds fields, as set: {{include_contents: none}}")
+            args.set = [(str(name), field) for name, field in cast(dict[Any, Any], fields).items()] + args.set
         elif getattr(args, option.attribute) in (None, False):
-            setattr(args, option.attribute, _converted(option, key, value, where))
+            setattr(args, option.attribute, _option_value(option, key, value, mark))
 
 
-def _unknown(key: str, options: Mapping[str, Option], where: str) -> InputError:
-    hint = {"name": "the name stands behind %%agent", "instruction": "the instruction stands below the second ---"}.get(
-        key
-    )
-    if near := closest(key.replace("_", "-"), options):
-        hint = hint or f"did you mean {near}?"
-    if "set" in options:
-        hint = hint or "a field that has no option stands under set:"
-    return InputError(f"{where}: there is no option {key!r}; {hint or 'there is ' + ', '.join(options)}")
-
-
-def _set_fields(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: set holds fields, as set: {{include_contents: none}}")
-    return [(str(name), field) for name, field in cast(dict[Any, Any], value).items()]
-
-
-def _converted(option: Option, key: str, value: Any, where: str) -> Any:
+def _option_value(option: Option, key: str, value: Any, mark: str) -> Any:
     if isinstance(value, list):
         value = ",".join(map(str, cast(list[Any], value)))
     if not isinstance(value, str):
-        raise InputError(f"{where}: {key} is text, or a list of names")
-    if not option.value:
-        if value.lower() not in (*_TRUE, *_FALSE):
-            raise InputError(f"{where}: {key} is true or false, and not {value!r:.60}")
-        return value.lower() in _TRUE
+        raise InputError(f"{mark}: {key} is text, or a list of names")
+    if not option.value and value.lower() not in _BOOLEANS:
+        raise InputError(f"{mark}: {key} is true or false, and not {value!r:.60}")
     try:
-        return option.parse(value.strip())
+        return option.parse(value.strip()) if option.value else _BOOLEANS[value.lower()]
     except argparse.ArgumentTypeError as error:
-        raise InputError(f"{where}: {key}: {error}") from None
+        raise InputError(f"{mark}: {key}: {error}") from None
 
 
 def _check_team(args: Any) -> None:
+    mark = f"{args.mark} --kind {args.kind}"
     if args.sub:
-        raise InputError(f"{args.mark} --kind {args.kind} has no --sub; write the names of its agents below the line")
+        raise InputError(f"{mark} has no --sub; write the names of its agents below the line")
     for option in ("model", "tools", "output-key", "output-schema", "input-schema", "mode", "set"):
         if getattr(args, option.replace("-", "_")):
-            raise InputError(f"{args.mark} --kind {args.kind} has no --{option}; give it to its agents")
+            raise InputError(f"{mark} has no --{option}; give it to its agents")
     if args.max_iterations and args.kind != "loop":
-        raise InputError(f"{args.mark} --kind {args.kind} makes one pass; --max-iterations goes with --kind loop")
+        raise InputError(f"{mark} makes one pass; --max-iterations goes with --kind loop")
 
 
 def _fields(args: Any, variables: Mapping[str, Any]) -> dict[str, FieldValue]:
-    """Fields of LlmAgent that have no option: words of `--set`, and pairs of the front matter."""
-    found: dict[str, FieldValue] = {}
-    where = f"{args.mark} --set"
-    for field in cast(list[Any], args.set or []):
-        example = "--set include_contents=none"
-        pair = cast(tuple[str, Any], field) if isinstance(field, tuple) else values.split_pair(field, where, example)
-        found[pair[0]] = agent_options.field_of(where, *pair, variables)
+    """Fields of LlmAgent that have no option: tokens of `--set`, and pairs of the front matter."""
+    fields: dict[str, FieldValue] = {}
+    mark = f"{args.mark} --set"
+    for field in cast(list[str | tuple[str, Any]], args.set):
+        name, value = values.split_pair(field, mark, "--set include_contents=none") if isinstance(field, str) else field
+        fields[name] = agent_options.field_of(mark, name, value, variables)
     for option in ("input_schema", "output_schema"):
         if name := getattr(args, option):
-            found[option] = agent_options.schema_of(f"{args.mark} --{option.replace('_', '-')}", name, variables)
-    return found
+            fields[option] = agent_options.schema_of(f"{args.mark} --{option.replace('_', '-')}", name, variables)
+    return fields

@@ -31,7 +31,7 @@ AGENTS = Grammar(
         Option("--rm NAME", "forget it; its sessions stay", names="agent"),
         Option("--json", "the table as JSON"),
     ],
-    one_word="to look at one agent, type %agents --show NAME",
+    surplus_hint="to look at one agent, type %agents --show NAME",
 )
 
 

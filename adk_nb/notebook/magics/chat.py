@@ -18,7 +18,7 @@ from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, decided_in_li
 from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics import record, values
 from adk_nb.notebook.magics.addressee import first_word_names, supposed_name
-from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import result_of
 from adk_nb.notebook.magics.output import text as text_output
@@ -44,7 +44,7 @@ CHAT = Grammar(
         "%chat weather --error What does this mean?",
         "%chat weather --height 600",
     ],
-    words=[Word("AGENT", "who is asked; left out: the root agent, the only one, or the last", names="agent")],
+    arguments=[Argument("AGENT", "who is asked; left out: the root agent, the only one, or the last", names="agent")],
     options=[
         SESSION_OPTION,
         Option("--new", "start a fresh session; it becomes the current one"),
@@ -109,8 +109,8 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
         UserError: What the author has to mend. Nothing was sent if the line itself does not fit.
     """
     notebook = host.notebook
-    names, held = notebook.agent_words, notebook.conversations
-    args = CHAT.parse(line, cell, leads=lambda word: first_word_names(word, names, notebook.removed, held))
+    names, conversations = notebook.agent_words, notebook.conversations
+    args = CHAT.parse(line, cell, leads=lambda first: first_word_names(first, names, notebook.removed, conversations))
     opens_box = cell is None and not args.text.strip()
     _check(args, opens_box, next(iter(names), "NAME"))
     confirm, policy = _policy(host, args)

@@ -69,19 +69,19 @@ def _in_body(notebook: Notebook, magic: str, before: str) -> Proposals | None:
 
 
 def _on_line(notebook: Notebook, grammar: Grammar, typed: str) -> Proposals | None:
-    words = typed.split()
-    fragment = "" if not words or typed[-1].isspace() else words.pop()
-    option = grammar.option(words[-1]) if words and words[-1].startswith("-") else None
-    if option and option.value and not option.bare and "=" not in words[-1]:
+    tokens = typed.split()
+    fragment = "" if not tokens or typed[-1].isspace() else tokens.pop()
+    option = grammar.option(tokens[-1]) if tokens and tokens[-1].startswith("-") else None
+    if option and option.value and not option.bare and "=" not in tokens[-1]:
         return _value(notebook, option, fragment)
     if fragment.startswith("--") and "=" in fragment and (option := grammar.option(fragment)):
         return _value(notebook, option, fragment.partition("=")[2])
     if fragment.startswith("-"):
-        used = {option.name for word in words if (option := grammar.option(word)) and not option.many}
+        used = {option.name for token in tokens if (option := grammar.option(token)) and not option.many}
         return Proposals(
             fragment, [f"--{option.name}" for option in grammar.options if option.name not in used], "option"
         )
-    return _word(notebook, grammar, words, fragment)
+    return _argument(notebook, grammar, tokens, fragment)
 
 
 def _value(notebook: Notebook, option: Option, typed: str) -> Proposals | None:
@@ -98,10 +98,12 @@ def _value(notebook: Notebook, option: Option, typed: str) -> Proposals | None:
     return Proposals(fragment, [name for name in names if name not in listed], option.names)
 
 
-def _word(notebook: Notebook, grammar: Grammar, words: list[str], fragment: str) -> Proposals | None:
-    values = [False, *(grammar.takes_next(word) for word in words)]
-    plain = [word for word, is_value in zip(words, values, strict=False) if not is_value and not word.startswith("-")]
-    places = grammar.words
+def _argument(notebook: Notebook, grammar: Grammar, tokens: list[str], fragment: str) -> Proposals | None:
+    values = [False, *(grammar.takes_next(token) for token in tokens)]
+    plain = [
+        token for token, is_value in zip(tokens, values, strict=False) if not is_value and not token.startswith("-")
+    ]
+    places = grammar.arguments
     if not places or (len(plain) >= len(places) and not places[-1].many):
         return None
     place = places[min(len(plain), len(places) - 1)]

@@ -20,7 +20,7 @@ from adk_nb.notebook.interrupts import (
     with_edits,
 )
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, text
 from adk_nb.notebook.paused_agents import schema_of
@@ -48,13 +48,13 @@ CONFIRM = Grammar(
         "%confirm 2 Oslo",
         "%confirm 3  # a credential: a field that does not show it asks for it",
     ],
-    words=[
-        Word(
+    arguments=[
+        Argument(
             "ID",
             "what is answered: its number in the list, its id, or its tool; may be left out if it is the only one",
             names="interrupt",
         ),
-        Word("VALUE", "the answer: yes, or no and maybe a reason; to a question, or as an outcome: text, or JSON"),
+        Argument("VALUE", "the answer: yes, or no and maybe a reason; to a question, or as an outcome: text, or JSON"),
     ],
     options=[
         SESSION_OPTION,
@@ -71,7 +71,7 @@ CONFIRM = Grammar(
     "chat.reject(id, reason=...), chat.submit_credential(), "
     "chat.decide({id: ToolConfirmation(confirmed=True)}, as_asked=True)",
     pairs=True,
-    one_word="one approval at a time, or --all; a reason of several words stands in quotes",
+    surplus_hint="one approval at a time, or --all; a reason of several words stands in quotes",
 )
 
 _VALUE = re.compile(r"\s*(?P<session>(?:-s|--session)[\s=]+\S+\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*", re.DOTALL)
@@ -95,7 +95,7 @@ def confirm(host: Host, line: str, cell: str | None) -> Any:
     value = "" if match is None or _OPTION.search(match["text"]) else match["text"]
     args = CONFIRM.parse(f"{match['session'] or ''} {match['silent']}" if match and value else line, cell)
     if args.value:
-        raise InputError(f"%confirm: there is no place for {args.value}: {CONFIRM.one_word}; see %confirm?")
+        raise InputError(f"%confirm: there is no place for {args.value}: {CONFIRM.surplus_hint}; see %confirm?")
     return _Confirm(host.notebook, args, host.settings.display).run(value)
 
 

@@ -2,7 +2,7 @@
 
 from adk_nb.notebook.export import project
 from adk_nb.notebook.export.statements import statements
-from adk_nb.notebook.magics.grammar import Grammar, Word
+from adk_nb.notebook.magics.grammar import Argument, Grammar
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, text
 from adk_nb.notebook.place import folder_of
@@ -11,8 +11,8 @@ EXPORT = Grammar(
     "export",
     "Write the agents and tools of this notebook as Python: a package that google-adk runs, or a script.",
     examples=["%export my_agents/", "%export agent.py", "%export ~/agents/weather_desk"],
-    words=[
-        Word(
+    arguments=[
+        Argument(
             "PATH",
             "a folder: google-adk's (adk run, adk web); a file that ends in .py: a script with adk_nb",
             needed=True,

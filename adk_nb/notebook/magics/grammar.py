@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from adk_nb.errors import InputError, closest
-from adk_nb.notebook.magics.values import either, is_option, next_word, split_words
+from adk_nb.notebook.magics.values import either, is_option, next_token, split_tokens
 
 _CAPTURE = re.compile(r"\s*([^\W\d]\w*)\s*<<(?:\s+|$)")
 _USAGE = re.compile(r"(?:-(?P<short>\w), )?--(?P<name>[\w-]+)(?:\[=(?P<optional>.+)\]| (?P<value>.+))?")
 
 
-def _never(word: str) -> bool:
+def _never(token: str) -> bool:
     return False
 
 
@@ -62,8 +62,8 @@ class Option:
         return self.name.replace("-", "_")
 
     @property
-    def spelled(self) -> list[str]:
-        """The words that name it."""
+    def spellings(self) -> list[str]:
+        """The tokens that name it."""
         return [f"-{self._parts['short']}"] * bool(self._parts["short"]) + [f"--{self.name}"]
 
     @property
@@ -86,8 +86,8 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Word:
-    """A word that a magic takes beside options."""
+class Argument:
+    """A word that a magic takes beside its options."""
 
     name: str
     help: str
@@ -124,7 +124,7 @@ class Grammar:
     _: KW_ONLY
     examples: list[str]
     """Cells to copy."""
-    words: list[Word] = field(default_factory=list[Word])
+    arguments: list[Argument] = field(default_factory=list[Argument])
     """In order; only the last may take many."""
     options: list[Option] = field(default_factory=list[Option])
     """In the order help shows them."""
@@ -136,7 +136,7 @@ class Grammar:
     """It is mostly used with `%%`."""
     pairs: bool = False
     """It takes `key=value`, as `split_words` reads it."""
-    one_word: str = ""
+    surplus_hint: str = ""
     """Why a word too many does not fit, or where it belongs."""
 
     def parse(self, line: str, cell: str | None = None, *, leads: Callable[[str], bool] = _never) -> argparse.Namespace:
@@ -162,10 +162,10 @@ class Grammar:
         capture = _CAPTURE.match(line) if self.takes_text else None
         line = line[capture.end() :] if capture else line
         if self.takes_text and cell is None:
-            words, text, plain = self._split_text(line, mark, leads)
+            tokens, text, plain = self._split_text(line, mark, leads)
         else:
-            words, text, plain = [word for word, _ in split_words(line, mark, pairs=self.pairs)], cell, False
-        args = self._parse_words(words, mark)
+            tokens, text, plain = [token for token, _ in split_tokens(line, mark, pairs=self.pairs)], cell, False
+        args = self._parse_tokens(tokens, mark)
         if cell is not None and cell.strip() and not (self.cells or self.takes_text):
             raise InputError(f"{mark} takes nothing below its line; write %{self.name}")
         args.text, args.capture, args.silent, args.mark, args.plain = (
@@ -179,16 +179,16 @@ class Grammar:
 
     @cached_property
     def _options(self) -> dict[str, Option]:
-        return {word: option for option in self.options for word in option.spelled}
+        return {token: option for option in self.options for token in option.spellings}
 
-    def option(self, word: str) -> Option | None:
-        """Return the option that `word` (`-m`, `--model`, `--model=x`) names."""
-        return self._options.get(word.partition("=")[0])
+    def option(self, token: str) -> Option | None:
+        """Return the option that `token` (`-m`, `--model`, `--model=x`) names."""
+        return self._options.get(token.partition("=")[0])
 
-    def takes_next(self, word: str) -> bool:
-        """Return True if the word behind `word` is always its value."""
-        option = self.option(word)
-        return bool(option and option.needs_value and "=" not in word)
+    def takes_next(self, token: str) -> bool:
+        """Return True if the token behind `token` is always its value."""
+        option = self.option(token)
+        return bool(option and option.needs_value and "=" not in token)
 
     @property
     def mark(self) -> str:
@@ -199,79 +199,79 @@ class Grammar:
     def usage(self) -> str:
         """Its line, in one line."""
         rest = ["[options]"] * bool(self.options) + ["text"] * self.takes_text
-        return " ".join([self.mark, *(word.usage for word in self.words), *rest])
+        return " ".join([self.mark, *(argument.usage for argument in self.arguments), *rest])
 
     @property
     def help(self) -> str:
         """The text of `%name?`."""
-        rows = [(word.name, word.help) for word in self.words]
+        rows = [(argument.name, argument.help) for argument in self.arguments]
         rows += [(option.usage, option.help) for option in self.options]
-        width = max((len(left) for left, _ in rows), default=0)
+        width = max((len(usage) for usage, _ in rows), default=0)
         lines = [self.purpose, "", f"    {self.usage}", "", "Examples:", ""]
         for example in self.examples:
             lines += ["    " + line for line in example.splitlines()] + [""]
         if rows:
-            lines += ["Words and options:", ""] + [f"    {left:<{width}}  {right}" for left, right in rows] + [""]
+            lines += ["Words and options:", ""] + [f"    {usage:<{width}}  {text}" for usage, text in rows] + [""]
         if self.twin:
             lines += [f"In Python: {self.twin}"]
         return "\n".join(lines).rstrip() + "\n"
 
     def _split_text(self, line: str, mark: str, leads: Callable[[str], bool]) -> tuple[list[str], str, bool]:
         """Split options and the name off the text, which is taken as it stands."""
-        words: list[str] = []
+        tokens: list[str] = []
         has_name = takes_value = False
         start = 0
-        while (start := next_word(line, start)) < len(line):
+        while (start := next_token(line, start)) < len(line):
             rest = line[start:]
             if not takes_value and not is_option(rest):
                 first = rest.split(maxsplit=1)[0]
                 if has_name or not leads(first):
-                    return words, rest, False
+                    return tokens, rest, False
                 has_name = True
-                words.append(first)
+                tokens.append(first)
                 start += len(first)
                 continue
-            word, start = next(split_words(line, mark, comments=False, start=start))
-            if word == "--" and not takes_value:
-                return words, line[start:].strip(), True
-            words.append(word)
-            takes_value = not takes_value and self.takes_next(word)
-        return words, "", False
+            token, start = next(split_tokens(line, mark, comments=False, start=start))
+            if token == "--" and not takes_value:
+                return tokens, line[start:].strip(), True
+            tokens.append(token)
+            takes_value = not takes_value and self.takes_next(token)
+        return tokens, "", False
 
-    def _parse_words(self, words: list[str], mark: str) -> argparse.Namespace:
+    def _parse_tokens(self, tokens: list[str], mark: str) -> argparse.Namespace:
         args = argparse.Namespace()
         for option in self.options:
             setattr(args, option.attribute, [] if option.many else None if option.value else False)
-        rest, plain = list(reversed(words)), list[str]()
+        rest, plain = list(reversed(tokens)), list[str]()
         while rest:
-            word = rest.pop()
-            if word == "--":
+            token = rest.pop()
+            if token == "--":
                 plain += reversed(rest)
                 break
-            if not is_option(word) or " " in word.partition("=")[0]:
-                plain.append(word)
+            if not is_option(token) or " " in token.partition("=")[0]:
+                plain.append(token)
                 continue
-            option = self.option(word)
+            option = self.option(token)
             if option is None:
-                raise self._unknown_option(word, mark)
-            value = _parse_option(option, word, rest, mark)
+                raise self._unknown_option(token, mark)
+            value = _parse_option(option, token, rest, mark)
             setattr(args, option.attribute, [*getattr(args, option.attribute), value] if option.many else value)
-        self._assign_words(args, plain, mark)
+        self._assign_arguments(args, plain, mark)
         return args
 
-    def _assign_words(self, args: argparse.Namespace, plain: list[str], mark: str) -> None:
-        for at, word in enumerate(self.words):
-            value = plain[at:] if word.many else next(iter(plain[at:]), None)
-            if value is None and word.needed:
-                raise InputError(f"{mark}: {word.name} is missing; write {self.usage}, see {mark}?")
-            setattr(args, word.name.lower(), value)
-        surplus = plain[len(self.words) :]
-        if surplus and not (self.words and self.words[-1].many):
-            fits = self.one_word or f"write {self.usage}, see {mark}?"
+    def _assign_arguments(self, args: argparse.Namespace, plain: list[str], mark: str) -> None:
+        for number, argument in enumerate(self.arguments):
+            value = plain[number:] if argument.many else next(iter(plain[number:]), None)
+            if value is None and argument.needed:
+                raise InputError(f"{mark}: {argument.name} is missing; write {self.usage}, see {mark}?")
+            setattr(args, argument.name.lower(), value)
+        surplus = plain[len(self.arguments) :]
+        if surplus and not (self.arguments and self.arguments[-1].many):
+            fits = self.surplus_hint or f"write {self.usage}, see {mark}?"
             raise InputError(f"{mark}: there is no place for {' '.join(surplus)}: {fits}")
 
-    def _unknown_option(self, word: str, mark: str) -> InputError:
-        name = word.partition("=")[0]
+    def _unknown_option(self, token: str, mark: str) -> InputError:
+        name = token.partition("=")[0]
         typed, known = name.lstrip("-"), [option.name for option in self.options]
         swapped = next((option for option in known if sorted(option) == sorted(typed)), None)
         near = swapped or (closest(typed, known) if len(name) > 2 else None)
@@ -279,9 +279,9 @@ class Grammar:
         return InputError(f"{mark} has no option {name}{hint} see {mark}?")
 
 
-def _parse_option(option: Option, word: str, rest: list[str], mark: str) -> Any:
+def _parse_option(option: Option, token: str, rest: list[str], mark: str) -> Any:
     """The value of an option. `rest`: the words behind it, the next one last; the value is taken off."""
-    _, has_value, text = word.partition("=")
+    _, has_value, text = token.partition("=")
     following = rest[-1] if rest else None
     problem = ""
     if not option.value:

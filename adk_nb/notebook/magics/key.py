@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb.errors import InputError
 from adk_nb.models.default_model import find_default_model, vendor_model
 from adk_nb.notebook import keys
-from adk_nb.notebook.magics.grammar import Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, text
 from adk_nb.notebook.place import folder_of
@@ -16,8 +16,8 @@ KEY = Grammar(
     "Get a key into this kernel without showing it: from the environment, the secrets of Colab or Kaggle, .env, the "
     "keyring, or a field that you paste it into. It is never shown, and not in the notebook.",
     examples=["%key gemini", "%key openai --from keyring", "%key TAVILY_API_KEY", "%key gemini --forget"],
-    words=[
-        Word(
+    arguments=[
+        Argument(
             "PROVIDER",
             "gemini, openai, anthropic, or the variable that is to hold it; without one: which are set",
             many=True,

@@ -8,82 +8,73 @@ import re
 import tokenize
 from typing import Any
 
-from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign
+from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign, TokenTransformBase
 
 from adk_nb.notebook.magics.catalog import MODULES
 
-_WITH_TEXT = ("chat", "confirm", "state")
+_TEXT_MAGICS = ("chat", "confirm", "state")
 _SEMICOLON = re.compile(r";\s*(['\"]\)\s*)$")
-_BEFORE_ALL = -1
-"""IPython takes what starts first in a line; its HelpEnd starts with the line."""
 _ONLY_LINE = re.compile(rf"%%({'|'.join(MODULES)})\b[^?]*$")
+_INDENTS = (tokenize.INDENT, tokenize.DEDENT)
 
 
-class _TextLine(EscapedCommand):
-    """`%chat words?` is a line of words, before anyone looks for help in it."""
-
-    start_col: int
-
-    def __init__(self, start: tuple[int, int]) -> None:
-        super().__init__(start)
-        self._column: int = self.start_col
-        self.start_col = _BEFORE_ALL
-
-    def transform(self, lines: list[str]) -> list[str]:
-        self.start_col = self._column
-        return super().transform(lines)
-
-    @classmethod
-    def find(cls, tokens_by_line: list[list[Any]]) -> "_TextLine | None":
-        for line in tokens_by_line:
-            start = next((one for one in range(len(line)) if line[one].type not in _INDENTS), None)
-            if start is not None and _says(line, start):
-                return cls(line[start].start)
-        return None
-
-
-class _TextAssign(MagicAssign):
-    """`ans = %chat words?` likewise."""
+class _FirstInLine(TokenTransformBase):
+    """A transformer that IPython takes before its own: it chooses what starts first, and its HelpEnd starts at 0."""
 
     start_line: int
     start_col: int
 
     def __init__(self, start: tuple[int, int]) -> None:
         super().__init__(start)
-        self._column: int = self.start_col
-        self.start_col = _BEFORE_ALL
+        self._column = self.start_col
+        self.start_col = -1
 
     def transform(self, lines: list[str]) -> list[str]:
         self.start_col = self._column
-        made = super().transform(lines)
-        at = self.start_line
-        # What is assigned is shown nowhere: a semicolon stands there out of habit, and is to cost no reply.
-        made[at] = _SEMICOLON.sub(r"\1", made[at])
-        return made
+        return super().transform(lines)
+
+
+class _TextLine(_FirstInLine, EscapedCommand):
+    """`%chat text?`, of which IPython would look up the last word."""
+
+    @classmethod
+    def find(cls, tokens_by_line: list[list[Any]]) -> "_TextLine | None":
+        for line in tokens_by_line:
+            start = next((number for number, token in enumerate(line) if token.type not in _INDENTS), None)
+            if start is not None and _is_text_magic(line[start:]):
+                return cls(line[start].start)
+        return None
+
+
+class _TextAssign(_FirstInLine, MagicAssign):
+    """`ans = %chat text?` likewise."""
+
+    def transform(self, lines: list[str]) -> list[str]:
+        lines = super().transform(lines)
+        # An assigned reply is shown nowhere: a semicolon stands there out of habit, and must not silence the turn.
+        lines[self.start_line] = _SEMICOLON.sub(r"\1", lines[self.start_line])
+        return lines
 
     @classmethod
     def find(cls, tokens_by_line: list[list[Any]]) -> "_TextAssign | None":
         for line in tokens_by_line:
-            sign = next((at for at, one in enumerate(line) if one.string == "="), None)
-            if sign is not None and line[0].type in (tokenize.NAME, *_INDENTS) and _says(line, sign + 1):
+            sign = next((number for number, token in enumerate(line) if token.string == "="), None)
+            if sign is not None and line[0].type in (tokenize.NAME, *_INDENTS) and _is_text_magic(line[sign + 1 :]):
                 return cls(line[sign + 1].start)
         return None
 
 
-_INDENTS = (tokenize.INDENT, tokenize.DEDENT)
-
-
-def _says(line: list[Any], at: int) -> bool:
-    """Whether `%chat`, `%state` or `%confirm` stands at `at` with something after a blank."""
-    if len(line) < at + 3:
+def _is_text_magic(tokens: list[Any]) -> bool:
+    """True for `%chat`, `%state` or `%confirm` with something behind a blank."""
+    if len(tokens) < 3:
         return False
-    sign, name, after = line[at : at + 3]
+    sign, name, text = tokens[:3]
     return (
         sign.string == "%"
-        and name.string in _WITH_TEXT
+        and name.string in _TEXT_MAGICS
         and sign.end == name.start
-        and after.start > name.end
-        and after.type not in (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER)
+        and text.start > name.end
+        and text.type not in (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER)
     )
 
 
@@ -94,7 +85,7 @@ def _give_empty_cells_a_body(lines: list[str]) -> list[str]:
 
 
 def install(shell: Any) -> None:
-    """Let `shell` read such lines as they are meant."""
+    """Let `shell` pass such lines to their magics."""
     manager = shell.input_transformer_manager
     manager.token_transformers[:0] = [_TextLine, _TextAssign]
     manager.cleanup_transforms.append(_give_empty_cells_a_body)
@@ -103,8 +94,5 @@ def install(shell: Any) -> None:
 def remove(shell: Any) -> None:
     """Undo `install`."""
     manager = shell.input_transformer_manager
-    for one in (_TextLine, _TextAssign):
-        if one in manager.token_transformers:
-            manager.token_transformers.remove(one)
-    if _give_empty_cells_a_body in manager.cleanup_transforms:
-        manager.cleanup_transforms.remove(_give_empty_cells_a_body)
+    for transformers in (manager.token_transformers, manager.cleanup_transforms):
+        transformers[:] = [one for one in transformers if one not in (_TextLine, _TextAssign, _give_empty_cells_a_body)]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from adk_nb.errors import InputError
 from adk_nb.models.tap import VARIABLE
-from adk_nb.notebook.magics.grammar import Grammar, Option, Word, unknown_choice
+from adk_nb.notebook.magics.grammar import Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, text
 from adk_nb.notebook.place import check_folder_above
@@ -22,7 +22,7 @@ RECORD = Grammar(
     "record",
     "From here on keep what models answer in a file, the cassette of this notebook, so that it can be replayed.",
     examples=["%record", "%record --file cassettes/demo.jsonl", "%record off"],
-    words=[Word("MODE", "off: nothing more is recorded; the model answers", choices=("off",))],
+    arguments=[Argument("MODE", "off: nothing more is recorded; the model answers", choices=("off",))],
     options=[_FILE],
     twin='RecordedLlm("cassettes/demo.jsonl", record=Gemini(model="gemini-3.5-flash-lite"))',
 )
@@ -31,8 +31,8 @@ REPLAY = Grammar(
     "replay",
     "From here on answer from the cassette of this notebook: no key, no network, the same words each time.",
     examples=["%replay", "%replay auto", "%replay off"],
-    words=[
-        Word(
+    arguments=[
+        Argument(
             "MODE",
             "replay, as without a word: what is not in the cassette is an error that says what has changed; auto: "
             "what is not in it is asked and recorded; record; off",

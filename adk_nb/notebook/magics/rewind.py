@@ -3,7 +3,7 @@
 from typing import Any
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
 from adk_nb.notebook.registry.definitions import agent_of_run
@@ -13,7 +13,7 @@ REWIND = Grammar(
     "rewind",
     "Undo the last turns of the conversation: agents no longer see them, state and files are as before.",
     examples=["%rewind", "%rewind 2 --dry-run", "%rewind 1 --rerun", "%rewind --at 7"],
-    words=[Word("N", "how many turns of yours (1); or the id of an event or a run, as RUN of %trace")],
+    arguments=[Argument("N", "how many turns of yours (1); or the id of an event or a run, as RUN of %trace")],
     options=[
         Option("--at EVENT", "to before the turn of this event: its number in %trace, or its id"),
         Option("--dry-run", "only say what would be undone"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
 from adk_nb.notebook.interrupted_runs import cut_in_brief, edited_words
-from adk_nb.notebook.magics.grammar import Grammar, Option, Word, unknown_choice
+from adk_nb.notebook.magics.grammar import Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, table, text
 from adk_nb.notebook.past_turns import event_at
@@ -34,13 +34,13 @@ SESSION = Grammar(
         "%session resume",
         '%config AdkNb.sessions = "sqlite:///nb.db"',
     ],
-    words=[
-        Word(
+    arguments=[
+        Argument(
             "DO",
             "list (as without a word), use, new, fork, save, load; resume or drop an interrupted run",
             choices=("list", "use", "new", "fork", "save", "load", "resume", "drop"),
         ),
-        Word(
+        Argument(
             "NAME",
             "use, new: of the session; fork: of the copy; save, load: of the file, JSON that people can read",
             names_after={"use": "session", "save": "file", "load": "file"},
@@ -277,4 +277,4 @@ def _unknown_word(notebook: Notebook, args: Any) -> str:
     if near := _SYNONYMS.get(word.lower()) or closest(word.lower(), _ACTIONS):
         rest = f" {shlex.quote(args.name)}" if args.name else ""
         return f"%session cannot {word!r}; type: %session {near}{rest}"
-    return f"%session: {unknown_choice('word', word, SESSION.words[0].choices)}, see %session?"
+    return f"%session: {unknown_choice('word', word, SESSION.arguments[0].choices)}, see %session?"

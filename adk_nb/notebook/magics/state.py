@@ -4,7 +4,7 @@ from typing import Any
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, as_json, short, table, text
 from adk_nb.notebook.registry.notebook import Notebook
@@ -17,7 +17,7 @@ STATE = Grammar(
     "state",
     "Show or change the state of the session.",
     examples=["%state", '%state budget=400 user:name="Ada" places=["Oslo", "Rome"]', "%state --del budget"],
-    words=[Word("KEY", "key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")],
+    arguments=[Argument("KEY", "key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")],
     options=[
         SESSION_OPTION,
         Option("--del KEY", "delete it", many=True, names="state"),

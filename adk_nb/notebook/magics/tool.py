@@ -7,7 +7,7 @@ from adk_nb import sync
 from adk_nb.errors import CredentialError, InputError
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.agent import REPLACE_OPTION
-from adk_nb.notebook.magics.grammar import Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import as_json, table, text
 from adk_nb.notebook.place import folder_of
@@ -36,7 +36,7 @@ TOOL = Grammar(
         "%tool shop --openapi shop.yaml --only list_orders,refund --confirm",
         "%tool docs --mcp https://example.com/mcp",
     ],
-    words=[Word("NAME", "the tool's name, or the functions that become tools", many=True, names="function")],
+    arguments=[Argument("NAME", "the tool's name, or the functions that become tools", many=True, names="function")],
     options=[
         Option(
             "--confirm[=WHEN]",
@@ -76,7 +76,7 @@ TOOLS = Grammar(
             "--schema[=NAME]", "what the model is told of it, or of all, as JSON", takes=str.isidentifier, names="tool"
         )
     ],
-    one_word="to look at one tool, type %tools --schema NAME",
+    surplus_hint="to look at one tool, type %tools --schema NAME",
 )
 
 

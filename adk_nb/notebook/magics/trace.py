@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.grammar import SESSION_OPTION, Grammar, Option, Word
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, as_json, page_width, text
 from adk_nb.notebook.past_turns import find_turn, turns_of
@@ -36,7 +36,7 @@ TRACE = Grammar(
         "%trace --raw 3",
         "%trace --export trace.jsonl",
     ],
-    words=[Word("RUN", "a turn: -1 the last, -2 the one before, 1 the first; or an id", names="turn")],
+    arguments=[Argument("RUN", "a turn: -1 the last, -2 the one before, 1 the first; or an id", names="turn")],
     options=[
         SESSION_OPTION,
         Option("--last", "the last reply, also of a Chat() of your own"),

@@ -19,7 +19,7 @@ _JSON = json.JSONDecoder()
 # ---- words
 
 
-def split_words(
+def split_tokens(
     line: str, mark: str, *, comments: bool = True, pairs: bool = False, start: int = 0
 ) -> Iterator[tuple[str, int]]:
     """Split `line` by the shell's rules: each word, and where it ends.
@@ -34,23 +34,23 @@ def split_words(
     Raises:
         InputError: A quote is not closed, or a value begins like JSON and is none.
     """
-    while (start := next_word(line, start)) < len(line) and not (comments and line[start] == "#"):
+    while (start := next_token(line, start)) < len(line) and not (comments and line[start] == "#"):
         key = _KEY.match(line, start) if pairs else None
-        word, start = _pair(line, key, mark) if key else _shell_word(line, start, mark)
-        yield word, start
+        token, start = _pair(line, key, mark) if key else _shell_token(line, start, mark)
+        yield token, start
 
 
-def next_word(line: str, start: int) -> int:
+def next_token(line: str, start: int) -> int:
     """Return where the next word begins, from `start` on."""
     return len(line) - len(line[start:].lstrip())
 
 
-def is_option(word: str) -> bool:
+def is_option(token: str) -> bool:
     """Return True if `word` is written as an option; `-5` and `- a list` are not."""
-    return word.startswith("-") and len(word) > 1 and not (word[1].isspace() or word[1].isdigit())
+    return token.startswith("-") and len(token) > 1 and not (token[1].isspace() or token[1].isdigit())
 
 
-def _shell_word(line: str, start: int, mark: str) -> tuple[str, int]:
+def _shell_token(line: str, start: int, mark: str) -> tuple[str, int]:
     stream = io.StringIO(line)
     stream.seek(start)
     lexer = shlex.shlex(stream, posix=True)
@@ -69,7 +69,7 @@ def _pair(line: str, key: re.Match[str], mark: str) -> tuple[str, int]:
         return f"{key[1]}={line[start:end]}", end
     if first in ("{", "["):
         raise _no_json(mark, key[1], line[start:])
-    value, end = _shell_word(line, start, mark) if first.strip() else ("", start)
+    value, end = _shell_token(line, start, mark) if first.strip() else ("", start)
     return f"{key[1]}={value}", end
 
 
@@ -87,41 +87,41 @@ def _json_end(line: str, start: int) -> int | None:
 # ---- key=value
 
 
-def pairs(words: Iterable[str], mark: str) -> dict[str, Any]:
+def pairs(tokens: Iterable[str], mark: str) -> dict[str, Any]:
     """Read `key=value` words; a value is JSON, else text.
 
     Raises:
         InputError: There is no `=`, nothing before it, or a value begins like JSON and is none.
     """
     values: dict[str, Any] = {}
-    for word in words:
-        key, text = split_pair(word, mark)
+    for token in tokens:
+        key, text = split_pair(token, mark)
         values[key] = json_or_text(text)
         if text[:1] in ("{", "[") and isinstance(values[key], str):
             raise _no_json(mark, key, text)
     return values
 
 
-def split_pair(word: str, mark: str, example: str = "key=value") -> tuple[str, str]:
+def split_pair(token: str, mark: str, example: str = "key=value") -> tuple[str, str]:
     """Return key and value of a `key=value` word, both as text.
 
     Raises:
         InputError: There is no `=`, a second one behind it, or nothing before it.
     """
-    key, sign, value = word.partition("=")
+    key, sign, value = token.partition("=")
     if not (key and sign):
-        raise InputError(f"{mark}: {word!r:.60} is not of the form key=value; write {example}")
+        raise InputError(f"{mark}: {token!r:.60} is not of the form key=value; write {example}")
     if value.startswith("="):
         plain = value.lstrip("=") or "VALUE"
         hint = f'write {key}={plain}, or for a text that begins with =, {key}="{value}"'
-        raise InputError(f"{mark}: {word!r:.60} has more than one =; {hint}")
+        raise InputError(f"{mark}: {token!r:.60} has more than one =; {hint}")
     return key, value
 
 
 def json_or_text(text: str) -> Any:
     """Read `text` as JSON, else return it as it is."""
     try:
-        return json.loads(text, parse_constant=lambda word: word)
+        return json.loads(text, parse_constant=lambda token: token)
     except ValueError:
         return text
 
