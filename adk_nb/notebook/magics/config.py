@@ -4,7 +4,8 @@ import asyncio
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from traitlets import Bool, Bunch, Enum, Float, Int, List, TraitError, Unicode, observe, validate
@@ -16,14 +17,14 @@ from adk_nb.lazy import face, require
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.notebook import settings
 
-IN_A_FILE = "sqlite:///"
-"""What the address of a file of sessions begins with."""
-_ON_A_SERVER = re.compile(r"postgres(?:ql)?(?:\+\w+)?://[^@?]*@?[^@?]*\w(?:\?.*)?")
+FILE_PREFIX = "sqlite:///"
+"""The beginning of the address of a file of sessions."""
+_SERVER = re.compile(r"postgres(?:ql)?(?:\+\w+)?://[^@?]*@?[^@?]*\w(?:\?.*)?")
 _PASSWORD = re.compile(r"(://[^:@/]*:|:(?!//)).*(?=@)|(\w*password=)[^&]*", re.IGNORECASE)
-_NEAR_FILE = re.compile(r"(?:sqlite3?(?:\+\w+)?:/{0,4}|file:/{0,3})?([^:]*)")
+_FILE_LIKE = re.compile(r"(?:sqlite3?(?:\+\w+)?:/{0,4}|file:/{0,3})?([^:]*)")
 
-_OF_TURNS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", "interp_max_chars")
-"""What stands in `notebook.settings`, too."""
+_TURN_SETTINGS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", "interp_max_chars")
+"""Those that `notebook.settings` has, too."""
 
 # Loaded when a setting needs them: %load_ext is to cost nothing.
 _late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry", "Chat": "adk_nb.notebook.chat"})
@@ -97,110 +98,106 @@ class AdkNb(Configurable):
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
     ).tag(config=True)
 
-    def __init__(self, **said: Any) -> None:
-        self._given_model = os.environ.get(MODEL_VARIABLE)
+    def __init__(self, **values: Any) -> None:
+        self._environment_model = os.environ.get(MODEL_VARIABLE)
         self.on_sessions: Callable[[str], None] | None = None
-        """Called with where sessions are to be kept; raises a UserError if they cannot be."""
+        """Called with the address of sessions; raises a UserError if it cannot be used."""
         self._addresses: dict[str, str] = {}
-        """Addresses of sessions as they are shown -> as they are."""
-        super().__init__(**said)
+        """Addresses of sessions without their password -> with it."""
+        super().__init__(**values)
 
     def update_config(self, config: Config) -> None:
-        """Take what `%config` sets; traitlets would only warn of a name that it does not know."""
-        known = self.trait_names(config=True)
+        """Take the values of a `%config` line; traitlets would only warn of a name that it does not know."""
+        names = self.trait_names(config=True)
         section: Any = config[type(self).__name__]
         for name in section:
-            if name not in known:
-                near = closest(name, known)
+            if name not in names:
+                near = closest(name, names)
                 hint = f"did you mean AdkNb.{near}?" if near else "%config AdkNb lists them"
                 raise TraitError(f"AdkNb has no setting {name!r}; {hint}")
         super().update_config(config)
 
     @property
     def address(self) -> str:
-        """Where sessions are kept, with the password, which `sessions` does not show."""
+        """The address of sessions with its password, which `sessions` does not show."""
         return self._addresses.get(self.sessions, self.sessions)
 
     @validate("model")
-    def _known_model(self, proposal: Any) -> str:
-        named = proposal.value.strip()
-        if named:
-            try:
-                _late("LLMRegistry").check(named)
-            except UserError as error:  # in traitlets' terms, so that the old value stays
-                raise TraitError(str(error)) from None
-        return named
+    def _check_model(self, proposal: Any) -> str:
+        name = proposal.value.strip()
+        with _trait_errors():
+            if name:
+                _late("LLMRegistry").check(name)
+        return name
 
     @observe("model")
     def _set_model(self, change: Any) -> None:
         if change.new:
             os.environ[MODEL_VARIABLE] = change.new
         else:
-            self._leave_model()
+            self._restore_model()
 
     @validate("redact")
-    def _known_patterns(self, proposal: Any) -> list[str]:
-        for one in proposal.value:
+    def _check_patterns(self, proposal: Any) -> list[str]:
+        for pattern in proposal.value:
             try:
-                re.compile(one)
+                re.compile(pattern)
             except re.error as error:
-                raise TraitError(f"redact takes regular expressions, and {one!r} is none: {error}") from None
+                raise TraitError(f"redact takes regular expressions, and {pattern!r} is none: {error}") from None
         return proposal.value
 
     @validate("cassette_dir")
-    def _known_folder(self, proposal: Any) -> str:
-        named = proposal.value.strip()
-        if not named or "\0" in named or os.path.isfile(os.path.expanduser(named)):
-            raise TraitError(f"cassettes cannot be kept in {named!r}; write the name of a folder, such as 'cassettes'")
-        return named
+    def _check_folder(self, proposal: Any) -> str:
+        name = proposal.value.strip()
+        if not name or "\0" in name or os.path.isfile(os.path.expanduser(name)):
+            raise TraitError(f"cassettes cannot be kept in {name!r}; write the name of a folder, such as 'cassettes'")
+        return name
 
     @validate("max_cost_usd", "max_iterations", "timeout", "interp_max_chars")
-    def _above_zero(self, proposal: Any) -> Any:
-        if proposal.value is not None and not 0 < proposal.value < math.inf:
-            last = ", or None for no limit" if proposal.trait.allow_none else ""
-            raise TraitError(f"{proposal.trait.name} is a number above zero{last}, and not {proposal.value!r}")
-        if proposal.value is not None and proposal.trait.name == "max_cost_usd":
-            try:
-                require("genai_prices", package="genai-prices")  # without prices nothing could be held to it
-            except UserError as error:  # in traitlets' terms, so that the old value stays
-                raise TraitError(str(error)) from None
-        return proposal.value
+    def _check_positive(self, proposal: Any) -> Any:
+        name, value = proposal.trait.name, proposal.value
+        if value is not None and not 0 < value < math.inf:
+            none = ", or None for no limit" if proposal.trait.allow_none else ""
+            raise TraitError(f"{name} is a number above zero{none}, and not {value!r}")
+        with _trait_errors():
+            if value is not None and name == "max_cost_usd":
+                require("genai_prices", package="genai-prices")  # no turn could be held to it without prices
+        return value
 
-    @observe(*_OF_TURNS)
-    def _for_all(self, change: Any) -> None:
-        usual = getattr(type(self), change.name).default_value
-        setattr(
-            settings.now, change.name, getattr(settings.Settings, change.name) if change.new == usual else change.new
-        )
+    @observe(*_TURN_SETTINGS)
+    def _set_for_turns(self, change: Any) -> None:
+        default = getattr(type(self), change.name).default_value
+        value = getattr(settings.Settings, change.name) if change.new == default else change.new
+        setattr(settings.now, change.name, value)
 
     @validate("sessions")
-    def _known_place(self, proposal: Any) -> str:
-        named = proposal.value.strip()
-        shown = _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", named)
-        path = named.removeprefix(IN_A_FILE)
-        if not named or (path != named and path.strip("/") and path[:1] != ":" and "\0" not in path):
-            return named
-        if _ON_A_SERVER.fullmatch(named):
-            if shown != named:
-                self._addresses[shown] = named
-            return shown
-        meant = _NEAR_FILE.fullmatch(named)
-        near = meant[1] if meant and meant[1].strip("./") else "nb.db"
+    def _check_address(self, proposal: Any) -> str:
+        address = proposal.value.strip()
+        safe = _PASSWORD.sub(lambda match: f"{match[1] or match[2]}***", address)
+        path = address.removeprefix(FILE_PREFIX)
+        if not address or (path != address and path.strip("/") and path[:1] != ":" and "\0" not in path):
+            return address
+        if _SERVER.fullmatch(address):
+            if safe != address:
+                self._addresses[safe] = address
+            return safe
+        match = _FILE_LIKE.fullmatch(address)
+        file = match[1] if match and match[1].strip("./") else "nb.db"
         raise TraitError(
-            f'sessions cannot be kept in {shown[:80]!r}; write "{IN_A_FILE}{near}" for a file beside the notebook, '
+            f'sessions cannot be kept in {safe[:80]!r}; write "{FILE_PREFIX}{file}" for a file beside the notebook, '
             '"postgresql://user:password@host/database" for a server (in a password, @ is %40), or "" for memory'
         )
 
     @observe("sessions")
-    def _keep_sessions(self, change: Any) -> None:
+    def _use_sessions(self, change: Any) -> None:
         if not self.on_sessions:
             return
         try:
             self.on_sessions(self.address)
         except UserError:
-            taking, self.on_sessions = self.on_sessions, None
+            callback, self.on_sessions = self.on_sessions, None
             self.sessions = change.old
-            self.on_sessions = taking
+            self.on_sessions = callback
             raise
 
     @observe("confirm")
@@ -208,55 +205,60 @@ class AdkNb(Configurable):
         _late("Chat").policy = change.new
 
     @observe("google_adk")
-    def _stand_in(self, change: Any) -> None:
+    def _set_google_adk(self, change: Any) -> None:
         if change.new:
             google_adk.stand_in_for_google_adk()
         else:
             google_adk.give_google_adk_back()
 
     @observe("nest_asyncio")
-    def _nest(self, change: Any) -> None:
+    def _nest_asyncio(self, change: Any) -> None:
         if not change.new:
             return
+        loop = None
+        with suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
         try:
-            require("nest_asyncio2", package="nest-asyncio2").apply(_running_loop())
+            require("nest_asyncio2", package="nest-asyncio2").apply(loop)
         except UserError:
             self.nest_asyncio = False
             raise
 
-    def give_back(self) -> None:
-        """Let all be as it was before: the default model as the environment says, approvals open, turns as usual."""
+    def restore(self) -> None:
+        """Undo what settings changed: the environment's default model, approvals left open, turns as usual."""
         self.confirm = "ask"
         settings.now = settings.Settings()
         google_adk.give_google_adk_back()
-        self._leave_model()
+        self._restore_model()
 
-    def count_again(self) -> None:
-        """Undo `give_back`, for what is set still."""
+    def apply(self) -> None:
+        """Apply the settings again after `restore`."""
         if self.model:
             os.environ[MODEL_VARIABLE] = self.model
         if self.google_adk:
             google_adk.stand_in_for_google_adk()
-        for name in _OF_TURNS:
-            self._for_all(Bunch(name=name, new=getattr(self, name)))
+        for name in _TURN_SETTINGS:
+            self._set_for_turns(Bunch(name=name, new=getattr(self, name)))
 
-    def _leave_model(self) -> None:
-        if self._given_model is None:
+    def _restore_model(self) -> None:
+        if self._environment_model is None:
             os.environ.pop(MODEL_VARIABLE, None)
         else:
-            os.environ[MODEL_VARIABLE] = self._given_model
+            os.environ[MODEL_VARIABLE] = self._environment_model
 
     @property
     def model_in_words(self) -> str:
-        """The model of agents that name none, and why it is that one; loads no model."""
-        found = find_default_model()
+        """The model of agents that name none, and the reason for it; loads no model."""
+        default = find_default_model()
         if os.environ.get(MODEL_VARIABLE, "").strip():
-            return found.name
-        return f"{found.name} ({found.reason}{f'; type: {found.install}' if found.install else ''})"
+            return default.name
+        return f"{default.name} ({default.reason}{f'; type: {default.install}' if default.install else ''})"
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+@contextmanager
+def _trait_errors() -> Generator[None]:
+    """Raise a UserError as traitlets' own error, after which the old value stays."""
     try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+        yield
+    except UserError as error:
+        raise TraitError(str(error)) from None

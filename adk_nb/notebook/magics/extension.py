@@ -16,7 +16,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 import adk_nb
 from adk_nb.lazy import face
 from adk_nb.notebook.magics import catalog, hooks, lines, tracebacks
-from adk_nb.notebook.magics.config import IN_A_FILE, AdkNb
+from adk_nb.notebook.magics.config import FILE_PREFIX, AdkNb
 from adk_nb.notebook.magics.grammar import without_semicolon
 from adk_nb.notebook.place import display_mode, folder_of
 from adk_nb.runtime import debug_view
@@ -72,7 +72,7 @@ class AdkMagics(Magics):
         return no_var_expand(magic)
 
     def _keep_sessions_in(self, address: str) -> None:
-        folder, path = folder_of(self.shell), address.removeprefix(IN_A_FILE)
+        folder, path = folder_of(self.shell), address.removeprefix(FILE_PREFIX)
         notes = self.notebook.keep_sessions_in(address, folder)
         if path != address and folder / Path(path).expanduser() != Path(path).expanduser().absolute():
             notes = [f"sessions are kept in {folder / path}, beside the notebook, wherever its cells are", *notes]
@@ -117,7 +117,7 @@ def load_ipython_extension(shell: Any) -> None:
     old = _registered(shell)
     settings = old.settings if old else AdkNb(parent=shell)
     unload_ipython_extension(shell)
-    settings.count_again()
+    settings.apply()
     if settings not in shell.configurables:
         shell.configurables.append(settings)
     magics = AdkMagics(shell, settings)
@@ -145,11 +145,11 @@ def unload_ipython_extension(shell: Any) -> None:
         for name in catalog.MODULES:
             registered.pop(name, None)
     shell.configurables.remove(old.settings)
-    old.settings.give_back()
+    old.settings.restore()
     lines.remove(shell)
     if completer := getattr(shell, "Completer", None):
         matchers = completer.custom_matchers
-        matchers[:] = [each for each in matchers if getattr(each, "matcher_identifier", "") != _MATCHER]
+        matchers[:] = [matcher for matcher in matchers if getattr(matcher, "matcher_identifier", "") != _MATCHER]
     _formatter(shell).pop(".".join(_DRAWN), None)
     tracebacks.remove(shell)
     debug_view.registered = None
@@ -165,8 +165,8 @@ def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
     def adk_nb_matcher(context: CompletionContext) -> Any:
         proposals = None
         if _HAS_MAGIC.search(context.full_text):  # else nothing is loaded for it
-            where = context.full_text, context.cursor_line, context.text_until_cursor
-            proposals = _late("propose")(magics.notebook, *where)
+            cell, line, before = context.full_text, context.cursor_line, context.text_until_cursor
+            proposals = _late("propose")(magics.notebook, cell, line, before)
         if proposals is None:
             return {"completions": [], "suppress": False}
         names = [name for name in proposals.names if name.startswith(proposals.fragment)]

@@ -6,7 +6,7 @@ a body ends in a UsageError, which nbval and other runners do not notice.
 
 import re
 import tokenize
-from typing import Any
+from typing import Any, cast
 
 from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign, TokenTransformBase
 
@@ -31,7 +31,7 @@ class _FirstInLine(TokenTransformBase):
 
     def transform(self, lines: list[str]) -> list[str]:
         self.start_col = self._column
-        return super().transform(lines)
+        return cast(Any, super()).transform(lines)
 
 
 class _TextLine(_FirstInLine, EscapedCommand):
