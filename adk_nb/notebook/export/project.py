@@ -62,25 +62,16 @@ _STANDARD = {
 }
 """Names of Python itself in the written code -> module, and name in it (empty: the module itself)."""
 _OF_TARGET = {
-    "BaseAgent": "agents",
-    "DEFAULT_ROUTE": "workflow",
-    "Event": "events",
-    "EventActions": "events",
-    "FunctionTool": "tools",
-    "InvocationContext": "agents.invocation_context",
-    "JoinNode": "workflow",
-    "LlmAgent": "agents",
-    "LongRunningFunctionTool": "tools",
-    "LoopAgent": "agents",
-    "McpToolset": "tools.mcp_tool",
-    "OpenAPIToolset": "tools.openapi_tool.openapi_spec_parser.openapi_toolset",
-    "ParallelAgent": "agents",
-    "SequentialAgent": "agents",
-    "SseConnectionParams": "tools.mcp_tool.mcp_session_manager",
-    "StreamableHTTPConnectionParams": "tools.mcp_tool.mcp_session_manager",
-    "Workflow": "workflow",
+    "agents": ("BaseAgent", "LlmAgent", "LoopAgent", "ParallelAgent", "SequentialAgent"),
+    "agents.invocation_context": ("InvocationContext",),
+    "events": ("Event", "EventActions"),
+    "tools": ("FunctionTool", "LongRunningFunctionTool"),
+    "tools.mcp_tool": ("McpToolset",),
+    "tools.mcp_tool.mcp_session_manager": ("SseConnectionParams", "StreamableHTTPConnectionParams"),
+    "tools.openapi_tool.openapi_spec_parser.openapi_toolset": ("OpenAPIToolset",),
+    "workflow": ("DEFAULT_ROUTE", "JoinNode", "Workflow"),
 }
-"""Names of the target in the written code -> their module, the same in both packages."""
+"""Module -> its names in the written code, the same in both packages."""
 
 
 # ---- the files
@@ -203,7 +194,9 @@ class _Module:
         self._pieces: dict[Piece, None] = {}
         self._pieces_of: dict[str, list[Piece]] = {}
         package = scope.target.package
-        self._known_imports = _STANDARD | {name: (f"{package}.{module}", name) for name, module in _OF_TARGET.items()}
+        self._known_imports = _STANDARD | {
+            name: (f"{package}.{module}", name) for module, names in _OF_TARGET.items() for name in names
+        }
         self._wrappers: dict[str, Piece] = {}
         for variable, tool in scope.variables.items():
             if not isinstance(tool, FunctionTool) or variable[0] == "_" or not scope.is_function_of_a_cell(variable):

@@ -74,9 +74,9 @@ class Names:
         value = value.root_agent if isinstance(value, App) else value.agent if isinstance(value, Runner) else value
         if isinstance(value, BaseAgent):
             return value
-        if name in self.cell_agents:
-            return self.cell_agents[name]
-        raise AgentNotFoundError("agent", name, self.addressees, hint="" if self.addressees else "see %%agent?")
+        if name not in self.cell_agents:
+            raise AgentNotFoundError("agent", name, self.addressees, hint="" if self.addressees else "see %%agent?")
+        return self.cell_agents[name]
 
     def is_of_its_cell(self, name: str) -> bool:
         """True for the agent that its cell has built, and Python has not replaced."""
@@ -98,11 +98,11 @@ class Names:
 
     def version_in_words(self, name: str) -> str:
         """`v2`; empty for an agent that no cell has defined."""
-        return f"v{self.definitions[name].version}" if self._is_defined(name) else ""
+        return f"v{self.definitions[name].version}" if self.is_of_its_cell(name) else ""
 
     def versions_of(self, name: str) -> dict[str, int]:
         """Versions of an agent and of those under it that cells have defined, by name."""
-        if not self._is_defined(name):
+        if not self.is_of_its_cell(name):
             return {}
         versions = {name: self.definitions[name].version}
         for member in self.definitions[name].members:
@@ -111,13 +111,10 @@ class Names:
 
     def digest_of(self, name: str) -> str:
         """Digest of the cells of an agent and of those under it; empty for an agent that no cell has defined."""
-        if not self._is_defined(name):
+        if not self.is_of_its_cell(name):
             return ""
         definition = self.definitions[name]
         return digest([definition.lasting_digest, *map(self.digest_of, definition.members)])
-
-    def _is_defined(self, name: str) -> bool:
-        return name in self.definitions and self.is_of_its_cell(name)
 
     def _variables_of(self, *kinds: type) -> list[str]:
         return [name for name, value in self.variables.items() if isinstance(value, kinds) and name[0] != "_"]
@@ -128,12 +125,11 @@ class Names:
     def tool_names(self) -> list[str]:
         """Tools of cells, then those in variables; a toolset has the name of its variable."""
         cell_tools = {id(definition.tool) for definition in self.tools.values()}
-        values = {name: self.variables[name] for name in self._variables_of(BaseTool, BaseToolset)}
-        names = {
-            value.name if isinstance(value, BaseTool) else variable: None
-            for variable, value in values.items()
-            if id(value) not in cell_tools
-        }
+        names = [
+            value.name if isinstance(value, BaseTool) else variable
+            for variable in self._variables_of(BaseTool, BaseToolset)
+            if id(value := self.variables[variable]) not in cell_tools
+        ]
         return list(dict.fromkeys([*self.tools, *names]))
 
     @property

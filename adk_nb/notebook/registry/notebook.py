@@ -65,15 +65,12 @@ class Notebook(Names):
     # ---- definitions
 
     def define_agent(self, definition: AgentDefinition, *, root: bool = False, replace: bool = False) -> list[str]:
-        """Define an agent, or a new version of it. Sessions are kept.
+        """Define an agent, or a new version of it; returns a report, a line each. Sessions are kept.
 
         Args:
             definition: As the cell says; its version does not matter.
             root: It gets the messages that name no agent.
             replace: It may take the name of a tool.
-
-        Returns:
-            A report, a line each.
 
         Raises:
             UserError: The definition cannot be used; nothing is changed.
@@ -85,9 +82,11 @@ class Notebook(Names):
             start = max(definition.source.find(definition.instruction), 0)
             location = Location(definition.cell, 1 + definition.source.count("\n", 0, start))
             template = parse(definition.instruction, self.variables, location=location)
-        definition = updated(definition, variables=template.variables if template else {})
         definition = updated(
-            definition, members=team_cell.member_names(definition, self), default_model=default_model()
+            definition,
+            variables=template.variables if template else {},
+            members=team_cell.member_names(definition, self),
+            default_model=default_model(),
         )
         self._refuse_circle(definition)
         if definition.model and definition.model_object is None:
@@ -111,14 +110,11 @@ class Notebook(Names):
         return [*report, *notes]
 
     def define_tools(self, definitions: Mapping[str, ToolDefinition], *, replace: bool = False) -> list[str]:
-        """Define tools and toolsets, or new versions of them: all, or none if one cannot be.
+        """Define tools and toolsets, or new versions of them, all or none; returns a report, a line each.
 
         Args:
             definitions: Name -> as its cell says; its version does not matter.
             replace: They may take the names of agents.
-
-        Returns:
-            A report, a line each.
 
         Raises:
             UserError: A name belongs to something else.
@@ -177,10 +173,9 @@ class Notebook(Names):
 
     def _llm_agent(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
         fields: dict[str, Any] = {name: field.value for name, field in definition.fields.items()}
-        if definition.max_iterations:
-            fields["max_iterations"] = definition.max_iterations
-        if definition.mode:
-            fields["mode"] = definition.mode
+        for option in ("max_iterations", "mode"):
+            if value := getattr(definition, option):
+                fields[option] = value
         return CellAgent(
             name=definition.name,
             model=definition.model_object or definition.model,

@@ -90,14 +90,9 @@ class SessionStore:
     # ---- the current session
 
     def move_to(self, address: str, folder: Path) -> list[str]:
-        """Use the sessions at an address from now on; those in memory move there, and overwrite none.
+        """Use the sessions at an address from now on; returns a report, a line each.
 
-        Args:
-            address: As for `open_service`; empty for memory.
-            folder: Where a relative path starts.
-
-        Returns:
-            A report, a line each.
+        Those in memory move there, and overwrite none. `address`, `folder`: as for `open_service`; empty for memory.
 
         Raises:
             UserError: The address cannot be used; nothing is changed.
@@ -160,11 +155,10 @@ class SessionStore:
         return session, session_file.write(session, file, replace=replace)
 
     def load(self, file: str, name: str | None = None) -> tuple[str, list[str], int]:
-        """Make a session of a file, and make it the current one.
+        """Make a session of a file the current one.
 
-        Returns:
-            Its name; the keys shared with other sessions, which keep their values here; and how many interrupts were
-            open in the file.
+        Returns its name, the keys shared with other sessions, which keep their values here, and the number of
+        interrupts that were open in the file.
 
         Raises:
             InputError: The file holds none, or there is a session of that name.
@@ -179,12 +173,7 @@ class SessionStore:
         return name, shared_keys, loaded.dropped
 
     def fork(self, new: str | None = None, name: str | None = None, *, at: str | None = None) -> tuple[str, str]:
-        """Copy a session, and make the copy the current one; returns the names of both.
-
-        Args:
-            new: The copy's name. None: the session's, with a number behind it.
-            name: The session's.
-            at: The id of the last event that is copied. None: all are.
+        """Make a copy of a session the current one, up to the event `at` if there is one; returns the names of both.
 
         Raises:
             InputError: The session has no events yet, or no such event, or there is a session of the new name.
@@ -288,11 +277,7 @@ class SessionStore:
 
 
 def open_service(address: str, folder: Path) -> BaseSessionService:
-    """The sessions at an address, checked to be usable.
-
-    Args:
-        address: `sqlite:///` and a path, or the URL of a PostgreSQL database.
-        folder: Where a relative path starts.
+    """The sessions at an address: `sqlite:///` and a path, relative to `folder`, or the URL of a PostgreSQL database.
 
     Raises:
         InputError: There can be no file of that path, or the address is none.

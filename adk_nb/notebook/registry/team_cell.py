@@ -84,7 +84,7 @@ def member_names(definition: AgentDefinition, names: Names) -> tuple[str, ...]:
         UserError: A line cannot be read, or something cannot be a member; the message names the line.
     """
     if definition.kind == "workflow":
-        members = _nodes(definition)
+        members = _graph_members(definition)
     elif definition.kind == "llm":
         members = dict.fromkeys(definition.members, f"%%agent {definition.name} --sub")
     else:
@@ -93,11 +93,6 @@ def member_names(definition: AgentDefinition, names: Names) -> tuple[str, ...]:
         if fault := _member_fault(name, definition, names):
             error = WorkflowConfigurationError if definition.kind == "workflow" else InputError
             raise error(f"{location}: {fault}")
-    if definition.kind == "workflow":
-        first = next((edge for edge in parse_edges(definition) if START in edge.starts and END not in edge.ends), None)
-        if first is None:
-            example = f"{START} -> {next(iter(members), 'draft')}"
-            _refuse(_location(definition, 2), f"no edge leads from {START} to a node; write {example}")
     return tuple(members)
 
 
@@ -183,14 +178,14 @@ def _parse_route(text: str) -> Route:
     return value if isinstance(value, bool | int | str) else text
 
 
-def _nodes(definition: AgentDefinition) -> dict[str, str]:
+def _graph_members(definition: AgentDefinition) -> dict[str, str]:
     """Name of each node -> the first line that has it."""
-    nodes: dict[str, str] = {}
+    members: dict[str, str] = {}
     for edge in parse_edges(definition):
         for name in (*edge.starts, *edge.ends):
             if name not in (START, END):
-                nodes.setdefault(name, _location(definition, edge.line))
-    return nodes
+                members.setdefault(name, _location(definition, edge.line))
+    return members
 
 
 def _team_members(definition: AgentDefinition) -> dict[str, str]:
@@ -315,6 +310,9 @@ def clone_members(definition: AgentDefinition, names: Names) -> list[BaseAgent]:
 
 def _build_workflow(definition: AgentDefinition, names: Names) -> Workflow:
     cell_edges = parse_edges(definition)
+    if not any(START in edge.starts and END not in edge.ends for edge in cell_edges):
+        example = f"{START} -> {next(iter(definition.members), 'draft')}"
+        _refuse(_location(definition, 2), f"no edge leads from {START} to a node; write {example}")
     nodes: dict[str, BaseNode] = {name: _build_node(name, cell_edges, names) for name in definition.members}
     joins: dict[tuple[str, ...], JoinNode] = {}
     edges: list[Edge] = []

@@ -49,7 +49,7 @@ class Location:
     line: int = 1
     """Line of the cell on which it begins; 0: unknown."""
 
-    def at(self, text: str, offset: int) -> str:
+    def describe(self, text: str, offset: int) -> str:
         """Position of a character of the text, in brackets."""
         line = self.line + text.count("\n", 0, offset)
         if self.cell is None:
@@ -151,13 +151,18 @@ def parse(
     plain, end = "", 0
     for match in _BRACES.finditer(source):
         plain += source[end : match.start()]
-        end, path, key, where = match.end(), match["variable"], match["key"], location.at(source, match.start())
+        end, path, key, position = (
+            match.end(),
+            match["variable"],
+            match["key"],
+            location.describe(source, match.start()),
+        )
         if path:
-            value = values[path] = values.get(path) or _value_of(path, variables, where)
+            value = values[path] = values.get(path) or _value_of(path, variables, position)
             notes |= dict.fromkeys(value.notes)
             piece = Piece(value.text, match.group())
         elif key and keys:
-            piece = Piece(match.group(), match.group(), key.removesuffix("?"), key.endswith("?"), where)
+            piece = Piece(match.group(), match.group(), key.removesuffix("?"), key.endswith("?"), position)
         else:
             plain += match["escaped"] or match.group()
             notes |= dict.fromkeys(_notes_on(match["unclear"] or "", variables))
@@ -226,8 +231,8 @@ class _Value:
     parts: Sequence[types.Part] = ()
 
 
-def _value_of(path: str, variables: Mapping[str, Any], where: str) -> _Value:
-    value = _evaluate(path, variables, where)
+def _value_of(path: str, variables: Mapping[str, Any], position: str) -> _Value:
+    value = _evaluate(path, variables, position)
     if not isinstance(value, str) and media_in(value):
         parts = parts_of(value, name=path)
         data = parts[-1].inline_data
@@ -236,24 +241,24 @@ def _value_of(path: str, variables: Mapping[str, Any], where: str) -> _Value:
         return _Value(f"[{path}, attached]", description, fingerprint, parts=parts)
     text, cut = as_text(value)
     if is_secret(text):
-        raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {where}")
+        raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {position}")
     if fault := not_json(text):
         hint = f"{path} = {path}.encode(errors='replace').decode()" if isinstance(value, str) else "replace it"
-        raise InputError(f"{{{{{path}}}}} holds {fault}, which cannot be sent; {hint} {where}")
+        raise InputError(f"{{{{{path}}}}} holds {fault}, which cannot be sent; {hint} {position}")
     count = len(value) if isinstance(value, Sized) and not isinstance(value, str) else None
     items = "" if count is None else f"{count:,} item{'' if count == 1 else 's'}, "
     notes = [f"{{{{{path}}}}}: {cut}"] if cut else []
     return _Value(text, f"notebook, {items}{len(text):,} chars", text, notes)
 
 
-def _evaluate(path: str, variables: Mapping[str, Any], where: str) -> Any:
+def _evaluate(path: str, variables: Mapping[str, Any], position: str) -> Any:
     name = re.split(r"\W", path)[0]
     if name not in variables:
         near = closest(name, user_variables(variables))
         hint = f"did you mean {{{{{near}}}}}?" if near else f"write \\{{{{{path}}}}} or use --raw to keep the braces"
-        raise InputError(f"{{{{{path}}}}} is not a variable; {hint} {where}")
+        raise InputError(f"{{{{{path}}}}} is not a variable; {hint} {position}")
     try:
         # `_PATH` lets through attributes and constant subscripts only.
         return eval(path, {"__builtins__": {}}, {name: variables[name]})
     except (AttributeError, LookupError, SyntaxError, TypeError) as error:
-        raise InputError(f"{{{{{path}}}}} cannot be read: {type(error).__name__}: {error} {where}") from error
+        raise InputError(f"{{{{{path}}}}} cannot be read: {type(error).__name__}: {error} {position}") from error

@@ -52,7 +52,7 @@ class _Function:
 
 
 def define_tools(notebook: Notebook, shell: Any, args: Any, cell: str | None, number: int) -> list[str]:
-    """Make tools of functions and bind each in the place of its function, so that Python sees the tool too.
+    """Make tools of functions, and bind each in the place of its function; returns a report, a line each.
 
     Args:
         notebook: Where they are defined.
@@ -60,9 +60,6 @@ def define_tools(notebook: Notebook, shell: Any, args: Any, cell: str | None, nu
         args: The parsed line of `%%tool` or `%tool`.
         cell: The functions; None: those of the notebook that the line names.
         number: n of `In[n]`.
-
-    Returns:
-        A report, a line each.
 
     Raises:
         UserError: The line or a function cannot be used; no tool is made.
