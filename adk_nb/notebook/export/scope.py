@@ -1,10 +1,11 @@
 """The notebook as the writers of an export see it, and the Python literals and calls that they write."""
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
@@ -162,13 +163,10 @@ def join_code(texts: Iterable[str]) -> str:
     return code
 
 
-def is_data(value: Any, depth: int = 0) -> bool:
-    """True if `repr` of a value is Python that makes it again."""
-    if type(value) in (str, int, bool, bytes, type(None)):
-        return True
-    if type(value) is float:
-        return value == value and abs(value) != float("inf")
-    if depth > 20 or type(value) not in (list, tuple, dict, set):
+def is_data(value: Any) -> bool:
+    """True if `repr` of a value is a literal of Python with the same value."""
+    try:
+        literal = ast.literal_eval(repr(value))
+        return type(literal) is type(value) and bool(literal == value)
+    except Exception:  # any object may be here, with any `repr` and `==`
         return False
-    items = [*cast(Iterable[Any], value), *(cast(Mapping[Any, Any], value).values() if type(value) is dict else ())]
-    return all(is_data(item, depth + 1) for item in items)

@@ -230,32 +230,26 @@ def _addressed(event: Event | None) -> Addressed:
     return Addressed(name if isinstance(name, str) else "", digest if isinstance(digest, str) else "")
 
 
-@dataclass
-class _EarlierTool:
-    tool: Any
-    calls: set[str] = field(default_factory=set[str])
-    """Ids of the calls that use it and have no result yet."""
-
-
-_in_force: ContextVar[dict[str, _EarlierTool] | None] = ContextVar("earlier tools in force", default=None)
-"""By their names."""
+_in_force: ContextVar[dict[str, tuple[BaseTool, set[str]]] | None] = ContextVar("earlier tools in force", default=None)
+"""Name -> the tool, and the ids of the calls that use it and have no result yet."""
 
 
 class EarlierTools:
     """Tools as they were before their cells were run again, so that a pending call can still use them."""
 
     def __init__(self) -> None:
-        self._by_fingerprint: dict[str, ToolDefinition] = {}
+        self._by_fingerprint: dict[str, tuple[BaseTool, str]] = {}
+        """The tool, and its version as a label."""
 
     def keep(self, definition: ToolDefinition) -> None:
         """Remember a version that a new one replaces."""
         if isinstance(definition.tool, BaseTool):
-            self._by_fingerprint[fingerprint(definition.tool)] = definition
+            self._by_fingerprint[fingerprint(definition.tool)] = definition.tool, f"v{definition.version}"
 
     def label(self, interrupt: Interrupt) -> str:
         """The version that a pending call names, as `v2`; empty if this kernel does not have it."""
-        definition = self._by_fingerprint.get(interrupt.tool_fingerprint or "")
-        return f"v{definition.version}" if definition else ""
+        _, label = self._by_fingerprint.get(interrupt.tool_fingerprint or "", (None, ""))
+        return label
 
     @contextmanager
     def as_asked(self, interrupts: Iterable[Interrupt]) -> Generator[None]:
@@ -263,12 +257,11 @@ class EarlierTools:
 
         Each call must have a `label`.
         """
-        tools: dict[str, _EarlierTool] = {}
+        tools: dict[str, tuple[BaseTool, set[str]]] = {}
         for interrupt in interrupts:
-            tool = self._by_fingerprint[interrupt.tool_fingerprint or ""].tool
-            earlier = tools.setdefault(interrupt.call.name or "", _EarlierTool(tool))
-            earlier.tool = tool
-            earlier.calls.add(interrupt.call.id or "")
+            tool, _ = self._by_fingerprint[interrupt.tool_fingerprint or ""]
+            _, calls = tools.get(interrupt.call.name or "", (tool, set[str]()))
+            tools[interrupt.call.name or ""] = tool, {*calls, interrupt.call.id or ""}
         token = _in_force.set(tools)
         try:
             yield
@@ -278,14 +271,13 @@ class EarlierTools:
     def answered(self, call_id: str) -> None:
         """Note a result; after the last one of a tool, further calls use the tool as it is now."""
         tools = _in_force.get() or {}
-        for name, earlier in list(tools.items()):
-            earlier.calls.discard(call_id)
-            if not earlier.calls:
+        for name, (_, calls) in list(tools.items()):
+            calls.discard(call_id)
+            if not calls:
                 del tools[name]
 
 
 def tool_in_force(tool: Any) -> Any:
     """`tool`, or its earlier version within `EarlierTools.as_asked`."""
-    tools = _in_force.get()
-    earlier = tools.get(tool.name) if tools and isinstance(tool, BaseTool) else None
-    return earlier.tool if earlier else tool
+    tools = _in_force.get() or {}
+    return tools[tool.name][0] if isinstance(tool, BaseTool) and tool.name in tools else tool
