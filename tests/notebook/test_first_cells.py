@@ -9,10 +9,11 @@ README = (Path(__file__).parents[2] / "README.md").read_text()
 CELLS = re.findall(r"^```\n(%.*?)\n```", README, re.MULTILINE | re.DOTALL)
 
 
-def test_the_first_cells_of_the_readme_lead_to_an_answer_that_was_counted(bare: Shell):
+def test_the_first_cells_of_the_readme_lead_to_a_card_and_the_approved_call_to_an_answer(bare: Shell):
     assert [cell.split()[0] for cell in CELLS] == ["%load_ext", "%%tool", "%%agent", "%chat"]
 
     *_, reply = [bare.cell(cell) for cell in CELLS]
+    [interrupt] = reply.interrupts
 
-    assert [call.name for event in reply.events for call in event.get_function_calls()] == ["days_until"]
-    assert re.search(r"\d", reply.text)
+    assert (interrupt.call.name, interrupt.call.args) == ("pay", {"to": "Anna", "amount": 250})
+    assert "paid 250 euros to Anna" in bare.cell("%confirm --yes").text
