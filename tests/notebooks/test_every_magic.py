@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from adk_nb.notebook.magics.catalog import MODULES
+from adk_nb.notebook.magics.catalog import MAGICS
 
 pytestmark = pytest.mark.kernel
 
@@ -71,7 +71,7 @@ CELLS = [
 
 
 def test_each_magic_is_here():
-    assert {name for name in MODULES if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == MODULES.keys()
+    assert {name for name in MAGICS if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == MAGICS.keys()
 
 
 def ignored(cell: str) -> str:

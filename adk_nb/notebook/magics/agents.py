@@ -1,6 +1,5 @@
 """`%agents`: who is defined, where, what of it is stale, and the drawing of an agent."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -55,7 +54,7 @@ def agents(host: Host, line: str, cell: str | None) -> Any:
         return text("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
     headers = ["agent", "kind", "model", "tools", "agents", "defined", "used"]
     listed = table(headers, [_row(agent) for agent in facts], optional=("kind", "agents", "used"))
-    return listed.below(*(note for agent in facts for note in _stale(agent)))
+    return listed.below(*filter(None, map(_stale_line, facts)))
 
 
 def _row(agent: dict[str, Any]) -> list[str]:
@@ -66,7 +65,7 @@ def _row(agent: dict[str, Any]) -> list[str]:
 
 
 def _show(notebook: Notebook, name: str) -> Output:
-    """What an agent is, and the cell that defines it; of one that Python has made, its instruction."""
+    """An agent, and the cell that defines it; of one that Python has made, its instruction."""
     agent = _facts(notebook, name)
     definition = notebook.definitions.get(name)
     facts = [f"v{agent['version']}" if agent["version"] else "Python", agent["kind"] or agent["mode"], agent["model"]]
@@ -75,14 +74,13 @@ def _show(notebook: Notebook, name: str) -> Output:
     title = " · ".join([name, *filter(None, facts)])
     instruction = getattr(notebook.agent(name), "instruction", "")
     if definition and notebook.is_of_its_cell(name) and instruction in ("", definition.instruction):
-        return text(title, *_stale(agent), definition.source or definition.instruction.strip())
+        return text(title, _stale_line(agent), definition.source or definition.instruction.strip())
     return text(title, instruction if isinstance(instruction, str) else repr(instruction))
 
 
-def _stale(agent: dict[str, Any]) -> Iterator[str]:
-    if agent["stale"]:
-        names, cell = ", ".join(agent["stale"]), agent["defined_in"]
-        yield f"stale in {agent['name']}: {names}; run In[{cell}] again to take it over"
+def _stale_line(agent: dict[str, Any]) -> str:
+    names, cell = ", ".join(agent["stale"]), agent["defined_in"]
+    return names and f"stale in {agent['name']}: {names}; run In[{cell}] again to take it over"
 
 
 def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
@@ -90,24 +88,20 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
     definition = notebook.definitions.get(name) if notebook.is_of_its_cell(name) else None
     tools = list(definition.tools) if definition else [_tool_name(tool) for tool in getattr(agent, "tools", [])]
     members = definition.members if definition and definition.members else [sub.name for sub in agent.sub_agents]
-    kind = kind_of(agent)
+    model, kind = getattr(agent, "model", ""), kind_of(agent)
+    model = model.model if isinstance(model, BaseLlm) else str(model or default_model())
     return {
         "name": name,
         "version": definition.version if definition else None,
         "kind": kind,
         "mode": getattr(agent, "mode", None) or "",
-        "model": "" if kind else _model_of(agent),
+        "model": "" if kind else model,
         "tools": tools,
         "agents": list(members),
         "defined_in": definition.cell if definition else None,
         "last_used": notebook.used.get(agent.name) or None,
         "stale": stale_variables(definition, notebook.variables) if definition else [],
     }
-
-
-def _model_of(agent: BaseAgent) -> str:
-    model = getattr(agent, "model", "")
-    return model.model if isinstance(model, BaseLlm) else str(model or default_model())
 
 
 def _tool_name(tool: Any) -> str:
@@ -122,7 +116,7 @@ class Picture(Output):
     """The drawing of an agent, a team or a workflow, with the same as text under it."""
 
     def __init__(self, agent: BaseAgent, notebook: Notebook, *lines: str) -> None:
-        """`lines`: what stands above it."""
+        """`lines`: text above it."""
         drawing = drawing_of(agent)
         super().__init__(*drawn(drawing, tree_of(agent, notebook.version_in_words), *lines))
         self.mermaid = drawing.mermaid
@@ -131,7 +125,7 @@ class Picture(Output):
 
 
 def picture(notebook: Notebook, name: str, *lines: str) -> Picture:
-    """The drawing of the agent of that name.
+    """Draw the agent of that name.
 
     Raises:
         AgentNotFoundError: There is none.
@@ -140,5 +134,5 @@ def picture(notebook: Notebook, name: str, *lines: str) -> Picture:
 
 
 def mime_bundle(notebook: Notebook, agent: BaseAgent) -> dict[str, str]:
-    """What a cell shows that ends with an agent."""
+    """Return the output of a cell that ends with an agent."""
     return Picture(agent, notebook).forms

@@ -5,42 +5,28 @@ from typing import Any
 
 from adk_nb.notebook.magics.grammar import Grammar
 
-MODULES = {
-    "agent": "agent",
-    "workflow": "agent",
-    "tool": "tool",
-    "chat": "chat",
-    "agents": "agents",
-    "tools": "tool",
-    "state": "state",
-    "session": "session",
-    "trace": "trace",
-    "rewind": "rewind",
-    "confirm": "confirm",
-    "record": "record",
-    "replay": "record",
-    "key": "key",
-    "doctor": "doctor",
-    "export": "export",
-}
-"""A magic -> the module beside this one that holds `NAME`, its grammar, and `name`, its function."""
+MAGICS = (
+    "agent", "workflow", "tool", "chat", "agents", "tools", "state", "session", "trace", "rewind", "confirm",
+    "record", "replay", "key", "doctor", "export",
+)  # fmt: skip
+"""In an order to read them in."""
+_SHARED_FILES = {"workflow": "agent", "tools": "tool", "replay": "record"}
 
 
-def load(module: str) -> Any:
-    """A module beside this one."""
-    return importlib.import_module(f"adk_nb.notebook.magics.{module}")
+def _module(name: str) -> Any:
+    return importlib.import_module(f"adk_nb.notebook.magics.{_SHARED_FILES.get(name, name)}")
 
 
 def function(name: str) -> Any:
-    """What the magic does: called with the host, the line, and the cell below it or None."""
-    return getattr(load(MODULES[name]), name)
+    """Return the magic's function, which takes the host, the line, and the cell below it or None."""
+    return getattr(_module(name), name)
 
 
 def grammar(name: str) -> Grammar:
-    """What may be typed on the magic's line."""
-    return getattr(load(MODULES[name]), name.upper())
+    """Return the grammar of the magic's line."""
+    return getattr(_module(name), name.upper())
 
 
 def grammars() -> dict[str, Grammar]:
-    """All of them by name, in an order to read them in."""
-    return {name: grammar(name) for name in MODULES}
+    """Return all grammars by name."""
+    return {name: grammar(name) for name in MAGICS}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.magics.catalog import MODULES, grammar
+from adk_nb.notebook.magics.catalog import MAGICS, grammar
 from adk_nb.notebook.magics.grammar import Grammar, Option
 from adk_nb.notebook.registry.agent_options import FIELDS
 from adk_nb.notebook.registry.notebook import Notebook
@@ -17,7 +17,7 @@ from adk_nb.notebook.variables import user_variables
 from adk_nb.runtime.interrupts import ALL
 from adk_nb.tools.base_tool import BaseTool
 
-_NAMES = "|".join(MODULES)
+_NAMES = "|".join(MAGICS)
 _CELL = re.compile(rf"\s*%%({_NAMES})(?:\s|$)")
 _LINE = re.compile(rf"(?:^|=)\s*%({_NAMES})\s(.*)$", re.DOTALL)
 _VARIABLE = re.compile(r"(?<!\{)\{\{(\w*)$")

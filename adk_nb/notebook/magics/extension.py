@@ -26,7 +26,7 @@ _DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
 _NOTEBOOK = "adk_nb"
 """The attribute of the shell that holds its notebook: one for each shell, and it outlives %reload_ext."""
 _MATCHER = "adk_nb"
-_HAS_MAGIC = re.compile(rf"%({'|'.join(catalog.MODULES)})\b")
+_HAS_MAGIC = re.compile(rf"%({'|'.join(catalog.MAGICS)})\b")
 
 # What stands on the runtime is loaded when a cell first needs it: %load_ext is to cost nothing.
 _late, _ = face(
@@ -54,7 +54,7 @@ class AdkMagics(Magics):
         self.settings = settings
         self.cells = hooks.CellCounter(shell)
         self.preload = hooks.Preload()
-        for name in catalog.MODULES:
+        for name in catalog.MAGICS:
             self.magics["line"][name] = self.magics["cell"][name] = self._magic(name)
         if (notebook := getattr(shell, _NOTEBOOK, None)) is not None:
             settings.sessions = notebook.sessions.address
@@ -142,7 +142,7 @@ def unload_ipython_extension(shell: Any) -> None:
         return
     del shell.magics_manager.registry[AdkMagics.__name__]
     for registered in shell.magics_manager.magics.values():
-        for name in catalog.MODULES:
+        for name in catalog.MAGICS:
             registered.pop(name, None)
     shell.configurables.remove(old.settings)
     old.settings.restore()

@@ -35,9 +35,6 @@ KEY = Grammar(
     twin='os.environ["GOOGLE_API_KEY"] = getpass.getpass()',
 )
 
-_PUBLIC = "BINDER_SERVICE_HOST"
-"""Set where a notebook runs on Binder."""
-
 
 def key(host: Host, line: str, cell: str | None) -> Output:
     """Set, forget or list keys, and never show one.
@@ -46,27 +43,30 @@ def key(host: Host, line: str, cell: str | None) -> Output:
         InputError: As `keys.find`; or the line does not fit.
     """
     args, settings = KEY.parse(line, cell), host.settings
-    words: list[str] = args.provider
-    if not words:
+    providers: list[str] = args.provider
+    if not providers:
         return text(*_set_keys(), _default_model(settings))
-    for word in words:
-        keys.variables_of(word, meant=words[0])  # a key is refused before anything repeats it
-    if len(words) > 1:
-        raise InputError(f"%key takes one provider at a time, and no key; write %key {words[0]}")
-    names = keys.variables_of(words[0])
+    for provider in providers:
+        keys.variables_of(provider, meant=providers[0])  # a key is refused before anything repeats it
+    if len(providers) > 1:
+        raise InputError(f"%key takes one provider at a time, and no key; write %key {providers[0]}")
+    names = keys.variables_of(providers[0])
     if args.forget:
         return text(_forget(names), _default_model(settings) if vendor_model(names[0]) else "")
     place: str | None = getattr(args, "from")
-    is_public = _PUBLIC in os.environ and place in (None, "ask")
-    found = keys.find(names, folder_of(host.shell), place)
-    name = next((name for name in names if os.environ.get(name, "").strip() == found.value), names[0])
-    keys.use(name, found)
-    answers = _answered_by(vendor_model(name), settings)
-    return text(f"{name} is set, from {found.where}", *answers, _public_warning(names[0]) if is_public else "")
+    is_public = "BINDER_SERVICE_HOST" in os.environ and place in (None, "ask")
+    found_key = keys.find(names, folder_of(host.shell), place)
+    name = next((name for name in names if os.environ.get(name, "").strip() == found_key.value), names[0])
+    keys.use(name, found_key)
+    lines = [f"{name} is set, from {found_key.where}", *_model_lines(vendor_model(name), settings)]
+    if is_public:
+        lines.append(
+            f"this runs on a public Binder, whose keeper could read {names[0]}: use a key that you can throw away"
+        )
+    return text(*lines)
 
 
 def _set_keys() -> list[str]:
-    """Which are set, by name."""
     names = dict.fromkeys(name for names in keys.PROVIDERS.values() for name in names)
     lines = [f"{name} is set" for name in names if os.environ.get(name, "").strip()]
     return lines or ["no key is set; type %key gemini, %key openai or %key anthropic, or work without one: -m offline"]
@@ -76,16 +76,17 @@ def _default_model(settings: Any) -> str:
     return f"agents that name no model: {settings.model_in_words}"
 
 
-def _answered_by(model: str, settings: Any) -> list[str]:
-    """Whether agents that name no model ask `model`, whose key was set just now, and what to type if they do not."""
+def _model_lines(model: str, settings: Any) -> list[str]:
+    """The model of agents that name none, and what to type if that is not `model`, whose key was set just now."""
     if not model:
         return []
-    found = find_default_model()
-    if found.name == model:
-        return [f"agents that name no model ask {model}", *([f"first type: {found.install}"] if found.install else [])]
-    way = '%config AdkNb.model = ""' if settings.model else f'%config AdkNb.model = "{model}"'
-    why = f'%config AdkNb.model = "{settings.model}"' if settings.model else found.reason
-    return [f"agents that name no model ask {found.name} still ({why}); to ask {model}, type: {way}"]
+    default = find_default_model()
+    if default.name == model:
+        install = [f"first type: {default.install}"] if default.install else []
+        return [f"agents that name no model ask {model}", *install]
+    change = '%config AdkNb.model = ""' if settings.model else f'%config AdkNb.model = "{model}"'
+    reason = f'%config AdkNb.model = "{settings.model}"' if settings.model else default.reason
+    return [f"agents that name no model ask {default.name} still ({reason}); to ask {model}, type: {change}"]
 
 
 def _forget(names: Any) -> str:
@@ -93,7 +94,3 @@ def _forget(names: Any) -> str:
     if not gone:
         return f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} not set"
     return f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} not set any more in this kernel"
-
-
-def _public_warning(name: str) -> str:
-    return f"this runs on a public Binder, whose keeper could read {name}: use a key that you can throw away"

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign, TokenTransformBase
 
-from adk_nb.notebook.magics.catalog import MODULES
+from adk_nb.notebook.magics.catalog import MAGICS
 
 _TEXT_MAGICS = ("chat", "confirm", "state")
 _SEMICOLON = re.compile(r";\s*(['\"]\)\s*)$")
-_ONLY_LINE = re.compile(rf"%%({'|'.join(MODULES)})\b[^?]*$")
+_ONLY_LINE = re.compile(rf"%%({'|'.join(MAGICS)})\b[^?]*$")
 _INDENTS = (tokenize.INDENT, tokenize.DEDENT)
 
 

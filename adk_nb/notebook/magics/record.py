@@ -3,7 +3,6 @@
 import os
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 from adk_nb.errors import InputError
@@ -57,89 +56,79 @@ def replay(host: Host, line: str, cell: str | None) -> Output:
 
 
 def _switch(host: Host, args: Any, default: Literal["record", "replay"]) -> list[str]:
-    """Begin or end a cassette.
+    """Begin or end a cassette, and return lines for the user.
 
-    While `ADK_NB_REPLAY` is a mode, that counts and not the line's: so nothing is asked in a test, whatever a notebook
-    says for its reader.
-
-    Returns:
-        Lines for the user.
+    A mode in `ADK_NB_REPLAY` counts before the line's: so a test asks no model, whatever the notebook says.
 
     Raises:
         InputError: There is no such mode, or the cassette cannot be used; all stays as it was.
     """
-    word: str = args.mode or default
-    known = ("off", "record") if default == "record" else (*_MODES, "off")
-    if word not in known:
-        hint = f"; a path goes with --file, as in {args.mark} --file {word}" if word.endswith(".jsonl") else ""
-        raise InputError(f"{args.mark}: {unknown_choice('mode', word, known)}{hint}")
-    if word == "off":
+    name: str = args.mode or default
+    modes = ("off", "record") if default == "record" else (*_MODES, "off")
+    if name not in modes:
+        hint = f"; a path goes with --file, as in {args.mark} --file {name}" if name.endswith(".jsonl") else ""
+        raise InputError(f"{args.mark}: {unknown_choice('mode', name, modes)}{hint}")
+    if name == "off":
         if args.file:
             raise InputError(f"{args.mark} off ends it, whichever the file; leave out --file")
-        return [_ended(end())]
-    mode: Mode = _mode_of_environment() or next(mode for mode in _MODES if mode == word)
+        return [_end_line(end())]
+    mode: Mode = _mode_of_environment() or next(mode for mode in _MODES if mode == name)
     tape = NotebookTape(place=_place(host, args.file), mode=mode, anew=mode == "record")
-    _check_folder(tape, place_of(host.shell, None, str(host.settings.cassette_dir), ()).path.parent)
-    lines = _begun(tape)
+    usual = place_of(host.shell, None, str(host.settings.cassette_dir), ()).path.parent
+    if mode != "replay" and tape.place.path.parent != usual:  # no other folder is made for a cassette
+        check_folder_above(tape.place.path)
+    begin_line = _begin_line(tape)
     begin(tape)
-    return lines
+    return [begin_line]
 
 
 def for_turn(host: Host, args: Any) -> AbstractContextManager[None]:
-    """The cassette for one turn; that of the notebook stays where it is.
+    """Return the cassette for one turn; that of the notebook stays where it is.
 
     Raises:
         InputError: There is no cassette to replay.
     """
     mode: Mode = "record" if args.record else "replay"
-    on = current()
+    notebook_tape = current()
     tape = NotebookTape(place=_place(host, None), mode=mode)
-    if on and on.mode == mode:
+    if notebook_tape and notebook_tape.mode == mode:
         return for_a_turn(None)
     _ = tape.cassette  # opened now: an error in it comes before anything is sent
     return for_a_turn(tape)
 
 
 def begin_from_environment(host: Host) -> None:
-    """Begin the cassette that `ADK_NB_REPLAY` asks for; it is opened when it is first needed."""
+    """Begin the cassette that `ADK_NB_REPLAY` names a mode of; it is opened when it is first needed."""
     if mode := _mode_of_environment():
         begin(NotebookTape(place=_place(host, None), mode=mode, anew=mode == "record"))
 
 
 def _mode_of_environment() -> Mode | None:
-    word = os.environ.get(VARIABLE, "").strip().lower()
-    return next((mode for mode in _MODES if mode == word), None)
+    value = os.environ.get(VARIABLE, "").strip().lower()
+    return next((mode for mode in _MODES if mode == value), None)
 
 
 def _place(host: Host, file: str | None) -> Place:
-    on = current()
-    redact: list[str] = list(host.settings.redact)
-    if on and file is None:
-        return replace(on.place, redact=tuple(redact))
+    tape, redact = current(), tuple[str, ...](host.settings.redact)
+    if tape and file is None:
+        return replace(tape.place, redact=redact)
     return place_of(host.shell, file, str(host.settings.cassette_dir), redact)
 
 
-def _check_folder(tape: NotebookTape, usual: Path) -> None:
-    """Of all folders, only the one where cassettes usually are is made."""
-    path = tape.place.path
-    if tape.mode != "replay" and path.parent != usual:
-        check_folder_above(path)
-
-
-def _begun(tape: NotebookTape) -> list[str]:
+def _begin_line(tape: NotebookTape) -> str:
     path = tape.place.shown
     if tape.mode == "record":
         is_old = tape.place.path.exists() and tape.place.path.stat().st_size > 0
         _ = tape.cassette
         replaced = "; what is in it is replaced from the first call on" if is_old else ""
-        return [f"recording to {path}: all that models answer from here on{replaced}"]
+        return f"recording to {path}: all that models answer from here on{replaced}"
     recordings = tape.cassette.recordings
     models = ", ".join(sorted({recording.request.model for recording in recordings}))
-    of = f" of {models}" if recordings else ""
-    return [f"replaying from {path}: {len(recordings)} recording{'s' * (len(recordings) != 1)}{of}"]
+    count = f"{len(recordings)} recording{'s' * (len(recordings) != 1)}"
+    return f"replaying from {path}: {count} of {models}" if recordings else f"replaying from {path}: {count}"
 
 
-def _ended(tape: NotebookTape | None) -> str:
+def _end_line(tape: NotebookTape | None) -> str:
     if tape is None:
         return "Nothing was recorded or replayed; the model answers."
     if tape.mode == "replay":

@@ -37,57 +37,51 @@ def state(host: Host, line: str, cell: str | None) -> Any:
         StateKeyError: There is no such key.
     """
     args = STATE.parse(line, cell)
-    words: list[str] = args.key
-    written = values.pairs([word for word in words if "=" in word], "%state")
-    keys = [word for word in words if "=" not in word]
-    deleted: list[str] = getattr(args, "del") or []
-    if written or deleted:
+    values_by_key = values.pairs([token for token in args.key if "=" in token], "%state")
+    keys = [token for token in args.key if "=" not in token]
+    deleted: list[str] = getattr(args, "del")
+    if values_by_key or deleted:
         if keys:
             raise InputError(f"%state: {keys[0]!r} has no value; write {keys[0]}=value")
-        return _change(host.notebook, written, deleted, args.session)
-    if args.diff:
-        return _changes(host.notebook, args.session)
-    return _show(host.notebook, keys, args)
+        return _change(host.notebook, values_by_key, deleted, args.session)
+    name = args.session or host.notebook.sessions.current
+    return _changes(host.notebook, args.session, name) if args.diff else _show(host.notebook, keys, args, name)
 
 
-def _show(notebook: Notebook, keys: list[str], args: Any) -> Any:
-    sessions = notebook.sessions
-    now = sessions.state(args.session)
+def _show(notebook: Notebook, keys: list[str], args: Any, name: str) -> Any:
+    state = notebook.sessions.state(args.session)
     for key in keys:
-        if key not in now:
-            raise sessions.unknown_key(key, now, args.session)
+        if key not in state:
+            raise notebook.sessions.unknown_key(key, state, args.session)
     if args.json:
-        return as_json({key: now[key] for key in keys or now})
+        return as_json({key: state[key] for key in keys or state})
     if len(keys) == 1:
-        return now[keys[0]]
-    if not now:
-        name = args.session or sessions.current
+        return state[keys[0]]
+    if not state:
         return text(f"the state of session {name!r} is empty; %state key=value sets a key")
-    return table(["key", "value"], [[key, short(now[key])] for key in sorted(keys or now)])
+    return table(["key", "value"], [[key, short(state[key])] for key in sorted(keys or state)])
 
 
-def _change(notebook: Notebook, written: dict[str, Any], deleted: list[str], session: str | None) -> Output:
-    for key in written:
+def _change(notebook: Notebook, values_by_key: dict[str, Any], deleted: list[str], session: str | None) -> Output:
+    for key in values_by_key:
         check_key(key, "%state")
-    before = notebook.sessions.state(session)
+    old = notebook.sessions.state(session)
     if deleted:
         notebook.sessions.delete(deleted, session)
-    if written:
-        notebook.sessions.write(written, session)
+    if values_by_key:
+        notebook.sessions.write(values_by_key, session)
     lines = [f"{key} is deleted" for key in deleted]
-    for key, value in written.items():
-        old = f"{short(before[key])} → " if key in before else ""
-        lines.append(f"{key}: {old}{short(value)}")
+    for key, value in values_by_key.items():
+        lines.append(f"{key}: {f'{short(old[key])} → ' if key in old else ''}{short(value)}")
     return text(*lines)
 
 
-def _changes(notebook: Notebook, session: str | None) -> Output:
-    """What each event changed, oldest first; events have the numbers that %trace shows."""
-    changed: list[list[str]] = []
+def _changes(notebook: Notebook, session: str | None, name: str) -> Output:
+    """The changes by each event, oldest first; events have the numbers that %trace shows."""
+    changes: list[list[str]] = []
     for number, row in enumerate(rows_of(notebook.sessions.events(session)), 1):
-        changes: list[Json] = row["changes"] or []
-        changed += [[str(number), row["author"], change_text(change)] for change in changes]
-    if not changed:
-        name = session or notebook.sessions.current
+        of_event: list[Json] = row["changes"] or []
+        changes += [[str(number), row["author"], change_text(change)] for change in of_event]
+    if not changes:
         return text(f"nothing has changed the state of session {name!r} yet; %state key=value sets a key")
-    return table(["event", "author", "change"], changed)
+    return table(["event", "author", "change"], changes)

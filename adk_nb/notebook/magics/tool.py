@@ -1,6 +1,5 @@
 """`%%tool`, which makes tools of functions, a web service or an MCP server, and `%tools`, which lists tools."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from adk_nb import sync
@@ -18,9 +17,9 @@ from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.function_tool import FunctionTool
 
 
-def _is_condition(word: str) -> bool:
-    """Whether the word behind `--confirm` is its value, and not the name of a tool."""
-    return word in ("always", "never") or not (word.isidentifier() or values.is_option(word))
+def _is_condition(token: str) -> bool:
+    """Return True if the token behind `--confirm` is its value, and not the name of a tool."""
+    return token in ("always", "never") or not (token.isidentifier() or values.is_option(token))
 
 
 TOOL = Grammar(
@@ -81,7 +80,7 @@ TOOLS = Grammar(
 
 
 def tool(host: Host, line: str, cell: str | None) -> Any:
-    """Make tools of the functions in a cell, of functions that exist, or of what a server offers.
+    """Make tools of the functions in a cell, of functions that exist, or of a server's offers.
 
     Raises:
         UserError: The line or a function does not fit; all is as it was.
@@ -96,17 +95,18 @@ def tool(host: Host, line: str, cell: str | None) -> Any:
 
 
 def tools(host: Host, line: str, cell: str | None) -> Any:
-    """List tools, or show what a model is told of them.
+    """List tools, or show their declarations, which models get.
 
     Raises:
         ToolNotFoundError: There is no tool of that name.
-        InputError: A toolset does not reach what it gets its tools from.
+        InputError: A toolset does not reach the server of its tools.
     """
     args, notebook = TOOLS.parse(line, cell), host.notebook
     names = notebook.tool_names
+    if args.schema:
+        return as_json(_declaration(notebook, args.schema))
     if args.schema is not None:
-        wanted = _declaration(notebook, args.schema) if args.schema else None
-        return as_json(wanted if args.schema else {name: _declaration(notebook, name) for name in names})
+        return as_json({name: _declaration(notebook, name) for name in names})
     if not names:
         return text("no tool is defined yet; begin a cell with %%tool, see %%tool?")
     approval = "approval, effect" if any(_effect(notebook, name) for name in names) else "approval"
@@ -118,33 +118,28 @@ def tools(host: Host, line: str, cell: str | None) -> Any:
 def _row(notebook: Notebook, name: str) -> list[str]:
     definition, toolset = notebook.tools.get(name), notebook.toolset(name)
     version = f" v{definition.version}" if definition and definition.version else ""
-    where = f"In[{definition.cell}]" if definition else "Python"
+    cell = f"In[{definition.cell}]" if definition else "Python"
     used = ", ".join(notebook.users_of(name))
     if toolset:
         description = f"{type(toolset).__name__}: %tools --schema {name} asks it what it has"
-        return [name + version, description, _approval(toolset), where, used]
+        return [name + version, description, _approval(toolset), cell, used]
     tool = notebook.tool(name)
-    described = tool.description.strip().splitlines() or ["no docstring: the model is told only the name"]
-    runs = "; ".join(filter(None, [_approval(tool), _effect(notebook, name)]))
-    return [_signature(tool) + version, described[0], runs, where, used]
+    signature = f"{tool.name}({', '.join(tool.signature.names)})" if isinstance(tool, FunctionTool) else tool.name
+    lines = tool.description.strip().splitlines() or ["no docstring: the model is told only the name"]
+    approval_and_effect = "; ".join(filter(None, [_approval(tool), _effect(notebook, name)]))
+    return [signature + version, lines[0], approval_and_effect, cell, used]
 
 
 def _effect(notebook: Notebook, name: str) -> str:
-    """What it means to call a tool again; empty if it is `once`, as usual."""
+    """The effect of calling a tool again; empty if it is `once`, the default."""
     effect = "once" if notebook.toolset(name) else notebook.tool(name).effect
     return "" if effect == "once" else effect
 
 
-def _faults(notebook: Notebook, name: str) -> Iterator[str]:
-    """What a model is not told of a tool's parameters, a line each."""
+def _faults(notebook: Notebook, name: str) -> list[str]:
+    """Lines on parameters of a tool that its declaration does not describe."""
     tool = None if notebook.toolset(name) else notebook.tool(name)
-    if isinstance(tool, FunctionTool):
-        for fault in tool.signature.faults.values():
-            yield f"{name}: {fault}"
-
-
-def _signature(tool: BaseTool) -> str:
-    return f"{tool.name}({', '.join(tool.signature.names)})" if isinstance(tool, FunctionTool) else tool.name
+    return [f"{name}: {fault}" for fault in tool.signature.faults.values()] if isinstance(tool, FunctionTool) else []
 
 
 def _approval(tool: BaseTool | BaseToolset) -> str:
@@ -155,7 +150,7 @@ def _approval(tool: BaseTool | BaseToolset) -> str:
 
 
 def _declaration(notebook: Notebook, name: str) -> Any:
-    """What the model is told of a tool, or of each that a toolset has now."""
+    """The declaration of a tool, or of each tool that a toolset has now."""
     toolset = notebook.toolset(name)
     try:
         tools = sync.run(toolset.get_tools_with_prefix()) if toolset else [notebook.tool(name)]
