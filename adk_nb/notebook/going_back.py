@@ -105,8 +105,8 @@ class GoesBack:
         told = await chat._conversation.rewind(event_id, dry_run=False)
         shown = chat._talk.on_show(words_of(told.message) or None)
         shown.resumed = True
-        where = f"asked again in session {made!r}, a copy; %session use {made} goes on there"
-        shown.notice = f"{shown.notice} · {where}" if shown.notice else where
+        where = f"Rerun: asked again in session {made!r}, a copy; %session use {made} goes on there"
+        shown.notices.add(where, is_chip=True)
         return await chat._talk.again(told.message, shown)
 
     def let_go(self, told: Rewound) -> None:

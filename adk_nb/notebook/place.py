@@ -54,6 +54,16 @@ def check_folder_above(path: Path) -> None:
         raise InputError(f"there is no folder {path.parent}; make it, or give another path")
 
 
+def is_in_this_cell(text: str) -> bool:
+    """True if the source of the cell that is run now has `text`, with any white space in it."""
+    shell: Any = get_ipython()
+    if hasattr(shell, "get_parent"):  # nbval stores no history
+        source = shell.get_parent().get("content", {}).get("code", "")
+    else:
+        source = shell.history_manager.input_hist_raw[-1] if shell else ""
+    return " ".join(text.split()) in " ".join(source.split())
+
+
 def this_cell() -> str:
     """The cell that is run now, as `in [8]`; empty outside of IPython."""
     shell: Any = get_ipython()

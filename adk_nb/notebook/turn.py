@@ -314,10 +314,12 @@ class TurnRunner:
         if status == "done" and _is_too_late(verdicts, events):
             shown.left_out(_TOO_LATE)
             events, open_ = [], [interrupt for interrupt in open_ if interrupt.id not in verdicts]
+        shown.notices.add(shown.unlimited())
         streamed = streamed_text(shown.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
         view = ReplyView(
             question=shown.question,
+            shows_question=shown.shows_question,
             agent=shown.agent,
             events=events,
             history=before if shown.resumed or not events or events[0].get_function_responses() else [],
@@ -333,7 +335,7 @@ class TurnRunner:
             trace=shown.trace,
             error=hidden(error) if error else None,
             take_back_with=way_back,
-            notice="; ".join(filter(None, (shown.notice, shown.unlimited()))) or None,
+            notices=shown.notices,
             plain=shown.plain,
             live=shown.stays_as,
             is_shown=shown.shows_the_reply,
@@ -379,7 +381,9 @@ class TurnRunner:
         with self._of.history(session.events) as history:
             open_ = history.interrupts()
         asked = [interrupt for interrupt in open_ if interrupt.id in keys]
-        requests = bundle(document(*in_list(asked, self._chat.magic(), self._schemas(asked), open_)))
+        requests = bundle(
+            document(*in_list(asked, self._chat.magic(), self._schemas(asked), open_, self.redefined(asked)))
+        )
         shown.open_interrupts = lambda: open_
         shown.ask_again_of(keys, session, self.clicks_on(shown), requests)
         self.cards.also_in(shown, keys)

@@ -13,6 +13,22 @@ open("plan.csv", "w").write("city,days\\nOslo,3\\n")
 model = ScriptedLlm("105.", "105. Oslo\\n106. Rome")
 counter = Agent(name="counter", model=model)
 """
+PAYING = (
+    """
+%%tool --confirm
+def pay(amount: int) -> str:
+    'Pay.'
+    return f"paid {amount}"
+""",
+    "%%agent clerk -m offline -t pay\nPay.",
+    "%chat clerk pay 3",
+    "%confirm --yes",
+)
+NOTICES = """
+    const views = [...document.querySelectorAll(".adknb-view:has(.adknb-notice-chip)")].slice(0, 2);
+    const texts = (view) => [...view.querySelectorAll(".adknb-notice:not([hidden])")].map((node) => node.textContent);
+    return views.map(texts);
+"""
 COUNT = "%chat counter --attach plan.csv How many days?"
 ROOM = """
     const list = document.querySelector(".adknb-answered ol");
@@ -24,13 +40,20 @@ ROOM = """
 
 
 def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
-    page = lab.open(lab.write("folded.ipynb", SETUP, COUNT, "%chat counter And then?"))
+    cells = ["%%agent guide -m offline\nHelp.", "%chat guide Hi", "%chat guide Ho", *PAYING]
+    page = lab.open(lab.write("folded.ipynb", SETUP, COUNT, "%chat counter And then?", *cells))
     page.run_all()
+    page.wait(".adknb-answered", "paid 3")
 
+    chips = [chip.text for chip in page.all(".adknb-notice-chip")]
+    assert chips == ["Offline stand-in"] * 4
+    assert page.js(NOTICES) == [["picks tools by keywords. No language model."], []]
+    page.all(".adknb-notice-chip")[1].click()
+    assert [len(lines) for lines in page.js(NOTICES)] == [1, 1]
     asked = page.wait(".adknb-asked", "How many days?").text
     assert "[attached: plan.csv]" in asked and "bytes" not in asked
-    assert [answer.text.split() for answer in page.all(".adknb-answered")] == [["105."], ["Oslo", "Rome"]]
-    assert [title.text for title in page.all(".adknb-title")] == ["counter", "counter"]
+    assert [answer.text.split() for answer in page.all(".adknb-answered")][:2] == [["105."], ["Oslo", "Rome"]]
+    assert [title.text for title in page.all(".adknb-title")][:2] == ["counter", "counter"]
     page.screenshot("folded-light")
     assert page.js(ROOM) >= 2
     page.resize(640, 900)
@@ -39,6 +62,8 @@ def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
     page.screenshot("folded-dark")
     saved = page.saved().cells[1].outputs[-1].data
     assert "<p>105.</p>" in saved["text/html"] and saved["text/markdown"].startswith("105&#46;")
+    asking = page.saved().cells[8].outputs[-1].data["text/html"]
+    assert "<blockquote>" in asking and "pay(amount=3)" in asking and "--yes" not in asking
 
 
 MISSING = """

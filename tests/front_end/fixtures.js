@@ -14,6 +14,7 @@ export function snapshot(fields = {}) {
     box: null,
     status: { status: "idle", text: "" },
     notice: "",
+    notices: [],
     usage: { text: "" },
     earlier: 0,
     state: [],

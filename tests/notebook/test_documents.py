@@ -209,9 +209,9 @@ asks `fast` twice
 2. Oslo
   - Oslo, Norway
 
-waiting for you
-
-type it
+> waiting for you
+>
+> type it
 
 2 events, **1 failed**:
 
@@ -237,8 +237,7 @@ type it
 <li>Oslo, Norway</li>
 </ul></li>
 </ol>
-<p>waiting for you</p>
-<p>type it</p>
+<blockquote><p>waiting for you</p><p>type it</p></blockquote>
 <details><summary>2 events, <strong>1 failed</strong></summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>

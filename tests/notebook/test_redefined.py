@@ -63,7 +63,7 @@ def test_a_reply_that_is_shown_again_says_what_is_to_be_typed_now(shell: Shell) 
     assert "Answer with %confirm --yes or %confirm --no" in str(shell.names["_run"])
     shell.cell(PAY.format(" * 2"))
     assert "Answer with %confirm --reask or %confirm --no" in str(shell.names["_run"])
-    assert "<code>%confirm --reask</code>" in shell.names["_run"]._repr_mimebundle_()["text/html"]
+    assert "<code>%confirm --reask</code>" in shell.cell("%confirm")._repr_mimebundle_()["text/html"]
     shell.cell(PAY.format(""))
     assert "Answer with %confirm --yes or %confirm --no" in str(shell.names["_run"])
 

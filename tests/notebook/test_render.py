@@ -88,7 +88,7 @@ Asks for approval: refund(order="17", amount=250.0)
 Answer with %confirm --yes or %confirm --no\
 """)
     assert shown["text/markdown"] == snapshot("""\
-**Asks for approval:** `refund(order="17", amount=250.0)`
+> **Asks for approval:** `refund(order="17", amount=250.0)`
 
 Answer with `%confirm --yes` or `%confirm --no`
 
@@ -97,17 +97,17 @@ Answer with `%confirm --yes` or `%confirm --no`
 | who | event |
 | --- | --- |
 | you | Refund 17. |
-| weather | refund(order="17", amount=250.0) waiting for you |\
+| weather | refund(order="17", amount=250.0) asks for approval |\
 """)
     assert shown["text/html"] == snapshot("""\
 <section>
-<p><strong>Asks for approval:</strong> <code>refund(order="17", amount=250.0)</code></p>
+<blockquote><p><strong>Asks for approval:</strong> <code>refund(order="17", amount=250.0)</code></p></blockquote>
 <p>Answer with <code>%confirm --yes</code> or <code>%confirm --no</code></p>
 <details><summary>1 tool call</summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>
 <tr><td style="text-align: left">you</td><td style="text-align: left">Refund 17.</td></tr>
-<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0) waiting for you</td></tr>
+<tr><td style="text-align: left">weather</td><td style="text-align: left">refund(order="17", amount=250.0) asks for approval</td></tr>
 </tbody>
 </table></details>
 </section>\
@@ -161,7 +161,7 @@ One, two
 def test_a_notice_stands_in_every_form(status: str):
     shown = reply_forms(two_cities(status=status, notice="offline: this is not a language model"))
 
-    assert all("offline: this is not a language model" in shown[form] for form in FORMS)
+    assert all("offline" in shown[form] and "this is not a language model" in shown[form] for form in FORMS)
 
 
 def test_two_runs_of_one_script_give_the_same_bytes():

@@ -216,7 +216,7 @@ def test_an_approval_is_a_card_and_its_answer_closes_it(decision, outcome, user)
 
     asked = seen(talk.say("Refund 17."), rows)
 
-    assert told(asked.rows.values())[1:] == [("weather", "call", 'refund(order="17", amount=250.0) waiting for you')]
+    assert told(asked.rows.values())[1:] == [("weather", "call", 'refund(order="17", amount=250.0) asks for approval')]
     [card] = asked.cards.values()
     assert {key: card[key] for key in ("agent", "tool", "hint", "args", "schema", "state", "note")} == snapshot(
         {

@@ -11,6 +11,7 @@ from adk_nb.models.scripted_llm import Answer, ScriptedLlm
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.document import Table, document
 from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.reply_document import event_table, reply_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runners import InMemoryRunner
@@ -80,6 +81,11 @@ class Shown:
     error: str | None = None
     take_back_with: str = ""
     notice: str | None = None
+    shows_question: bool = False
+
+    @property
+    def notices(self) -> Notices:
+        return Notices(self.notice)
 
 
 def reply_forms(reply: Shown | Reply, *, history: Sequence[Event] = ()) -> dict[str, str]:

@@ -29,6 +29,7 @@ from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.call_shown import call_line
 from adk_nb.notebook.view.display import Mode
 from adk_nb.notebook.view.interrupt_text import ASKED_ANEW, in_list, ways
+from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.runtime import approvals
@@ -74,7 +75,10 @@ CONFIRM = Grammar(
     surplus_hint="one approval at a time, or --all; a reason of several words stands in quotes",
 )
 
-_VALUE = re.compile(r"\s*(?P<session>(?:-s|--session)[\s=]+\S+\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*", re.DOTALL)
+_VALUE = re.compile(
+    r"""\s*(?P<session>(?:-s|--session)[\s=]+(?:'[^']*'|"[^"]*"|[^\s'"]+)\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*""",
+    re.DOTALL,
+)
 """A line that may be an answer as it stands."""
 _OPTION = re.compile(rf"(?:^|\s)(?:{'|'.join(f'--{option.name}' for option in CONFIRM.options)}|-s)(?=[\s=;]|$)")
 _CONFLICTS = {
@@ -284,6 +288,8 @@ class _Confirm:
         events = notebook.sessions.reject(refused, reason, self._session)
         left = notebook.sessions.history(self._session).interrupts()
         names = ", ".join(dict.fromkeys(interrupt.recipient for interrupt in refused))
+        notices = Notices()
+        notices.add(f"refused; nobody goes on from it, as {names} is gone")
         view = ReplyView(
             question=None,
             agent=refused[0].recipient,
@@ -293,7 +299,7 @@ class _Confirm:
             status="pending" if left else "done",
             interrupts=left,
             magic=self._magic,
-            notice=f"refused; nobody goes on from it, as {names} is gone",
+            notices=notices,
         )
         notebook.variables["_run"] = reply = Reply(view)
         return reply
@@ -316,6 +322,7 @@ class _Confirm:
             return text(self._none_open("%trace shows what happened"))
         schemas: dict[str, Any] = {}
         notes: dict[str, None] = {}
+        redefined: set[str] = set()
         for approval in self._open:
             if approval.kind != "approval":
                 continue
@@ -325,8 +332,11 @@ class _Confirm:
                 if name := self._recipient(approval):
                     agent = self._notebook.agent(name)
                     schemas[approval.id] = schema_of(agent, approval)
-                    notes |= dict.fromkeys(filter(None, [self._check(agent).redefined_note(approval)]))
-        listed = in_list([open_ for open_ in self._open if open_.id not in drawn], self._magic, schemas, self._open)
+                    if note := self._check(agent).redefined_note(approval):
+                        notes[note] = None
+                        redefined.add(approval.id)
+        to_list = [interrupt for interrupt in self._open if interrupt.id not in drawn]
+        listed = in_list(to_list, self._magic, schemas, self._open, redefined)
         if listed:
             return Output(*listed).below(*notes)
         return text(*notes) if notes else None

@@ -12,6 +12,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
+from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.page import views_stay, with_view
 from adk_nb.notebook.view.reply_document import decision_blocks
 from adk_nb.notebook.view.reply_view import ReplyView
@@ -186,9 +187,9 @@ class CellOutput:
             # nbval compares a cell before the cell that answers it is run: the file has what was asked, as then
             return with_view(self._question, self._model_id, "page")
         if self._asks:
-            notice = self._asks.notice if self._asks.elsewhere else self.why_not or self._asks.notice
+            notices = Notices(self.why_not) if self.why_not and not self._asks.elsewhere else self._asks.notices
             outcomes = [interrupt for interrupt in self._asks.interrupts if interrupt.kind == "long_running"]
-            return replace(self._asks, interrupts=outcomes, notice=notice).in_words()
+            return replace(self._asks, interrupts=outcomes, notices=notices).in_words()
         if self._decisions:
             return bundle(document(*decision_blocks(self._decisions)))
         if not self.why_not:

@@ -74,8 +74,7 @@ class ChatBoxView(LiveRun):
         )
         self._open_panels({})
         self._catch_up(session.events if session else [])
-        if self.notice:
-            self._view.push({"op": "notice", "text": self.notice})
+        self._push_notices()
         self._view.push({"op": "status", "status": "idle", "text": "ready"})
         self._view.close_run()
 
@@ -87,7 +86,8 @@ class ChatBoxView(LiveRun):
 
     def answered_by(self, agent: BaseAgent, notice: str | None) -> None:
         """Who answers what was asked last."""
-        self.agent, self.notice, self._answers = agent.name, notice, agent
+        self.agent, self._answers = agent.name, agent
+        self.notices = self.notices.of_next_turn(notice)
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
         self._catch_up(session.events if session else [])

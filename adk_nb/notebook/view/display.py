@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from typing import Any, Literal, get_args
 
 from IPython.core.getipython import get_ipython
@@ -141,8 +142,7 @@ class LiveRun(RunView):
             self._open(session)
         self._lanes.begin()
         self._push(self._panels.follow(lambda follower: follower.begin()))
-        if self.notice:
-            self._view.push({"op": "notice", "text": self.notice})
+        self._push_notices()
         self._view.push({"op": "status", "status": "running", "text": "running"})
 
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
@@ -272,7 +272,7 @@ class LiveRun(RunView):
 
     def left_out(self, words: str) -> None:
         super().left_out(words)
-        self._view.push({"op": "notice", "text": self.notice})
+        self._push_notices()
 
     def anew(self, made: Callable[[], RunView]) -> RunView:
         shown = made()
@@ -352,6 +352,10 @@ class LiveRun(RunView):
 
     def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
         self._cell.copy().run(sync.start, work, home=self._kernel_loop)
+
+    def _push_notices(self) -> None:
+        if notices := self.notices.blocks():
+            self._view.push({"op": "notices", "notices": list(map(asdict, notices))})
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
         for op in ops:

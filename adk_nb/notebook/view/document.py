@@ -184,9 +184,22 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A remark beside the content, as on a model that is not what it seems."""
+    """A remark beside the content, as on a model that is not what it seems.
+
+    Args:
+        text: The remark.
+        label: The name of a chip before it; empty: there is no chip.
+        folded: The chip alone is shown, as the remark stands in an earlier cell.
+    """
 
     text: str
+    label: str = ""
+    folded: bool = False
+
+    @property
+    def line(self) -> str:
+        """All that is shown of it, on one line."""
+        return ": ".join(filter(None, (self.label, "" if self.folded else self.text)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,24 +244,38 @@ def all_approval_ways(interrupts: Sequence[Interrupt], magic: str, redefined: Co
 
 
 def in_reply(
-    interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, redefined: Container[str] = ()
+    interrupts: Sequence[Interrupt],
+    magic: str,
+    schemas: Schemas,
+    redefined: Container[str] = (),
+    *,
+    typed: bool = True,
 ) -> list[Block]:
-    """The interrupts that a reply waits for, with what to type."""
+    """The interrupts that a reply waits for.
+
+    `typed`: with what to type as answers; False: with what stays true in a file once a later cell has answered them.
+    """
     approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
     blocks: list[Block] = []
     for interrupt in approvals:
         number = f" ({interrupt.number})" if len(approvals) > 1 else ""
         blocks.append(_approval(interrupt, f"Asks for approval{number}:", "", schemas.get(interrupt.id)))
-    if approvals:
-        lead = "Answer with" if len(approvals) == 1 else "Answer each by its number, as"
-        blocks.append(_typed(lead, all_approval_ways(approvals, magic, redefined)))
-    return [*blocks, *_others(interrupts, magic, interrupts)]
+    if typed:
+        blocks += _typed_approvals(approvals, magic, redefined)
+    blocks += _others(interrupts, magic, interrupts, typed=typed)
+    if not typed and any(interrupt.has_card for interrupt in interrupts):
+        blocks.append(Text(("Open requests: ", Span(magic or "chat.interrupts", "code")), small=True))
+    return blocks
 
 
 def in_list(
-    interrupts: Sequence[Interrupt], magic: str, schemas: Schemas, among: Sequence[Interrupt] | None = None
+    interrupts: Sequence[Interrupt],
+    magic: str,
+    schemas: Schemas,
+    among: Sequence[Interrupt] | None = None,
+    redefined: Container[str] = (),
 ) -> list[Block]:
-    """Open interrupts one by one: approvals by number, the whole call; of the others what to type too.
+    """Open interrupts one by one, with what to type; approvals first, by number.
 
     `among`: all that are open; None: these.
     """
@@ -271,7 +285,15 @@ def in_list(
         for interrupt in approvals
     ]
     others = tuple(_others(interrupts, magic, interrupts if among is None else among))
-    return [*cards, Section(others)] if cards and others else [*cards, *others]
+    blocks = [*cards, *_typed_approvals(approvals, magic, redefined)]
+    return [*blocks, Section(others)] if blocks and others else [*blocks, *others]
+
+
+def _typed_approvals(approvals: Sequence[Interrupt], magic: str, redefined: Container[str]) -> list[Block]:
+    if not approvals:
+        return []
+    lead = "Answer with" if len(approvals) == 1 else "Answer each by its number, as"
+    return [_typed(lead, all_approval_ways(approvals, magic, redefined))]
 
 
 def _approval(interrupt: Interrupt, title: str, agent: str, schema: Schema | None) -> Card:
@@ -283,16 +305,17 @@ def _note(text: str) -> Text:
     return Text(Span(text, exact=True))
 
 
-def _others(interrupts: Iterable[Interrupt], magic: str, among: Sequence[Interrupt]) -> Iterator[Card]:
+def _others(
+    interrupts: Iterable[Interrupt], magic: str, among: Sequence[Interrupt], *, typed: bool = True
+) -> Iterator[Card]:
     for interrupt in sorted(interrupts, key=lambda interrupt: interrupt.kind != "credential"):
         if interrupt.kind == "approval":
             continue
         below: list[Block] = [Text(("Open ", Link("this page", url)))] if (url := link(interrupt)) else []
         below += [Items([Item(option) for option in interrupt.options], "1")] if interrupt.options else []
-        yield Card(
-            Span(needs(interrupt), "strong", exact=True),
-            (*below, _typed(_lead(interrupt), ways(interrupt, magic, among))),
-        )
+        if typed or not interrupt.has_card:
+            below.append(_typed(_lead(interrupt), ways(interrupt, magic, among)))
+        yield Card(Span(needs(interrupt), "strong", exact=True), tuple(below))
 
 
 def _typed(lead: str, typed: Sequence[str]) -> Text:

@@ -28,6 +28,7 @@ from adk_nb.notebook.view.document import (
 from adk_nb.notebook.view.error_card import FAILED
 from adk_nb.notebook.view.event_words import WAITS, in_words, question_text, who_said
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict, awaited, in_reply, waits_for_credential
+from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.plain_text import call_text, cleaned, one_line
 from adk_nb.notebook.view.rows import rows_and_decisions, rows_of
 from adk_nb.notebook.view.spending import usage_of
@@ -60,6 +61,11 @@ class ReplyLike(Protocol):
     @property
     def answered_by(self) -> str:
         """The agent that gave the answer; empty for none."""
+        ...
+
+    @property
+    def shows_question(self) -> bool:
+        """The question stands above the reply."""
         ...
 
     @property
@@ -97,9 +103,7 @@ class ReplyLike(Protocol):
         ...
 
     @property
-    def notice(self) -> str | None:
-        """A remark on a model that is not what it seems."""
-        ...
+    def notices(self) -> Notices: ...
 
 
 class TurnLike(ReplyLike, Protocol):
@@ -116,7 +120,9 @@ class TurnLike(ReplyLike, Protocol):
         ...
 
 
-def reply_document(reply: ReplyLike, *, history: Sequence[Event] = (), panels: Sequence[Block] = ()) -> Document:
+def reply_document(
+    reply: ReplyLike, *, history: Sequence[Event] = (), panels: Sequence[Block] = (), typed: bool = True
+) -> Document:
     """A reply: the answer, what waits or failed, and, folded, the events that led to it.
 
     Args:
@@ -124,13 +130,16 @@ def reply_document(reply: ReplyLike, *, history: Sequence[Event] = (), panels: S
         history: The session's earlier events, oldest first; only needed to show the arguments and old state values
             of a turn that went on from an approval.
         panels: What the panels keep, folded together with the events; folds stand below these.
+        typed: As of `in_reply`.
     """
-    return Document((Section(_reply_blocks(reply, history, panels)),))
+    return Document((Section(_reply_blocks(reply, history, panels, reply.notices.blocks(), typed=typed)),))
 
 
-def _reply_blocks(reply: ReplyLike, history: Sequence[Event], panels: Sequence[Block]) -> tuple[Block, ...]:
+def _reply_blocks(
+    reply: ReplyLike, history: Sequence[Event], panels: Sequence[Block], notices: Sequence[Notice], *, typed: bool
+) -> tuple[Block, ...]:
     rows, decided = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
-    rows = list(map(_Relabeled(reply), rows))
+    rows = _without_question_and_error(reply, rows)
     found, pieces = grounding.grounding_of(reply.events), results.of_events(reply.events)
     error = one_line(in_words(reply.error or "the run failed"), _LONGEST) if reply.status == "error" else ""
     back = [Text(reply.take_back_with)] if reply.take_back_with else []
@@ -146,8 +155,8 @@ def _reply_blocks(reply: ReplyLike, history: Sequence[Event], panels: Sequence[B
         *grounding.blocks(found),
         *pieces,
         rich(*failure, *stopped),
-        *in_reply(open_, reply.magic, reply.schemas, reply.redefined),
-        *([Notice(one_line(reply.notice, _LONGEST))] if reply.notice else []),
+        *in_reply(open_, reply.magic, reply.schemas, reply.redefined, typed=typed),
+        *notices,
         *(_folded(reply, rows, panels) if rows else ()),
     )
 
@@ -157,17 +166,12 @@ def decision_blocks(decisions: Iterable[Decision]) -> list[Text]:
     return [decision.block for decision in decisions]
 
 
-class _Relabeled:
-    """Rows that say less: an error that stands whole above them, and a wait that is over."""
-
-    def __init__(self, reply: ReplyLike) -> None:
-        self._error = f"{reply.events[-1].id}/error" if reply.status == "error" and reply.events else ""
-        self._waits = any(interrupt.kind == "approval" for interrupt in reply.interrupts)
-
-    def __call__(self, row: Json) -> Json:
-        if row["id"] == self._error:
-            return {**row, "text": FAILED}
-        return {**row, "text": _WAITED} if row["text"] == WAITS and not self._waits else row
+def _without_question_and_error(reply: ReplyLike, rows: list[Json]) -> list[Json]:
+    """Return the rows that say nothing which stands beside them already."""
+    if rows and rows[0]["kind"] == "user" and reply.shows_question:
+        rows = rows[1:]
+    error = f"{reply.events[-1].id}/error" if reply.status == "error" and reply.events else ""
+    return [{**row, "text": FAILED} if row["id"] == error else row for row in rows]
 
 
 def _spoken(reply: ReplyLike, found: grounding.Grounding, error: str) -> str:
@@ -357,15 +361,21 @@ def _failed(rows: list[Json]) -> int:
 
 def conversation_document(turns: Sequence[TurnLike]) -> Document:
     """Questions, answers, calls and approvals, oldest turn first; empty while nothing was said."""
-    return Document(tuple(Section(tuple(_turn(turn))) for turn in turns))
+    sections: list[Block] = []
+    notices: list[Notice] = []
+    for turn in turns:
+        new = [notice for notice in turn.notices.blocks() if notice not in notices]
+        notices += new
+        sections.append(Section(tuple(_turn(turn, new))))
+    return Document(tuple(sections))
 
 
-def _turn(turn: TurnLike) -> Iterable[Block]:
+def _turn(turn: TurnLike, notices: Sequence[Notice]) -> Iterable[Block]:
     if question := one_line(question_text(turn.question, turn.events), _LONGEST):
         yield plain(Text(f"you > {question}"))
         yield rich(Text((Span("you:", "strong"), f" {question}")))
     yield rich(Heading(f"{heading(turn)}:"))
-    blocks = _reply_blocks(turn, turn.history, ())
+    blocks = _reply_blocks(turn, turn.history, (), notices, typed=False)
     yield Only(("text/plain", "text/markdown"), blocks)
     yield in_html(Section(blocks))
 

@@ -9,6 +9,7 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.view import run_panels
 from adk_nb.notebook.view.call_shown import Schema, Schemas
 from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.panel import PanelRun
 from adk_nb.notebook.view.reply_document import reply_document
@@ -27,6 +28,8 @@ class ReplyView:
 
     question: str | None
     """The user's text. None: the turn resumed from an interrupt."""
+    shows_question: bool = False
+    """Its cell says the question already."""
     agent: str
     events: list[Event]
     """Of this turn, oldest first, the user's included."""
@@ -55,8 +58,7 @@ class ReplyView:
     error: str | None = None
     take_back_with: str = ""
     """What to type so that agents forget the message of a failed turn; empty if none failed."""
-    notice: str | None = None
-    """What every form says of a model that is not what it seems."""
+    notices: Notices = field(default_factory=Notices)
     plain: bool = False
     """Shown as plain text alone."""
     live: Callable[[], str] = str
@@ -65,14 +67,25 @@ class ReplyView:
     """Whether the cell that runs now shows it already."""
 
     @property
+    def notice(self) -> str | None:
+        """All notices, in one line."""
+        return str(self.notices) or None
+
+    @property
     def pending(self) -> list[Interrupt]:
         """The approvals among `interrupts`."""
         return [interrupt for interrupt in self.interrupts if interrupt.kind == "approval"]
 
     def after(self, before: "ReplyView") -> "ReplyView":
         """This part of a turn and `before`, the part up to its last pause, as one."""
-        earlier = {"question": before.question, "history": before.history, "elsewhere": before.elsewhere}
-        return replace(self, events=[*before.events, *self.events], **earlier)
+        return replace(
+            self,
+            events=[*before.events, *self.events],
+            question=before.question,
+            shows_question=before.shows_question,
+            history=before.history,
+            elsewhere=before.elsewhere,
+        )
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict]) -> "ReplyView":
         """The same turn after interrupts of it were answered in another cell."""
@@ -84,7 +97,9 @@ class ReplyView:
         run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace)
         for event in self.events:
             run.feed(event)
-        return bundle(reply_document(self._refreshed(), history=self.history, panels=run_panels.saved(run)))
+        return bundle(
+            reply_document(self._refreshed(), history=self.history, panels=run_panels.saved(run), typed=False)
+        )
 
     def mimebundle(self) -> Any:
         """What IPython displays: the forms, and the live view where one still shows the turn."""

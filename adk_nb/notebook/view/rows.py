@@ -240,7 +240,7 @@ class RunRows:
 
     def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
         if approvals.is_placeholder(event, response):
-            return {"text": event_words.WAITS}
+            return {"text": "asks for approval"}
         if credentials.is_waiting(event, response):
             return {
                 "text": interrupt_text.waits_for_credential(event.actions.requested_auth_configs[response.id or ""])

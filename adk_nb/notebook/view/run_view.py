@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from adk_nb import sync, types
 from adk_nb.events.event import Event
-from adk_nb.notebook.place import this_cell
+from adk_nb.notebook.place import is_in_this_cell, this_cell
 from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.spending import cost_of, unlimited
@@ -61,7 +62,9 @@ class RunView:
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
         self.question = question
-        self.notice = notice
+        self.shows_question = isinstance(question, str) and is_in_this_cell(question)
+        """Its cell says the question already."""
+        self.notices = Notices(notice)
         self.magic = ""
         """The `%confirm` that answers what it asks; empty: only Python has its chat."""
         self.where = this_cell()
@@ -114,9 +117,7 @@ class RunView:
 
     def left_out(self, words: str) -> None:
         """An agent goes on without tools that could not be listed; every form of the reply says so."""
-        line = one_line(words, _LEFT_OUT)
-        if line not in (self.notice or ""):
-            self.notice = "; ".join(filter(None, (self.notice, line)))
+        self.notices.add(one_line(words, _LEFT_OUT))
 
     def anew(self, made: "Callable[[], RunView]") -> "RunView":
         """Where the next try of a run that failed is shown: in its cell. `made`: makes a new one."""

@@ -73,6 +73,8 @@ class ViewState:
         """Seconds for which the run has worked before its status was set, without waiting for anyone."""
         self._status_at = time.monotonic()
         self.notice = ""
+        """What went wrong beside the run."""
+        self.notices: list[Json] = []
         self.usage: Json = {"text": "", "title": "", "tokens": 0}
         self.earlier = 0
         self._state: dict[str, Json] = {}
@@ -157,6 +159,7 @@ class ViewState:
             "box": self.box,
             "status": self.status,
             "notice": self.notice,
+            "notices": self.notices,
             "usage": self.usage,
             "earlier": self.earlier,
             "state": self.state,
@@ -262,6 +265,11 @@ def _notice(view: ViewState, op: Json) -> Json:
     return op
 
 
+def _notices(view: ViewState, op: Json) -> Json:
+    view.notices = op["notices"]
+    return op
+
+
 def _drawing(view: ViewState, op: Json) -> Json:
     view.drawing = op["drawing"]
     return op
@@ -301,6 +309,7 @@ _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "status": _status,
     "usage": _usage,
     "notice": _notice,
+    "notices": _notices,
     "drawing": _drawing,
     "mark": _mark,
     "lane": _lane,

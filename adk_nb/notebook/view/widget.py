@@ -118,7 +118,8 @@ class LiveView(anywidget.AnyWidget):
                 whole, to begin with), `{"op": "card", "card": {"id", ...}}` (its fields laid over what is known; an
                 answered card stays answered unless it is asked again with a note; the page gets what
                 `call_shown.on_page` makes of it), `{"op": "status", "status", "text"}`, `{"op": "usage", "text",
-                "title", "tokens"}` (of the footer), `{"op": "notice", "text"}`, `{"op": "drawing", "drawing"}` (of
+                "title", "tokens"}` (of the footer), `{"op": "notice", "text"}`, `{"op": "notices", "notices"}` (each
+                a `document.Notice` as a dict), `{"op": "drawing", "drawing"}` (of
                 `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key -> how it stands, as
                 `drawing_path.Marks`, laid over what is known), `{"op": "lane", "lane": {"id", "name", "label",
                 "state"}}` (one of those that work at once; a row's `lane` is the id of its own), `{"op": "artifact",

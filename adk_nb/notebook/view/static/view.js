@@ -1,16 +1,16 @@
 var y="application/vnd.jupyter.widget-view+json",H=n=>n.metadata?.[y]?.adk_nb,Ot="<p><em>This notebook is not trusted, s\
 o the live view is not drawn here. Run <code>%confirm</code> to get its card in a new cell, or run the command “Trust No\
-tebook”.</em></p>";function ve(n){let t=H(n);if(!t)return n;let{[y]:e,...s}=n.data;typeof s["text/html"]=="string"&&(s["\
+tebook”.</em></p>";function ke(n){let t=H(n);if(!t)return n;let{[y]:e,...s}=n.data;typeof s["text/html"]=="string"&&(s["\
 text/html"]=s["text/html"].replace(Ot,""));let{[y]:i,...r}=n.metadata;return t==="run"&&e&&(r.adk_nb={view:e.model_id}),
 {...n,data:s,metadata:r}}function E(n){let t=n?.context?.model;return typeof t?.toJSON=="function"&&!t.collaborative?t:null}
 function W(n,t){for(let e of E(n)?.cells??[])for(let s=0;s<(e.outputs?.length??0);s+=1)if(e.outputs.get(s).data?.[y]?.model_id===
-t)return String(e.sharedModel?.getSource()??"");return""}function xe(n,t){let{path:e,sessionContext:s}=n.context,i=t.flatMap(
+t)return String(e.sharedModel?.getSource()??"");return""}function ve(n,t){let{path:e,sessionContext:s}=n.context,i=t.flatMap(
 ({id:r,outputs:a=[]})=>a.flatMap((l,h)=>H(l)==="page"?[[r,h,l.data[y]?.model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,
 JSON.stringify({kernel:s.session?.kernel?.id,views:i}))}catch{}}function Wt(n,t,e,s){let{path:i,sessionContext:r}=n.context;
 try{let{kernel:a,views:l}=JSON.parse(localStorage.getItem(`adk_nb:${i}`)??"{}");return a===r.session?.kernel?.id&&l.some(
 h=>`${h}`==`${[e,s,t]}`)}catch{return!1}}function U(n){let t=E(n),e=Symbol.for("adk_nb.kept_out");if(!t||t[e])return!!t;
-t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let i=s();xe(n,i.cells);let r=i.cells.map(a=>a.outputs?{...a,outputs:a.
-outputs.map(ve)}:a);return{...i,cells:r}},!0}function Ut(n,t){let e=[];for(let{id:s,outputs:i}of n.cells)for(let r=0;r<(i?.length??0);r+=1)t(i.get(r),s,r)&&e.push([i,
+t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let i=s();ve(n,i.cells);let r=i.cells.map(a=>a.outputs?{...a,outputs:a.
+outputs.map(ke)}:a);return{...i,cells:r}},!0}function Ut(n,t){let e=[];for(let{id:s,outputs:i}of n.cells)for(let r=0;r<(i?.length??0);r+=1)t(i.get(r),s,r)&&e.push([i,
 r]);return e}async function Gt(n,t){let e=E(t);if(!e)return;U(t),await t.context.ready;let{dirty:s}=e,i=({metadata:a})=>a?.
 adk_nb?.view===n,r=(a,l,h)=>i(a)||!H(a)&&Wt(t,n,l,h);for(let[a,l]of Ut(e,r)){let{adk_nb:h,...d}=a.get(l).metadata,u=i(a.
 get(l))?"run":"page",c={version_major:2,version_minor:0,model_id:n},m={...a.get(l).data,[y]:c};u==="run"&&!a.trusted&&(m["\
@@ -25,24 +25,25 @@ t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[y].model_id))||this.p
 e);for(let{at:r,data:a,metadata:l}of s?t:[]){a[y]&&this.known.add(a[y].model_id);let h={output_type:"display_data",data:a,
 metadata:l};r===null?s.add(h):i+r<s.length&&s.set(i+r,h)}}place(t){let e=s=>s.data[y]?.model_id===this.store.own_id&&t(s);
 return Ut(E(this.manager),e)[0]??[]}};var z=class{constructor(){this.title="",this.own_id="",this.box=null,this.seq=0,this.status={status:"idle",text:""},this.
-notice="",this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks={},this.offers=[],this.answer=null,
-this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=new Map}load(t){let{rows:e,cards:s,
-lanes:i,artifacts:r=[],...a}=t;Object.assign(this,a),this.rows=new Map(e.map(l=>[l.id,{...l}])),this.lanes=new Map(i.map(
-l=>[l.id,l])),this.cards=new Map(s.map(l=>[l.id,l])),this.artifacts=new Map(r.map(l=>[l.id,l])),this.last=new Map;for(let l of e)
-this.#t(l)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:this.rows.get(e);ye[t.op]?.(this,t,s),(t.op==="append"||t.op===
-"text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.id))}merged(t){let e=new Map(this.state.map(i=>[i.key,i]));for(let i of t)
-e.set(i.key,i);let s=[...e.values()].filter(i=>i.kind||i.value!==null);return[...s.filter(i=>i.kind!=="-"),...s.filter(i=>i.
-kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.status;(e==="running"||e==="pending")&&(this.status={status:"ca\
-ncelled",text:"stale"});for(let s of this.cards.values())s.state==="asked"&&Object.assign(s,{state:"stale",note:"its ker\
-nel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,
-t.id)}},ye={append(n,{row:t}){n.rows.set(t.id,{...t});for(let e of n.rows.keys()){if(n.rows.size<=1e3)break;n.rows.delete(
-e),n.earlier+=1}},text(n,t,e){e&&(e.text+=t.s,e.streaming=!0,t.tail!==void 0&&Object.assign(e,{html:e.html+t.html,tail:t.
-tail}))},patch(n,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,tail:""},e)},state(n,t,e){n.state=t.state??n.merged(t.entries),
-e&&(e.changes=[...e.changes??[],...t.changes])},card:(n,{card:t})=>{n.cards.set(t.id,t)},status(n,{status:t,text:e="",seconds:s=0}){
-if(n.status={status:t,text:e,seconds:s},t!=="running")for(let i of n.rows.values())i.streaming=!1},usage(n,{text:t,title:e="",
-tokens:s=0}){n.usage={text:t,title:e,tokens:s}},notice(n,{text:t}){n.notice=t},drawing(n,{drawing:t}){n.drawing=t},mark(n,{
-marks:t}){n.marks={...n.marks,...t}},lane:(n,{lane:t})=>{n.lanes.set(t.id,t)},artifact:(n,{artifact:t})=>{n.artifacts.set(
-t.id,t)},offers(n,{what:t}){n.offers=t},answer(n,{answer:t}){n.answer=t}};var zt={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
+notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks={},this.offers=
+[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=new Map}load(t){
+let{rows:e,cards:s,lanes:i,artifacts:r=[],...a}=t;Object.assign(this,a),this.rows=new Map(e.map(l=>[l.id,{...l}])),this.
+lanes=new Map(i.map(l=>[l.id,l])),this.cards=new Map(s.map(l=>[l.id,l])),this.artifacts=new Map(r.map(l=>[l.id,l])),this.
+last=new Map;for(let l of e)this.#t(l)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:this.rows.get(e);xe[t.op]?.(this,
+t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.id))}merged(t){let e=new Map(this.
+state.map(i=>[i.key,i]));for(let i of t)e.set(i.key,i);let s=[...e.values()].filter(i=>i.kind||i.value!==null);return[...s.
+filter(i=>i.kind!=="-"),...s.filter(i=>i.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.status;(e==="running"||
+e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())s.state==="asked"&&Object.
+assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())(t.lane===e||t.lane.
+startsWith(`${e}.`))&&this.last.set(e,t.id)}},xe={append(n,{row:t}){n.rows.set(t.id,{...t});for(let e of n.rows.keys()){
+if(n.rows.size<=1e3)break;n.rows.delete(e),n.earlier+=1}},text(n,t,e){e&&(e.text+=t.s,e.streaming=!0,t.tail!==void 0&&Object.
+assign(e,{html:e.html+t.html,tail:t.tail}))},patch(n,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,tail:""},e)},state(n,t,e){
+n.state=t.state??n.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(n,{card:t})=>{n.cards.set(t.id,
+t)},status(n,{status:t,text:e="",seconds:s=0}){if(n.status={status:t,text:e,seconds:s},t!=="running")for(let i of n.rows.
+values())i.streaming=!1},usage(n,{text:t,title:e="",tokens:s=0}){n.usage={text:t,title:e,tokens:s}},notice(n,{text:t}){n.
+notice=t},notices(n,{notices:t}){n.notices=t},drawing(n,{drawing:t}){n.drawing=t},mark(n,{marks:t}){n.marks={...n.marks,
+...t}},lane:(n,{lane:t})=>{n.lanes.set(t.id,t)},artifact:(n,{artifact:t})=>{n.artifacts.set(t.id,t)},offers(n,{what:t}){
+n.offers=t},answer(n,{answer:t}){n.answer=t}};var zt={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
 "error"],cancelled:["■","stopped"]},Vt={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
 "✗","You rejected"],answered:["✓","You answered"],reasked:["↻","asked again"],given:["✓","You answered"],refused:[
 "✗","You refused"],superseded:["–","no longer asked"],retried:["↻","Retried below"],dropped:["✓","taken back"],over:[
@@ -52,8 +53,8 @@ ked again by %confirm; else run the cell again.",I={"+":"added","~":"changed","-
 if(n<1e3)return`${Math.round(n)} ms`;let t=n/1e3;return t<60?`${t.toFixed(1)} s`:`${Math.floor(t/60)} min ${Math.round(t%
 60)} s`}function C(n){let t=Math.floor(n);return t<60?`${t} s`:`${Math.floor(t/60)} min ${t%60} s`}var $=(n,t)=>`${n.toLocaleString(
 "en")} ${t}${n===1?"":"s"}`;function V(n){return n==null?"nothing":b(JSON.stringify(n))}var Xt=n=>n.replace(/[^ -~]/g,Qt),
-Qt=n=>`\\u${n.charCodeAt(0).toString(16).padStart(4,"0")}`,$e=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
-function b(n){return n.replace($e,(t,e)=>e??t.split("").map(Qt).join(""))}var K=(n,t)=>JSON.stringify(n)===JSON.stringify(
+Qt=n=>`\\u${n.charCodeAt(0).toString(16).padStart(4,"0")}`,ye=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+function b(n){return n.replace(ye,(t,e)=>e??t.split("").map(Qt).join(""))}var K=(n,t)=>JSON.stringify(n)===JSON.stringify(
 t);function J(n){if(!n.startsWith('"')||!n.includes("\\n"))return n;try{return b(JSON.parse(n))}catch{return n.replace(/\\n/g,
 `
 `)}}var Y=class extends z{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
@@ -64,15 +65,15 @@ kind:"resync"}))}need(t,e,s){let i=`${t}/${e}`;this.panels.has(i)?s(this.panels.
 this.needed.set(i,s)}adopt(t){if(!(t.seq<=this.seq)){this.load(t),this.statusAt=performance.now(),this.gone=!1,this.#t();
 for(let e of this.views)e.reset()}}receive(t){t.kind!=="ops"||t.seq<=this.seq||(this.ahead.set(t.seq,t.ops),this.#t(),this.
 ahead.size&&this.say({kind:"resync"}))}#t(){for(let t of this.ahead.keys())t<=this.seq&&this.ahead.delete(t);for(let t=this.
-ahead.get(this.seq+1);t;t=this.ahead.get(this.seq+1)){this.seq+=1;for(let e of t)this.#s(e);this.ahead.delete(this.seq)}}#s(t){
+ahead.get(this.seq+1);t;t=this.ahead.get(this.seq+1)){this.seq+=1;for(let e of t)this.#e(e);this.ahead.delete(this.seq)}}#e(t){
 this.apply(t),t.op==="status"&&(this.statusAt=performance.now());let e=t.id??t.row?.id;if((t.op==="append"||t.op==="text"||
 t.op==="patch")&&this.heard.set(e,performance.now()),t.op==="panel"){let s=t.id?`${t.name}/${t.id}`:t.name;this.panels.set(
 s,t.data),this.needed.get(s)?.(t.data),this.needed.delete(s)}for(let s of this.views)s.touch(t)}get seconds(){let{status:t,
 seconds:e=0}=this.status;return e+(t==="running"?(performance.now()-this.statusAt)/1e3:0)}silence(t){let e=this.heard.get(
 t);return e===void 0?0:(performance.now()-e)/1e3}isOpen(t){return t.state==="asked"&&this.sent.get(t.id)!==t.again}say(t){
-try{return this.model.send(t),!0}catch{return this.#e(),!1}}#e(){this.gone=!0,this.abandon(`The kernel that ran this is \
+try{return this.model.send(t),!0}catch{return this.#s(),!1}}#s(){this.gone=!0,this.abandon(`The kernel that ran this is \
 gone. ${Yt}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.say({kind:"answer",id:t.id,decision:e,
-...s})&&this.sent.set(t.id,t.again);for(let i of this.views)i.touch({op:"card",card:t})}}};var Oe=`adknb-${Math.random().toString(36).slice(2)}`,Zt=0;function w(){return Zt+=1,`${Oe}-${Zt}`}var te=n=>n.filter(t=>t!=
+...s})&&this.sent.set(t.id,t.again);for(let i of this.views)i.touch({op:"card",card:t})}}};var $e=`adknb-${Math.random().toString(36).slice(2)}`,Zt=0;function w(){return Zt+=1,`${$e}-${Zt}`}var te=n=>n.filter(t=>t!=
 null&&t!=="").map(t=>t??"");function o(n,t,...e){let s=document.createElement(n),i=t.split(" ").filter(Boolean);return i.
 length&&(s.className=i.map(r=>`adknb-${r}`).join(" ")),s.append(...te(e)),s}function p(n,t,e){let s=o("button",`button ${t}`,
 n);return s.type="button",s.addEventListener("click",e),s}function f(n,...t){return n.replaceChildren(...te(t)),n}function v(n,t,e=""){
@@ -83,17 +84,17 @@ a&&!i),s.hidden=!a,s.textContent=i?"Show less":"Show all",s.setAttribute("aria-e
 s.addEventListener("keydown",a=>a.stopPropagation()),new ResizeObserver(r).observe(t),o("div","",e,s)}function B(n,t){let e=p(
 n,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent="Copied"}catch{e.textContent="The page ma\
 y not copy"}setTimeout(()=>{e.textContent=n},1500)});return e}function X(n,t,e){let s=o("a","");s.href=URL.createObjectURL(
-new Blob([e],{type:t})),s.download=n,s.click(),setTimeout(()=>URL.revokeObjectURL(s.href),1e3)}var Se=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,Ae=12,Q=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("d\
+new Blob([e],{type:t})),s.download=n,s.click(),setTimeout(()=>URL.revokeObjectURL(s.href),1e3)}var Oe=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,Se=12,Q=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("d\
 iv","hidden"),this.node.setAttribute("aria-live","polite"),this.node.setAttribute("aria-relevant","additions")}touch(t){
 if(t.op==="status"&&t.status!=="running")for(let s of[...this.begun.keys()])this.rest(this.store.rows.get(s));let e=this.
 store.rows.get(t.id??t.row?.id);e&&(t.op==="append"&&e.kind!=="user"&&!e.streaming?this.whole(e):t.op==="text"?this.sentences(
 e):t.op==="patch"&&this.#t(t,e))}#t(t,e){this.begun.has(e.id)?this.rest(e):t.kind==="marker"?this.whole(e):typeof t.ok==
 "boolean"&&this.say(`${e.tool} ${t.ok?"is done":"failed"}: ${e.result}`)}whole(t){t.tool!=="transfer_to_agent"&&(t.kind===
 "call"?this.say(`${t.author} calls ${t.tool}`):t.text&&this.say(`${t.author}${t.kind==="error"?", error":""}: ${t.text}`))}sentences(t){
-let e=this.begun.get(t.id)??0,s=Se.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
+let e=this.begun.get(t.id)??0,s=Oe.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
 author}: ${s}`)}rest(t){if(!t)return;let e=this.begun.get(t.id)??0;this.begun.delete(t.id);let s=t.text.slice(e);s.trim()&&
 this.say(e?s:`${t.author}: ${s}`)}say(t){for(this.node.append(o("div","",t.replace(/[*`|]+|^#+ /gm,"").trim().slice(0,500)));this.
-node.childElementCount>Ae;)this.node.firstChild?.remove()}};var Z=n=>n?.default??void 0;function O(n,t){let e=/^#\/\$defs\/(.+)$/.exec(n.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
+node.childElementCount>Se;)this.node.firstChild?.remove()}};var Z=n=>n?.default??void 0;function O(n,t){let e=/^#\/\$defs\/(.+)$/.exec(n.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
 ...O(s,{$defs:{}}),...n,$ref:void 0};if(Array.isArray(n.type)&&n.type.length===2&&n.type.includes("null"))return{...n,type:n.
 type.find(l=>l!=="null"),nullable:!0};let{anyOf:i=[],...r}=n,a=i.filter(({type:l})=>l!=="null");return a.length!==1||a.length===
 i.length?n:{...O(a[0],t),...r,nullable:!0}}function tt(n,t){if(Array.isArray(n.enum))return"enum";if(typeof t=="string"&&
@@ -108,45 +109,45 @@ t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))re
 const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:ee(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let i=(e.oneOf??e.anyOf??
 []).map(r=>At(r,t));return i.length&&i.every(r=>r!==null)?i.flat():null}var et=n=>typeof n=="object"&&n!==null&&!Array.isArray(
-n);var Ee=3;function Me(n,t,e,s){if(n==="enum")return Ce(t,s?e:t.default);if(n==="boolean")return Te((s?e:t.default)===!0);
-if(n==="json")return je(e,s);let i=Le(n,t,e),r=()=>!(n==="string"?i.value:i.value.trim());return{node:i,read(){return r()&&
+n);var Ae=3;function Ee(n,t,e,s){if(n==="enum")return Me(t,s?e:t.default);if(n==="boolean")return Ce((s?e:t.default)===!0);
+if(n==="json")return Te(e,s);let i=je(n,t,e),r=()=>!(n==="string"?i.value:i.value.trim());return{node:i,read(){return r()&&
 !s&&!t.nullable?{skip:!0}:r()&&t.nullable?n==="string"&&!s?{skip:!0}:{value:null}:n==="string"?{value:i.value}:se(i.value.
-trim(),n,t)}}}function Ce({enum:n=[]},t){let e=o("select","input",...n.map(s=>o("option","",b(String(s)))));return e.selectedIndex=
-n.findIndex(s=>K(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:n[e.selectedIndex]}}}function Te(n){let t=o("\
-input","check");return t.type="checkbox",t.checked=n,{node:t,read:()=>({value:t.checked})}}function je(n,t){let e=o("tex\
+trim(),n,t)}}}function Me({enum:n=[]},t){let e=o("select","input",...n.map(s=>o("option","",b(String(s)))));return e.selectedIndex=
+n.findIndex(s=>K(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:n[e.selectedIndex]}}}function Ce(n){let t=o("\
+input","check");return t.type="checkbox",t.checked=n,{node:t,read:()=>({value:t.checked})}}function Te(n,t){let e=o("tex\
 tarea","input");return e.value=t?b(JSON.stringify(n,null,2)):"",e.rows=Math.min(8,e.value.split(`
-`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:ne(e.value)}}function Le(n,t,e){let i=n==="string"&&typeof e==
+`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:ne(e.value)}}function je(n,t,e){let i=n==="string"&&typeof e==
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return i instanceof HTMLInputElement&&
 Object.assign(i,{type:r?"password":"text",spellcheck:!1}),i.autocomplete=r?"new-password":"off",n!=="string"&&(i.inputMode=
 n==="integer"?"numeric":"decimal"),i.value=e==null?"":String(e),i}var ie=n=>n instanceof HTMLInputElement&&n.type==="che\
 ckbox"?n.checked:n.value;function st(n,t,e,s,{depth:i=0,within:r="",needed:a}={}){let l=O(t,s),h=e[n]??{};if(l.properties&&
-i<Ee&&et(h))return Ie(n,l,h,s,i,r);let d=Object.hasOwn(e,n),u=tt(l,e[n]),{node:c,read:m}=Me(u,l,e[n],d),k=ie(c);c.id=w();
-let N=i===0&&!Ne(s,n),M=s["x-titles"]?l.title:null,yt=M?"":` ${_e(l,u,d,a,N)}`,_=o("label","field-name",M??(N?Xt(n):b(n)));
+i<Ae&&et(h))return _e(n,l,h,s,i,r);let d=Object.hasOwn(e,n),u=tt(l,e[n]),{node:c,read:m}=Ee(u,l,e[n],d),k=ie(c);c.id=w();
+let N=i===0&&!Le(s,n),M=s["x-titles"]?l.title:null,yt=M?"":` ${Ne(l,u,d,a,N)}`,_=o("label","field-name",M??(N?Xt(n):b(n)));
 _.append(o("span","dim",yt)),_.htmlFor=c.id;let S=o("div","problem");S.id=`${c.id}-problem`,S.setAttribute("role","alert"),
 c.setAttribute("aria-describedby",S.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let $t=()=>{let A=ie(c)===
 k?{skip:!0}:m();return S.textContent=A.error?b(`${r}${n}: ${A.error}`):"",c.setAttribute("aria-invalid",String(!!A.error)),
-A.error?{...A,node:c}:A};return{name:n,title:M,box:o("div","field",_,c,oe(l),S),node:c,check:$t}}var Ne=({properties:n,additionalProperties:t},e)=>!n||
-!!t||Object.hasOwn(n,e),oe=n=>n.description?o("div","dim",b(n.description)):null;function _e(n,t,e,s,i){let r={json:"JSO\
+A.error?{...A,node:c}:A};return{name:n,title:M,box:o("div","field",_,c,oe(l),S),node:c,check:$t}}var Le=({properties:n,additionalProperties:t},e)=>!n||
+!!t||Object.hasOwn(n,e),oe=n=>n.description?o("div","dim",b(n.description)):null;function Ne(n,t,e,s,i){let r={json:"JSO\
 N",enum:"one of"}[t]??t,a=[i?"unknown":"",r,n.nullable&&s!==!1?"or empty":""];return!e&&Z(n)!==void 0?a.push(`default ${V(
 n.default)}`):s===!1&&a.push("optional"),a.filter(Boolean).join(", ")}function Et(n,t,e,s=0,i=""){let r=n.properties??{},
 a=[...new Set([...Object.keys(r),...Object.keys(t)])],l=h=>Object.hasOwn(r,h)?(n.required??[]).includes(h):void 0;return a.
-map(h=>st(h,r[h]??{},t,e,{depth:s,within:i,needed:l(h)}))}function Ie(n,t,e,s,i,r){let a=Et(t,e,s,i+1,`${r}${n}.`),l=o("\
+map(h=>st(h,r[h]??{},t,e,{depth:s,within:i,needed:l(h)}))}function _e(n,t,e,s,i,r){let a=Et(t,e,s,i+1,`${r}${n}.`),l=o("\
 fieldset","group",o("legend","field-name",b(n)),oe(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,
 ...m.check()})),u=d.find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:k})=>[m,k]);return c.
 length?{value:{...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:n,box:l,node:a[0]?.node,check:h}}function Mt(n,t,e){
 return K(t,e)?[]:!et(t)||!et(e)?[o("div","",o("b","",b(n)),` ${V(t)} → ${V(e)}`)]:[...new Set([...Object.keys(t),...Object.
 keys(e)])].flatMap(i=>Mt(`${n}.${i}`,t[i],e[i]))}function re(n,t){n.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
-(e.stopPropagation(),t())})}var Be=12,T=class{constructor(t,e,{label:s="Send",look:i="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
+(e.stopPropagation(),t())})}var Ie=12,T=class{constructor(t,e,{label:s="Send",look:i="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
 send=e,this.label=s,this.changed=r,this.values=h,this.go=p(s,i,()=>this.submit()),this.root=t??{},this.schema=O(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(h||this.schema.
-properties);let d=At(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=Be?d:null;this.first=void 0,this.node=u?this.#t(
-u):this.#s(d,a,l)}#t(t){let e=t.map(({label:s,value:i})=>p(s,"choice",()=>this.send(i)));return this.first=e[0],o("div",
-"buttons",...e,this.twin)}#s(t,e,s){this.fields=this.isObject?Et(this.schema,this.values??{},this.root):[this.#n(t)],this.
+properties);let d=At(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=Ie?d:null;this.first=void 0,this.node=u?this.#t(
+u):this.#e(d,a,l)}#t(t){let e=t.map(({label:s,value:i})=>p(s,"choice",()=>this.send(i)));return this.first=e[0],o("div",
+"buttons",...e,this.twin)}#e(t,e,s){this.fields=this.isObject?Et(this.schema,this.values??{},this.root):[this.#n(t)],this.
 first=this.fields[0]?.node;let i=this.fields.map(a=>a.box),r=o("div","form answer",...i,this.values?this.difference:null,
 this.problem);return r.append(o("div","buttons",this.go,...e,this.twin)),r.addEventListener("input",()=>this.check()),s&&
-re(r,s),r.addEventListener("keydown",a=>this.#e(a)),r}#e(t){this.values||t.key!=="Enter"||t.isComposing||t.shiftKey||!(t.
+re(r,s),r.addEventListener("keydown",a=>this.#s(a)),r}#s(t){this.values||t.key!=="Enter"||t.isComposing||t.shiftKey||!(t.
 target instanceof Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#n(t){let e=tt(this.
 schema);return t?st("Your answer",{...this.schema,enum:t.map(i=>i.value)},{},this.root):e==="string"||e==="json"&&!["obj\
 ect","array"].includes(String(this.schema.type))?this.#a():st(this.schema.title??"Your answer",this.schema,{},this.root)}#a(){
@@ -193,9 +194,9 @@ i),a=this.card(t),l=it(t)&&!this.store.box?this.answered:this.node;if(s?.node.pa
 remove(),l.append(a)),this.nodes.set(t.id,{node:a,drawn:e}),!r)return;let h=this.store.isOpen(t)?this.forms.get(t.id)?.first:
 null;(a.contains(i)&&i instanceof HTMLElement?i:h??a).focus()}card(t){if(t.kind==="error"||t.kind==="wait")return this.notice(
 t);if(it(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind==="input",i=o("div","ask",o("span","icon",e?"⚠":
-""),` ${t.agent} `,...Pe(t)),r=this.frame(t,i,e?"alertdialog":"group"),a=t.hint?o("div",s?"question":"hint",t.hint):"",l=Ct(
+""),` ${t.agent} `,...Be(t)),r=this.frame(t,i,e?"alertdialog":"group"),a=t.hint?o("div",s?"question":"hint",t.hint):"",l=Ct(
 t.arguments,(h,d)=>this.showAll(t,h,d))??"";return r.append(...s?[a,l]:[l,a]),r.append(...(t.remarks??[]).map(h=>o("div",
-"remark",h))),e?this.#s(r,t,i.textContent??""):r.append(this.outcome(t)),r}#s(t,e,s){t.append(e.note?o("div","problem",e.
+"remark",h))),e?this.#e(r,t,i.textContent??""):r.append(this.outcome(t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.
 note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="input"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),
 this.view.said.textContent=[s,e.kind==="input"?e.hint:"",e.note].filter(Boolean).join(" ")}decision(t){let e=(t.arguments??
 []).map(({name:l,text:h})=>`${l}=${h}`).join(", "),s=t.tool?o("code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",i=t.agent===
@@ -208,11 +209,11 @@ store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:i,parts:r,said:a}=t.kind===
 sent.has(t.id))&&l.append(this.outcome(t)),l}outcome({state:t,note:e},s=null){let[i,r]=Vt[t]??["…","sent; the kernel a\
 nswers when it is free"],a=!e||e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${i} ${r}`),s?" ":"",
 s,a&&!a.startsWith(":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let i=this.forms.get(e.id);if(i&&!(e.changed&&
-i.values)){s.append(i.node);return}let r=k=>{this.forms.set(e.id,k),f(s,k.node),k.first?.focus()},a=()=>this.#e(e),l=k=>()=>this.
+i.values)){s.append(i.node);return}let r=k=>{this.forms.set(e.id,k),f(s,k.node),k.first?.focus()},a=()=>this.#s(e),l=k=>()=>this.
 leaveForm(e.id,k),h=e.how?o("span","twin","or type: ",o("code","",e.how)):"",d=p("Reject…","reject",()=>r(this.reasonForm(
 e,a,l("reject")))),u=p("Approve","go",()=>this.answer(a(),!0));if(e.changed){s.append(this.offerAfterAChange(e,u,d,h));return}
 let c=p("Edit…","edit",()=>{this.whole(e,k=>r(this.editForm(k,a,l("edit"))))}),m=[u,e.kind==="approval"?c:null,d];e.destructive&&
-m.reverse(),s.append(o("div","buttons",...m,h))}#e(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(
+m.reverse(),s.append(o("div","buttons",...m,h))}#s(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(
 t);let s=this.nodes.get(t);s&&(s.drawn=""),this.paint();let i=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);i instanceof
 HTMLElement&&i.focus()}editForm(t,e,s){let r={label:"Approve unchanged",changed:"Approve with these changes",more:[p("Ba\
 ck","back",s)],leave:s,values:t.args};return new T(t.schema,a=>this.answer(e(),!0,{args:a}),r)}reasonForm({kind:t},e,s){
@@ -225,16 +226,16 @@ r=>r.contains(e));this.store.need("call",t.id,({texts:r})=>{e.classList.add("adk
 s.remove()})}offerAfterAChange(t,e,s,i){e.disabled=!0;let r=d=>this.store.decide(t,d,{args:null,reason:null}),a=p("Re-as\
 k","go",()=>r("reask")),l=t.version?p(`Run old version (${t.version})`,"edit",()=>r("old")):"",h=o("div","problem",t.changed);
 return o("div","",h,o("div","buttons",e,a,l,s,i))}offerToGive(t,e){let s=this.#n(e,()=>{let i=(l,h)=>{this.forms.delete(
-e.id),this.store.decide(this.#e(e),l,h)},r=p("Refuse","refuse",()=>i("refuse",{})),a={...e.answer_schema,"x-titles":!0};
+e.id),this.store.decide(this.#s(e),l,h)},r=p("Refuse","refuse",()=>i("refuse",{})),a={...e.answer_schema,"x-titles":!0};
 return new T(a,l=>i("answer",{value:l}),{label:"Continue",more:[r]})});f(s.twin,"or type: ",o("code","",e.how)),t.append(
-Re(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#e(e),"answer",{value:a}),i=this.#n(e,()=>new T(
+Pe(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#s(e),"answer",{value:a}),i=this.#n(e,()=>new T(
 e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(i.twin,...r?["or type it below"]:["or type: ",o("code","",e.how)]),
 t.append(i.node)}#n(t,e){let s=this.forms.get(t.id)??e();return this.forms.set(t.id,s),s}isNext(t){return t===[...this.store.
 cards.values()].find(e=>e.kind==="input"&&this.store.isOpen(e))}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};
-function it({kind:n,state:t}){return t!=="asked"&&n!=="error"&&n!=="wait"}function Pe({kind:n,tool:t,needs:e}){return n===
-"credential"?["calls ",o("b","",t),`, which needs ${e}`]:n==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Re(n){
+function it({kind:n,state:t}){return t!=="asked"&&n!=="error"&&n!=="wait"}function Be({kind:n,tool:t,needs:e}){return n===
+"credential"?["calls ",o("b","",t),`, which needs ${e}`]:n==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Pe(n){
 if(!/^https?:/i.test(n))return null;let t=o("a","link",`Open ${new URL(n).host}`);return t.href=n,t.target="_blank",t.rel=
-"noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the address it leads to:"))}var qe=8,ot=class{constructor(t,e){this.store=t,this.view=e,this.input=o("textarea","input say"),this.input.rows=1,this.
+"noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the address it leads to:"))}var Re=8,ot=class{constructor(t,e){this.store=t,this.view=e,this.input=o("textarea","input say"),this.input.rows=1,this.
 input.id=w(),this.hint=o("div","dim hint-line"),this.hint.id=`${this.input.id}-hint`,this.input.setAttribute("aria-descr\
 ibedby",this.hint.id),this.input.addEventListener("input",()=>this.grow()),this.send=p("Send","go",()=>this.say());let s=o(
 "label","hidden",`Message to ${t.title}`);s.htmlFor=this.input.id,this.node=o("div","composer",s,this.input,this.send,this.
@@ -245,7 +246,7 @@ er, or stop it.":""}isTypedHere(t){return["error","wait"].includes(t.kind)||t.ki
 e=[...this.store.cards.values()].some(s=>s.kind==="input"&&this.store.isOpen(s));this.send.disabled=!!t,this.input.disabled=
 !!this.store.gone,this.hint.textContent=t||`Enter sends${e?" your answer":""}, Shift+Enter makes a new line.`}touch(t){t.
 op==="status"&&(this.waits=!1)}say(){let t=this.input.value;!t.trim()||this.reason||this.store.say({kind:"ask",text:t})&&
-(this.input.value="",this.waits=!0,this.grow(),this.paint(),this.input.focus())}grow(){this.input.rows=Math.min(qe,this.
+(this.input.value="",this.waits=!0,this.grow(),this.paint(),this.input.focus())}grow(){this.input.rows=Math.min(Re,this.
 input.value.split(`
 `).length)}onKey(t){t.stopPropagation(),t.key==="Escape"?this.view.leave():t.key==="Enter"&&t.target===this.input&&!t.shiftKey&&
 !t.isComposing&&(t.preventDefault(),this.say())}};var rt=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
@@ -260,12 +261,12 @@ if(l?.drawn===a)continue;let[h,d]=F[i.state]??["",""],u=o("span","stands",o("spa
 o("span","author",i.label),o("span","words",r));c.dataset.mark=i.state,c.dataset.lane=String(this.color(i.id)),l?l.node.
 replaceWith(c):this.node.append(c),this.nodes.set(i.id,{node:c,drawn:a})}}words(t){return t?t.kind==="call"?`⚙ ${t.tool}\
 (${t.args}) ${t.result??t.text}`:t.text.trim().split(`
-`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var De=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
- THEAD TR UL".split(" ")),He=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),Fe=/^(https?:|mailto:|#)/i;
+`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var qe=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
+ THEAD TR UL".split(" ")),De=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),He=/^(https?:|mailto:|#)/i;
 function P(n){let t=document.createElement("template");t.innerHTML=n;for(let e of[...t.content.querySelectorAll("*")]){let s=e.
-tagName.toUpperCase();if(He.has(s)){e.remove();continue}let i=s==="A"?e.getAttribute("href"):null;for(let{name:r}of[...e.
-attributes])r!=="start"&&r!=="title"&&r!=="align"&&e.removeAttribute(r);i&&Fe.test(i.trim())&&(e.setAttribute("href",i.trim()),
-e.setAttribute("target","_blank"),e.setAttribute("rel","noopener noreferrer nofollow")),De.has(s)||e.replaceWith(...e.childNodes)}
+tagName.toUpperCase();if(De.has(s)){e.remove();continue}let i=s==="A"?e.getAttribute("href"):null;for(let{name:r}of[...e.
+attributes])r!=="start"&&r!=="title"&&r!=="align"&&e.removeAttribute(r);i&&He.test(i.trim())&&(e.setAttribute("href",i.trim()),
+e.setAttribute("target","_blank"),e.setAttribute("rel","noopener noreferrer nofollow")),qe.has(s)||e.replaceWith(...e.childNodes)}
 for(let e of t.content.querySelectorAll("table")){let s=o("div","wide");e.replaceWith(s),s.append(e)}return t.content}var jt=n=>n.
 html!==null&&n.html!==void 0;function ht(n,t){let e=o("div","html",P(n));return Tt(e,t),e}function Tt(n,t){/\\[([]/.test(
 n.textContent)&&(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(n)}var lt=class{constructor(t){this.manager=t,
@@ -276,14 +277,14 @@ t.length}f(this.tail,P(e)),Tt(this.tail,this.manager);let s=this.tail;for(;s.las
 lockquote, pre, h4, h5, h6, pre > code");)s=s.lastElementChild;s.append(this.caret)}};function j(n,t="Search suggestions"){
 let e=o("iframe","page");return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.
 title=t,e.srcdoc=n,e}function Lt(n,t){if(!/^data:image\//.test(n))return null;let e=o("img","image");return e.src=n,e.alt=
-t??"",e}function R(n){return n?.length?o("div","looked-at",...n.map(Ke)):null}function Ke({kind:n,src:t,alt:e,html:s,note:i,
+t??"",e}function R(n){return n?.length?o("div","looked-at",...n.map(Fe)):null}function Fe({kind:n,src:t,alt:e,html:s,note:i,
 page:r,title:a,text:l}){return n==="image"?Lt(t,e):n==="table"?o("div","html",P(s),i?o("div","dim",i):null):n==="page"?j(
-r,a):o("div","dim",l)}var Nt=2e3;function L(n,t="",e=!0){if(n===null||typeof n!="object")return o("div","leaf",_t(t),Je(n));let s=Array.isArray(
+r,a):o("div","dim",l)}var Nt=2e3;function L(n,t="",e=!0){if(n===null||typeof n!="object")return o("div","leaf",_t(t),Ke(n));let s=Array.isArray(
 n)?n.map((d,u)=>[String(u),d]):Object.entries(n),[i,r]=Array.isArray(n)?"[]":"{}";if(!s.length)return o("div","leaf",_t(
 t),o("span","dim",i+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,l=o("details","branch",o("summary","",_t(t),
 o("span","dim",`${i} ${a} ${r}`))),h=()=>{l.childElementCount===1&&l.append(o("div","twigs",...s.map(([d,u])=>L(u,d,!1))))};
 return l.addEventListener("toggle",()=>l.open&&h()),e&&h(),l.open=e,l}function _t(n){return n===""?null:o("span","name",
-`${n}: `)}function Je(n){let t=typeof n=="string"?n:JSON.stringify(n),e=o("span",typeof n=="string"?"string":"atom",t.slice(
+`${n}: `)}function Ke(n){let t=typeof n=="string"?n:JSON.stringify(n),e=o("span",typeof n=="string"?"string":"atom",t.slice(
 0,Nt));if(t.length<=Nt)return e;let s=p(`… ${(t.length-Nt).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
 remove()});return o("span","",e," ",s)}var dt=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
 "aria-label","State"),this.node.tabIndex=0}paint(){let{state:t,cards:e}=this.store,s=t.some(a=>a.kind),i=[...e.values()].
@@ -308,28 +309,28 @@ this.button.textContent=`${this.folded?"▸":"▾"} ${this.line}`,this.button.ti
 a-expanded",String(!this.folded)),this.node.hidden=!this.folded||this.drawn===t&&!this.node.hasChildNodes(),!(!t||!this.
 folded||this.drawn===t)&&(this.drawn=t,f(this.node,this.question(t),...this.members(t),this.answer(t)),this.node.hidden=
 !this.node.hasChildNodes())}get line(){let{rows:t,earlier:e,status:s,usage:i}=this.store,r=[...t.values()].filter(l=>l.kind===
-"call").length;return[r?$(r,"tool call"):$(t.size+e,"event"),s.seconds?We(s.seconds):"",i.tokens?$(i.tokens,"token"):""].
+"call").length;return[r?$(r,"tool call"):$(t.size+e,"event"),s.seconds?Je(s.seconds):"",i.tokens?$(i.tokens,"token"):""].
 filter(Boolean).join(" · ")}question({question:t}){return!t||Bt(W(this.store.manager,this.store.own_id),t)?null:o("div",
 "asked",o("span","author","you"),St(o("div","text",t)))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("div","\
 asked member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:i,shown:r}){let a=[...this.
 store.cards.values()].some(it),l=ht(a?s:e+s,this.store.manager),h=R(r);if(l.append(...(i??[]).map(c=>j(c)),...h?[h]:[]),
 !l.hasChildNodes())return null;let d=t===this.store.title?null:o("span","author",t),u=o("div","answered",d,St(l));return u.
-toggleAttribute("data-bare",!d),u}},We=n=>n<60?`${Math.max(n,.1).toFixed(1)} s`:C(n);function Bt(n,t){let e=s=>s.replace(
+toggleAttribute("data-bare",!d),u}},Je=n=>n<60?`${Math.max(n,.1).toFixed(1)} s`:C(n);function Bt(n,t){let e=s=>s.replace(
 /\s+/g," ").trim();return e(t)!==""&&e(n).includes(e(t))}var Pt=n=>n.author==="user"?"you":n.author;function q(n){let t=Pt(n);return n.kind==="call"?`${t} ${n.tool}(${n.args}) ${n.
-result??n.text}`.trim():`${t} ${n.kind==="text"||n.kind==="user"?"":`${n.kind}: `}${n.text.replace(/\s+/g," ")}`}var Ue=3,pt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.open=new Set,this.dirty=new Set,this.
+result??n.text}`.trim():`${t} ${n.kind==="text"||n.kind==="user"?"":`${n.kind}: `}${n.text.replace(/\s+/g," ")}`}var We=3,pt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.open=new Set,this.dirty=new Set,this.
 selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new ct(t),this.earlier=o("div",
 "earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.setAttribute("aria-live",
 "off"),this.node.setAttribute("aria-label","Events"),this.node.addEventListener("keydown",s=>this.onKey(s)),this.node.addEventListener(
 "click",s=>this.onClick(s))}reset(){for(let t of this.store.rows.keys())this.mark(t)}touch(t){let e=t.id??t.row?.id;(t.failure??
 t.row?.failure)&&this.open.add(e),t.op==="append"||t.op==="text"?this.dirty.add(e):t.op==="patch"?this.#t(t):t.op==="sta\
 te"?this.mark(t.event):t.op==="panel"&&t.name==="event"?this.reread(t.id):t.op==="offers"?this.reset():t.op==="status"&&
-this.#s()}#t(t){this.mark(t.id);let e=this.store.rows.get(t.id);e&&this.open.has(t.id)&&!t.failure&&this.details.ask(e)}#s(){
+this.#e()}#t(t){this.mark(t.id);let e=this.store.rows.get(t.id);e&&this.open.has(t.id)&&!t.failure&&this.details.ask(e)}#e(){
 for(let[t,{text:e,growing:s,waits:i}]of this.nodes)(e||s||i)&&this.mark(t);this.narrow(this.words)}reread(t){this.reading=
 !0,this.mark(t)}mark(t){let e=this.nodes.get(t);e&&Object.assign(e,{text:null,growing:null}),this.dirty.add(t)}paint(){let{
 node:t,store:e}=this,s=!this.reading&&t.scrollHeight-t.scrollTop-t.clientHeight<24;this.reading=!1;for(let r of this.dirty)
 this.paintRow(e.rows.get(r),r);this.dirty.clear(),this.forget(),t.toggleAttribute("data-long",this.nodes.size>50),this.earlier.
-textContent=e.earlier?`${e.earlier} earlier rows`:"",this.nodes.has(this.selected??"")||this.#e();let i=s&&(e.box||e.status.
-status!=="done");return()=>{i&&(t.scrollTop=t.scrollHeight)}}#e(){let t=[...this.nodes].find(([,{node:e}])=>!e.hidden);this.
+textContent=e.earlier?`${e.earlier} earlier rows`:"",this.nodes.has(this.selected??"")||this.#s();let i=s&&(e.box||e.status.
+status!=="done");return()=>{i&&(t.scrollTop=t.scrollHeight)}}#s(){let t=[...this.nodes].find(([,{node:e}])=>!e.hidden);this.
 select(t?.[0]??null,!1)}forget(){if(this.nodes.size!==this.store.rows.size)for(let[t,{node:e}]of this.nodes)this.store.rows.
 has(t)||(e.remove(),this.nodes.delete(t),this.open.delete(t))}paintRow(t,e){if(!t)return;let s=this.nodes.get(e);if(s&&t.
 streaming&&this.#a(s,t))return;let i=s?.node??o("div","row");this.#n(i,t);let r=o("div","what"),a=t.streaming&&jt(t)?new lt(
@@ -340,7 +341,7 @@ waits:u})}#n(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.lan
 t.tabIndex=e.id===this.selected?0:-1,t.setAttribute("aria-busy",String(!!e.streaming)),t.hidden=!this.fits(e)||this.#i(e)}#a(t,e){
 if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(t.length)),t.length=e.text.length;else return!1;
 return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){let i=this.store.rows.get(t);if(!i||!(s||i.
-streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=C(r):i.streaming&&(e.textContent=r>=Ue?`no text fo\
+streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=C(r):i.streaming&&(e.textContent=r>=We?`no text fo\
 r ${C(r)}`:"")}}author(t,e){let s=Pt(t),i=o("span","author",s),r=e?e.node.previousElementSibling:this.node.lastElementChild;
 return i.toggleAttribute("data-again",r?.querySelector(".adknb-author")?.textContent===s),i.title=s,s.length>this.longest&&
 (this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),i}numbers(t){let e=o("spa\
@@ -384,38 +385,38 @@ size,this.count.textContent=t===null?"":`${t} of ${this.store.rows.size}`}downlo
 t)).join(`
 `))}touch(t){t.op!=="panel"||t.name!=="log"||!this.waits||(this.waits=!1,this.keep(t.data))}keep(t){X("events.jsonl","ap\
 plication/jsonl",`${t}
-`)}};var Ge=60,ue=Symbol.for("adk_nb.explained"),mt=class{constructor(t){this.store=t,this.text="",this.open=!0,this.chip=o("\
-button","chip notice-chip"),this.chip.type="button",this.chip.addEventListener("click",()=>{this.open=!this.open,this.paint()}),
-this.node=o("div","notice"),this.node.id=w(),this.node.setAttribute("role","note"),this.chip.setAttribute("aria-controls",
-this.node.id)}paint(){let{notice:t}=this.store;t!==this.text&&this.#t(t);let{name:e}=this;this.chip.hidden=!e,this.chip.
-textContent=e,this.chip.title=t,this.chip.setAttribute("aria-expanded",String(this.open)),this.node.textContent=t,this.node.
-hidden=!t||!this.open}get name(){let[t,e]=this.text.split(/: (.*)/s,2);return e&&t.length<=Ge&&!t.includes(`
-`)?t:""}#t(t){this.text=t;let e=this.store.manager??{};e[ue]??=new Map;let s=e[ue];t&&!s.has(t)&&s.set(t,this.store.own_id),
-this.open=!this.name||s.get(t)===this.store.own_id}};var fe=new Map;function x(n){fe.set(n.name,n)}function me({name:n,title:t,module:e}){return e?{name:n,title:t,mount:(s,i)=>new Rt(
-n,ze(e),s,i)}:fe.get(n)??null}var pe=new Map;function ze(n){let t=pe.get(n);if(t)return t;let e=URL.createObjectURL(new Blob(
-[n],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return pe.set(n,s),s}var Rt=class{constructor(t,e,s,i){
-this.root=s,this.view=ge(t,i),this.render=void 0,e.then(r=>{this.render=r.default.render,i.repaint()},r=>f(s,o("div","pr\
-oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function ge(n,t){
+`)}};var mt=class{constructor(t){this.store=t,this.toggled=new Set,this.chips=o("span","chips"),this.node=o("div","notice"),this.
+node.id=w(),this.node.setAttribute("role","note"),this.painted="[]"}paint(){let{notice:t,notices:e}=this.store,s=e.filter(
+a=>this.#t(a)),i=[t,...s.map(({text:a})=>a)].filter(Boolean);this.node.textContent=i.join(`
+`),this.node.hidden=!i.length;let r=e.filter(({label:a})=>a);JSON.stringify(r)!==this.painted&&(this.painted=JSON.stringify(
+r),this.chips.replaceChildren(...r.map(a=>this.#e(a))))}#t({label:t,folded:e}){return e===this.toggled.has(t)}#e(t){let{
+label:e,text:s}=t,i=o("button","chip notice-chip",e);i.type="button",i.title=s,i.setAttribute("aria-controls",this.node.
+id);let r=()=>i.setAttribute("aria-expanded",String(this.#t(t)));return i.addEventListener("click",()=>{this.toggled.delete(
+e)||this.toggled.add(e),r(),this.paint()}),r(),i}};var pe=new Map;function x(n){pe.set(n.name,n)}function fe({name:n,title:t,module:e}){return e?{name:n,title:t,mount:(s,i)=>new Rt(
+n,Ue(e),s,i)}:pe.get(n)??null}var ue=new Map;function Ue(n){let t=ue.get(n);if(t)return t;let e=URL.createObjectURL(new Blob(
+[n],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return ue.set(n,s),s}var Rt=class{constructor(t,e,s,i){
+this.root=s,this.view=me(t,i),this.render=void 0,e.then(r=>{this.render=r.default.render,i.repaint()},r=>f(s,o("div","pr\
+oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function me(n,t){
 let{store:e}=t;return{need:s=>new Promise(i=>{e.need(n,s,i)}),showEvent:s=>t.showEvent(s),get status(){return e.status.status}}}
 var gt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
 nel ${t.name}`),this.node.tabIndex=0,this.request=new qt(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
-render?.(this.node,s,ge(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
+render?.(this.node,s,me(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
 this.name)}get isOffered(){let{offers:t,gone:e}=this.view.store;return this.panel.asks!==null&&!e&&t.includes(this.name)}opened(){
 this.isOffered&&this.request.now(),this.part.opened?.()}touch(t){this.isOffered&&(this.panel.refresh??["append","patch",
 "status"]).includes(t.op)&&this.request.soon(),this.part.touch?.(t)}closed(){this.request.cancel(),this.part.closed?.()}paint(){
 try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},qt=class{constructor(t,e){
 this.store=t,this.what=e,this.sent=0,this.timer=0}get data(){return this.store.panels.get(this.what)}now(){this.cancel(),
 this.sent=performance.now(),this.store.say({kind:"need",what:this.what})}soon(){this.timer||=window.setTimeout(()=>this.
-now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var Ve=new Set(["rect","path","text"]),Ye=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
-dasharray text-anchor font-size font-weight".split(" "));function Xe({width:n,height:t,shapes:e}){let s=v("svg",{width:n,
-height:t,viewBox:`0 0 ${n} ${t}`});s.style.minWidth=`${Math.round(n*.65)}px`;for(let{tag:i,at:r,text:a,key:l}of e){if(!Ve.
-has(i))continue;let h=v(i,Object.fromEntries(Object.entries(r).filter(([d])=>Ye.has(d))));h.dataset.key=l,h.textContent=
+now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var Ge=new Set(["rect","path","text"]),ze=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
+dasharray text-anchor font-size font-weight".split(" "));function Ve({width:n,height:t,shapes:e}){let s=v("svg",{width:n,
+height:t,viewBox:`0 0 ${n} ${t}`});s.style.minWidth=`${Math.round(n*.65)}px`;for(let{tag:i,at:r,text:a,key:l}of e){if(!Ge.
+has(i))continue;let h=v(i,Object.fromEntries(Object.entries(r).filter(([d])=>ze.has(d))));h.dataset.key=l,h.textContent=
 a,s.append(h)}return s}var bt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
 "role","img"),this.node.tabIndex=0}followPath(){let t=this.node.getBoundingClientRect(),e=this.node.querySelector("rect:\
 is([data-mark=now], [data-mark=waits]):not([fill=none])");if(!e)return;let s=e.getBoundingClientRect();(s.top<t.top||s.bottom>
 t.bottom)&&(this.node.scrollTop+=(s.top+s.bottom-t.top-t.bottom)/2),(s.left<t.left||s.right>t.right)&&(this.node.scrollLeft+=
 (s.left+s.right-t.left-t.right)/2)}paint(){let{drawing:t,marks:e}=this.store;if(this.node.hidden=!t,!!t){this.drawn!==t&&
-(this.drawn=t,f(this.node,Xe(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
+(this.drawn=t,f(this.node,Ve(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
 e);this.node.setAttribute("aria-label",[t.title,...this.standing()].join("; ")),this.followPath()}}#t(t,e){let{key:s=""}=t.
 dataset,i=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==i&&(t.dataset.mark=i,s.startsWith("s:")?t.textContent=F[i]?.[0]??
 "":s.startsWith("c:")&&(t.textContent=i))}standing(){let{drawing:t,marks:e}=this.store,s=(t?.shapes??[]).filter(({at:i,key:r})=>i["\
@@ -435,11 +436,11 @@ key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault
 !1,this.title=o("span","title"),this.status=o("span","status"),this.stop=p("Stop","stop",()=>{this.stopping=!0,t.say({kind:"\
 stop"}),this.repaint()}),this.notice=new mt(t),this.lanes=new at(t),this.picture=new bt(t),this.events=new pt(t,this),this.
 state=new dt(t),this.cards=new nt(t,this),this.foot=o("div","foot"),this.said=o("div","hidden"),this.said.setAttribute("\
-role","status");let i=t.listed.map(me).filter(r=>r!==null);this.tabs=new wt(i.map(r=>new gt(r,this)),this),this.log=this.
+role","status");let i=t.listed.map(fe).filter(r=>r!==null);this.tabs=new wt(i.map(r=>new gt(r,this)),this),this.log=this.
 tabs.panels[0],this.tools=new ft(t,this),this.summary=new ut(t,this),this.bar=o("div","bar",this.summary.button,this.tabs.
 node,this.tools.node),this.composer=t.box?new ot(t,this):null,this.announcer=new Q(t),this.root=this.#t(),this.keys=new rt(
-this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#e(),1e3),e.append(this.box),this.reset()}#t(){
-let t=o("div","head",this.title,this.notice.chip,o("span","gap"),this.status,this.stop);for(let l of[t,this.bar])l.addEventListener(
+this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),1e3),e.append(this.box),this.reset()}#t(){
+let t=o("div","head",this.title,this.notice.chips,o("span","gap"),this.status,this.stop);for(let l of[t,this.bar])l.addEventListener(
 "keydown",h=>h.stopPropagation());let e=this.tabs.panels.map(({node:l})=>l),{answered:s,node:i}=this.cards,r=[s,this.summary.
 node,this.bar,this.lanes.node,...e,i,this.composer?.node,this.foot],a=o("div","view",t,this.notice.node,...r,this.said,this.
 announcer.node);return this.store.box&&(a.dataset.box="",a.style.setProperty("--adknb-height",`${this.store.box.height}p\
@@ -449,16 +450,16 @@ for(let e of[this.tabs.current,this.tools])e.touch?.(t);(this.log.node.hidden||t
 !0),this.schedule()}schedule(){this.frame||=requestAnimationFrame(()=>{this.frame=0,this.paint()})}paint(){this.placed||=
 this.box.isConnected;let t=this.events.paint();this.lanes.paint(),this.stale&&this.paintFrame(),this.stale=!1,this.lanes.
 node.hidden||=this.summary.folded,this.tools.paint(this.events.words?this.events.matches().length:null,this.summary.folded),
-t()}paintFrame(){let{store:t}=this;this.title.textContent=t.title,this.root.dataset.status=t.status.status,this.#s(),this.
+t()}paintFrame(){let{store:t}=this;this.title.textContent=t.title,this.root.dataset.status=t.status.status,this.#e(),this.
 notice.paint(),this.summary.paint(),this.tabs.paint();let{folded:e}=this.summary;this.foot.textContent=t.usage.text,this.
 foot.title=t.usage.title??"",this.foot.hidden=!t.usage.text||e;let s=!(t.rows.size||t.state.length||t.drawing);if(this.bar.
 hidden=s,this.bar.toggleAttribute("data-folded",e),e||s)for(let i of this.tabs.panels)i.node.hidden=!0;this.tabs.node.hidden||=
-e,this.picture.paint(),this.state.paint(),!e&&!s&&this.tabs.current.paint(),this.cards.paint(),this.composer?.paint()}#s(){
+e,this.picture.paint(),this.state.paint(),!e&&!s&&this.tabs.current.paint(),this.cards.paint(),this.composer?.paint()}#e(){
 let{status:t,box:e,rows:s,seconds:i}=this.store,[r,a]=zt[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].
 filter(u=>u.kind==="call"&&u.ok===!1).length,d=l&&i>=1?o("span","elapsed",` · ${C(i)}`):null;f(this.status,h?o("span","\
 failed bad",`${$(h,"tool")} failed`):null,o("span","icon",r),` ${t.text||a}`,d),this.stop.hidden=!l,this.stop.disabled=this.
-stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#e(){this.store.status.status!=="running"||!this.box.isConnected||
-(this.#s(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){this.tabs.select(this.log),this.events.
+stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.status.status!=="running"||!this.box.isConnected||
+(this.#e(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){this.tabs.select(this.log),this.events.
 reveal(t)}unfold(){this.summary.chosen=!1,this.stale=!0,this.paint()}leave(){let t=this.box.closest(".jp-Cell");document.
 activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof HTMLElement&&t.focus({preventScroll:!0})}get isOrphan(){
 return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){t.append(this.box),this.reset()}remove(){
@@ -474,11 +475,11 @@ o("div","dim","Nothing has been timed yet.")),this.table.hidden=!t.length,this.p
 map(c=>Math.max(c.begin,c.end??0))),i=Math.min(...t.map(c=>c.begin))>=s?0:Math.min(...t.map(c=>c.begin)),r=Math.min(230,
 Math.round(e*.34)),a=e-r-62,l=c=>r+(c-i)/(s-i||1)*a,h=t.length*vt+22,d=v("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
 role:"img"});d.setAttribute("aria-label",`${t.length} bars over ${g(s-i)}; the table below says the same`);let u=c=>s-i<
-1e3?g(c):`${(c/1e3).toFixed(1)} s`;for(let c of Qe(i,s,Math.max(2,Math.floor(a/90))))d.append(v("path",{class:"adknb-gri\
+1e3?g(c):`${(c/1e3).toFixed(1)} s`;for(let c of Ye(i,s,Math.max(2,Math.floor(a/90))))d.append(v("path",{class:"adknb-gri\
 d",d:`M${l(c)} 16V${h}`})),d.append(v("text",{class:"adknb-tick",x:l(c),y:11,"text-anchor":"middle"},u(c-i)));return d.append(
 ...t.map((c,m)=>this.bar(c,20+m*vt,l,s,r,e))),d}bar(t,e,s,i,r,a){let[l,h]=[s(t.begin),Math.max(s(t.end??i),s(t.begin)+2)],
 d=v("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
-12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":xt[t.kind]?.[0]??""} ${t.name}`;d.append(v("title",{},Ze(t))),d.append(v(
+12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":xt[t.kind]?.[0]??""} ${t.name}`;d.append(v("title",{},Xe(t))),d.append(v(
 "rect",{class:"adknb-hit",x:0,y:e,width:a,height:vt})),d.append(v("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
 c-1))}…`:m));let k=t.kind==="agent"?6:12,N=(S,$t,A)=>v("rect",{class:`adknb-${A}`,x:S,y:e+(vt-k)/2,width:Math.max(1,$t-
 S),height:k,rx:2}),M=t.first===null?null:s(t.first);M===null?d.append(N(l,h,t.kind==="model"?"waits":"work")):d.append(N(
@@ -486,13 +487,13 @@ l,M,"waits"),N(M,h,"work"));let yt=t.end===null?"…":g(t.end-t.begin);d.append(
 15},yt));let{event:_}=t;return _&&d.addEventListener("click",()=>this.view.showEvent(_)),d}paintTable(){if(!this.table.open)
 return;let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o(
 "tr","",...[s.error?`${xt[s.kind]?.[1]} ✗ ${s.error}`:xt[s.kind]?.[1]??s.kind,s.name,s.agent,g(s.begin)||"0",s.first===
-null?"":g(s.first-s.begin),s.end===null?be(s):g(s.end-s.begin)].map(i=>o("td","",i))));this.table.querySelector("table")?.
-remove(),this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function Qe(n,t,e){let s=(t-n)/e,i=10**
+null?"":g(s.first-s.begin),s.end===null?ge(s):g(s.end-s.begin)].map(i=>o("td","",i))));this.table.querySelector("table")?.
+remove(),this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function Ye(n,t,e){let s=(t-n)/e,i=10**
 Math.floor(Math.log10(s||1)),r=[1,2,5,10].map(l=>l*i).find(l=>l>=.8*s)??s,a=Math.max(r,t-n<1e3?1:100);return Array.from(
-{length:Math.floor((t-n)/a)+1},(l,h)=>n+h*a)}function be(n){return n.kind==="person"?"still waits":"still at work"}function Ze(n){
-let t=n.end===null?be(n):`took ${g(n.end-n.begin)}`,e=n.first===null?"":`, first piece after ${g(n.first-n.begin)}`,s=`${xt[n.
+{length:Math.floor((t-n)/a)+1},(l,h)=>n+h*a)}function ge(n){return n.kind==="person"?"still waits":"still at work"}function Xe(n){
+let t=n.end===null?ge(n):`took ${g(n.end-n.begin)}`,e=n.first===null?"":`, first piece after ${g(n.first-n.begin)}`,s=`${xt[n.
 kind]?.[1]??n.kind} ${n.name}: began at ${g(n.begin)||"0 ms"}, ${t}${e}`;return n.error?`${s}; ${n.error}`:s}x({name:"wa\
-terfall",title:"Waterfall",mount:(n,t)=>new Ht(n,t)});var ts={user:"of this user",app:"of all",temp:"of this turn"},Ft=class{constructor(t,e){this.store=e.store,this.whole=void 0,
+terfall",title:"Waterfall",mount:(n,t)=>new Ht(n,t)});var Qe={user:"of this user",app:"of all",temp:"of this turn"},Ft=class{constructor(t,e){this.store=e.store,this.whole=void 0,
 this.editing=null,this.sent=null,this.drawn=null,this.choices="",this.against=o("select","input"),this.against.setAttribute(
 "aria-label","Compare with"),this.against.addEventListener("change",()=>this.paint(this.whole)),this.against.addEventListener(
 "keydown",s=>s.stopPropagation()),this.add=p("Add a key","small",()=>this.edit("")),this.problem=o("div","problem"),this.
@@ -508,9 +509,9 @@ mayEdit;let r=this.store.rows.get(this.against.value),a=r?(r.changes??[]).map(u=
 l=JSON.stringify([a,this.editing,this.mayEdit,t]);if(l===this.drawn||this.editing!==null&&this.drawn)return;this.drawn=l;
 let h=this.editing===""?this.form("",""):null;f(this.rows,h,...a.map(u=>this.row(u,!r)));let d=this.rows.querySelector("\
 input, textarea");d instanceof HTMLElement&&d.focus()}row(t,e){let{key:s,kind:i}=t,r=i==="-",a=e&&!r?this.whole?.find(m=>m.
-key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[l,h]=ss(s),d=o("span","chip",l);d.title=ts[l]??
+key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[l,h]=ts(s),d=o("span","chip",l);d.title=Qe[l]??
 "of this session",d.dataset.scope=l;let u=o("span","mark",i||" ",I[i]?o("span","hidden",I[i]):null),c=o("div","key-row",
-u,d,o("div","key-name",h),es(t,a));return c.dataset.mark=i,e&&!r&&l!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
+u,d,o("div","key-name",h),Ze(t,a));return c.dataset.mark=i,e&&!r&&l!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
 let e=p("Edit","small",()=>this.edit(t));e.setAttribute("aria-label",`Edit ${t}`);let s=p("Delete","small",()=>this.say(
 {kind:"state",key:t,text:null}));return s.setAttribute("aria-label",`Delete ${t}`),o("div","key-buttons",e,s)}form(t,e){
 let s=t?null:this.input("Key","name, user:name or app:name",""),i=this.input("Value","JSON, or else text",e),r=()=>this.
@@ -519,9 +520,9 @@ key-form",t?o("b","",t):s,i,p("Save","go small",r),p("Cancel","small",a),this.pr
 n",h=>{h.stopPropagation(),h.key==="Escape"?a():h.key==="Enter"&&!h.shiftKey&&!h.isComposing&&!(h.target instanceof HTMLButtonElement)&&
 (h.preventDefault(),r())}),l}input(t,e,s){let i=o(s.includes(`
 `)?"textarea":"input","input");return i.value=s,i.placeholder=e,i.setAttribute("aria-label",`${t} (${e})`),i}say(t){this.
-sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.say(t)}};function es({kind:n,old:t,
+sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.say(t)}};function Ze({kind:n,old:t,
 value:e},s){let i=n==="-",r=n==="~"||i?o("div","was",o("span","hidden","was "),J(t??"")):null;return o("div","values",r,
-i?null:o("div","value",J(s??e??"")))}function ss(n){let t=n.indexOf(":");return t<0?["session",n]:[n.slice(0,t),n.slice(
+i?null:o("div","value",J(s??e??"")))}function ts(n){let t=n.indexOf(":");return t<0?["session",n]:[n.slice(0,t),n.slice(
 t+1)]}x({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:n=>n.state.length>0,mount:(n,t)=>new Ft(
 n,t)});x({name:"graph",title:"Graph",asks:null,exists:n=>!!n.drawing,mount(n,t){let e=o("div","dim standing");return n.removeAttribute(
 "tabindex"),n.append(e),{paint(){t.picture.node.parentNode!==n&&e.before(t.picture.node),e.textContent=t.picture.standing().
@@ -540,27 +541,27 @@ drawn&&(this.drawn=i,t.length?s?f(this.body,...this.call(s)):f(this.body,o("div"
 "No model has been asked yet.")))}call(t){let e=Object.entries(t.tokens).map(([a,l])=>`${Number(l).toLocaleString("en")}\
  ${a}`).join(", "),s=[g(t.ms),t.first_ms===null?"":`first piece after ${g(t.first_ms)}`],i=[t.model,e&&`tokens: ${e}`,...s].
 filter(Boolean).join(" · "),r=t.system.map(a=>a.text).join("");return[o("div","dim facts",i),t.error?o("div","problem",
-`✗ ${t.error}`):null,D("System instruction","",r,!0,o("div","sent",...t.system.flatMap(ke))),D("Tools",String(t.tools.
-length),t.tools,!1,...t.tools.map(ns)),D("History",$(t.messages,"message"),t.history,!0,...we(t.history)),D("Settings","",
-t.settings&&Object.keys(t.settings),!1,L(t.settings)),D("Answer","",t.answer,!0,...we(t.answer)),D("Raw response","",t.raw,
+`✗ ${t.error}`):null,D("System instruction","",r,!0,o("div","sent",...t.system.flatMap(we))),D("Tools",String(t.tools.
+length),t.tools,!1,...t.tools.map(es)),D("History",$(t.messages,"message"),t.history,!0,...be(t.history)),D("Settings","",
+t.settings&&Object.keys(t.settings),!1,L(t.settings)),D("Answer","",t.answer,!0,...be(t.answer)),D("Raw response","",t.raw,
 !1,t.raw?o("div","",B("Copy",()=>JSON.stringify(t.raw,null,2)),L(t.raw)):null)]}};function D(n,t,e,s,...i){if(!e||!e.length&&
 typeof e!="object"||Array.isArray(e)&&!e.length)return null;let r=o("details","part",o("summary","",o("b","",n),t?o("spa\
-n","dim",` ${t}`):null),...i);return r.open=s,r}function ke({text:n,source:t}){if(!t)return[n];let e=o("mark","put",o("s\
-pan","hidden",`put in for ${t}: `),n||"(nothing)",o("span","source",t));return e.title=`put in for ${t}`,[e]}function ns({
+n","dim",` ${t}`):null),...i);return r.open=s,r}function we({text:n,source:t}){if(!t)return[n];let e=o("mark","put",o("s\
+pan","hidden",`put in for ${t}: `),n||"(nothing)",o("span","source",t));return e.title=`put in for ${t}`,[e]}function es({
 name:n,description:t,parameters:e}){return o("div","tool-sent",o("div","call",n),o("div","dim",t),e?L(e,"parameters",!1):
-null)}function we(n){return n.map(({role:t,kind:e,text:s})=>{let i=o("div","said",o("span","role",t),o("span","dim",e),o(
-"div","sent",...s.flatMap(ke)));return i.dataset.kind=e,i})}x({name:"prompt",title:"Prompt",asks:"prompts",refresh:["pat\
+null)}function be(n){return n.map(({role:t,kind:e,text:s})=>{let i=o("div","said",o("span","role",t),o("span","dim",e),o(
+"div","sent",...s.flatMap(we)));return i.dataset.kind=e,i})}x({name:"prompt",title:"Prompt",asks:"prompts",refresh:["pat\
 ch","status"],mount:(n,t)=>new Kt(n,t)});var Jt=class{constructor(t,e){this.store=e.store,this.root=t,this.requested=new Set,this.nodes=new Map}opened(){for(let t of this.
 store.artifacts.keys())this.requested.has(t)||(this.requested.add(t),this.store.say({kind:"need",what:"artifact",id:t}))}touch(t){
 t.op==="artifact"&&this.opened()}paint(){for(let t of this.store.artifacts.values()){let e=this.store.panels.get(`artifa\
 ct/${t.id}`),s=this.nodes.get(t.id);if(s&&s.drawn===e)continue;let i=this.artifact({...t,...e},!!e);s?s.node.replaceWith(
-i):this.root.append(i),this.nodes.set(t.id,{node:i,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${is(
+i):this.root.append(i),this.nodes.set(t.id,{node:i,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${ss(
 t.size)}`,i=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:l}=t;if(r){let d=p("Download",
-"small",()=>X(a.split("/").pop()??a,l,os(r)));d.setAttribute("aria-label",`Download ${a}`),i.append(d)}let h=e?this.content(
+"small",()=>X(a.split("/").pop()??a,l,ns(r)));d.setAttribute("aria-label",`Download ${a}`),i.append(d)}let h=e?this.content(
 t):o("div","dim","…");return o("div","artifact",i,h)}content(t){return t.image?Lt(t.image,t.alt):t.html?o("div","html",
 P(t.html)):t.page?j(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
-an be downloaded.":"Too large for a page.")}};function is(n){return n<1e3?`${n} bytes`:n<1e6?`${(n/1e3).toFixed(1)} kB`:
-`${(n/1e6).toFixed(1)} MB`}function os(n){return Uint8Array.from(atob(n),t=>t.charCodeAt(0))}x({name:"artifacts",title:"\
-Artifacts",asks:null,exists:n=>n.artifacts.size>0,mount:(n,t)=>new Jt(n,t)});function wi(n,t=[]){let e=new Y(n);for(let i of t)e.receive(i);let s=new Set;return Gt(e.own_id,n.widget_manager),{show(i){
+an be downloaded.":"Too large for a page.")}};function ss(n){return n<1e3?`${n} bytes`:n<1e6?`${(n/1e3).toFixed(1)} kB`:
+`${(n/1e6).toFixed(1)} MB`}function ns(n){return Uint8Array.from(atob(n),t=>t.charCodeAt(0))}x({name:"artifacts",title:"\
+Artifacts",asks:null,exists:n=>n.artifacts.size>0,mount:(n,t)=>new Jt(n,t)});function gi(n,t=[]){let e=new Y(n);for(let i of t)e.receive(i);let s=new Set;return Gt(e.own_id,n.widget_manager),{show(i){
 let r=[...s].find(l=>l.isOrphan);r?.moveTo(i);let a=r??new kt(e,i,n.widget_manager);return s.add(a),e.views.add(a),e.say(
-{kind:"page",stays:U(n.widget_manager)}),e.say({kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{wi as open,x as registerPanel};
+{kind:"page",stays:U(n.widget_manager)}),e.say({kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{gi as open,x as registerPanel};

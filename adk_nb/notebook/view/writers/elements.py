@@ -12,12 +12,19 @@ TAGS = frozenset(_PROSE | _LISTS | _TABLES | {"details", "section", "summary"})
 ATTRIBUTES = {
     "a": frozenset({"href", "rel"}),
     "ol": frozenset({"start", "style"}),
+    "span": frozenset({"style"}),
     "td": frozenset({"style"}),
     "th": frozenset({"style"}),
 }
 """Element -> the attributes it may have. No class, id or event: nothing that a page could act on."""
+CHIP = (
+    "border: 1px solid #8c959f; border-radius: 9px; color: #767676; display: inline-block; font-size: 0.85em; "
+    "padding: 0 0.6em"
+)
+"""The grey frame of a short label; its grey can be read on light and dark pages."""
 STYLES = frozenset(
-    [f"text-align: {side}" for side in ("left", "center", "right")]
+    [CHIP]
+    + [f"text-align: {side}" for side in ("left", "center", "right")]
     + [f"padding-left: {digits}em" for digits in range(3, 10)]
 )
 """The only values of `style`: JupyterLab and nbconvert align cells to the right, whatever `align` says, and leave a

@@ -32,6 +32,7 @@ from adk_nb.notebook.view.document import (
 )
 from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
 from adk_nb.notebook.view.writers.elements import (
+    CHIP,
     LINK_REL,
     Html,
     code,
@@ -168,12 +169,14 @@ def _(block: Fold) -> Iterable[str]:
 
 @_parts.register
 def _(block: Card) -> Iterable[str]:
-    return (element("p", _line(block.title)), write(block.blocks))
+    return [element("blockquote", element("p", _line(block.title)), write(block.blocks))]
 
 
 @_parts.register
 def _(block: Notice) -> Iterable[str]:
-    return [element("p", element("small", cleaned(block.text)))]
+    parts = [element("span", cleaned(block.label), style=CHIP)] if block.label else []
+    parts += [] if block.folded else [element("small", cleaned(block.text))]
+    return [element("p", Html(" ".join(parts)))]
 
 
 @_parts.register

@@ -127,12 +127,13 @@ def _(block: Fold) -> Iterable[str]:
 
 @_parts.register
 def _(block: Card) -> Iterable[str]:
-    return (_line(block.title), write(block.blocks))
+    lines = "\n\n".join(filter(None, (_line(block.title), write(block.blocks)))).split("\n")
+    return ["\n".join(f"> {line}".rstrip() for line in lines)]
 
 
 @_parts.register
 def _(block: Notice) -> Iterable[str]:
-    return [f"*{markdown_line(cleaned(block.text)).strip()}*"]
+    return [f"*{markdown_line(cleaned(block.line)).strip()}*"]
 
 
 @_parts.register

@@ -140,7 +140,7 @@ def _(block: Card) -> Iterable[str]:
 
 @_lines.register
 def _(block: Notice) -> Iterable[str]:
-    return [f"({single_blanks(cleaned(block.text)).strip()})"]
+    return [f"({single_blanks(cleaned(block.line)).strip()})"]
 
 
 @_lines.register

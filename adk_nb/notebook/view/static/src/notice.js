@@ -1,55 +1,53 @@
-// What has to be known of a run, in grey: a chip with its name, and the explanation once per notebook.
+// The notices of a run: grey chips in the head, and under it the explanations that are open.
 
 import { el, newId } from "./elements.js";
 
 /** @import { Store } from "./store.js" */
 
-const LONGEST_NAME = 60;
-const explained = Symbol.for("adk_nb.explained"); // on the notebook's manager: notice -> the id of the run that explains it
-
 export class Notice {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    this.text = "";
-    this.open = true;
-    this.chip = el("button", "chip notice-chip");
-    this.chip.type = "button";
-    this.chip.addEventListener("click", () => {
-      this.open = !this.open;
-      this.paint();
-    });
+    /** @type {Set<string>} Labels whose chip was clicked: their explanations are not as Python has them. */
+    this.toggled = new Set();
+    this.chips = el("span", "chips");
     this.node = el("div", "notice");
     this.node.id = newId();
     this.node.setAttribute("role", "note");
-    this.chip.setAttribute("aria-controls", this.node.id);
+    this.painted = "[]";
   }
 
   paint() {
-    const { notice } = this.store;
-    if (notice !== this.text) this.#take(notice);
-    const { name } = this;
-    this.chip.hidden = !name;
-    this.chip.textContent = name;
-    this.chip.title = notice;
-    this.chip.setAttribute("aria-expanded", String(this.open));
-    this.node.textContent = notice;
-    this.node.hidden = !notice || !this.open;
+    const { notice, notices } = this.store;
+    const open = notices.filter((one) => this.#isOpen(one));
+    const lines = [notice, ...open.map(({ text }) => text)].filter(Boolean);
+    this.node.textContent = lines.join("\n");
+    this.node.hidden = !lines.length;
+    const labeled = notices.filter(({ label }) => label);
+    if (JSON.stringify(labeled) === this.painted) return; // a chip keeps the focus
+    this.painted = JSON.stringify(labeled);
+    this.chips.replaceChildren(...labeled.map((one) => this.#chip(one)));
   }
 
-  /** `Offline stand-in` of `Offline stand-in: picks tools by keywords.`; empty: it has none, and always stands there. */
-  get name() {
-    const [name, rest] = this.text.split(/: (.*)/s, 2);
-    return rest && name.length <= LONGEST_NAME && !name.includes("\n") ? name : "";
+  /** @param {Store["notices"][number]} notice */
+  #isOpen({ label, folded }) {
+    return folded === this.toggled.has(label);
   }
 
-  /** @param {string} notice */
-  #take(notice) {
-    this.text = notice;
-    const manager = this.store.manager ?? {};
-    manager[explained] ??= new Map();
-    const known = manager[explained];
-    if (notice && !known.has(notice)) known.set(notice, this.store.own_id);
-    this.open = !this.name || known.get(notice) === this.store.own_id;
+  /** @param {Store["notices"][number]} notice */
+  #chip(notice) {
+    const { label, text } = notice;
+    const chip = el("button", "chip notice-chip", label);
+    chip.type = "button";
+    chip.title = text;
+    chip.setAttribute("aria-controls", this.node.id);
+    const mark = () => chip.setAttribute("aria-expanded", String(this.#isOpen(notice)));
+    chip.addEventListener("click", () => {
+      if (!this.toggled.delete(label)) this.toggled.add(label);
+      mark();
+      this.paint();
+    });
+    mark();
+    return chip;
   }
 }

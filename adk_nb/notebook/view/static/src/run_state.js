@@ -14,6 +14,8 @@ export class RunState {
     /** @type {Status} */
     this.status = { status: "idle", text: "" };
     this.notice = "";
+    /** @type {Snapshot["notices"]} */
+    this.notices = [];
     /** @type {Snapshot["usage"]} */
     this.usage = { text: "" };
     this.earlier = 0;
@@ -129,6 +131,9 @@ const OPS = {
   },
   notice(run, { text }) {
     run.notice = text;
+  },
+  notices(run, { notices }) {
+    run.notices = notices;
   },
   drawing(run, { drawing }) {
     run.drawing = drawing;

@@ -175,6 +175,7 @@ export interface Snapshot {
   box: { height: number } | null;
   status: Status;
   notice: string;
+  notices: { text: string; label: string; folded: boolean }[];
   usage: { text: string; title?: string; tokens?: number };
   earlier: number;
   state: StateEntry[];

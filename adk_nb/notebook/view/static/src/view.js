@@ -69,7 +69,7 @@ export class View {
   }
 
   #frame() {
-    const head = el("div", "head", this.title, this.notice.chip, el("span", "gap"), this.status, this.stop);
+    const head = el("div", "head", this.title, this.notice.chips, el("span", "gap"), this.status, this.stop);
     for (const part of [head, this.bar]) part.addEventListener("keydown", (event) => event.stopPropagation());
     const panels = this.tabs.panels.map(({ node }) => node);
     const { answered, node: cards } = this.cards;

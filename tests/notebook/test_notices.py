@@ -1,0 +1,88 @@
+"""The notice of a stand-in model: a chip in every form, its explanation in one cell of a notebook."""
+
+import re
+
+from adk_nb.models import ScriptedLlm, call
+from tests.notebook.conftest import Shell
+
+EXPLANATION = "No language model."
+PAY = '''%%tool --confirm
+def pay(amount: int) -> str:
+    """Pay."""
+    return "paid"
+'''
+
+
+def forms(shell: Shell) -> dict[str, str]:
+    return shell.names["_run"]._repr_mimebundle_()
+
+
+def test_the_first_cell_explains_a_stand_in_and_later_cells_have_its_chip_alone(shell: Shell) -> None:
+    shell.cell("%%agent guide -m offline\nHelp.")
+    shell.cell("%%agent clerk -m offline\nHelp.")
+    first, second = shell.cell("%chat guide Hi"), shell.cell("%chat clerk Hi")
+
+    for form in ("text/plain", "text/markdown", "text/html"):
+        assert EXPLANATION in first._repr_mimebundle_()[form]
+        assert EXPLANATION not in second._repr_mimebundle_()[form]
+        assert "Offline stand-in" in second._repr_mimebundle_()[form]
+    assert str(second).endswith("\n(Offline stand-in)")
+    assert EXPLANATION in str(first)  # also when it is shown again
+
+
+def test_a_cell_that_explains_does_so_again_when_it_is_run_again(shell: Shell) -> None:
+    shell.cell("%%agent guide -m offline\nHelp.")
+
+    def explains(cell_id: str) -> bool:
+        shell.ip.get_parent = lambda: {"metadata": {"cellId": cell_id}}  # as ipykernel's shell has it
+        shell.cell("%chat guide Hi")
+        return EXPLANATION in forms(shell)["text/html"]
+
+    assert [explains(cell) for cell in "abab"] == [True, False, True, False]
+    del shell.ip.get_parent
+
+
+def test_a_reply_that_no_cell_shows_leaves_the_explanation_to_the_next(shell: Shell) -> None:
+    shell.cell("%%agent guide -m offline\nHelp.")
+    shell.cell("from adk_nb.notebook.chat import Chat")
+    shell.cell('unseen = Chat(guide, show="off").ask("Hi").text')
+
+    assert EXPLANATION in str(shell.cell("%chat guide Hi"))
+
+
+def test_a_question_stands_in_the_log_only_where_the_cell_does_not_say_it(shell: Shell) -> None:
+    shell.names["model"] = ScriptedLlm("One.", "Two.")
+    shell.cell("%%agent guide -m model\nHelp.")
+    shell.cell("%chat guide Is it   warm in Rome?")
+    assert "<td" in forms(shell)["text/html"] and "warm in Rome" not in forms(shell)["text/html"].partition("prompt")[0]
+
+    shell.cell("city = 'Oslo'\nreply = _run.chat.ask(f'Is it warm in {city}?')")
+    assert "Is it warm in Oslo?" in forms(shell)["text/html"].partition("prompt")[0]
+
+
+def test_the_file_of_an_asking_cell_says_nothing_that_its_answer_makes_wrong(shell: Shell) -> None:
+    shell.names["model"] = ScriptedLlm(call("pay", amount=40), "Done.")
+    shell.cell(PAY)
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    asking = shell.cell("%chat clerk Go")
+
+    saved = asking._repr_mimebundle_()
+    assert re.search(
+        r"<blockquote><p><strong>Asks for approval:</strong> <code>pay\(amount=40\)</code>", saved["text/html"]
+    )
+    for form in ("text/plain", "text/markdown", "text/html"):
+        assert "pay(amount=40)" in saved[form] and "%confirm" in saved[form]
+        assert "--yes" not in saved[form] and "Answer" not in saved[form]
+    typed = "Answer with %confirm --yes or %confirm --no"
+    assert typed in str(asking) and typed in str(shell.cell("%confirm"))
+    assert shell.cell("%confirm --yes").text == "Done."
+
+
+def test_requests_of_a_session_with_a_blank_in_its_name_are_listed(shell: Shell) -> None:
+    shell.names["model"] = ScriptedLlm(call("pay", amount=40), "Done.")
+    shell.cell(PAY)
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    shell.cell("%chat -s 'my money' clerk Go")
+
+    assert "pay(amount=40)" in str(shell.cell("%confirm -s 'my money'"))
+    assert shell.cell("%confirm -s 'my money' yes").text == "Done."
