@@ -136,6 +136,18 @@ NOTEBOOKS = {  # the names are those of packages
         ["Mended."],
         ["a bug"],
     ),
+    "returned_routes": Notebook(
+        [
+            "def size(node_input: str) -> str:\n    return 'long' if len(node_input) > 3 else 'short'",
+            "async def tone(node_input: str):\n    return node_input == 'long'",
+            f"%%agent one -m {MODEL}\nOne.",
+            f"%%agent two -m {MODEL}\nTwo.",
+            "%%workflow flow --root\nSTART -> size\nsize -[long]-> tone\nsize -[*]-> one\n"
+            "tone -[True]-> two\ntone -[False]-> one",
+        ],
+        ["Two here."],
+        ["12345"],
+    ),
     "made_in_python": Notebook(
         [
             "from adk_nb.agents import LlmAgent\nfrom adk_nb.tools import AgentTool",

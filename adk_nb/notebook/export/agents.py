@@ -1,6 +1,7 @@
 """The agents, teams and graphs of cells as Python."""
 
 import ast
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from adk_nb.notebook.registry import templates
 from adk_nb.notebook.registry.agent_cell import CellAgent
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.team_cell import CellEdge, condition_of, parse_edges
+from adk_nb.tools.annotations import yields
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END
 
 FROM_STATE_CODE = '''\
@@ -56,6 +58,19 @@ def _choose(*routes: Any) -> Any:
 
     return choose'''
 """The callback of an agent in a graph with routes behind it; it needs `re` and `Any`."""
+TAKE_CODE = '''\
+def _take(function: Any, *routes: Any) -> Any:
+    """A node of `function` that takes the route that it returns."""
+
+    @functools.wraps(function)
+    async def take(*args: Any, **kwargs: Any) -> Any:
+        value = function(*args, **kwargs)
+        value = await value if inspect.isawaitable(value) else value
+        is_route = any(type(value) is type(route) and value == route for route in routes)
+        return Event(output=value, route=value) if is_route else value
+
+    return take'''
+"""A function in a graph with routes behind it; it needs `functools`, `inspect`, `Any` and `Event`."""
 _LOOP_END_CODE = '''\
 class {name}(BaseAgent):
     """The last of each pass: ends the loop when the state is as it has to be."""
@@ -246,13 +261,17 @@ class _Graph:
     def _node(self, name: str, edges: Sequence[CellEdge]) -> str:
         routes = [route for edge in edges if name in edge.starts for route in edge.routes if route != DEFAULT_ROUTE]
         agent = self._scope.notebook.node_like(name)
+        choices = ", ".join(map(repr, dict.fromkeys(routes)))
         if routes and isinstance(agent, BaseAgent) and not agent.runs_others:
-            choice = f"_choose({', '.join(map(repr, dict.fromkeys(routes)))})"
+            choice = f"_choose({choices})"
             callback = agent.after_model_callback if isinstance(agent, LlmAgent) else None
             callback_code = f"{'*' if isinstance(callback, list) else ''}{name}.after_model_callback"
             callbacks = list_code([callback_code, choice]) if callback else choice
             code = f'{name}.clone(update={{"after_model_callback": {callbacks}}})'
             self.early.append("_choose")
+        elif routes and inspect.isroutine(agent) and not yields(agent):
+            code = f"_take({name}, {choices})"
+            self.early.append("_take")
         else:
             code = self._scope.member(name)
         if not code.endswith(")"):

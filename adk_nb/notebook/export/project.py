@@ -48,6 +48,7 @@ _MAIN_IMPORTS = {"sys": ("sys", ""), "Chat": ("adk_nb", "Chat")}
 _RESERVED_PACKAGES = ("google", "adk", "adk_nb", "test", "user")
 _HELPERS = {
     "_choose": Piece(agents.CHOOSE_CODE, ("re", "Any")),
+    "_take": Piece(agents.TAKE_CODE, ("functools", "inspect", "Any", "Event")),
     "_from_state": Piece(agents.FROM_STATE_CODE, ("json", "Any")),
     "_named": Piece(tools.RENAMED_CODE, ("types", "Any")),
 }
@@ -55,6 +56,8 @@ _HELPERS = {
 _STANDARD = {
     "Any": ("typing", "Any"),
     "AsyncGenerator": ("collections.abc", "AsyncGenerator"),
+    "functools": ("functools", ""),
+    "inspect": ("inspect", ""),
     "json": ("json", ""),
     "Path": ("pathlib", "Path"),
     "re": ("re", ""),
