@@ -45,10 +45,8 @@ class _Function:
     value: Any
     """The function, or the tool that `@tool` made of it."""
     source: str
-    lines: Mapping[str, int]
-    """Parameter -> line of the cell."""
-    has_types: bool = True
-    """True if any parameter has a type, or there is none."""
+    parameters: Sequence[ast.arg] = ()
+    """As the cell writes them."""
 
 
 def define_tools(notebook: Notebook, shell: Any, args: Any, cell: str | None, number: int) -> list[str]:
@@ -154,7 +152,7 @@ def _run_cell(shell: Any, body: str, number: int, check_name: Callable[[str], No
         exec(code, shell.user_ns)
     if not nodes:
         raise InputError("%%tool defines no function; write `def name(parameter: str) -> str:` below the line")
-    return [_function_of_node(node, shell.user_ns[function], source) for function, node in nodes.items()]
+    return [_function_of_node(node, shell.user_ns[name], source) for name, node in nodes.items()]
 
 
 def _compile(shell: Any, tree: ast.Module, name: str) -> list[Any]:
@@ -169,13 +167,8 @@ def _function_of_node(node: _FunctionNode, value: Any, source: str) -> _Function
     starred = [node.args.vararg] if node.args.vararg else []
     parameters = [*node.args.posonlyargs, *node.args.args, *starred, *node.args.kwonlyargs]
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return _Function(
-        variable=node.name,
-        value=value,
-        source="\n".join(source.splitlines()[first - 1 : node.end_lineno]),
-        lines={parameter.arg: parameter.lineno for parameter in parameters},
-        has_types=not parameters or any(parameter.annotation for parameter in parameters),
-    )
+    text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+    return _Function(variable=node.name, value=value, source=text, parameters=parameters)
 
 
 def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Function:
@@ -191,7 +184,7 @@ def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Funct
         source = inspect.getsource(func)
     except (OSError, TypeError):
         source = f"{func!r} {id(func)}"
-    return _Function(variable=variable, value=value, source=source, lines={})
+    return _Function(variable=variable, value=value, source=source)
 
 
 def _choose(
@@ -225,9 +218,14 @@ def _choose(
 
 def _is_helper(function: _Function) -> bool:
     """True if no parameter has a type; a function with a `tool_context` is meant as a tool."""
-    if function.has_types or not inspect.isfunction(function.value):
+    parameters = function.parameters
+    if (
+        not parameters
+        or any(parameter.annotation for parameter in parameters)
+        or not inspect.isfunction(function.value)
+    ):
         return False
-    return function.lines.keys() == signature_of(function.value, function.variable).faults.keys()
+    return {parameter.arg for parameter in parameters} == signature_of(function.value, function.variable).faults.keys()
 
 
 def _name_on_line(args: Any, functions: Sequence[_Function], notebook: Notebook) -> str:
@@ -270,7 +268,7 @@ def _make_tool(function: _Function, name: str | None, args: Any, number: int, va
         )
     signature = signature_of(value, name or variable)
     for parameter, fault in signature.faults.items():
-        line = function.lines.get(parameter)
+        line = next((node.lineno for node in function.parameters if node.arg == parameter), None)
         location = f" (In[{number}] line {line})" if line else ""
         raise ConfigurationError(f"tool {name or variable!r}: {fault}{location}")
     options = {option: getattr(args, option) for option in _OPTIONS if option != "confirm"}
