@@ -153,7 +153,7 @@ def _header(title: str, usage: str = "") -> str:
 
 
 def _write(files: Mapping[Path, str]) -> None:
-    for path in files:
+    for path in files:  # all are checked before any is written
         if path.exists() and not _is_export(path):
             raise InputError(f"%export: {path} exists and %export did not write it; choose another place, or move it")
     for path, code in files.items():
@@ -219,7 +219,7 @@ class _Module:
         """
         self._add(root, "%export")
         for name in agents:
-            added = dict(self._pieces), dict(self._pieces_of)
+            added = dict(self._pieces), dict(self._pieces_of)  # restored if the agent cannot be written
             try:
                 self._add(name, "%export")
                 self.other_agents.append(name)
@@ -247,7 +247,7 @@ class _Module:
             for late in piece.late:
                 if late not in self._pieces_of:
                     self._add(late, name)
-            self._pieces[piece] = None
+            self._pieces[piece] = None  # after all that it needs: dicts keep their order
 
     def _find(self, name: str, user: str) -> Iterator[Piece]:
         """The pieces that bind a name, in their order; none for a name of Python or of an import."""

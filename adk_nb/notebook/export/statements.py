@@ -69,7 +69,7 @@ def _statements_of(raw: str, number: int, transform: Callable[[str], str]) -> It
         return
     lines = source.split("\n")
     for node in tree.body:
-        early, _, bound = names_in(ast.unparse(node))
+        early, _, bound = names_in(ast.unparse(node))  # unparse: symtable takes text alone
         changes = frozenset(_changed_names(node))
         binds = bound - changes  # x += 1 does not bind x
         yield Statement(node, _text_of(node, tree.body, lines), number, binds, changes, early)
@@ -89,7 +89,7 @@ def _text_of(node: ast.stmt, body: Sequence[ast.stmt], lines: list[str]) -> str:
     first, last = _span(node)
     if any(other is not node and _span(other)[0] <= last and _span(other)[1] >= first for other in body):
         return ast.unparse(node)  # it shares a line with another
-    while first > 1 and lines[first - 2].startswith("#"):
+    while first > 1 and lines[first - 2].startswith("#"):  # the syntax tree has no comments
         first -= 1
     return "\n".join(lines[first - 1 : last]).rstrip().removesuffix(";")
 
@@ -227,7 +227,7 @@ class Rewriter(ast.NodeTransformer):
     def _replace_model(self, node: ast.Call) -> None:
         for keyword in node.keywords:
             if keyword.arg == "model" and not self._is_known_there(keyword.value):
-                keyword.value = ast.Constant(GEMINI_MODEL)
+                keyword.value = ast.Constant(GEMINI_MODEL)  # so that the file runs; the report says so
                 self._is_changed = True
                 self.other_models.append(_agent_name(node))
 

@@ -61,8 +61,9 @@ def wrapper(tool: FunctionTool, variable: str, scope: Scope) -> Piece | None:
     if not keywords and function == variable and kind == "FunctionTool":
         return None
     later = ""
+    # google-adk 2.13: LongRunningFunctionTool takes a function alone.
     if kind != "FunctionTool" and google and (confirm := keywords.pop("require_confirmation", None)):
-        later = f"\n{variable}_tool._require_confirmation = {confirm}  # which its constructor does not take"
+        later = f"\n{variable}_tool._require_confirmation = {confirm}  # no argument of its constructor"
     code = f"{variable}_tool = {call_code(kind, keywords, function)}{later}"
     return Piece("\n\n\n".join([*condition, code]), [variable, kind, *needs])
 

@@ -1,1 +1,1 @@
-"""What a notebook defines: agents and tools by name, cell by cell, and the sessions they talk in."""
+"""The definitions of a notebook, agents and tools by name, and its sessions."""

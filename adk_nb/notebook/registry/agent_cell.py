@@ -42,7 +42,7 @@ class CellAgent(LlmAgent):
     def clone(self, update: Mapping[str, Any] | None = None) -> Self:
         copy = super().clone(update)
         if self.tools is self._found_tools and "tools" not in (update or {}):
-            copy._found_tools = copy.tools
+            copy._found_tools = copy.tools  # the copy looks its tools up, too
         return copy
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:

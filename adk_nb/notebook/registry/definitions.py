@@ -57,7 +57,7 @@ class AgentDefinition:
     members: tuple[str, ...] = ()
     """Names of the agents in a team, the nodes of a workflow, or the agents under any other."""
     mode: str | None = None
-    """How it works under another agent."""
+    """`single_turn` or `task`, under another agent."""
     model: str = ""
     default_model: str = ""
     """The model of agents that name none, when its cell ran."""

@@ -101,6 +101,7 @@ class Notebook(Names):
             definition = updated(definition, version=old.version + 1 if old else 1)
             agent = self._build(definition, template)
             report = self._report_change(definition, old) if old else [definition.summary]
+        # Nothing may fail below: a refused cell leaves all as it was.
         self.tools.pop(name, None)
         self.definitions[name] = definition
         self.removed.discard(name)
@@ -123,7 +124,7 @@ class Notebook(Names):
             self.check_function_name(name, replace=replace)
         report = [line for name, definition in definitions.items() for line in self._define_tool(name, definition)]
         self._rebuild_teams()
-        for _, chat in self._chats.values():
+        for _, chat in self._chats.values():  # open cards say that a tool was redefined
             chat.tools_changed()
         return report
 
@@ -162,7 +163,7 @@ class Notebook(Names):
         change = f"{name} v{old.version} → v{old.version + 1}"
         events = self.sessions.events()
         self.sessions.note_change("definition_changed", f"tool {change}")
-        self.earlier.keep(old)
+        self.earlier.keep(old)  # for calls of it that are pending
         return [change + usage, *lost_parameters(name, definition.tool, old.tool, events)]
 
     def _build(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
@@ -189,7 +190,7 @@ class Notebook(Names):
         ).bind(self, definition.tools, template)
 
     def _bind(self, name: str, agent: BaseAgent) -> None:
-        """Bind an agent to its name, also in its chats."""
+        """Bind an agent to its name, also in its chats: their interrupts still resume in the old one."""
         self.variables[name] = self.cell_agents[name] = agent
         for (addressee, _), (_, chat) in self._chats.items():
             if addressee == name and chat.agent is not agent:
@@ -200,7 +201,7 @@ class Notebook(Names):
 
     def _refuse_circle(self, definition: AgentDefinition) -> None:
         names = list(definition.members)
-        for name in names:
+        for name in names:  # grows while it is read: members of members follow
             if name == definition.name:
                 raise ConfigurationError(f"{name} would be a member of itself; leave it out of its own members")
             names += self.definitions[name].members if name in self.definitions else ()

@@ -117,6 +117,7 @@ class SessionStore:
             names.add(new)
             loaded = Loaded(name, session.state, session.events)
             _wait(loaded.put(service, app_name=APP, user_id=USER, session_id=new))
+            # Deleted only now: if the new service fails, the session is still in memory.
             _wait(self.service.delete_session(app_name=APP, user_id=USER, session_id=name))
             renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
             report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
@@ -329,7 +330,7 @@ def _names(service: BaseSessionService) -> list[str]:
 
 
 def _wait(result: Awaitable[T]) -> T:
-    async def awaited() -> T:
+    async def awaited() -> T:  # a service returns any awaitable, `sync.run` takes coroutines
         return await result
 
     return sync.run(awaited())

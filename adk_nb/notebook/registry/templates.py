@@ -117,6 +117,7 @@ class Template:
         ]
         if (trace := listening.get()) is None:
             return "".join(texts)
+        # The prompt panel marks each inserted value with the braces it came from.
         pairs = zip(texts, self.pieces, strict=True)
         return trace.joined((text, piece.source if text != piece.source else "") for text, piece in pairs)
 

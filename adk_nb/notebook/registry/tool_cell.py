@@ -140,6 +140,7 @@ def _run_cell(shell: Any, body: str, number: int, check_name: Callable[[str], No
         codes = _compile(shell, tree, name)
     except SyntaxError as error:
         raise CellSyntaxError(error, shell.SyntaxTB.structured_traceback(type(error), error, [])) from None
+    # Of two functions with one name the last counts, as in Python.
     nodes = {node.name: node for node in tree.body if isinstance(node, _FunctionNode) and node.name[0] != "_"}
     for function in nodes:
         if hasattr(builtins, function):
@@ -183,7 +184,7 @@ def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Funct
     try:
         source = inspect.getsource(func)
     except (OSError, TypeError):
-        source = f"{func!r} {id(func)}"
+        source = f"{func!r} {id(func)}"  # built-in: a new object is a new version
     return _Function(variable=variable, value=value, source=source)
 
 

@@ -130,7 +130,7 @@ def _filter_tools(toolset: Any, only: tuple[str, ...]) -> str:
     except (OSError, CredentialError) as error:
         return f"its tools cannot be listed yet: {error}; this is tried again at each turn"
     finally:
-        toolset.tool_filter = list(only) or None
+        toolset.tool_filter = list(only) or None  # also if it was not reached: it is asked again later
     if missing := [name for name in only if name not in names]:
         near = closest(missing[0], names)
         hint = f"did you mean {near!r}?" if near else f"there is: {', '.join(names[:_MAX_NAMES]) or 'none'}"
