@@ -1,4 +1,4 @@
-"""What is drawn of an agent, a team or a workflow: nodes and the ways between them, and the same as a text tree."""
+"""The drawing of an agent, a team or a workflow: nodes and the lines between them, and the same as a text tree."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ Kind = Literal["agent", "team", "function", "tool", "join", "end"]
 _LABEL = 40
 """Characters of a name."""
 _CALLED = ("single_turn", "task")
-"""Modes of agents that are called as tools, and not handed over to."""
+"""Modes of agents that are called as tools; to others an agent transfers."""
 _MOST_TOOLS = 6
 _MOST_NODES = 200
 _TEAMS: dict[type[BaseAgent], str] = {
@@ -43,16 +43,16 @@ class Node:
     """A box."""
 
     key: str
-    """No other node of the whole drawing has it."""
+    """Unique in the whole drawing."""
     label: str
     kind: Kind
     note: str = ""
-    """A word under the name: of what kind it is."""
+    """The kind or model, under the name."""
     tools: tuple[str, ...] = ()
     name: str = ""
-    """As events spell it."""
+    """In events."""
     inside: "Drawing | None" = None
-    """What a team or a workflow is made of: the box is a frame around that."""
+    """The members of a team or a workflow: the box is a frame around them."""
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,21 @@ class Line:
     label: str = ""
     routes: tuple[Any, ...] = ()
     may: bool = False
-    """It hands over, or calls, as it sees fit: dashed."""
+    """A transfer or a call, if the model decides so: dashed."""
 
 
 @dataclass
 class Drawing:
-    """Nodes in the order in which they are met, and the lines between them."""
+    """Nodes in the order of a walk, and the lines between them."""
 
     title: str
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     lines: list[Line] = field(default_factory=list[Line])
     kind: str = ""
-    """Of the team whose members these are: `sequential`, `parallel`, `loop` or `workflow`; empty: of none."""
+    """Of the team with these members: `sequential`, `parallel`, `loop` or `workflow`; empty: of none."""
 
     def walk(self) -> "Iterator[tuple[Node, Drawing]]":
-        """Every node with the drawing it stands in, each frame before what is inside it."""
+        """Every node with its drawing, each frame before its members."""
         for node in self.nodes.values():
             yield node, self
             if node.inside:
@@ -86,7 +86,7 @@ class Drawing:
 
     @property
     def has_picture(self) -> bool:
-        """False for a single box, and for more than anyone could look at: their text tells as much."""
+        """False for a single box, and for too many: their text says as much."""
         return 1 < sum(1 for _ in self.walk()) <= _MOST_NODES
 
     @property
@@ -97,14 +97,14 @@ class Drawing:
 
     def _in_mermaid(self, ids: dict[str, str], indent: str) -> Iterator[str]:
         for key, node in self.nodes.items():
-            words = _quoted(f"{node.label}<br/>{node.note}" if node.note and node.kind != "end" else node.label)
-            left, right = _MERMAID[node.kind]
+            label = _quoted(f"{node.label}<br/>{node.note}" if node.note and node.kind != "end" else node.label)
+            opening, closing = _MERMAID[node.kind]
             if node.inside and node.inside.nodes:
-                yield f"{indent}subgraph {ids[key]}[{words}]"
+                yield f"{indent}subgraph {ids[key]}[{label}]"
                 yield from node.inside._in_mermaid(ids, f"{indent}    ")
                 yield f"{indent}end"
             else:
-                yield f"{indent}{ids[key]}{left}{words}{right}"
+                yield f"{indent}{ids[key]}{opening}{label}{closing}"
         for line in self.lines:
             arrow = "-.->" if line.may else "-->"
             label = f"|{_quoted(line.label)}|" if line.label else ""
@@ -121,19 +121,19 @@ _MERMAID = {
 }
 
 
-def _quoted(words: str) -> str:
-    return '"' + "<br/>".join(map(_entities, words.split("<br/>"))) + '"'
+def _quoted(text: str) -> str:
+    return '"' + "<br/>".join(map(_entities, text.split("<br/>"))) + '"'
 
 
-def _entities(words: str) -> str:
-    return "".join(char if char.isalnum() or char in " _-.,:" else f"#{ord(char)};" for char in words)
+def _entities(text: str) -> str:
+    return "".join(char if char.isalnum() or char in " _-.,:" else f"#{ord(char)};" for char in text)
 
 
 # ---- drawings
 
 
 def drawing_of(agent: BaseAgent) -> Drawing:
-    """What is to be drawn of `agent`."""
+    """The drawing of `agent`, with its sub-agents or nodes."""
     drawing = Drawing(title=one_line(agent.name, _LABEL))
     drawer = _Drawer()
     if isinstance(agent, Workflow):
@@ -144,23 +144,26 @@ def drawing_of(agent: BaseAgent) -> Drawing:
 
 
 class _Drawer:
-    """Gives each node of a drawing, and of what is inside its frames, a key of its own."""
-
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self._keys: set[str] = set()
         self._drawn: dict[int, str] = {}
-        """Agents by their id, so that those which call each other are drawn once."""
+        """Id of an agent -> its key: agents that call each other are drawn once."""
 
     def draw(self, agent: BaseAgent, drawing: Drawing) -> str:
-        """Add an agent and those under it; its key."""
+        """Add an agent and its sub-agents; its key."""
         if kind_of(agent):
             return self._add(_agent_node(agent), drawing, self._inside(agent))
-        called = [other for other in _called(agent) if self._drawn.get(id(other), "") in ("", *drawing.nodes)]
+        tools = [tool.agent for tool in getattr(agent, "tools", ()) if isinstance(tool, AgentTool)]
+        called = [
+            callee
+            for callee in tools
+            if isinstance(callee, BaseAgent) and self._drawn.get(id(callee), "") in ("", *drawing.nodes)
+        ]
         node = replace(_agent_node(agent), tools=tuple(_tools(agent, called)))
         key = self._drawn[id(agent)] = self._add(node, drawing, None)
-        for other in (*agent.sub_agents, *called):
-            calls = other in called or getattr(other, "mode", None) in _CALLED
-            end = self._drawn.get(id(other)) or self.draw(other, drawing)
+        for target in (*agent.sub_agents, *called):
+            calls = target in called or getattr(target, "mode", None) in _CALLED
+            end = self._drawn.get(id(target)) or self.draw(target, drawing)
             drawing.lines.append(Line(key, end, "calls" if calls else "", may=True))
         return key
 
@@ -175,12 +178,11 @@ class _Drawer:
             inside = self._inside(agent) if agent and kind_of(agent) else None
             drawn = _node_of(name, node) if node else Node(name, name, "end", name=name)
             drawing.nodes[key] = replace(drawn, key=key, inside=inside)
-        for ways in (*graph.ways.values(), *graph.endings.values()):
-            for way, label in _joined(ways):
-                drawing.lines.append(Line(keys[way.start], keys[way.end], label, way.routes))
+        for edges in (*graph.ways.values(), *graph.endings.values()):
+            for edge, label in _joined(edges):
+                drawing.lines.append(Line(keys[edge.start], keys[edge.end], label, edge.routes))
 
     def _inside(self, agent: BaseAgent) -> Drawing:
-        """What stands within the frame of a team."""
         inside = Drawing(one_line(agent.name, _LABEL), kind=kind_of(agent))
         if isinstance(agent, Workflow):
             self.draw_graph(agent, inside)
@@ -198,29 +200,23 @@ class _Drawer:
         return key
 
     def _key(self, name: str) -> str:
-        while name in self._taken:
+        while name in self._keys:
             name += "'"
-        self._taken.add(name)
+        self._keys.add(name)
         return name
 
 
-def _called(agent: BaseAgent) -> list[BaseAgent]:
-    """The agents that it has as tools."""
-    agents = [tool.agent for tool in getattr(agent, "tools", ()) if isinstance(tool, AgentTool)]
-    return [agent for agent in agents if isinstance(agent, BaseAgent)]
-
-
-def _joined(ways: Iterable[Way]) -> Iterator[tuple[Way, str]]:
-    """All ways from one node to the same other one as one way, with the words for it."""
+def _joined(edges: Iterable[Way]) -> Iterator[tuple[Way, str]]:
+    """The edges of a node, those to the same end as one edge, each with its label."""
     by_end: dict[str, list[Way]] = {}
-    for way in ways:
-        by_end.setdefault(way.end, []).append(way)
-    for end, alike in by_end.items():
-        routes = [route for way in alike for route in way.routes]
-        words = dict.fromkeys("otherwise" if route == DEFAULT_ROUTE else str(route) for route in routes)
-        always = any(not way.routes for way in alike)
-        labels = ["always", *words] if always and words else words
-        yield Way(alike[0].start, end, () if always else tuple(routes)), one_line(", ".join(labels), _LABEL)
+    for edge in edges:
+        by_end.setdefault(edge.end, []).append(edge)
+    for end, same in by_end.items():
+        routes = [route for edge in same for route in edge.routes]
+        names = dict.fromkeys("otherwise" if route == DEFAULT_ROUTE else str(route) for route in routes)
+        always = any(not edge.routes for edge in same)
+        labels = ["always", *names] if always and names else names
+        yield Way(same[0].start, end, () if always else tuple(routes)), one_line(", ".join(labels), _LABEL)
 
 
 def _node_of(name: str, node: BaseNode) -> Node:
@@ -237,9 +233,9 @@ def _node_of(name: str, node: BaseNode) -> Node:
         JoinNode: ("join", "waits for all"),
     }
     kind, note = next((kinds[cls] for cls in type(node).__mro__ if cls in kinds), ("function", ""))
-    own = type(node).__name__
-    is_named = type(node) not in kinds and not own.startswith("_")
-    return Node(name, label, kind, own if is_named else note, name=name)
+    class_name = type(node).__name__
+    has_own_class = type(node) not in kinds and not class_name.startswith("_")
+    return Node(name, label, kind, class_name if has_own_class else note, name=name)
 
 
 def _agent_node(agent: BaseAgent) -> Node:
@@ -250,8 +246,8 @@ def _agent_node(agent: BaseAgent) -> Node:
 
 
 def kind_of(agent: BaseAgent) -> str:
-    """What kind of team it is; empty for an agent that works itself."""
-    return next((word for cls, word in _TEAMS.items() if isinstance(agent, cls)), "")
+    """The kind of team; empty for an agent that works itself."""
+    return next((kind for cls, kind in _TEAMS.items() if isinstance(agent, cls)), "")
 
 
 def _team(agent: BaseAgent) -> str:
@@ -259,28 +255,29 @@ def _team(agent: BaseAgent) -> str:
     if isinstance(agent, LoopAgent) and agent.max_iterations:
         facts.append(f"at most {agent.max_iterations} times")
     if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):
-        words = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
-        facts.append(f"until {one_line(words, _LABEL)}")
+        text = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
+        facts.append(f"until {one_line(text, _LABEL)}")
     return ", ".join(facts)
 
 
 def _model(agent: BaseAgent) -> str:
-    """The model that it names itself: the default is another one on another machine."""
+    """The agent's own model: the default differs between machines."""
     if not isinstance(agent, LlmAgent):
         kind = getattr(type(agent), "drawn_as", type(agent).__name__)
         return "" if type(agent) is BaseAgent else kind
     return one_line(agent.model.model if isinstance(agent.model, BaseLlm) else agent.model, _LABEL)
 
 
-def _tools(agent: BaseAgent, but: Sequence[BaseAgent] = ()) -> list[str]:
-    named = [_tool_name(tool) for tool in getattr(agent, "tools", ()) if getattr(tool, "agent", None) not in but]
-    return (
-        named if len(named) <= _MOST_TOOLS else [*named[: _MOST_TOOLS - 1], f"and {len(named) - _MOST_TOOLS + 1} more"]
-    )
+def _tools(agent: BaseAgent, called: Sequence[BaseAgent] = ()) -> list[str]:
+    """Names of the tools, without the agents that are drawn as `called`."""
+    names = [_tool_name(tool) for tool in getattr(agent, "tools", ()) if getattr(tool, "agent", None) not in called]
+    if len(names) > _MOST_TOOLS:
+        names[_MOST_TOOLS - 1 :] = [f"and {len(names) - _MOST_TOOLS + 1} more"]
+    return names
 
 
 _TOOL_NAMES = {INPUT_REQUEST: "request_input"}
-"""Tools that are known to models by another name."""
+"""Name of a tool for models -> for users."""
 
 
 def _tool_name(tool: Any) -> str:
@@ -296,17 +293,17 @@ def tree_of(agent: BaseAgent, version: Callable[[str], str] = lambda name: "") -
 
     Args:
         agent: The topmost.
-        version: What to say behind a name, as `v2`; empty: nothing.
+        version: Returns the text behind a name, as `v2`; empty: none.
     """
     return "\n".join(_tree(agent, version))
 
 
 def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> Iterator[str]:
     node = _agent_node(agent)
-    about = f" ({node.note})" if node.note else ""
+    note = f" ({node.note})" if node.note else ""
     mark = f" {text}" if (text := version(agent.name)) else ""
     tools = f"  tools: {', '.join(node.tools)}" if node.tools else ""
-    yield f"{node.label}{about}{mark}{tools}{more}"
+    yield f"{node.label}{note}{mark}{tools}{more}"
     if isinstance(agent, Workflow):
         yield from _branches(list(_graph_parts(agent, version)))
     else:
@@ -316,9 +313,9 @@ def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> It
 def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[list[str]]:
     graph = workflow.graph
     for name in (START, *graph.nodes):
-        ways = _joined([*graph.ways.get(name, ()), *graph.endings.get(name, ())])
-        leads = ", ".join(f"{_arrow(label)} {one_line(way.end, _LABEL)}" for way, label in ways)
-        more = f" {leads}" if leads else ""
+        edges = _joined([*graph.ways.get(name, ()), *graph.endings.get(name, ())])
+        arrows = ", ".join(f"{f'-[{label}]' if label else ''}-> {one_line(edge.end, _LABEL)}" for edge, label in edges)
+        more = f" {arrows}" if arrows else ""
         node = graph.nodes.get(name)
         if isinstance(node, AgentNode) and node.agent.name == name:
             yield list(_tree(node.agent, version, more))
@@ -327,10 +324,6 @@ def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[
         else:
             drawn = _node_of(name, node)
             yield [f"{drawn.label} ({drawn.note}){more}" if drawn.note else f"{drawn.label}{more}"]
-
-
-def _arrow(label: str) -> str:
-    return f"-[{label}]->" if label else "->"
 
 
 def _branches(parts: Sequence[list[str]]) -> Iterator[str]:

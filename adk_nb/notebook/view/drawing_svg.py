@@ -70,11 +70,11 @@ def _title(drawing: Drawing) -> str:
 
 
 def _standing(drawing: Drawing, marks: Mapping[str, str]) -> Iterator[str]:
-    """How the nodes stand, in words, for those who do not see it."""
-    for mark, (_, word) in _STANDS.items():
+    """The state of the nodes as text, for those who do not see the picture."""
+    for mark, (_, text) in _STANDS.items():
         names = [node.label for node, _ in drawing.walk() if node.kind != "end" and marks.get(f"n:{node.key}") == mark]
         if names:
-            yield f"{word}: {', '.join(dict.fromkeys(names))}"
+            yield f"{text}: {', '.join(dict.fromkeys(names))}"
 
 
 def _marked(shape: Shape, marks: Mapping[str, str]) -> Shape:
@@ -107,8 +107,8 @@ def _shapes(layout: Layout, within: str = "") -> list[Shape]:
 
 
 def _shape(tag: str, key: str, text: str = "", **at: Any) -> Shape:
-    named = {name.rstrip("_").replace("_", "-"): _number(value) for name, value in at.items()}
-    return {"tag": tag, "at": named, "text": one_line(text), "key": key}
+    attributes = {name.rstrip("_").replace("_", "-"): _number(value) for name, value in at.items()}
+    return {"tag": tag, "at": attributes, "text": one_line(text), "key": key}
 
 
 def _number(value: Any) -> str:
@@ -132,9 +132,9 @@ def _box_shapes(box: Box) -> list[Shape]:
         stands = {"y": box.y - 4, "font_size": 12, "fill": "currentColor"}
         shapes.append(_shape("text", f"s:{node.key}", "", x=left + box.width - 2, text_anchor="end", **stands))
         shapes.append(_shape("text", f"c:{node.key}", "", x=left + 2, **stands))
-    words = [(node.note, key)] if node.note and node.kind != "end" else []
-    words += [(f"⚙ {tool}", f"t:{node.key}/{tool}") for tool in node.tools]
-    for number, (text, part) in enumerate(words, 1):
+    lines = [(node.note, key)] if node.note and node.kind != "end" else []
+    lines += [(f"⚙ {tool}", f"t:{node.key}/{tool}") for tool in node.tools]
+    for number, (text, part) in enumerate(lines, 1):
         shapes.append(
             _shape("text", part, text, x=box.x, y=y + number * ROW, font_size=11, fill_opacity=0.8, **_MIDDLE)
         )
@@ -152,35 +152,37 @@ def _line_shapes(route: Route, key: str) -> list[Shape]:
     return shapes
 
 
-def _at(*points: Point) -> str:
+def _coordinates(*points: Point) -> str:
     return " ".join(f"{_number(float(x))} {_number(float(y))}" for x, y in points)
 
 
 def _curved(points: list[Point], gap: int | None = None) -> str:
     """`gap`: the number of the point after which there is no line up to the next."""
-    path = [f"M{_at(points[0])}"]
+    path = [f"M{_coordinates(points[0])}"]
     for number, ((x, y), (end_x, end_y)) in enumerate(itertools.pairwise(points)):
         if number == gap:
-            path.append(f"M{_at((end_x, end_y))}")
+            path.append(f"M{_coordinates((end_x, end_y))}")
         elif x == end_x or y == end_y:
-            path.append(f"L{_at((end_x, end_y))}")
+            path.append(f"L{_coordinates((end_x, end_y))}")
         else:
             middle = (y + end_y) / 2
-            path.append(f"C{_at((x, middle), (end_x, middle), (end_x, end_y))}")
+            path.append(f"C{_coordinates((x, middle), (end_x, middle), (end_x, end_y))}")
     return "".join(path)
 
 
 def _rounded(points: list[Point]) -> str:
-    path = [f"M{_at(points[0])}"]
+    path = [f"M{_coordinates(points[0])}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         turn = min(8.0, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
-        path.append(f"L{_at(_towards(corner, before, turn))}Q{_at(corner, _towards(corner, after, turn))}")
-    return "".join([*path, f"L{_at(points[-1])}"])
+        path.append(
+            f"L{_coordinates(_towards(corner, before, turn))}Q{_coordinates(corner, _towards(corner, after, turn))}"
+        )
+    return "".join([*path, f"L{_coordinates(points[-1])}"])
 
 
-def _towards(start: Point, end: Point, way: float) -> Point:
-    """The point that lies `way` from `start` on the line to `end`."""
-    part = way / (math.dist(start, end) or 1)
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    """The point at `distance` from `start` on the line to `end`."""
+    part = distance / (math.dist(start, end) or 1)
     return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
 
 
@@ -189,6 +191,6 @@ def _head(route: Route) -> str:
     (x, y), (from_x, from_y) = route.points[-1], route.points[-2]
     if y == from_y:
         back = 8 if from_x > x else -8
-        return f"M{_at((x, y), (x + back, y - 4), (x + back, y + 4))}Z"
+        return f"M{_coordinates((x, y), (x + back, y - 4), (x + back, y + 4))}Z"
     back = 8 if from_y > y else -8
-    return f"M{_at((x, y), (x - 4, y + back), (x + 4, y + back))}Z"
+    return f"M{_coordinates((x, y), (x - 4, y + back), (x + 4, y + back))}Z"

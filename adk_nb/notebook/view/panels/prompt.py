@@ -1,4 +1,4 @@
-"""The panel of prompts: exactly what a model was sent, and what came back, as JSON."""
+"""The panel of prompts: each request to a model, exactly as sent, and its response, as JSON."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Placed, Trace, TracedRequest
 
 _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
-"""How the request travels, and what has a place of its own."""
+"""Transport options, and fields with a place of their own."""
 _MOST_PARTS = 300
 """Parts of a history that are sent to a page; the newest."""
 _MOST_SAVED = 6
@@ -23,35 +23,35 @@ _MOST_SAVED = 6
 _RAW = 4_000
 """Characters of a raw response."""
 _SYSTEM, _TOOLS, _LAST = 1_000, 300, 400
-"""Characters of what `in_short` has of an instruction, of the names of tools, and of a message."""
+"""Characters that a saved notebook keeps of an instruction, of the names of tools, and of a message."""
 _SIGNS = {"text": "", "thought": "thinks: ", "call": "calls ", "result": "", "data": ""}
 
 
-class Words(TypedDict):
+class Piece(TypedDict):
     """A stretch of text."""
 
     text: str
     source: str
-    """What it was put in for, as `{{places}}` or `{budget}`; empty: it stands as it was written."""
+    """The placeholder that it is the value of, as `{{places}}` or `{budget}`; empty: none."""
 
 
 class ToolOffer(TypedDict):
-    """A tool as the model is told of it."""
+    """A tool in a request."""
 
     name: str
     description: str
     parameters: Any
-    """Its JSON schema; None: it takes none. For what a service does by itself: its settings."""
+    """Its JSON schema; None: it takes none. Of a tool of the service, as a search: its settings."""
 
 
 class MessagePart(TypedDict):
-    """A part of the history: words, a call, a result, or the name of what is none of these."""
+    """A part of the history: text, a call, a result, or the name of other data."""
 
     role: str
     """`user` or `model`."""
     kind: str
     """`text`, `thought`, `call`, `result` or `data`."""
-    text: list[Words]
+    text: list[Piece]
 
 
 class Prompt(TypedDict):
@@ -60,65 +60,61 @@ class Prompt(TypedDict):
     agent: str
     model: str
     event: str
-    """The event that tells of the answer."""
+    """The event of the answer."""
     ms: float | None
-    """How long it took; None: it is not at its end."""
+    """None: it is not at its end."""
     first_ms: float | None
-    """How long the first piece of a streamed answer took."""
-    system: list[Words]
+    """To the first piece of a streamed answer."""
+    system: list[Piece]
     tools: list[ToolOffer]
     history: list[MessagePart]
     messages: int
-    """How many the history has; one may have several parts."""
+    """Count of the history's; one may have several parts."""
     settings: Any
-    """All else that was sent, as JSON."""
+    """The rest of the request, as JSON."""
     answer: list[MessagePart]
     raw: Any
-    """The response as JSON, with all that its service says of it; None: there is none."""
+    """The whole response as JSON; None: there is none."""
     tokens: dict[str, int]
-    """`input`, `output`, `cached`, `thoughts`, `total`, where the service counted them."""
+    """`input`, `output`, `cached`, `thoughts`, `total`, as far as the service counted them."""
     error: str
 
 
 def prompts(trace: Trace) -> list[Prompt]:
     """The model calls of a run in the order in which they were sent; keys are masked in all of them."""
-    return [prompt_sent(sent, trace) for sent in trace.requests]
+    return [_prompt(call, trace) for call in trace.requests]
 
 
-def prompt_sent(sent: TracedRequest, trace: Trace) -> Prompt:
-    """One model call of a run."""
-    request, response = sent.request, sent.response
+def _prompt(call: TracedRequest, trace: Trace) -> Prompt:
+    request, response = call.request, call.response
     config: Any = request.config
     return Prompt(
-        agent=sent.agent,
-        model=sent.model,
-        event=sent.event_id,
-        ms=_ms(sent.began, sent.ended),
-        first_ms=_ms(sent.began, sent.first),
-        system=system_words(sent, trace),
-        tools=tools_offered(sent),
-        history=[part for content in request.contents for part in message_words(content, trace)],
+        agent=call.agent,
+        model=call.model,
+        event=call.event_id,
+        ms=_ms(call.began, call.ended),
+        first_ms=_ms(call.began, call.first),
+        system=_system(call, trace),
+        tools=_tools(call),
+        history=[part for content in request.contents for part in _parts(content, trace)],
         messages=len(request.contents),
         settings={key: value for key, value in _json(config).items() if key not in _TRANSPORT},
-        answer=message_words(response.content, trace) if response and response.content else [],
+        answer=_parts(response.content, trace) if response and response.content else [],
         raw=_json(response) if response else None,
         tokens=_tokens(response.usage_metadata if response else None),
-        error=cleaned(sent.error),
+        error=cleaned(call.error),
     )
 
 
-def system_words(sent: TracedRequest, trace: Trace) -> list[Words]:
-    """The system instruction of a model call."""
-    return _marked(system_text(sent.request.config.system_instruction), trace)
+def _system(call: TracedRequest, trace: Trace) -> list[Piece]:
+    return _pieces(_system_text(call.request.config.system_instruction), trace)
 
 
-def tools_offered(sent: TracedRequest) -> list[ToolOffer]:
-    """The tools of a model call."""
-    return [offer for tool in sent.request.config.tools or () for offer in _offered(tool)]
+def _tools(call: TracedRequest) -> list[ToolOffer]:
+    return [offer for tool in call.request.config.tools or () for offer in _offers(tool)]
 
 
-def system_text(instruction: Any) -> str:
-    """A system instruction as text."""
+def _system_text(instruction: Any) -> str:
     if instruction is None or isinstance(instruction, str):
         return instruction or ""
     parts: list[Any] = getattr(instruction, "parts", None) or (
@@ -131,34 +127,32 @@ def _ms(began: float, moment: float | None) -> float | None:
     return None if moment is None else round(max(0.0, moment - began) * 1000, 1)
 
 
-def _marked(text: str, trace: Trace) -> list[Words]:
-    """`text` cut where something was put in."""
-    placed = sorted(_placed(text, trace), key=lambda place: (place.start, -place.end))
-    pieces: list[Words] = []
+def _pieces(text: str, trace: Trace) -> list[Piece]:
+    """`text` cut at the values of its placeholders."""
+    pieces: list[Piece] = []
     end = 0
-    for place in placed:
-        if place.start < end:
-            continue
-        pieces += [_words(text[end : place.start]), _words(text[place.start : place.end], place.source)]
-        end = place.end
-    pieces.append(_words(text[end:]))
+    for place in sorted(_values(text, trace), key=lambda place: (place.start, -place.end)):
+        if place.start >= end:
+            pieces += [_piece(text[end : place.start]), _piece(text[place.start : place.end], place.source)]
+            end = place.end
+    pieces.append(_piece(text[end:]))
     return [piece for piece in pieces if piece["text"] or piece["source"]]
 
 
-def _placed(text: str, trace: Trace) -> Iterable[Placed]:
-    for instruction, placed in trace.instructions.items():
-        at = text.find(instruction) if instruction else -1
-        if at >= 0:
-            yield from (Placed(at + place.start, at + place.end, place.source) for place in placed)
+def _values(text: str, trace: Trace) -> Iterable[Placed]:
+    for instruction, values in trace.instructions.items():
+        start = text.find(instruction) if instruction else -1
+        if start >= 0:
+            yield from (Placed(start + value.start, start + value.end, value.source) for value in values)
 
 
-def _words(text: str, source: str = "") -> Words:
-    return Words(text=cleaned(text), source=source)
+def _piece(text: str, source: str = "") -> Piece:
+    return Piece(text=cleaned(text), source=source)
 
 
-def _offered(tool: Any) -> list[ToolOffer]:
-    dumped: dict[str, Any] = _json(tool)
-    declarations: list[dict[str, Any]] = dumped.pop("function_declarations", None) or []
+def _offers(tool: Any) -> list[ToolOffer]:
+    settings: dict[str, Any] = _json(tool)
+    declarations: list[dict[str, Any]] = settings.pop("function_declarations", None) or []
     offers = [
         ToolOffer(
             name=cleaned(str(function.get("name", ""))),
@@ -167,27 +161,27 @@ def _offered(tool: Any) -> list[ToolOffer]:
         )
         for function in declarations
     ]
-    return offers + [ToolOffer(name=name, description="", parameters=value) for name, value in dumped.items()]
+    return offers + [ToolOffer(name=name, description="", parameters=value) for name, value in settings.items()]
 
 
-def message_words(content: types.Content, trace: Trace) -> list[MessagePart]:
-    """A message of the history, part by part."""
-    role = content.role or "user"
-    return [_part(role, part, trace) for part in content.parts or ()]
+def _parts(content: types.Content, trace: Trace) -> list[MessagePart]:
+    return [
+        MessagePart(role=content.role or "user", kind=kind, text=text)
+        for part in content.parts or ()
+        for kind, text in [_kind_and_text(part, trace)]
+    ]
 
 
-def _part(role: str, part: types.Part, trace: Trace) -> MessagePart:
+def _kind_and_text(part: types.Part, trace: Trace) -> tuple[str, list[Piece]]:
     if part.text is not None:
-        return MessagePart(role=role, kind="thought" if part.thought else "text", text=_marked(part.text, trace))
+        return "thought" if part.thought else "text", _pieces(part.text, trace)
     if call := part.function_call:
-        return MessagePart(role=role, kind="call", text=[_words(f"{call.name}({_arguments(call.args)})")])
+        return "call", [_piece(f"{call.name}({_arguments(call.args)})")]
     if response := part.function_response:
-        return MessagePart(role=role, kind="result", text=[_words(f"{response.name} → {json_text(response.response)}")])
+        return "result", [_piece(f"{response.name} → {json_text(response.response)}")]
     if (blob := part.inline_data) and blob.data is not None:
-        return MessagePart(
-            role=role, kind="data", text=[_words(f"[{blob.mime_type or 'data'}, {len(blob.data):,} bytes]")]
-        )
-    return MessagePart(role=role, kind="data", text=[_words(json_text(_json(part)))])
+        return "data", [_piece(f"[{blob.mime_type or 'data'}, {len(blob.data):,} bytes]")]
+    return "data", [_piece(json_text(_json(part)))]
 
 
 def _arguments(args: dict[str, Any] | None) -> str:
@@ -235,10 +229,11 @@ def _head(prompt: Prompt, number: int, count: int) -> str:
     return one_line(" · ".join(facts))
 
 
-def _blocks(prompt: Prompt) -> list[tuple[str, list[Words]]]:
-    """What there is of a call: a name, and its text."""
+def _blocks(prompt: Prompt) -> list[tuple[str, list[Piece]]]:
     messages = "1 message" if prompt["messages"] == 1 else f"{prompt['messages']} messages"
-    put_in = [_put_in(words) for words in prompt["system"] if words["source"]]
+    put_in = [
+        f"{piece['source']} → {one_line(piece['text']) or '(nothing)'}" for piece in prompt["system"] if piece["source"]
+    ]
     blocks = [
         ("system", prompt["system"]),
         ("put in", _plain("\n".join(dict.fromkeys(put_in)))),
@@ -249,32 +244,24 @@ def _blocks(prompt: Prompt) -> list[tuple[str, list[Words]]]:
         ("error", _plain(prompt["error"])),
         ("raw response", _plain(_short_json(prompt["raw"]) if prompt["raw"] else "")),
     ]
-    return [(name, body) for name, body in blocks if any(words["text"] or words["source"] for words in body)]
+    return [(name, body) for name, body in blocks if any(piece["text"] or piece["source"] for piece in body)]
 
 
-def _put_in(words: Words) -> str:
-    return f"{words['source']} → {one_line(words['text']) or '(nothing)'}"
-
-
-def in_short(sent: Sequence[TracedRequest], trace: Trace) -> list[str]:
-    """What models were sent, some lines for each call: the instruction, the tools, the last message."""
+def _in_short(calls: Sequence[TracedRequest], trace: Trace) -> list[str]:
+    """Some lines for each model call: the instruction, the tools, the last message."""
     lines: list[str] = []
-    known: dict[str, int] = {}
-    for number, request in enumerate(sent, 1):
-        system = _text(system_words(request, trace)).strip()
-        first = known.setdefault(system, number)
-        contents = request.request.contents
-        last = _text(_conversation(message_words(contents[-1], trace))) if contents else ""
-        lines.append(one_line(f"{number}  {request.agent} asks {request.model}"))
+    first_with: dict[str, int] = {}
+    for number, call in enumerate(calls, 1):
+        system = _text(_system(call, trace)).strip()
+        first = first_with.setdefault(system, number)
+        contents = call.request.contents
+        last = _text(_conversation(_parts(contents[-1], trace))) if contents else ""
+        lines.append(one_line(f"{number}  {call.agent} asks {call.model}"))
         lines += _item("system", f"as in {first}" if first < number else shortened(system, _SYSTEM))
-        lines += _item("tools", shortened(", ".join(map(_tool_name, tools_offered(request))), _TOOLS))
+        lines += _item("tools", shortened(", ".join(offer["name"] for offer in _tools(call)), _TOOLS))
         which = f"{len(contents)} messages, the last" if len(contents) > 1 else "message"
         lines += _item(which, shortened(last, _LAST))
     return lines
-
-
-def _tool_name(offered: ToolOffer) -> str:
-    return offered["name"]
 
 
 def _item(name: str, text: str) -> list[str]:
@@ -282,8 +269,8 @@ def _item(name: str, text: str) -> list[str]:
     return [f"    {name}: {first}", *(f"      {line}" for line in more)] if first else []
 
 
-def _plain(text: str) -> list[Words]:
-    return [Words(text=text, source="")]
+def _plain(text: str) -> list[Piece]:
+    return [Piece(text=text, source="")]
 
 
 def _tool(offer: ToolOffer) -> str:
@@ -293,10 +280,10 @@ def _tool(offer: ToolOffer) -> str:
     return f"{offer['name']}({names})" + (f": {summary}" if summary else "")
 
 
-def _conversation(parts: Iterable[MessagePart]) -> list[Words]:
-    pieces: list[Words] = []
+def _conversation(parts: Iterable[MessagePart]) -> list[Piece]:
+    pieces: list[Piece] = []
     for part in parts:
-        pieces += [Words(text=f"{part['role']}: {_SIGNS[part['kind']]}", source=""), *part["text"], *_plain("\n")]
+        pieces += [Piece(text=f"{part['role']}: {_SIGNS[part['kind']]}", source=""), *part["text"], *_plain("\n")]
     return pieces[:-1]
 
 
@@ -304,12 +291,12 @@ def _short_json(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False, default=str), _RAW)
 
 
-def _text(body: Iterable[Words]) -> str:
-    return "".join(f"«{words['text']}»" if words["source"] else words["text"] for words in body)
+def _text(body: Iterable[Piece]) -> str:
+    return "".join(f"«{piece['text']}»" if piece["source"] else piece["text"] for piece in body)
 
 
-def _code(body: Iterable[Words]) -> Code:
-    return Code(tuple(Span(_text([words]), "strong") if words["source"] else words["text"] for words in body))
+def _code(body: Iterable[Piece]) -> Code:
+    return Code(tuple(Span(_text([piece]), "strong") if piece["source"] else piece["text"] for piece in body))
 
 
 # ---- the panel
@@ -317,14 +304,13 @@ def _code(body: Iterable[Words]) -> Code:
 
 def _headings(run: PanelRun, _: str) -> list[dict[str, Any]]:
     """A line for each model call, without looking at its messages."""
-    return [_heading(sent) for sent in run.trace.requests]
-
-
-def _heading(sent: TracedRequest) -> dict[str, Any]:
-    usage = sent.response.usage_metadata if sent.response else None
-    tokens = (usage.total_token_count if usage else None) or 0
-    ms = _ms(sent.began, sent.ended)
-    return {"agent": sent.agent, "model": sent.model, "event": sent.event_id, "ms": ms, "tokens": tokens}
+    headings: list[dict[str, Any]] = []
+    for call in run.trace.requests:
+        usage = call.response.usage_metadata if call.response else None
+        tokens = (usage.total_token_count if usage else None) or 0
+        ms = _ms(call.began, call.ended)
+        headings.append({"agent": call.agent, "model": call.model, "event": call.event_id, "ms": ms, "tokens": tokens})
+    return headings
 
 
 def _numbered(run: PanelRun, number: str) -> Prompt | None:
@@ -332,32 +318,32 @@ def _numbered(run: PanelRun, number: str) -> Prompt | None:
     requests = run.trace.requests
     if not number.isdecimal() or int(number) >= len(requests):
         return None
-    prompt = prompt_sent(requests[int(number)], run.trace)
+    prompt = _prompt(requests[int(number)], run.trace)
     prompt["system"] = _bounded(prompt["system"])
     for part in (*prompt["history"], *prompt["answer"]):
         part["text"] = _bounded(part["text"])
     if (left_out := len(prompt["history"]) - _MOST_PARTS) > 0:
-        note = MessagePart(role="", kind="", text=[_words(f"{left_out} earlier parts")])
+        note = MessagePart(role="", kind="", text=[_piece(f"{left_out} earlier parts")])
         prompt["history"] = [note, *prompt["history"][left_out:]]
     for field in ("raw", "settings", "tools"):
         prompt[field] = bounded_json(prompt[field], LONG)
     return prompt
 
 
-def _bounded(texts: list[Words]) -> list[Words]:
-    return [Words(text=shortened(text["text"], LONG), source=text["source"]) for text in texts]
+def _bounded(texts: list[Piece]) -> list[Piece]:
+    return [Piece(text=shortened(text["text"], LONG), source=text["source"]) for text in texts]
 
 
 def _saved(run: PanelRun) -> tuple[Block, ...]:
-    """What models were sent, shortened, in the order of the waterfall: agents at work at once differ in speed."""
-    by_event = {sent.event_id: sent for sent in run.trace.requests}
+    """The requests, shortened, in the order of the waterfall: agents at work at once differ in speed."""
+    by_event = {call.event_id: call for call in run.trace.requests}
     events = [bar["event"] for bar in in_steps(bars(run.events, run.trace)) if bar["kind"] == "model"]
-    sent = [by_event[event] for event in events if event in by_event]
-    if not sent:
+    calls = [by_event[event] for event in events if event in by_event]
+    if not calls:
         return ()
-    count = f"{len(sent)} prompts" if len(sent) > 1 else "1 prompt"
-    lines = in_short(sent[:_MOST_SAVED], run.trace)
-    return (text_fold(f"{count}, shortened", lines, len(sent) - _MOST_SAVED),)
+    count = f"{len(calls)} prompts" if len(calls) > 1 else "1 prompt"
+    lines = _in_short(calls[:_MOST_SAVED], run.trace)
+    return (text_fold(f"{count}, shortened", lines, len(calls) - _MOST_SAVED),)
 
 
 add(

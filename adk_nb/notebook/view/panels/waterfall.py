@@ -1,7 +1,9 @@
-"""The panel of the waterfall: when each agent, model and tool was at work, as bars on one axis."""
+"""The panel of the waterfall: the time of each agent, model and tool, as bars on one axis."""
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict
 
 from adk_nb import types
@@ -14,7 +16,7 @@ from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.nested_calls import TRANSFER
-from adk_nb.runtime.trace import Trace, TracedRequest, TracedTool
+from adk_nb.runtime.trace import Trace
 
 Kind = Literal["agent", "model", "tool", "person"]
 _INTERNAL = (*REQUESTS, INPUT_REQUEST, TRANSFER)
@@ -25,125 +27,116 @@ class Bar(TypedDict):
     """One bar, as JSON. Times are ms since the run began."""
 
     kind: Kind
-    """`person`: the run waited for somebody's answer."""
+    """`person`: the run waited for the user's answer."""
     name: str
-    """The agent, the model, the tool; of a person what was asked."""
+    """The agent, the model or the tool."""
     agent: str
-    """Whose work it is."""
     lane: str
-    """Whose of those that work at once; empty if nobody works beside it."""
+    """Of agents that work at once, the branch; empty if none works beside it."""
     depth: int
-    """0 for the first agent, one more for what it calls, one more for what a called agent calls."""
+    """0 for the first agent, one more for its calls, one more for the calls of a called agent."""
     begin: float
     first: float | None
-    """Of a streamed answer: when its first piece came."""
+    """Of a streamed answer: its first piece."""
     end: float | None
     """None: it is still at work."""
     event: str
-    """The event that tells of a model's answer, or that made a call."""
+    """Of a model's answer, or with the call."""
     call: str
-    """Id of a tool's call, or of what a person was asked."""
+    """Id of the call of a tool, or of the request to the user."""
     error: str
 
 
-def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
-    """The bars of a run, each agent above what it asked, in the order in which they began.
-
-    Args:
-        events: Of the run, oldest first, whole ones, the user's included.
-        trace: What was noted while it ran. None, or an empty one, as of a run of an earlier kernel: times are those of
-            the events, and there are no first pieces.
-    """
-    whole = [event for event in events if not event.partial and event.author != NOTEBOOK]
-    noted = trace or Trace()
-    works = [*map(_of_request, noted.requests), *_of_tools(noted.tools), *_from_events(whole, noted)]
-    if not works:
-        return []
-    start = min([work.begin for work in works] + [event.timestamp for event in whole[:1]])
-    return [work.bar(start) for work in _under_agents(works)]
-
-
+@dataclass(eq=False)
 class _Work:
-    def __init__(
-        self,
-        kind: Kind,
-        name: str,
-        agent: str,
-        branch: str | None,
-        path: str,
-        begin: float,
-        within: tuple[str, ...] = (),
-    ) -> None:
-        self.kind: Kind = kind
-        self.name = one_line(name, 100)
-        self.agent = one_line(agent, 100)
-        self.branch = branch
-        self.lane = one_line(lane_of(branch, path), 100)
-        self.within = within
-        self.depth = 2 * max(len(calls_to(branch, path)), len(within))
-        self.begin = begin
-        self.first: float | None = None
-        self.end: float | None = None
-        self.number = 0
-        """Of what was noted; 0: it is known from events alone."""
-        self.event = self.call = self.error = ""
+    """The work behind one bar; times are seconds since the epoch."""
+
+    kind: Kind
+    name: str
+    agent: str
+    branch: str | None
+    path: str
+    begin: float
+    within: tuple[str, ...] = ()
+    first: float | None = None
+    end: float | None = None
+    event: str = ""
+    call: str = ""
+    error: str = ""
+    number: int = 0
+    """In the trace; 0: it is known from events alone."""
 
     def bar(self, start: float) -> Bar:
+        def ms(moment: float) -> float:
+            return round(max(0.0, moment - start) * 1000, 1)
+
         return Bar(
             kind=self.kind,
-            name=self.name,
-            agent=self.agent,
-            lane=self.lane,
-            depth=self.depth + (self.kind != "agent"),
-            begin=_ms(start, self.begin),
-            first=None if self.first is None else _ms(start, self.first),
-            end=None if self.end is None else _ms(start, self.end),
+            name=one_line(self.name, 100),
+            agent=one_line(self.agent, 100),
+            lane=one_line(lane_of(self.branch, self.path), 100),
+            depth=2 * max(len(calls_to(self.branch, self.path)), len(self.within)) + (self.kind != "agent"),
+            begin=ms(self.begin),
+            first=None if self.first is None else ms(self.first),
+            end=None if self.end is None else ms(self.end),
             event=self.event,
             call=self.call,
             error=one_line(cleaned(self.error)),
         )
 
 
-def _ms(start: float, moment: float) -> float:
-    return round(max(0.0, moment - start) * 1000, 1)
+def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
+    """The bars of a run, each agent above its models and tools, in the order in which they began.
+
+    Args:
+        events: Of the run, oldest first, whole ones, the user's included.
+        trace: Of the same run. None, or an empty one, as of a run of an earlier kernel: times are those of the events,
+            and there are no first pieces.
+    """
+    whole = [event for event in events if not event.partial and event.author != NOTEBOOK]
+    trace = trace or Trace()
+    works = [*_from_trace(trace), *_from_events(whole, trace)]
+    if not works:
+        return []
+    start = min([work.begin for work in works] + [event.timestamp for event in whole[:1]])
+    return [work.bar(start) for work in _under_agents(works)]
 
 
-def _of_request(sent: TracedRequest) -> _Work:
-    work = _Work("model", sent.model, sent.agent, sent.branch, sent.path, sent.began, sent.within)
-    work.first, work.end, work.event, work.error = sent.first, sent.ended, sent.event_id, sent.error
-    work.number = sent.number
-    return work
+def _from_trace(trace: Trace) -> Iterator[_Work]:
+    for sent in trace.requests:
+        work = _Work("model", sent.model, sent.agent, sent.branch, sent.path, sent.began, sent.within, sent.first)
+        yield replace(work, end=sent.ended, event=sent.event_id, error=sent.error, number=sent.number)
+    for call in trace.tools:
+        if call.tool not in _INTERNAL:
+            work = _Work("tool", call.tool, call.agent, call.branch, call.path, call.began, call.within)
+            yield replace(work, end=call.ended, call=call.call_id, error=call.error, number=call.number)
 
 
-def _of_tools(called: Iterable[TracedTool]) -> list[_Work]:
-    return [_of_tool(call) for call in called if call.tool not in _INTERNAL]
-
-
-def _of_tool(called: TracedTool) -> _Work:
-    work = _Work("tool", called.tool, called.agent, called.branch, called.path, called.began, called.within)
-    work.end, work.call, work.error, work.number = called.ended, called.call_id, called.error, called.number
-    return work
-
-
-def _from_events(events: Sequence[Event], noted: Trace) -> list[_Work]:
-    """What nobody noted: how long people took, and what happened before the first note."""
-    since = min([record.began for record in (*noted.requests, *noted.tools)], default=float("inf"))
+def _from_events(events: Sequence[Event], trace: Trace) -> list[_Work]:
+    """Work that no trace has: pauses for the user's answer, and all before the first record of the trace."""
+    since = min([record.began for record in (*trace.requests, *trace.tools)], default=float("inf"))
     works: list[_Work] = []
     open_calls: dict[str, _Work] = {}
     last = events[0].timestamp if events else 0.0
     for event in events:
+        place = who_said(event), event.branch, event.node_info.path
         for response in event.get_function_responses():
             if (work := open_calls.get(response.id or "")) and (work.kind == "tool" or event.author == "user"):
                 work.end = event.timestamp
         if _is_answer(event) and event.timestamp < since:
-            work = _Work("model", event.model_version or "model", who_said(event), *_place(event), last)
-            work.end, work.event, work.error = event.timestamp, event.id, event.error_code or ""
-            works.append(work)
+            model, error = event.model_version or "model", event.error_code or ""
+            works.append(_Work("model", model, *place, last, end=event.timestamp, event=event.id, error=error))
         for call in event.get_function_calls():
-            asks = _asks(event, call)
-            if asks or (event.timestamp < since and call.name not in _INTERNAL):
-                works.append(_called(event, call, asks=asks))
-                open_calls[call.id or ""] = works[-1]
+            if _asks(event, call):
+                work = _Work("person", _NAMES["person"], *place, event.timestamp)
+            elif event.timestamp < since and call.name not in _INTERNAL:
+                work = _Work("tool", call.name or "", *place, event.timestamp)
+            else:
+                continue
+            work.event = event.id
+            work.call = call.id or ""
+            works.append(work)
+            open_calls[work.call] = work
         last = event.timestamp
     return works
 
@@ -153,17 +146,6 @@ def _asks(event: Event, call: types.FunctionCall) -> bool:
     return is_request or is_question(event, call)
 
 
-def _called(event: Event, call: types.FunctionCall, *, asks: bool) -> _Work:
-    name = "waiting for you" if asks else call.name or ""
-    work = _Work("person" if asks else "tool", name, who_said(event), *_place(event), event.timestamp)
-    work.event, work.call = event.id, call.id or ""
-    return work
-
-
-def _place(event: Event) -> tuple[str | None, str]:
-    return event.branch, event.node_info.path
-
-
 def _is_answer(event: Event) -> bool:
     if event.author == "user" or event.get_function_responses():
         return False
@@ -171,41 +153,38 @@ def _is_answer(event: Event) -> bool:
     return bool(event.parts or event.error_code) and not asks
 
 
-def _under_agents(works: list[_Work]) -> list[_Work]:
-    """`works`, each behind its agent: a stretch of time in which nobody else worked in that agent's place."""
-    agents: list[tuple[_Work, list[_Work]]] = []
-    now: dict[Any, int] = {}
-    """Where -> the number of who works there."""
-    for work in sorted(works, key=lambda each: (each.begin, each.number or math.inf)):
+def _under_agents(works: Iterable[_Work]) -> list[_Work]:
+    """`works`, each below its agent: a stretch of time in which no other agent worked in that place."""
+    stretches: list[list[_Work]] = []
+    current: dict[Any, list[_Work]] = {}
+    for work in sorted(works, key=lambda work: (work.begin, work.number or math.inf)):
         place = work.branch, work.within
-        at = now.get(place)
-        if at is None or agents[at][0].agent != work.agent:
-            agent = _Work("agent", work.agent, work.agent, work.branch, "", work.begin, work.within)
-            agent.lane, agent.depth = work.lane, work.depth
-            agents.append((agent, []))
-            at = now[place] = len(agents) - 1
-        agent, own = agents[at]
-        own.append(work)
-        ends = [child.end for child in own]
-        agent.end = None if None in ends else max(end for end in ends if end is not None)
-    return list(_nested(agents))
+        stretch = current.get(place)
+        if stretch is None or stretch[0].agent != work.agent:
+            agent = _Work("agent", work.agent, work.agent, work.branch, work.path, work.begin, work.within)
+            stretch = current[place] = [agent]
+            stretches.append(stretch)
+        stretch.append(work)
+        ends = [child.end for child in stretch[1:]]
+        stretch[0].end = None if None in ends else max(end for end in ends if end is not None)
+    return list(_nested(stretches))
 
 
-def _nested(agents: list[tuple[_Work, list[_Work]]]) -> Iterator[_Work]:
-    """Each agent behind the call that led to it."""
-    calls = {work.call for _, own in agents for work in own if work.kind == "tool"}
-    inside: dict[str, list[tuple[_Work, list[_Work]]]] = {}
-    for agent, own in agents:
-        by = agent.within[-1] if agent.within else ""
-        inside.setdefault(by if by in calls else "", []).append((agent, own))
-    open_ones = [iter((agent, *own)) for agent, own in reversed(inside.pop("", []))]
-    while open_ones:
-        if (work := next(open_ones[-1], None)) is None:
-            open_ones.pop()
-            continue
-        yield work
-        called = inside.pop(work.call, []) if work.kind == "tool" else []
-        open_ones += [iter((agent, *own)) for agent, own in reversed(called)]
+def _nested(stretches: list[list[_Work]]) -> Iterator[_Work]:
+    """Each agent below the call that led to it."""
+    calls = {work.call for stretch in stretches for work in stretch if work.kind == "tool"}
+    below: dict[str, list[list[_Work]]] = {}
+    for stretch in stretches:
+        call = stretch[0].within[-1] if stretch[0].within else ""
+        below.setdefault(call if call in calls else "", []).append(stretch)
+
+    def works_below(call: str) -> Iterator[_Work]:
+        for work in itertools.chain.from_iterable(below.pop(call, [])):
+            yield work
+            if work.kind == "tool" and work.call:
+                yield from works_below(work.call)
+
+    return works_below("")
 
 
 _WIDTH, _SHORT = 40, 20
@@ -217,46 +196,45 @@ _COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool"
 """At least 3 to 1 on a white page and on a black one."""
 _ROW, _AXIS, _TIMES = 22, 400, 80
 _CHAR, _MOST = 7, 34
-"""Width of a name's letter, and how many of them are shown."""
+"""Width of a name's letter; most letters of a name."""
 _MOST_SAVED = 40
 """Bars in a saved notebook."""
 
 
 def in_steps(bars: Sequence[Bar]) -> list[Bar]:
     """The bars with a step for each model call and tool instead of its time: the same in every run of one notebook."""
-    order = [bar for bar in bars if bar["kind"] != "agent"]
-    steps = {id(bar): (number, number + 1) for bar, number in zip(order, _numbers(order), strict=True)}
+    calls = [bar for bar in bars if bar["kind"] != "agent"]
+    steps = dict(zip(map(id, calls), _steps(calls), strict=True))
     stepped: list[Bar] = []
     for bar in bars:
-        within = [steps[id(inner)] for inner in order if inner is bar or _covers(bar, inner)]
-        begin, end = min(step[0] for step in within), max(step[1] for step in within)
-        stepped.append({**bar, "begin": begin, "end": end, "first": None})
+        inside = [steps[id(call)] for call in calls if call is bar or _covers(bar, call)]
+        stepped.append({**bar, "begin": min(inside), "end": max(inside) + 1, "first": None})
     return stepped
 
 
-def _numbers(order: Sequence[Bar]) -> Iterator[int]:
-    """The step in which each begins. Those that work at once count each for itself: who is faster differs."""
+def _steps(calls: Sequence[Bar]) -> Iterator[int]:
+    """The step in which each begins. Lanes at work at once count each for itself: the order of their ends differs."""
     step, lanes, end = 0, dict[str, int](), 0.0
-    for bar in order:
-        lane = bar["lane"]
-        if lanes and (not lane or (lane not in lanes and bar["begin"] >= end)):
+    for call in calls:
+        lane = call["lane"]
+        if lanes and (not lane or (lane not in lanes and call["begin"] >= end)):
             step, lanes = max(lanes.values()), {}
         if not lane:
             yield step
             step += 1
             continue
-        end = max(end, bar["begin"] if bar["end"] is None else bar["end"])
+        end = max(end, call["begin"] if call["end"] is None else call["end"])
         yield lanes.setdefault(lane, step)
         lanes[lane] += 1
 
 
-def _covers(bar: Bar, other: Bar) -> bool:
-    if bar["kind"] == "agent" and bar["agent"] != other["agent"] and other["depth"] <= bar["depth"] + 1:
+def _covers(bar: Bar, call: Bar) -> bool:
+    if bar["kind"] == "agent" and bar["agent"] != call["agent"] and call["depth"] <= bar["depth"] + 1:
         return False
-    if bar["lane"] and bar["lane"] != other["lane"]:
+    if bar["lane"] and bar["lane"] != call["lane"]:
         return False
-    ends = bar["end"] is None or (other["end"] is not None and other["end"] <= bar["end"])
-    return other["depth"] > bar["depth"] and bar["begin"] <= other["begin"] and ends
+    ends = bar["end"] is None or (call["end"] is not None and call["end"] <= bar["end"])
+    return call["depth"] > bar["depth"] and bar["begin"] <= call["begin"] and ends
 
 
 def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> tuple[Block, ...]:
@@ -268,31 +246,28 @@ def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> tuple[
         with_times: False: `bars` are in steps.
     """
     length = max([1e-9, *(bar["end"] if bar["end"] is not None else bar["begin"] for bar in bars)])
-    heading = f"{title} · {duration(length)}" if with_times else f"{title} · in {_steps(length)}, without times"
+    heading = f"{title} · {duration(length)}" if with_times else f"{title} · in {_count(length)}, without times"
     text = "\n".join([*_lines(bars, length, with_times=with_times), "", _LEGEND])
     cells = [[(_indented(bar),), *_times(bar, with_times=with_times)] for bar in bars]
     names = _CHAR * min(_MOST, max(len(_indented(bar)) for bar in bars)) + 16
-    shapes = [
-        shape for number, bar in enumerate(bars) for shape in _row(bar, number, names, length, with_times=with_times)
-    ]
+    rows = (_row(bar, number, names, length, with_times=with_times) for number, bar in enumerate(bars))
+    shapes = list(itertools.chain.from_iterable(rows))
     width, height = names + _AXIS + _TIMES, _ROW * len(bars) + 4
     picture = Picture(shapes, width, height, heading, text=text, least=0.5, font_size=12)
     twins = Fold("as a table", (Table(["who", "from", "took", ""], cells),)), Fold("as text", (Code(text),))
-    return (Section((Text(heading), picture, in_html(Text(_COLOURS_IN_WORDS, small=True), *twins))),)
+    return (Section((Text(heading), picture, in_html(Text(_COLOUR_LEGEND, small=True), *twins))),)
 
 
 _LEGEND = f"{_SIGNS['agent']} agent  {_WAITS}{_SIGNS['model']} model, {_WAITS} until its first piece  " + (
     f"{_SIGNS['tool']} tool  {_SIGNS['person']} waiting for you"
 )
-
-
-_COLOURS_IN_WORDS = (
+_COLOUR_LEGEND = (
     "line: agent · blue: model, pale until its first piece · green: tool · orange: waiting for you · red: failed"
 )
 
 
 def steps_as_text(bars: Sequence[Bar]) -> list[str]:
-    """Bars of `in_steps` as lines of text, and what their signs mean."""
+    """Bars of `in_steps` as lines of text, with a legend."""
     length = max(bar["end"] or bar["begin"] for bar in bars)
     kinds = {bar["kind"] for bar in bars}
     legend = "  ".join(f"{sign} {_NAMES[kind]}" for kind, sign in _SIGNS.items() if kind in kinds)
@@ -310,7 +285,7 @@ def duration(ms: float) -> str:
     return f"{int(ms // 60_000)} min {int(ms % 60_000 // 1000)} s"
 
 
-def _steps(length: float) -> str:
+def _count(length: float) -> str:
     return f"{length:.0f} step{'s' if length > 1 else ''}"
 
 
@@ -320,7 +295,7 @@ def _indented(bar: Bar) -> str:
 
 
 def _times(bar: Bar, *, with_times: bool) -> list[str]:
-    """When it began, how long it took, and what else there is to say."""
+    """Begin, duration, and a remark."""
     begin, end, first = bar["begin"], bar["end"], bar["first"]
     failed = f"failed: {bar['error']}" if bar["error"] else ""
     if not with_times:
