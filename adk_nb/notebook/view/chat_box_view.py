@@ -1,4 +1,4 @@
-"""A conversation on show in one output that can be typed into: its view, and beside it what a saved notebook keeps."""
+"""The view of a chat box: one output for turn after turn, and beside it the text for the saved notebook."""
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any
@@ -14,7 +14,6 @@ from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.reply_document import conversation_document, waiting_for
 from adk_nb.notebook.view.reply_view import ReplyView
-from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.notebook.view.writers import bundle
@@ -45,38 +44,34 @@ class ChatBoxView(LiveRun):
         on_ask: Callable[[str], None],
     ) -> None:
         view = LiveView(f"{agent.name} ─ session {session}", {"height": height})
-        super().__init__(agent, None, notice, lambda asked: schema_of(self._answers, asked), view)
+        super().__init__(agent, None, notice, lambda interrupt: schema_of(self._answering, interrupt), view)
         self.where = "in a chat box"
-        self._answers = agent
+        self._answering = agent
         self._on_ask = on_ask
         self._twin: Any = None
         self._turns: list[ReplyView] = []
         self._seen: set[str] = set()
-        self._waits: dict[str, dict[str, Any]] = {}
-        """Cards of what an earlier turn asked for, by id."""
+        self._old_cards: dict[str, dict[str, Any]] = {}
+        """Cards of earlier turns, by id."""
         self._begun = self._goes_on = self._catches_up = False
         self._before: tuple[str | None, bool] = None, False
-        """The question of the turn before, and whether what comes next is a part of it."""
+        """The question of the turn before, and whether the next reply is a part of it."""
         self._refused = 0
 
     def open(self, session: Session | None, clicks: Clicks) -> None:
         """Display it, with what was said in the session before."""
         self._clicks = clicks
-        words = f"a chat box for {self.agent}; run this cell to talk in it"
-        data: Any = bundle(document(Text(words, small=True)))
+        text = f"a chat box for {self.agent}; run this cell to talk in it"
+        data: Any = bundle(document(Text(text, small=True)))
         metadata: Any = None
         if display_mode() == "widget":
             data, metadata = with_view(data, self._view.model_id, "run")
         display(data, metadata=metadata, raw=True)
         self._twin = display(STUB, raw=True, display_id=True)
-        self._rows = RunRows(
-            schema_of=self._schema_of, magic=self.magic, seconds_of=self._seconds_of, waiting=self._waiting
-        )
-        self._open_panels({})
+        self._open_rows({}, ())
         self._catch_up(session.events if session else [])
         self._push_notices()
-        self._view.push({"op": "status", "status": "idle", "text": "ready"})
-        self._view.close_run()
+        self._pause("idle", "ready")
 
     def asks(self, question: str) -> None:
         """The turn that begins next answers `question`."""
@@ -86,7 +81,7 @@ class ChatBoxView(LiveRun):
 
     def answered_by(self, agent: BaseAgent, notice: str | None) -> None:
         """Who answers what was asked last."""
-        self.agent, self._answers = agent.name, agent
+        self.agent, self._answering = agent.name, agent
         self.notices = self.notices.of_next_turn(notice)
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
@@ -96,10 +91,8 @@ class ChatBoxView(LiveRun):
 
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
         self._clicks = clicks
-        self._push({"op": "card", "card": self._waits[key]} for key in keys if key in self._waits)
-        open_ = [interrupt for interrupt in self.open_interrupts() if interrupt.id in keys]
-        self._view.push({"op": "status", "status": "pending", "text": waiting_for(open_)})
-        self._view.close_run()
+        self._push({"op": "card", "card": self._old_cards[key]} for key in keys if key in self._old_cards)
+        self._pause("pending", waiting_for(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys))
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
         if self._turns:
@@ -109,8 +102,7 @@ class ChatBoxView(LiveRun):
 
     def undone(self, keys: Collection[str]) -> None:
         super().undone(keys)
-        self._view.push({"op": "status", "status": "idle", "text": "ready"})
-        self._view.close_run()
+        self._pause("idle", "ready")
 
     def event(self, event: Event) -> None:
         if not event.partial:
@@ -122,12 +114,11 @@ class ChatBoxView(LiveRun):
         self._refused += 1
         row = f"refused{self._refused}"
         if not self._begun:
-            asked = {"id": f"{row}/asked", "author": "user", "kind": "user", "text": self.question or ""}
-            self._view.push({"op": "append", "row": asked})
+            question = {"id": f"{row}/asked", "author": "user", "kind": "user", "text": self.question or ""}
+            self._view.push({"op": "append", "row": question})
             self.question, self._goes_on = self._before
         self._view.push({"op": "append", "row": {"id": row, "author": "notebook", "kind": "error", "text": why}})
-        self._view.push({"op": "status", "status": "error", "text": "not said" if not self._begun else ""})
-        self._view.close_run()
+        self._pause("error", "not said" if not self._begun else "")
 
     def end(self, reply: ReplyView) -> None:
         super().end(reply)
@@ -137,11 +128,11 @@ class ChatBoxView(LiveRun):
         self._goes_on = True
         self._keep()
 
-    def _waiting(self) -> list[Interrupt]:
-        return [] if self._catches_up else super()._waiting()
+    def _open_cards(self) -> list[Interrupt]:
+        return [] if self._catches_up else super()._open_cards()
 
     def _keep(self) -> None:
-        """Have the file tell what was said so far."""
+        """Write the conversation so far to the file."""
         if self._twin:
             self._twin.update(bundle(conversation_document(self._turns)), raw=True)
 
@@ -149,8 +140,8 @@ class ChatBoxView(LiveRun):
         """It stays: the next turn is shown in it."""
 
     def missed(self, page: str) -> list[dict[str, Any]]:
-        known = page == self._own_cell.page or not self._turns
-        return [] if known else [{"at": 1, "data": bundle(conversation_document(self._turns)), "metadata": {}}]
+        is_current = page == self._own_cell.page or not self._turns
+        return [] if is_current else [{"at": 1, "data": bundle(conversation_document(self._turns)), "metadata": {}}]
 
     def stays_as(self) -> str:
         return ""  # it is not the view of one reply
@@ -163,7 +154,7 @@ class ChatBoxView(LiveRun):
         self.start_in_its_cell(work())
 
     def _catch_up(self, events: Iterable[Event]) -> None:
-        """Show what was said without this box; cards only where they can be answered here."""
+        """Show events from outside this box; cards only where they can be answered here."""
         self._catches_up = True
         for event in events:
             if event.id not in self._seen:
@@ -178,15 +169,15 @@ class ChatBoxView(LiveRun):
             return
         for op in ops:
             if op["op"] == "card":
-                self._waits[op["card"]["id"]] = op["card"]
+                self._old_cards[op["card"]["id"]] = op["card"]
             else:
                 self._view.push(op)
 
     def _fold(self, reply: ReplyView) -> None:
-        """All of it is what a reader looks for."""
+        """A conversation stays unfolded."""
 
-    def _clicked(self, said: dict[str, Any]) -> None:
-        if said["kind"] == "ask":
-            self._on_ask(said["text"])
+    def _clicked(self, message: dict[str, Any]) -> None:
+        if message["kind"] == "ask":
+            self._on_ask(message["text"])
         else:
-            super()._clicked(said)
+            super()._clicked(message)

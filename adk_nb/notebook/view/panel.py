@@ -36,23 +36,34 @@ class PanelRun:
     """Requests to models and calls of tools, with their times."""
     events: list[Event] = field(default_factory=list[Event])
     """Oldest first, without partial ones."""
-    state: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The session's state."""
+    start_state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The session's state before the first event."""
     artifacts: dict[str, Json] = field(default_factory=dict[str, Json])
     """What the run has saved, by id, as `results.artifact`."""
     rows: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
     """Row of the log -> the events that it shows."""
 
+    def __post_init__(self) -> None:
+        self._state: tuple[int, dict[str, Any]] = 0, {}
+        """A count of events, and the state after them. Replaced as a whole: pages ask from any thread."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The session's state after the last event."""
+        count, state = self._state
+        state = dict(state if count else self.start_state)
+        for event in self.events[count:]:
+            if count and self.events[count - 1].invocation_id != event.invocation_id:
+                state = {key: value for key, value in state.items() if not key.startswith(State.TEMP_PREFIX)}
+            state |= event.actions.state_delta
+            state = {key: value for key, value in state.items() if value != DELETED}
+            count += 1
+        self._state = count, state
+        return state
+
     def feed(self, event: Event, ops: Iterable[Json] = ()) -> None:
         """Take a whole event in. `ops`: those that show it."""
-        if self.events and self.events[-1].invocation_id != event.invocation_id:
-            self.state = {key: value for key, value in self.state.items() if not key.startswith(State.TEMP_PREFIX)}
         self.events.append(event)
-        for key, value in event.actions.state_delta.items():
-            if value == DELETED:
-                self.state.pop(key, None)
-            else:
-                self.state[key] = value
         for op in ops:
             row = op["row"]["id"] if op["op"] == "append" else op["id"] if op["op"] == "patch" else None
             if row is None:
@@ -124,10 +135,10 @@ class Panel:
     module: str = ""
 
     def answer(self, run: PanelRun, name: str, id: str) -> Any:
-        """What a page has asked for, as JSON; None: nothing of this panel."""
-        data = self.data if name == self.name else self.requests.get(name)
-        found = data(run, id) if data else None
-        return json.loads(to_json(found, fallback=str, inf_nan_mode="null")) if self.module else found
+        """The data of a page's request, as JSON; None: nothing of this panel."""
+        request = self.data if name == self.name else self.requests.get(name)
+        data = request(run, id) if request else None
+        return json.loads(to_json(data, fallback=str, inf_nan_mode="null")) if self.module else data
 
 
 registry: dict[str, Panel] = {}

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import run_panels
+from adk_nb.notebook.view import panels
 from adk_nb.notebook.view.call_shown import Schema, Schemas
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.notices import Notices
@@ -94,12 +94,8 @@ class ReplyView:
 
     def in_words(self) -> dict[str, str]:
         """All forms that a page without a kernel can show, by media type."""
-        run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace)
-        for event in self.events:
-            run.feed(event)
-        return bundle(
-            reply_document(self._refreshed(), history=self.history, panels=run_panels.saved(run), typed=False)
-        )
+        run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace, events=self.events)
+        return bundle(reply_document(self._refreshed(), history=self.history, panels=panels.saved(run), typed=False))
 
     def mimebundle(self) -> Any:
         """What IPython displays: the forms, and the live view where one still shows the turn."""

@@ -1,4 +1,4 @@
-"""What a live view shows, as plain JSON, and how one op changes it: no widget, no kernel."""
+"""The content of a live view as plain JSON, changed op by op: no widget, no kernel."""
 
 import time
 from collections.abc import Callable
@@ -67,10 +67,10 @@ class ViewState:
         self.own_id = own_id
         """By which a notebook refers to the view."""
         self.box = box
-        """What holds for a conversation that one can type into: `{"height"}`, in pixels. None: it is one run."""
+        """Of a chat box: `{"height"}`, in pixels. None: the view is of one run."""
         self._status: Json = {"status": "idle", "text": ""}
         self._ran = 0.0
-        """Seconds for which the run has worked before its status was set, without waiting for anyone."""
+        """Seconds of work before the status was set, without pauses."""
         self._status_at = time.monotonic()
         self.notice = ""
         """What went wrong beside the run."""
@@ -78,7 +78,7 @@ class ViewState:
         self.usage: Json = {"text": "", "title": "", "tokens": 0}
         self.earlier = 0
         self._state: dict[str, Json] = {}
-        """By key; what was removed since the view began is kept, with its mark."""
+        """By key; a key that was removed since the view began stays, with its mark."""
         self.rows: dict[str, Json] = {}
         self.cards: dict[str, Json] = {}
         """With all arguments as the tool gets them: no page is sent these."""
@@ -90,12 +90,12 @@ class ViewState:
         """Of rows that stream markdown."""
         self.artifacts: dict[str, Json] = {}
         self.offers: list[str] = []
-        """What the page may ask Python for, as `waterfall` or `rerun`."""
+        """Requests that the page may send, as `waterfall` or `rerun`."""
         self.answer: Json | None = None
         """Of a run that is over: `{"question", "members", "who", "html", "pages"}`."""
 
     def apply(self, op: Json) -> Json:
-        """Change the state by one op, and return that op as the front end is to hear it.
+        """Change the state by one op, and return the op for the front end.
 
         Raises:
             KeyError: No such op, or one without a field it needs.
@@ -104,25 +104,25 @@ class ViewState:
 
     @property
     def state(self) -> list[Json]:
-        """Each key, marked with what became of it since the view began; removed keys come last."""
+        """Each key, with the mark of its change since the view began; removed keys come last."""
         return sorted(self._state.values(), key=lambda entry: entry["kind"] == "-")
 
     @property
     def status(self) -> Json:
-        """`{"status", "text", "seconds"}`: seconds for which the run has worked so far, without waiting for anyone."""
+        """`{"status", "text", "seconds"}`: seconds of work so far, without pauses."""
         now = time.monotonic() - self._status_at if self._status["status"] == "running" else 0.0
         return {**self._status, "seconds": round(self._ran + now, 2)}
 
     def change_status(self, status: str, text: str) -> Json:
-        """Set the status; the op that says so."""
-        before = self.status
-        begins = status == "running" and before["status"] not in ("pending", "running")
-        self._ran, self._status_at = 0.0 if begins else before["seconds"], time.monotonic()
+        """Set the status; its op."""
+        old = self.status
+        begins = status == "running" and old["status"] not in ("pending", "running")
+        self._ran, self._status_at = 0.0 if begins else old["seconds"], time.monotonic()
         self._status = {"status": status, "text": text}
         return {"op": "status", **self.status}
 
     def change_state(self, op: Json) -> Json:
-        """Take a `state` op in; the op with the entries that it changes, or with all if it has the whole state."""
+        """Apply a `state` op; the op with the entries that it changes, or with all if it has the whole state."""
         entries = [self._changed(change) for change in op["changes"]]
         if "state" not in op:
             return {**op, "entries": entries}
@@ -145,10 +145,10 @@ class ViewState:
         return entry
 
     def put_card(self, card: Json) -> Json:
-        """Keep a card, and return it as the page is to have it."""
+        """Store a card; its form for the page."""
         self.cards[card["id"]] = card
-        self._cards_on_page[card["id"]] = shown = on_page(card)
-        return dict(shown)
+        self._cards_on_page[card["id"]] = page_card = on_page(card)
+        return dict(page_card)
 
     def snapshot(self, seq: int) -> Json:
         """The whole state after batch number `seq`, as JSON values. The caller's copy: later ops do not reach it."""
@@ -168,19 +168,22 @@ class ViewState:
             "drawing": self.drawing,
             "marks": dict(self.marks),
             "lanes": [dict(lane) for lane in self.lanes.values()],
-            "artifacts": [dict(one) for one in self.artifacts.values()],
+            "artifacts": [dict(artifact) for artifact in self.artifacts.values()],
             "offers": self.offers,
             "answer": self.answer,
         }
 
 
+Op = Callable[[ViewState, Json], Json]
+
+
 def card_is_open(card: Json) -> bool:
-    """Whether a card still waits for an answer."""
+    """True if a card has no answer yet."""
     return card["state"] == "asked"
 
 
 def is_op(name: str) -> bool:
-    """Whether `name` is the name of an op."""
+    """True if there is an op `name`."""
     return name in _OPS
 
 
@@ -224,22 +227,22 @@ def _state(view: ViewState, op: Json) -> Json:
     return view.change_state(op)
 
 
-def _entry(entry: Json, before: Json | None) -> Json:
-    kind, old = _mark_of(before) or ("", None)
+def _entry(entry: Json, old_entry: Json | None) -> Json:
+    kind, old = _mark_of(old_entry) or ("", None)
     return {**entry, "kind": kind, "old": old}
 
 
 def _mark_of(entry: Json | None) -> tuple[str, str | None] | None:
-    """What became of a key since the view began, and its value then; None: nothing, so far."""
+    """Change of a key since the view began, and its value then; None: it is unchanged."""
     return (entry["kind"], entry["old"]) if entry and entry["kind"] else None
 
 
 def _card(view: ViewState, op: Json) -> Json:
-    known = view.cards.get(op["card"]["id"])
-    card = {**(known or _CARD), **op["card"]}
-    if known is not None and not card_is_open(known) and card_is_open(card):
-        # An answer is never taken back, but one that did not fit is asked for again, with a note that says why.
-        card = {**card, "again": known["again"] + 1} if op["card"].get("note") else known
+    old = view.cards.get(op["card"]["id"])
+    card = {**(old or _CARD), **op["card"]}
+    if old is not None and not card_is_open(old) and card_is_open(card):
+        # An answer is never taken back; one that did not fit is asked for again, with a note on the reason.
+        card = {**card, "again": old["again"] + 1} if op["card"].get("note") else old
     return {**op, "card": view.put_card(card)}
 
 
@@ -255,24 +258,20 @@ def _usage(view: ViewState, op: Json) -> Json:
     return op
 
 
-def _artifact(view: ViewState, op: Json) -> Json:
-    view.artifacts[op["artifact"]["id"]] = dict(op["artifact"])
-    return op
+def _set(name: str, field: str) -> Op:
+    def apply(view: ViewState, op: Json) -> Json:
+        setattr(view, name, op[field])
+        return op
+
+    return apply
 
 
-def _notice(view: ViewState, op: Json) -> Json:
-    view.notice = op["text"]
-    return op
+def _set_by_id(name: str, field: str) -> Op:
+    def apply(view: ViewState, op: Json) -> Json:
+        getattr(view, name)[op[field]["id"]] = dict(op[field])
+        return op
 
-
-def _notices(view: ViewState, op: Json) -> Json:
-    view.notices = op["notices"]
-    return op
-
-
-def _drawing(view: ViewState, op: Json) -> Json:
-    view.drawing = op["drawing"]
-    return op
+    return apply
 
 
 def _mark(view: ViewState, op: Json) -> Json:
@@ -280,27 +279,7 @@ def _mark(view: ViewState, op: Json) -> Json:
     return op
 
 
-def _lane(view: ViewState, op: Json) -> Json:
-    view.lanes[op["lane"]["id"]] = dict(op["lane"])
-    return op
-
-
-def _offers(view: ViewState, op: Json) -> Json:
-    view.offers = list(op["what"])
-    return op
-
-
-def _answer(view: ViewState, op: Json) -> Json:
-    view.answer = op["answer"]
-    return op
-
-
-def _panel(_: ViewState, op: Json) -> Json:
-    """What a page has asked for is kept there alone."""
-    return op
-
-
-_OPS: dict[str, Callable[[ViewState, Json], Json]] = {
+_OPS: dict[str, Op] = {
     "append": _append,
     "text": _text,
     "patch": _patch,
@@ -308,13 +287,13 @@ _OPS: dict[str, Callable[[ViewState, Json], Json]] = {
     "card": _card,
     "status": _status,
     "usage": _usage,
-    "notice": _notice,
-    "notices": _notices,
-    "drawing": _drawing,
+    "notice": _set("notice", "text"),
+    "notices": _set("notices", "notices"),
+    "drawing": _set("drawing", "drawing"),
     "mark": _mark,
-    "lane": _lane,
-    "artifact": _artifact,
-    "offers": _offers,
-    "answer": _answer,
-    "panel": _panel,
+    "lane": _set_by_id("lanes", "lane"),
+    "artifact": _set_by_id("artifacts", "artifact"),
+    "offers": _set("offers", "what"),
+    "answer": _set("answer", "answer"),
+    "panel": lambda view, op: op,  # an answer to one page, which alone keeps it
 }

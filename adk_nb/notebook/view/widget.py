@@ -19,7 +19,7 @@ from adk_nb.errors import InputError
 from adk_nb.notebook.view.call_shown import whole_call, whole_texts
 from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.page import request_of, set_page, with_view
-from adk_nb.notebook.view.run_panels import listed
+from adk_nb.notebook.view.panels import listed
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
 logger = logging.getLogger(__name__)
