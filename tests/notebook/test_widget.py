@@ -310,7 +310,7 @@ def test_a_listener_that_raises_is_told_in_the_view(view: LiveView, wire: Wire, 
     wire.says(kind="stop")
 
     view.close_run()
-    assert view.snapshot["notice"] == "this click could not be handed on: the loop is gone"
+    assert "the loop is gone" in view.snapshot["notice"]
 
 
 def test_the_view_shows_itself_with_a_constant_stub_beside_it(view: LiveView):

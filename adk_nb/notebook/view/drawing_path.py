@@ -1,5 +1,6 @@
-"""The path of a run through a drawing: which nodes work, wait or failed, which lines were taken, and how often."""
+"""The path of a run through a drawing: nodes at work, paused or failed, lines taken, and counts of both."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from adk_nb.events.event import Event
@@ -9,22 +10,22 @@ from adk_nb.runtime.branches import is_under
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START
 
 Likely = Callable[[Sequence[str]], str]
-"""Which of several namesakes it is, by their keys."""
+"""Chooses one of several namesakes, by their keys."""
 
 
 class Places:
-    """What stands where in a drawing."""
+    """The nodes of a drawing with their lines and frames."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
         self._around: dict[str, Node | None] = {}
         self.nodes: dict[str, Node] = {}
-        """All of them by their keys, those inside frames too."""
+        """By key, those inside frames too."""
         self.leading: dict[str, list[tuple[str, Line]]] = {}
         """Node -> the lines that lead to it, each with the key of its shape."""
         self.leaving: dict[str, list[tuple[str, Line]]] = {}
         self.frames: list[tuple[str, Drawing]] = []
-        """With what is inside each, innermost first."""
+        """Key and inside of each, innermost first."""
         self._read(drawing, None)
 
     def _read(self, drawing: Drawing, frame: Node | None) -> None:
@@ -39,57 +40,57 @@ class Places:
             self.leading[line.end].append((shape, line))
             self.leaving[line.start].append((shape, line))
 
-    def of(self, author: str, path: str, likely: Likely) -> list[tuple[str, int]]:
-        """The frames around what happens, outermost first, and at last the node: each with the number of its run, 1
-        where that is not known. Empty: it is not in the drawing.
+    def find(self, author: str, path: str, likely: Likely) -> list[tuple[str, int]]:
+        """The frames around the node of an event, outermost first, and the node: each with the number of its run, 1
+        if that is unknown. Empty: it is not in the drawing.
         """
         steps = [_step(step) for step in path.split("/")] if path else []
-        here, key, numbers = self._drawing, None, dict[str, int]()
+        drawing, key, numbers = self._drawing, None, dict[str, int]()
         if self._drawing.kind == "workflow":
             steps = steps[1:]
         elif steps and (frames := [frame for frame, _ in self.frames if self.nodes[frame].name == steps[0][0]]):
             key = likely(frames)
-            here, steps = self.nodes[key].inside or here, steps[1:]
+            drawing, steps = self.nodes[key].inside or drawing, steps[1:]
         for name, number in steps:
-            match = next((node_key for node_key, node in here.nodes.items() if node.name == name), None)
+            match = next((node_key for node_key, node in drawing.nodes.items() if node.name == name), None)
             if match is None:
                 break
             key, numbers[match] = match, number
             if not (inside := self.nodes[match].inside):
                 break
-            here = inside
+            drawing = inside
         if key is None or self.nodes[key].inside:
-            named = [node.key for node, _ in here.walk() if node.name == author and node.kind != "end"]
-            key = likely(named) if named else key
+            namesakes = [node.key for node, _ in drawing.walk() if node.name == author and node.kind != "end"]
+            key = likely(namesakes) if namesakes else key
         if key is None:
             return []
-        frames = [frame.key for frame, _, _ in self.ways(key)][::-1]
+        frames = [frame.key for frame, _, _ in self.frames_around(key)][::-1]
         return [(node, numbers.get(node, 1)) for node in (*frames, key)]
 
-    def ways(self, key: str) -> Iterator[tuple[Node, Drawing, str]]:
-        """Each frame around a node, innermost first, with what is inside it, and which of that leads to the node."""
+    def frames_around(self, key: str) -> Iterator[tuple[Node, Drawing, str]]:
+        """Each frame around a node, innermost first, with its inside, and the key of the node or frame in that."""
         while (frame := self._around[key]) and frame.inside:
             yield frame, frame.inside, key
             key = frame.key
 
     def around(self, key: str) -> Iterator[Drawing]:
-        """The drawings that a node stands in, innermost first."""
-        for _, inside, _ in self.ways(key):
+        """The drawings around a node, innermost first."""
+        for _, inside, _ in self.frames_around(key):
             yield inside
         yield self._drawing
 
     def start_of(self, drawing: Drawing) -> str | None:
-        """Where a graph begins; None: it is none."""
+        """The START of a graph; None: the drawing is no graph."""
         first = next(iter(drawing.nodes.values()), None)
         return first.key if first and first.kind == "end" and first.name == START else None
 
     def leads_back(self, line: Line) -> bool:
-        """Whether it is where a loop begins again."""
+        """True for the line with which a loop begins again."""
         frame = self._around[line.start]
         return bool(frame and frame.inside and frame.inside.kind == "loop" and not line.may and line.label)
 
     def turn(self, inside: Drawing, key: str) -> int | None:
-        """Which of a team's members it is, by number. None: it works for one of them."""
+        """Number of a member in its team. None: a member calls it."""
         if any(line.may for _, line in self.leading[key]):
             return None
         return list(inside.nodes).index(key)
@@ -101,37 +102,37 @@ def _step(step: str) -> tuple[str, int]:
 
 
 Marks = dict[str, str]
-"""A shape's key -> `now`, `waits`, `was`, `failed` or `stopped`; what is not in it was not reached. `c:` and a node's
-key -> how often it has run, in words."""
-_AT_ONCE = ("function", "tool")
-"""Kinds of nodes that say nothing when they begin, as agents do."""
+"""A shape's key -> `now`, `waits`, `was`, `failed` or `stopped`; the others were not reached. `c:` and a node's key ->
+the count of its runs, as text."""
+_SILENT = ("function", "tool")
+"""Kinds of nodes that report no begin, unlike agents."""
 
 
 class VisitedPath:
-    """Follows the events of one run, and what is told of agents that begin and end."""
+    """Follows the events of one run, and the begins and ends of its agents. Each method returns the new marks."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
         self._places = Places(drawing)
         self._marks: Marks = {}
         self._works: dict[str, str | None] = {}
-        """Nodes that work -> the branch that they work on."""
+        """Nodes at work -> their branch."""
         self._guessed: set[str] = set()
-        """Those of them that only follow on a node which has ended."""
+        """Those of them that only follow on a node that has ended."""
         self._waits: set[str] = set()
-        """Those of them that wait for someone, whatever else becomes of their calls."""
+        """Those of them with an open interrupt, whatever the results of other calls."""
         self._settled: set[str] = set()
-        """Nodes that gave a last answer."""
+        """Nodes with a final answer."""
         self._calls: dict[str, str] = {}
-        """Call id -> the key of its tool, or of the agent that it calls."""
+        """Call id -> the key of its tool or agent."""
         self._routes: dict[str, list[object]] = {}
-        """Node -> the routes that it chose last."""
+        """Node -> the routes of its last choice."""
         self._last: dict[str, tuple[int, ...]] = {}
-        """Loop -> which of its members worked last."""
+        """Loop -> the place of its last member at work."""
         self._passes: dict[str, int] = {}
 
     def begin(self) -> Marks:
-        """What it changes that the run begins, or goes on."""
+        """The run begins, or resumes."""
         self._waits.clear()
         changed: Marks = {}
         if not self._marks and (start := self._places.start_of(self._drawing)):
@@ -140,7 +141,7 @@ class VisitedPath:
         return self._new(changed)
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> Marks:
-        """What it changes that an agent begins to work; `path`: of the graph's node for which it does, if for one."""
+        """An agent begins. `path`: of the graph's node that runs it, if there is one."""
         if not (steps := self._steps(name, path)):
             return {}
         changed: Marks = {}
@@ -148,7 +149,7 @@ class VisitedPath:
         return self._new(changed)
 
     def agent_ends(self, name: str, path: str) -> Marks:
-        """What it changes that an agent has ended, or waits now."""
+        """An agent has ended, or pauses."""
         steps = self._steps(name, path)
         changed: Marks = {}
         if steps and (node := steps[-1][0]) in self._works and self._marks.get(f"n:{node}") == "now":
@@ -156,27 +157,27 @@ class VisitedPath:
         return self._new(changed)
 
     def feed(self, event: Event) -> Marks:
-        """What one more event changes; empty for most."""
-        steps = self._places.of(event.author, event.node_info.path, self._likely)
+        """One more event; it changes no marks as a rule."""
+        steps = self._places.find(event.author, event.node_info.path, self._likely)
         if not steps:
             return {}
         node = steps[-1][0]
         if event.partial and self._marks.get(f"n:{node}") == "now":
             return {}
-        if node in self._settled and _says_nothing(event):  # as a callback that writes to the state
-            return {}
+        if node in self._settled and event.content is None and event.output is None and not event.error_code:
+            return {}  # as of a callback that writes to the state
         changed: Marks = {}
         if self._places.nodes[node].inside:
             if event.error_code:
                 changed[f"n:{node}"] = "failed"
             return self._new(changed)
         self._work(steps, event.branch, changed)
-        self._tell_calls(node, event, changed)
+        self._mark_calls(node, event, changed)
         self._settle(node, event, changed)
         return self._new(changed)
 
     def end(self, status: str) -> Marks:
-        """What the end of the run changes; where it waits for someone, who asked is still at work."""
+        """The run has ended; at a pause, the nodes with open interrupts are still at work."""
         changed: Marks = {}
         for node in list(self._works):
             if status == "pending":
@@ -195,7 +196,7 @@ class VisitedPath:
         return changed
 
     def _mark_frame(self, frame: str, inside: Drawing, changed: Marks) -> None:
-        """A frame stands as what is inside it."""
+        """Mark a frame as its inside."""
         marks = {self._mark(key, changed) for key in inside.nodes} - {None}
         if not marks or (self._mark(frame, changed) == "failed" and "now" not in marks):
             return
@@ -207,19 +208,19 @@ class VisitedPath:
         return changed.get(f"n:{node}") or self._marks.get(f"n:{node}")
 
     def _steps(self, agent: str, path: str) -> list[tuple[str, int]]:
-        """Where an agent works; nothing for a team, whose members are told of."""
-        steps = self._places.of(agent, path, self._likely)
+        """The frames and the node of an agent; empty for a team, whose members report themselves."""
+        steps = self._places.find(agent, path, self._likely)
         return [] if not steps or self._places.nodes[steps[-1][0]].inside else steps
 
     def _likely(self, keys: Sequence[str]) -> str:
-        """Which of several namesakes it is: one that works, else the first that has not been reached, else the last."""
+        """Of several namesakes the one at work, else the first that was not reached, else the last."""
         at_work = [key for key in keys if key in self._works]
         return next(iter(at_work or [key for key in keys if f"n:{key}" not in self._marks]), keys[-1])
 
-    # -- what works
+    # -- nodes at work
 
     def _work(self, steps: Sequence[tuple[str, int]], branch: str | None, changed: Marks) -> None:
-        """A node works; the frames around it are `steps`, each with how often it has run."""
+        """A node works. `steps`: the frames around it and the node, each with the count of its runs."""
         node = steps[-1][0]
         self._count(steps, changed)
         for frame, _ in steps[:-1]:
@@ -237,16 +238,16 @@ class VisitedPath:
         changed[f"n:{node}"] = "waits" if node in self._waits else "now"
 
     def _leave_before(self, node: str, branch: str | None, changed: Marks) -> None:
-        """Those that worked before on the same branch have ended, as this one works now."""
+        """The node works now: those before it on the same branch have ended."""
         lines = self._places.leading[node]
-        for other, own in list(self._works.items()):
-            if other in self._guessed:
-                over = any(line.start == other for _, line in lines)
+        for earlier, its_branch in list(self._works.items()):
+            if earlier in self._guessed:
+                over = any(line.start == earlier for _, line in lines)
             else:
-                over = is_under(branch, own) or is_under(own, branch)
-            called = any(line.start == other and line.label == "calls" for _, line in lines)
-            if over and other != node and not called and other not in self._waits:
-                self._leave(other, changed)
+                over = is_under(branch, its_branch) or is_under(its_branch, branch)
+            calls = any(line.start == earlier and line.label == "calls" for _, line in lines)
+            if over and earlier != node and not calls and earlier not in self._waits:
+                self._leave(earlier, changed)
 
     def _leave(self, node: str, changed: Marks, mark: str = "was") -> None:
         del self._works[node]
@@ -254,12 +255,12 @@ class VisitedPath:
         changed[f"n:{node}"] = mark
 
     def _enter(self, node: str, changed: Marks) -> None:
-        """Mark the lines by which one may have come."""
+        """Mark the lines that may have led to a node."""
         lines = self._places.leading[node]
         only = lines[0][1] if len(lines) == 1 else None
         passed = only and not only.may and not self._places.leads_back(only)
         if only and passed and self._places.nodes[node].name != END:
-            self._pass(only.start, changed)  # a node that says nothing was passed through all the same
+            self._pass(only.start, changed)  # it may have been silent
         for key, line in lines:
             if self._mark(line.start, changed) and self._fits(line):
                 changed[key] = "was"
@@ -277,26 +278,26 @@ class VisitedPath:
             self._enter(node, changed)
 
     def _fits(self, line: Line) -> bool:
-        """Whether the line is one that its node's last choice leads along."""
+        """True if the last choice of its node leads along the line."""
         chosen = self._routes.get(line.start, [])
         if not line.routes or any(route in line.routes for route in chosen):
             return True
         if DEFAULT_ROUTE not in line.routes:
             return False
-        others = [other for _, other in self._places.leaving[line.start] if other is not line]
-        return not any(route in other.routes for other in others for route in chosen)
+        siblings = [sibling for _, sibling in self._places.leaving[line.start] if sibling is not line]
+        return not any(route in sibling.routes for sibling in siblings for route in chosen)
 
     def _guess_what_follows(self, node: str, changed: Marks) -> None:
         for key, line in self._places.leaving[node]:
             follows = self._places.nodes[line.end]
-            if follows.kind in _AT_ONCE and not line.may and self._fits(line):
+            if follows.kind in _SILENT and not line.may and self._fits(line):
                 changed[key], changed[f"n:{line.end}"] = "was", "now"
                 self._works[line.end] = None
                 self._guessed.add(line.end)
 
-    # -- what an event tells
+    # -- events
 
-    def _tell_calls(self, node: str, event: Event, changed: Marks) -> None:
+    def _mark_calls(self, node: str, event: Event, changed: Marks) -> None:
         for call in event.get_function_calls():
             called = (line.end for _, line in self._places.leaving[node] if line.may)
             agent = next((key for key in called if self._places.nodes[key].name == call.name), None)
@@ -324,7 +325,7 @@ class VisitedPath:
             self._leave(node, changed)
             self._guess_what_follows(node, changed)
 
-    # -- how often
+    # -- counts
 
     def _count(self, steps: Sequence[tuple[str, int]], changed: Marks) -> None:
         for key, number in steps:
@@ -344,38 +345,29 @@ class VisitedPath:
 
     def _orders(self, node: str) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Each loop around a node, with the node's place in the order of a pass."""
-        way: list[tuple[Node, int]] = []
-        for frame, inside, key in self._places.ways(node):
+        kinds, numbers = list[str](), list[int]()
+        for frame, inside, key in self._places.frames_around(node):
             if (number := self._places.turn(inside, key)) is None:
                 return
-            way.insert(0, (frame, number))
+            # below the loop, the order is known as far down as all teams are sequential
+            ordered = list(itertools.takewhile(lambda kind: kind == "sequential", kinds))
+            kinds.insert(0, inside.kind)
+            numbers.insert(0, number)
             if inside.kind == "loop":
-                yield frame.key, tuple(place for _, place in _one_by_one(way))
-
-
-def _says_nothing(event: Event) -> bool:
-    return event.content is None and event.output is None and not event.error_code
-
-
-def _one_by_one(way: Sequence[tuple[Node, int]]) -> Iterator[tuple[Node, int]]:
-    """The places along a way down, as far as one follows after another."""
-    for depth, (frame, place) in enumerate(way):
-        if depth and (frame.inside is None or frame.inside.kind != "sequential"):
-            return
-        yield frame, place
+                yield frame.key, tuple(numbers[: len(ordered) + 1])
 
 
 def path_of(drawing: Drawing, events: Sequence[Event], history: Sequence[Event], status: str) -> Marks:
     """The marks at the end of a run; the same on every run, as they are made of the events alone.
 
     Args:
-        drawing: Of the agent that was asked.
+        drawing: Of the agent of the turn.
         events: Of the turn, oldest first, the user's included.
-        history: The session before it, where the turn goes on with what was begun there.
-        status: How the turn ended: `done`, `pending`, `cancelled` or `error`.
+        history: The session before it, where the turn resumes a run of it.
+        status: `done`, `pending`, `cancelled` or `error`.
     """
     path, marks = VisitedPath(drawing), Marks()
-    turns = [*_turns(_begun(history)), list(events)]
+    turns = [*_turns(_paused_run(history)), list(events)]
     for number, turn in enumerate(turns, 1):
         marks |= path.begin()
         for event in turn:
@@ -384,9 +376,9 @@ def path_of(drawing: Drawing, events: Sequence[Event], history: Sequence[Event],
     return marks
 
 
-def _begun(history: Sequence[Event]) -> Sequence[Event]:
-    """What belongs to the run that paused: all since the user's last message that answers nothing."""
-    starts = [at for at, event in enumerate(history) if _is_users(event) and not event.get_function_responses()]
+def _paused_run(history: Sequence[Event]) -> Sequence[Event]:
+    """The events since the user's last message that answers no interrupt."""
+    starts = [number for number, event in enumerate(history) if _is_users(event) and not event.get_function_responses()]
     return history[starts[-1] :] if starts else history
 
 

@@ -1,4 +1,4 @@
-"""Those that work at once, a line for each: who it is and how it stands."""
+"""Lanes: a line for each of the agents that work at once, with its name and state."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,32 +9,32 @@ from adk_nb.notebook.view.view_state import Json
 
 
 class Lanes:
-    """Follows one run, event by event, and what is told of agents that begin and end; gives ops for a live view."""
+    """Follows the events of one run, and the begins and ends of its agents. Each method returns ops for a live view."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, Json] = {}
-        """By the branch on which each works."""
+        """By branch."""
         self._waits: set[str] = set()
-        """Those that wait for someone, whatever else becomes of their calls."""
+        """Those with an open interrupt, whatever the results of other calls."""
         self._nodes: set[str] = set()
-        """The runs of nodes of graphs that were told of: steps of a branch that are no calls of tools."""
+        """Runs of nodes of graphs so far: steps of a branch that are no calls of tools."""
 
     def begin(self) -> None:
-        """The run begins, or goes on."""
+        """The run begins, or resumes."""
         self._waits.clear()
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> list[Json]:
-        """`path`: of the graph's node for which it does; empty if for none."""
+        """An agent begins. `path`: of the graph's node that runs it; empty if there is none."""
         self._learn(path)
         return self._reach(branch, "now")
 
     def agent_ends(self, name: str, branch: str | None, path: str) -> list[Json]:
-        """An agent has ended, or stops to wait; one that was called on the way is not the lane's own."""
+        """An agent has ended, or pauses; a called agent does not end the lane of its caller."""
         lane = self._lanes.get(branch or "")
         return self._set(lane, "was") if lane and lane["name"] == name and lane["state"] == "now" else []
 
     def feed(self, event: Event) -> list[Json]:
-        """What one more event changes; empty for most."""
+        """One more event; it changes no lane as a rule."""
         self._learn(event.node_info.path)
         if event.error_code:
             return self._reach(event.branch, "stopped" if event.error_code == STOPPED else "failed")
@@ -47,20 +47,20 @@ class Lanes:
         return ops
 
     def end(self, status: str) -> list[Json]:
-        """What the end of the run changes; at a pause, who has not ended waits."""
-        left = [lane for lane in self._lanes.values() if lane["state"] == "now"]
+        """The run has ended; at a pause, all lanes at work wait."""
+        at_work = [lane for lane in self._lanes.values() if lane["state"] == "now"]
         state = {"pending": "waits", "done": "was"}.get(status, "stopped")
-        return [op for lane in left for op in self._set(lane, state)]
+        return [op for lane in at_work for op in self._set(lane, state)]
 
     def of(self, event: Event) -> str:
-        """The lane in which an event happens; empty if in none."""
+        """The lane of an event; empty if it has none."""
         return next(iter([*self._along(event.branch)][::-1]), "")
 
     def _learn(self, path: str) -> None:
         self._nodes.update(path.split("/") if path else ())
 
     def _reach(self, branch: str | None, state: str) -> list[Json]:
-        """All lanes along a branch work; the innermost is in that state."""
+        """Set the lanes along a branch to work, the innermost to `state`."""
         lanes = [self._lanes.get(step) or self._new(step) for step in self._along(branch)]
         return [op for lane in lanes for op in self._set(lane, state if lane is lanes[-1] else "now")]
 
@@ -80,22 +80,22 @@ class Lanes:
         return [{"op": "lane", "lane": dict(lane)}]
 
     def _along(self, branch: str | None) -> Iterator[str]:
-        """The branches of the lanes that lead there, outermost first: a step of a graph, or a team's and a member's."""
+        """The branches of the lanes along a branch, outermost first: a step of a graph, or a team's and a member's."""
         if branch:
             steps = branch.split(".")
-            yield from (".".join(steps[: at + 1]) for at in _members(steps, self._nodes))
+            yield from (".".join(steps[: place + 1]) for place in _members(steps, self._nodes))
 
 
 def _members(steps: list[str], nodes: Iterable[str]) -> Iterator[int]:
     is_team = True
-    for at, step in enumerate(steps):
+    for place, step in enumerate(steps):
         if "@" in step:
             is_team = True
             if step in nodes:
-                yield at
+                yield place
         else:
             if not is_team:
-                yield at
+                yield place
             is_team = not is_team
 
 

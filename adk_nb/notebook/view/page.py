@@ -1,4 +1,4 @@
-"""What a page may ask for, whether a view may stay on it when its run is over, and how a view is put in an output."""
+"""Requests of a page, the place of finished views on it, and a view as an output."""
 
 import os
 from typing import Any, Literal
@@ -13,7 +13,7 @@ _FIELDS = {"need": ("what", "id"), "rerun": ("event",), "state": ("key", "text")
 
 class _Page:
     keeps_out: bool | None = None
-    """It keeps views out of the notebook's file; None: no page has told."""
+    """It keeps views out of the notebook's file; None: no page has reported."""
 
 
 _page = _Page()
@@ -25,11 +25,11 @@ def set_page(*, keeps_out: bool) -> None:
 
 
 def request_of(message: Json) -> Json | None:
-    """Check what a page asks for, so that no odd message reaches a run.
+    """The request in a page's message, checked: no odd message reaches a run.
 
     Returns:
         `{"kind": "need", "what", "id"}`, `{"kind": "rerun", "event"}` or `{"kind": "state", "key", "text"}` (`text`
-        None: the key goes away); None for anything else.
+        None: remove the key); None for anything else.
     """
     fields = _FIELDS.get(str(message.get("kind")))
     if fields is None:
@@ -42,9 +42,9 @@ def request_of(message: Json) -> Json | None:
 
 
 def views_stay() -> bool:
-    """Whether a view may stay when its run is over: saved without its kernel, it would read "model not found".
+    """True if a view may stay after its run: saved without its kernel, it would read "model not found".
 
-    Until a page has told, JupyterLab and Notebook are believed to keep it out of the file, and no other place is.
+    Until a page reports, JupyterLab and Notebook are assumed to keep it out of the file, and no other front end.
     Source of the variable: jupyter_server 2, `MappingKernelManager`; VS Code names its sessions with `-jvsc-`.
     """
     if _page.keeps_out is not None:
@@ -54,12 +54,12 @@ def views_stay() -> bool:
 
 
 def with_view(bundle: dict[str, str], model_id: str, of: Literal["page", "run"] = "page") -> Any:
-    """What an output is shown as: by that view on the page, and in a file by `bundle` alone.
+    """An output: that view on the page, and `bundle` alone in a file.
 
     Args:
         bundle: By media type.
         model_id: Empty: there is no view.
-        of: `run`: the view of one that is not over, and a page that is loaded again has it again if the kernel lives.
+        of: `run`: the view of a run that is not over; a reloaded page shows it again if the kernel lives.
     """
     if not model_id:
         return bundle

@@ -1,4 +1,4 @@
-"""A run as whoever watches it is told of it; this one is watched by nobody and only keeps the events."""
+"""The view of a run: the calls that a runner makes to it. This one shows nothing and only keeps the events."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -18,46 +18,45 @@ from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
 
 _LEFT_OUT = 300
-"""Characters of why a toolset is left out."""
+"""Characters of the reason why a toolset is left out."""
 
 
 class Answered(Protocol):
-    """What is called with an answer on a card."""
+    """Takes an answer on a card."""
 
     def __call__(self, key: str, value: Any, /, *, as_asked: bool = False) -> None:
         """Answer the interrupt of id `key` with `value`, as `Chat.answer` takes it.
 
-        `as_asked`: a call is to be made with the tool as it was when it was asked for.
+        `as_asked`: run the call with the tool as it was at the request.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clicks:
-    """What to call for each thing that a reader may do to a run."""
+    """The callbacks for a reader's clicks on a run."""
 
     stop: Callable[[], None]
     answered: "Answered"
     write: Callable[[str, str | None], None] = lambda key, text: None
-    """Is told a key of the state and what was typed as its value, JSON or else text; None: the key goes away."""
+    """Takes a key of the state and its typed value, JSON or else text; None: remove the key."""
     rerun: Callable[[str], None] = lambda event_id: None
-    """Is told the event whose turn is to be asked again, in a copy of the session as it was before."""
+    """Takes an event whose turn to repeat, in a copy of the session before it."""
     retry: Callable[[str], None] = lambda key: None
-    """Is told the id of a card of an error: what was said before it is to be said again."""
+    """Takes the id of an error card: repeat the message before it."""
     drop: Callable[[str], None] = lambda key: None
-    """Is told the id of a card of an error: the turn is to be taken back."""
+    """Takes the id of an error card: take the turn back."""
 
 
 class RunView:
-    """One run; after a pause for approval it may go on."""
+    """One run; it may resume after a pause."""
 
     plain = False
-    """Its reply is to be shown in plain text."""
+    """Show its reply in plain text."""
     is_live = False
-    """True: somebody sees pieces as they come, so the model is asked to stream."""
-
+    """It shows pieces as they come, so the model streams."""
     shows_errors = False
-    """It shows why a turn failed, also one whose error is raised."""
+    """It shows the error of a turn, also one that is raised."""
 
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
@@ -66,19 +65,19 @@ class RunView:
         """Its cell says the question already."""
         self.notices = Notices(notice)
         self.magic = ""
-        """The `%confirm` that answers what it asks; empty: only Python has its chat."""
+        """The `%confirm` that answers its interrupts; empty: only Python has its chat."""
         self.where = this_cell()
-        """Where an answer is typed that goes on in this view, as `in [8]`."""
+        """The place of an answer that resumes it, as `in [8]`."""
         self.trace = Trace()
-        """What it asks its models and tools, also after a pause."""
+        """Requests to models and calls of tools, also after a pause."""
         self.max_cost_usd: float | None = None
-        """What it may cost, also when it goes on after a click. None: anything."""
+        """Limit, also after a click. None: there is none."""
         self.asked_elsewhere: Collection[str] = ()
-        """Ids of what waits in other views: this one need not ask for it too."""
+        """Ids of interrupts with cards in other views."""
         self.events: list[Event] = []
-        """Whole ones since the run began or last went on, oldest first."""
+        """Whole ones since the run began or last resumed, oldest first."""
         self.answers_approvals = False
-        """A policy answers its approvals at once, and it goes on."""
+        """A policy answers its approvals at once, and it resumes."""
         self.is_background = False
         """Its cell does not wait for it."""
         self.open_interrupts: Callable[[], list[Interrupt]] = list
@@ -86,14 +85,14 @@ class RunView:
         self.streaming: dict[str, list[Event]] = {}
         """The partial events of answers that have no whole event yet, by event id."""
         self.resumed = False
-        """It went on after a click, when its cell had a result already."""
+        """It resumed after a click, when its cell had a result already."""
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
-        """The run starts, or goes on, in `session` as it is before."""
+        """The run begins, or resumes. `session`: as it is before."""
         self.events, self.streaming = [], {}
 
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
-        """Draw the cards of the interrupts `keys` of `session`, and start no run. `requests`: they by media type."""
+        """Draw the cards of the interrupts `keys`, and start no run. `requests`: they by media type."""
 
     def event(self, event: Event) -> None:
         """One more event, partial or whole."""
@@ -104,60 +103,60 @@ class RunView:
         self.events.append(event)
 
     def failed(self, wrong: BaseException) -> None:
-        """What is raised ends it; `end` follows."""
+        """An exception ends it; `end` follows."""
 
     def blocks(self) -> None:
-        """What works next may keep the loop from all else until it ends."""
+        """The next tool may block the event loop."""
 
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
-        """A tool raised; its result, which tells the model, follows."""
+        """A tool raised; its result for the model follows."""
 
     def waits(self, model: str, error: str, seconds: float) -> None:
-        """A model is busy (`error`: with what it said so), and is asked again after so long."""
+        """A model is busy (`error`: its answer), and is called again after `seconds`."""
 
     def left_out(self, words: str) -> None:
-        """An agent goes on without tools that could not be listed; every form of the reply says so."""
+        """An agent runs without tools that could not be listed; every form of the reply says so."""
         self.notices.add(one_line(words, _LEFT_OUT))
 
     def anew(self, made: "Callable[[], RunView]") -> "RunView":
-        """Where the next try of a run that failed is shown: in its cell. `made`: makes a new one."""
+        """The view of the next try of a failed run, in its cell. `made`: makes a new one."""
         return made()
 
     def saved(self, name: str, version: int, file: types.Part | None) -> None:
-        """The last event has saved a file, which is there."""
+        """The last event has saved an artifact."""
 
     def unlimited(self) -> str:
-        """That `max_cost_usd` does not hold, since no price is known, in words; empty if it does."""
+        """A warning if `max_cost_usd` has no effect since no price is known; else empty."""
         if self.max_cost_usd is None:
             return ""
         return unlimited(cost_of(self.events), self.max_cost_usd)
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
-        """An agent begins to work; `path`: of the graph's node for which it does, empty if for none."""
+        """An agent begins. `path`: of the graph's node that runs it; empty if there is none."""
 
     def agent_ends(self, name: str, branch: str | None, path: str) -> None:
-        """An agent has ended, or stops to wait."""
+        """An agent has ended, or pauses."""
 
     def ending(self) -> AbstractContextManager[Any]:
-        """Within this `end` and `close` are told; a page that asks for what came of it waits until they are."""
+        """Context of `end` and `close`: requests for the outputs of the run wait until it is left."""
         return nullcontext()
 
     def end(self, reply: ReplyView) -> None:
-        """The run has come to an end, or to a pause; if nothing of it waits, `close` follows."""
+        """The run has ended, or pauses; if it has no open interrupt, `close` follows."""
 
     def close(self) -> None:
-        """Nothing of it waits for an answer any more."""
+        """The run has no open interrupt any more."""
 
     def stays_as(self) -> str:
-        """The widget that shows it on, in the place of its reply; empty: none does."""
+        """Id of the widget that stays in the place of its reply; empty: none."""
         return ""
 
     def shows_the_reply(self) -> bool:
-        """Whether the cell that is run now shows the reply already, also if it is not its last expression."""
+        """True if the cell that runs now shows the reply already, also if it is not its last expression."""
         return False
 
     def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
-        """What was typed as the value of a key of the state was written by `event`, or was refused."""
+        """A typed value of a key of the state was written by `event`, or refused."""
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
         """Cards got an answer in another cell.
@@ -168,24 +167,24 @@ class RunView:
         """
 
     def undone(self, keys: Collection[str]) -> None:
-        """What waited under these ids was undone, and does so no more."""
+        """The interrupts of these ids were undone."""
 
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
-        """Lay these fields over those of the card of the interrupt `key`."""
+        """Change fields of the card of the interrupt `key`."""
 
     def ask_again(self, key: str, why: str) -> None:
-        """An answer by click could not be taken."""
+        """A click's answer was refused."""
 
     def say_stale(self, key: str) -> None:
-        """An answer by click came too late: what was asked is answered, by another kernel."""
+        """A click came too late: another kernel has answered."""
 
     def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-        """Start `work` so that what it prints lands in the cell that began this run."""
+        """Resume with `work`; it prints in the cell that began this run."""
         sync.start(work())
 
     def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Start `work` beside all others; what it shows lands in the cell that displayed this."""
+        """Start `work` beside other runs; it displays in the cell of this view."""
         sync.start(work)
 
     def say(self, words: str) -> None:
-        """Tell the reader why a click came to nothing."""
+        """Show a notice, as the reason why a click had no effect."""

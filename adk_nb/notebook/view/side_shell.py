@@ -32,7 +32,7 @@ class SideShell:
         self._comms: set[str] = set()
         """Ids of comms that ask for the state of all widgets."""
         self.runs: set[object] = set()
-        """Those that are live now."""
+        """Live runs."""
         self._thread.io_loop.add_callback(kernel.shell_stream.on_recv, self._received, copy=False)
 
     async def _received(self, frames: list[Any]) -> None:
@@ -40,8 +40,8 @@ class SideShell:
         if self.runs:
             try:
                 frames = self._routed(frames)
-            except Exception:  # the main shell takes it, and says what is wrong with it
-                logger.debug("a message could not be given to the side shell", exc_info=True)
+            except Exception:  # the main shell reports the error
+                logger.debug("the side shell cannot take a message", exc_info=True)
         await self._kernel.shell_channel_thread_main(frames)
 
     def _routed(self, frames: list[Any]) -> list[Any]:
@@ -53,9 +53,9 @@ class SideShell:
         self._id = self._id or self._thread.manager._create_subshell()
         header = {**message["header"], "subshell_id": self._id}
         content = session.unpack(message["content"])
-        whole = {**message, "header": header, "content": content}
-        named = session.serialize(whole, ident=[bytes(each) for each in identities])
-        return list(map(type(frames[0]), [*named, *message["buffers"]]))
+        routed = {**message, "header": header, "content": content}
+        parts = session.serialize(routed, ident=[bytes(identity) for identity in identities])
+        return list(map(type(frames[0]), [*parts, *message["buffers"]]))
 
     def _answers(self, message: Any) -> bool:
         kind = message["header"]["msg_type"]
@@ -70,7 +70,7 @@ class SideShell:
 
 
 def side_shell() -> SideShell | None:
-    """That of the kernel this runs in; None if it cannot have one."""
+    """The side shell of this kernel; None if it cannot have one."""
     kernel: Any = getattr(get_ipython(), "kernel", None)
     if not hasattr(getattr(kernel, "shell_channel_thread", None), "manager"):
         return None

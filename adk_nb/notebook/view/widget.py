@@ -1,4 +1,4 @@
-"""The live view: one widget that shows a run as rows come in, and hands on what its reader clicks."""
+"""The live view: one widget that shows a run as rows come in, and passes clicks on."""
 # pyright: reportUnknownMemberType=false
 # ipywidgets has no annotations
 
@@ -25,23 +25,23 @@ from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 logger = logging.getLogger(__name__)
 
 FIRST_SECONDS = 0.01
-"""From one batch to the next until a run has a row of an agent's: a reader waits for that."""
+"""From one batch to the next until an agent has a row: a reader waits for that."""
 BATCH_SECONDS = 0.04
 ROWS_SECONDS = 0.1
-"""From rows to the next batch where no text streams: as soon as a reader takes in a row."""
+"""From rows to the next batch where no text streams."""
 OPS_SHARE = 10
-"""Times as long as a batch took to render is waited for the next one."""
+"""Pause after a batch, in times of its rendering."""
 SNAPSHOT_SECONDS = 1.0
 SNAPSHOT_SHARE = 50
-"""Times as long as a snapshot took to write is waited for the next one: however much there is, that is 2 % of a run."""
+"""Pause after a snapshot, in times of its writing: at most 2 % of a run."""
 STUB = {"text/plain": "", "text/html": ""}
-"""What stands where a view stood: nothing to read, the same on every run, so that a saved notebook compares equal."""
+"""Output in the place of a view: empty, and the same in every run, so that saved notebooks compare equal."""
 
 _STATIC = Path(__file__).parent / "static"
 
 
 def _bundle(name: str) -> str:
-    """A file that `make bundle` has made of `static/src`."""
+    """A file that `make bundle` writes from `static/src`."""
     return (_STATIC / name).read_text(encoding="utf-8")
 
 
@@ -63,7 +63,6 @@ _code_lock = threading.Lock()
 
 
 def _view_code() -> ViewCode:
-    """The one of this kernel, opened before its first view."""
     with _code_lock:
         if not _codes or _codes[0].comm is None:
             _codes[:] = [ViewCode()]
@@ -96,14 +95,14 @@ class LiveView(anywidget.AnyWidget):
         self._pending: list[Json] = []
         self._pending_text: dict[str, Json] = {}
         self._ticker: threading.Thread | None = None
-        self._lock = threading.Lock()  # guards what waits to be sent
-        self._sending = threading.RLock()  # guards the order of what is sent, and the state it adds up to
+        self._lock = threading.Lock()  # guards the pending ops
+        self._sending = threading.RLock()  # guards the order of batches, and the state after them
         self._snapshot_due = 0.0
         self._listeners: list[Callable[[Json], None]] = []
         code = _view_code().model_id
         super().__init__(model_id=own_id, code=code, panels=listed(), snapshot=self._state.snapshot(0))
         _answer_on_the_front_ends_subshell(self.comm)
-        if self.comm:  # no hooks of cells around what a page says: one draws and closes figures a tool is at work on
+        if self.comm:  # messages run no hooks of cells: a hook draws and closes figures that a tool is at work on
             self.comm.handle_msg = self._handle_msg  # source: comm 0.2, `BaseComm.handle_msg`
         self.on_msg(self._receive)
 
@@ -140,7 +139,7 @@ class LiveView(anywidget.AnyWidget):
                 self._ticker.start()
 
     def flush(self) -> None:
-        """Send what waits now, instead of soon."""
+        """Send pending ops now."""
         with self._sending:
             with self._lock:
                 batch, self._pending, self._pending_text = self._pending, [], {}
@@ -153,38 +152,37 @@ class LiveView(anywidget.AnyWidget):
             self.send({"kind": "ops", "seq": self._seq, "ops": ops})
 
     def close_run(self) -> None:
-        """Send what waits and the whole state: call it when a run ends or pauses. The view can be pushed to again."""
+        """Send pending ops and the whole state, when a run ends or pauses. Later pushes are allowed."""
         self.flush()
         self._write_snapshot()
 
     def on_answer(self, listener: Callable[[Json], None]) -> None:
-        """Call `listener` with each thing the reader does.
+        """Call `listener` with each message of a reader.
 
         Args:
-            listener: Is called on whatever thread the message comes in, so it must only hand on: what it prints or
-                displays is lost. It gets `{"kind": "answer", "id", "decision": "approve" | "reject", "args",
-                "reason"}`, once per card however often it is clicked (`args`: all arguments as edited, or None when
-                unchanged; `reason`: text or None), of a card of kind `credential` `{"kind": "answer", "id", "decision":
-                "let_in" | "refuse", "given"}` (`given`: what was typed, which nothing here keeps, or None), of one of
-                kind `error` `{"kind": "answer", "id", "decision": "retry" | "drop"}`, of one of kind `input` `{"kind":
-                "answer", "id", "decision": "answer", "value"}` (`value`: JSON), or
-                `{"kind": "stop"}`, what `page.request_of` returns, or, where it can be typed into, `{"kind":
-                "ask", "text"}`.
+            listener: Called on any thread, so it must only pass on: its prints and displays are lost. It gets
+                `{"kind": "answer", "id", "decision": "approve" | "reject", "args", "reason"}`, once per card however
+                often it is clicked (`args`: all arguments as edited, or None when unchanged; `reason`: text or None),
+                of a card of kind `credential` `{"kind": "answer", "id", "decision": "let_in" | "refuse", "given"}`
+                (`given`: what was typed, which nothing here keeps, or None), of one of kind `error` `{"kind":
+                "answer", "id", "decision": "retry" | "drop"}`, of one of kind `input` `{"kind": "answer", "id",
+                "decision": "answer", "value"}` (`value`: JSON), or `{"kind": "stop"}`, what `page.request_of`
+                returns, or, where it can be typed into, `{"kind": "ask", "text"}`.
         """
         self._listeners.append(listener)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[Json, Json]:
         return with_view(STUB, self.model_id, "run")
 
-    def _pause_after(self, sent: list[Json]) -> float:
-        for op in sent:
+    def _pause_after(self, ops: list[Json]) -> float:
+        for op in ops:
             if op["op"] == "status" and op["status"] == "running":
                 self._awaited = True
             elif op["op"] in ("text", "patch") or (op["op"] == "append" and op["row"]["kind"] != "user"):
                 self._awaited = False
         if self._awaited:
             return FIRST_SECONDS
-        return BATCH_SECONDS if any(op["op"] == "text" for op in sent) else ROWS_SECONDS
+        return BATCH_SECONDS if any(op["op"] == "text" for op in ops) else ROWS_SECONDS
 
     def _queue(self, op: Json) -> None:
         if op["op"] != "text":
@@ -202,12 +200,12 @@ class LiveView(anywidget.AnyWidget):
     def _apply(self, op: Json) -> Json | None:
         try:
             return self._state.apply(op)
-        except (KeyError, TypeError, AttributeError):  # one malformed op must not blind the view to the next
+        except (KeyError, TypeError, AttributeError):  # show the ops after a malformed one
             logger.exception("a live view cannot show the op %r", op["op"])
             return None
 
     def _tick(self) -> None:
-        """Send what waits now and then a batch after each pause, until nothing waits and the snapshot is up to date."""
+        """Send a batch after each pause, until no op is pending and the snapshot is up to date."""
         try:
             while True:
                 self.flush()
@@ -218,7 +216,7 @@ class LiveView(anywidget.AnyWidget):
                         self._ticker = None
                         return
                 time.sleep(self._pause)
-        except Exception:  # the run goes on without its view; the next op tries again
+        except Exception:  # the run continues without its view; the next op tries again
             logger.exception("a live view could not be sent")
             self._ticker = None
 
@@ -266,7 +264,7 @@ class LiveView(anywidget.AnyWidget):
             try:
                 answered = answer_of(card, message) if card is not None and card_is_open(card) else None
             except InputError as wrong:
-                self._ask_again(str(message["id"]), str(wrong))
+                self._reopen_card(str(message["id"]), str(wrong))
                 return
             if not answered:
                 return
@@ -275,9 +273,9 @@ class LiveView(anywidget.AnyWidget):
             self.flush()
         self._tell(answer)
 
-    def _ask_again(self, key: str, why: str) -> None:
+    def _reopen_card(self, key: str, note: str) -> None:
         again = self._state.cards[key]["again"] + 1
-        self.push({"op": "card", "card": {"id": key, "note": why, "again": again}})
+        self.push({"op": "card", "card": {"id": key, "note": note, "again": again}})
         self.flush()
 
     def _tell(self, message: Json) -> None:
@@ -286,7 +284,7 @@ class LiveView(anywidget.AnyWidget):
                 listener(message)
             except Exception as error:
                 logger.exception("a listener of a live view raised")
-                self.push({"op": "notice", "text": f"this click could not be handed on: {error}"})
+                self.push({"op": "notice", "text": f"this click failed: {type(error).__name__}: {error}"})
 
 
 def _answer_on_the_front_ends_subshell(comm: Any) -> None:
