@@ -27,12 +27,12 @@ from adk_nb.runtime.hooks import Hooks
 from adk_nb.runtime.invocation_context import InvocationContext, Runs
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.base_toolset import BaseToolset, expanded
+from adk_nb.tools.base_toolset import BaseToolset, expand_toolsets
 from adk_nb.tools.finish_task_tool import FinishTaskTool
-from adk_nb.tools.foreign_tool import how_to_wrap
+from adk_nb.tools.foreign_tool import wrapper_template
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
-from adk_nb.tools.shape import Shape, in_words
+from adk_nb.tools.shape import Shape, error_text
 from adk_nb.warned import warn
 from adk_nb.wire import LATE
 
@@ -147,7 +147,7 @@ class LlmAgent(TeamAgent):
 
     @property
     def called_agents(self) -> Sequence[Runs]:
-        return [tool.agent for tool in self.tools if isinstance(tool, AgentTool) and tool.takes_up]
+        return [tool.agent for tool in self.tools if isinstance(tool, AgentTool) and tool.resumable]
 
     @property
     def is_task(self) -> bool:
@@ -226,7 +226,7 @@ class LlmAgent(TeamAgent):
         """Its tools, functions wrapped, those of its toolsets, and the way to hand over where there is somebody."""
         tools = self.tools_now()
         if self.tools and (given := self._with_toolsets):
-            tools = await expanded(self.name, given, ctx)
+            tools = await expand_toolsets(self.name, given, ctx)
             self._canonical = (self._canonical[0], tools)
         team = self._of_its_team()
         return [*tools, *team] if team else tools
@@ -271,7 +271,7 @@ class LlmAgent(TeamAgent):
             shape.read("".join(part.text for part in parts if part.text and not part.thought))
             return None
         except (ValidationError, ConfigurationError) as error:
-            return in_words(error)
+            return error_text(error)
 
     def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         return settled(ctx, self, event)
@@ -370,7 +370,7 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
         if isinstance(one, BaseToolset):
             made[id(one)] = one
             continue
-        if how := how_to_wrap(one):
+        if how := wrapper_template(one):
             raise ConfigurationError(
                 f"agent {agent.name!r}: {shown(one)} is a tool of another library; write {how.format('...')}"
             )

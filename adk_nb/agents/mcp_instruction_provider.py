@@ -4,7 +4,7 @@ from typing import Any
 
 from adk_nb.errors import NotFoundError
 from adk_nb.runtime.context import ReadonlyContext
-from adk_nb.tools.mcp_tool.content import plain
+from adk_nb.tools.mcp_tool.content import clean_text
 from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
 from adk_nb.tools.mcp_tool.mcp_toolset import connection_params_of
 
@@ -45,7 +45,7 @@ class McpInstructionProvider:
             return await client.get_prompt(self.prompt_name, given)
 
         said = await self._sessions.use(None, ask, again=True)
-        return "".join(plain(one.content.text) for one in said.messages if one.content.type == "text")
+        return "".join(clean_text(one.content.text) for one in said.messages if one.content.type == "text")
 
     async def close(self) -> None:
         """End the connection. The next turn opens one again."""

@@ -22,7 +22,7 @@ async def authenticate(config: AuthConfig, context: Context) -> bool:
     Raises:
         CredentialError: There is none, and no person could change that.
     """
-    context.auth_credential = await exchange.credential_for(config, context)
+    context.auth_credential = await exchange.find_credential(config, context)
     if context.auth_credential is None:
         context.request_credential(config)
     return context.auth_credential is not None
@@ -65,8 +65,8 @@ async def _request(
 ) -> types.Part:
     request_id, raw = f"adk-{clock.new_id()}", config.raw_auth_credential
     if config.auth_scheme.type_.value in ("oauth2", "openIdConnect"):
-        asked = await oauth.asking(config.auth_scheme, (raw and raw.oauth2) or OAuth2Auth())
-        config = config.model_copy(update={"exchanged_auth_credential": exchange.as_asked(config, asked)})
+        asked = await oauth.start_authorization(config.auth_scheme, (raw and raw.oauth2) or OAuth2Auth())
+        config = config.model_copy(update={"exchanged_auth_credential": exchange.as_client_credential(config, asked)})
         await Context(ctx).save_credential(_kept_for(request_id, config))
     for one in waiting:
         results.actions.requested_auth_configs[one.call.id or ""] = config.public()
@@ -118,7 +118,7 @@ async def _use(ctx: InvocationContext, asked: Interrupt, said: Mapping[str, Any]
         return
     finally:
         await context.save_credential(place.model_copy(update={"exchanged_auth_credential": None}))
-    await exchange.keep(config, given, context)
+    await exchange.store(config, given, context)
 
 
 async def _credential(config: AuthConfig, kept: AuthCredential | None, given: AuthCredential | None) -> AuthCredential:

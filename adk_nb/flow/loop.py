@@ -118,7 +118,7 @@ class _Turn:
         if offered:
             self._tools = {tool.name: tool for tool in offered}
             self._long_running = {tool.name for tool in offered if tool.is_long_running}
-            self._telling = {tool.name for tool in offered if tool.tells}
+            self._telling = {tool.name for tool in offered if tool.reports_progress}
         self._watched = bool(self.pays or self._long_running or self.spec.output_shape or self.spec.output_key)
         return offered
 

@@ -10,7 +10,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.tools.shape import in_words
+from adk_nb.tools.shape import error_text
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def settle(spec: LlmSpec, event: Event) -> Exception | None:
         except Exception as error:  # a schema's own code may raise anything, and the answer is not to be lost by it
             if spec.on_output_error != "raw":
                 return error
-            logger.warning("agent %r: kept as text what does not fit output_schema: %s", spec.name, in_words(error))
+            logger.warning("agent %r: kept as text what does not fit output_schema: %s", spec.name, error_text(error))
     if spec.output_key:
         event.actions.state_delta[spec.output_key] = value
     return None
@@ -64,7 +64,7 @@ def after(ctx: InvocationContext, spec: LlmSpec, wrong: Exception, answer: Event
         branch=ctx.branch,
         error_code=OUTPUT_SCHEMA_MISMATCH,
         error_message=(
-            f"the answer of agent {spec.name!r} does not fit its output_schema: {in_words(wrong)}; "
+            f"the answer of agent {spec.name!r} does not fit its output_schema: {error_text(wrong)}; "
             + _remedy(spec, answer)
         ),
     )
@@ -81,7 +81,7 @@ def _remedy(spec: LlmSpec, answer: Event | None) -> str:
 
 def asked_again(wrong: Exception) -> types.Content:
     """What the model is told of an answer that does not fit, where it may answer again; no session keeps it."""
-    text = f"That answer does not fit: {in_words(wrong)}. Answer again, in the form that was asked for."
+    text = f"That answer does not fit: {error_text(wrong)}. Answer again, in the form that was asked for."
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 

@@ -16,7 +16,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.tools.content_blocks import with_base64, with_blobs
 from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
 from adk_nb.tools.showing import MIME_TYPES, Piece
-from adk_nb.tools.tool_result import as_response, told
+from adk_nb.tools.tool_result import as_response, convert_result
 
 MAX_SHOWN_CHARS = 64 * 1024
 """Of markup that an event keeps for a person to see."""
@@ -40,7 +40,7 @@ async def as_part(
 ) -> types.Part:
     """A result as the model gets it."""
     name = call.name or ""
-    response, whole, media, shown = told(with_blobs(result), name)
+    response, whole, media, shown = convert_result(with_blobs(result), name)
     pieces = await _within_limit(context, f"{name}-{call.id}", media) if media else []
     if whole:
         hide = partial(_without_secrets, context)
@@ -70,11 +70,11 @@ async def _within_limit(context: Context, name: str, media: list[Media]) -> list
         if len(piece.data) <= room:
             room -= len(piece.data)
             sent.append(piece)
-            piece.told["part"] = len(sent)
+            piece.placeholder["part"] = len(sent)
             continue
-        del piece.told["part"]
-        piece.told["note"] = f"left out: over the limit of {MAX_MEDIA_BYTES} bytes for the media of a result"
-        piece.told |= await _kept(context, f"{name}-{number}", piece.mime_type, piece.data)
+        del piece.placeholder["part"]
+        piece.placeholder["note"] = f"left out: over the limit of {MAX_MEDIA_BYTES} bytes for the media of a result"
+        piece.placeholder |= await _kept(context, f"{name}-{number}", piece.mime_type, piece.data)
     return sent
 
 

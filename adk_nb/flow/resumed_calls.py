@@ -34,7 +34,7 @@ class ResumedCalls:
         self._spec = spec
         self._tools = tools
         self._taken = taken
-        self._later = {name for name, tool in tools.items() if tool.hands_back or tool.comes_last}
+        self._later = {name for name, tool in tools.items() if tool.runs_task or tool.runs_last}
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Carry it out.
@@ -112,4 +112,4 @@ class ResumedCalls:
 
     def _takes_up(self, name: str) -> bool:
         tool = self._tools.get(name)
-        return tool is not None and tool.takes_up
+        return tool is not None and tool.resumable

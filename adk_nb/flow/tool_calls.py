@@ -148,7 +148,7 @@ def _begun(
     given = set[asyncio.Task[Answer]]()
     for at, call in sorted(enumerate(calls), key=lambda one: _comes_last(one[1], tools)):
         tool = tools.get(call.name or "")
-        gives = tool is not None and tool.hands_back
+        gives = tool is not None and tool.runs_task
         before = set(begun.values()) if _comes_last(call, tools) else given if gives else None
         work = _in_turn(before, ctx, spec, call, tools) if before else _answer(ctx, spec, call, tools)
         begun[at] = asyncio.ensure_future(work)
@@ -158,7 +158,7 @@ def _begun(
 
 def _comes_last(call: types.FunctionCall, tools: Tools) -> bool:
     tool = tools.get(call.name or "")
-    return tool is not None and tool.comes_last
+    return tool is not None and tool.runs_last
 
 
 async def _in_turn(
@@ -221,7 +221,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     taken_up = bool(ctx.taken_up) and any(call is other for other in ctx.taken_up)
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation, taken_up=taken_up)
     tool, waits = tools.get(name), False
-    step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.takes_up else None
+    step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.resumable else None
     if known := _known_answer(ctx, call, decided, step):
         return _remembered(ctx, known)
     if UNREADABLE in given:
@@ -239,7 +239,9 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     if lost := _lost(context) or _misdirected(spec, context):
         result = {"error": f"{name}() ran, but {lost}"}
     goes_on = tool is not None and (tool.is_long_running or context.long_running)
-    is_done = tool is not None and tool.tells and not context.long_running  # it has told its news while it ran
+    is_done = (
+        tool is not None and tool.reports_progress and not context.long_running
+    )  # it has told its news while it ran
     if context.waits_inside or (goes_on and (result is None if is_done else _is_nothing(result))):
         answer = Answer(None, context.actions, waits_inside=context.waits_inside)
         return await noted(step, answer)
@@ -253,7 +255,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
     answer.repeated, answer.shown = context.repeated, context.shown
     answer.usage = context.nested_usage
-    answer.hands_back = tool is not None and tool.hands_back
+    answer.hands_back = tool is not None and tool.runs_task
     answer.finished = (context.output,) if context.finished else None
     return await noted(step, _remembered(ctx, answer))
 

@@ -48,7 +48,7 @@ async def _is_in(toolset: BaseToolset, config: AuthConfig, context: Context) -> 
     """Whether it has what it can be let in with, or no person can change that it has not."""
     shown = None
     try:
-        shown = await exchange.credential_for(config, context)
+        shown = await exchange.find_credential(config, context)
         if shown is None:
             return False
         context.get_invocation_context().credential_by_key[config.credential_key] = shown
@@ -63,4 +63,4 @@ async def _is_in(toolset: BaseToolset, config: AuthConfig, context: Context) -> 
         return True
     else:
         return True
-    return await exchange.renewed(config, shown, context) is not None
+    return await exchange.renew_credential(config, shown, context) is not None

@@ -65,7 +65,7 @@ class HttpTool(BaseTool):
         )
 
     def check(self, args: dict[str, Any]) -> str | None:
-        if self._arguments and (wrong := self._arguments.wrong(args)):
+        if self._arguments and (wrong := self._arguments.error_message(args)):
             return f"{self.name}() was not called: wrong arguments: {wrong}. Call it again with arguments that fit."
         return None
 

@@ -98,7 +98,7 @@ def read_answer(interrupt: Interrupt, value: Any, by: str = "") -> Any:
         return response
     if interrupt.kind == "task" and not (isinstance(value, str) and value.strip()):
         raise InputError(f"a task takes text with something in it, and {value!r:.60} is none; write chat.answer('...')")
-    return input_answer.typed(interrupt, value) if interrupt.is_question and isinstance(value, str) else value
+    return input_answer.parse(interrupt, value) if interrupt.is_question and isinstance(value, str) else value
 
 
 def _read_decision(interrupt: Interrupt, value: Any, by: str) -> ToolConfirmation:
@@ -327,7 +327,7 @@ def text_message(
         if interrupt.is_question and agent.find_agent(interrupt.recipient):
             if attached:
                 raise InputError("this answers what was asked, and nothing can be attached to that; answer it first")
-            return message_of({interrupt.id: input_answer.typed(interrupt, text)}, history)
+            return message_of({interrupt.id: input_answer.parse(interrupt, text)}, history)
     return types.Content(role="user", parts=[types.Part(text=text), *attached])
 
 

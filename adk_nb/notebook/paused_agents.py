@@ -97,7 +97,7 @@ def asking_agent(agent: BaseAgent, interrupt: Interrupt, history: History) -> Ba
 def _called_agent(tree: BaseAgent, author: str, name: str) -> BaseAgent | None:
     caller = tree.find_agent(author)
     tool = tools_of(caller).get(name) if caller else None
-    if isinstance(tool, AgentTool) and tool.takes_up and isinstance(tool.agent, BaseAgent):
+    if isinstance(tool, AgentTool) and tool.resumable and isinstance(tool.agent, BaseAgent):
         return tool.agent
     return None
 
@@ -117,7 +117,7 @@ def schema_of(agent: BaseAgent, interrupt: Interrupt) -> dict[str, Any] | None:
     if asks and (tool := tools_of(asks).get(interrupt.call.name or "")):
         return _form_schema(tool)
     first = agent.find_agent(interrupt.recipient) or agent
-    called = [tool.agent for tool in tools_of(first).values() if isinstance(tool, AgentTool) and tool.takes_up]
+    called = [tool.agent for tool in tools_of(first).values() if isinstance(tool, AgentTool) and tool.resumable]
     schemas = (schema_of(callee, interrupt) for callee in called if isinstance(callee, BaseAgent))
     return next(filter(None, schemas), None)
 

@@ -41,7 +41,7 @@ from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 from adk_nb.sync_work import stop_wanted
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.base_toolset import on_left_out
+from adk_nb.tools.base_toolset import on_toolset_failure
 from adk_nb.tools.function_tool import FunctionTool
 
 Decisions = dict[str, ToolConfirmation]
@@ -255,7 +255,7 @@ class TurnRunner:
         """Run to the end. `is_taken` is called once the session has the message."""
         watch(self._of.plugins, shown)
         if shown.is_live or in_a_kernel():  # elsewhere the log tells of it
-            on_left_out.set(shown.left_out)
+            on_toolset_failure.set(shown.left_out)
         streaming = StreamingMode.SSE if shown.is_live else StreamingMode.NONE
         config = RunConfig(
             streaming_mode=streaming,

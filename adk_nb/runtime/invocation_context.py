@@ -286,7 +286,7 @@ class InvocationContext:
     """The tools of a live conversation that go on after their call was answered."""
     tell: Callable[[Event], Awaitable[None]] | None = None
     """Hands an event to whoever reads the run, while tools run; comes back when it is taken. None: nobody takes it, as
-    when none of the tools says that it `tells`."""
+    when no tool `reports_progress`."""
 
     @property
     def app_name(self) -> str:

@@ -1,4 +1,4 @@
-"""The types that a function's parameters have, as objects, wherever the function was written."""
+"""Resolves the annotations of a function to types."""
 
 import functools
 import inspect
@@ -16,46 +16,49 @@ from pydantic import BeforeValidator
 logger = logging.getLogger(__name__)
 
 _LOCAL = ".<locals>."
-_OLD = sys.version_info < (3, 12)
-"""pydantic cannot read what `typing.TypedDict` makes, only what typing_extensions makes. Source: pydantic 2."""
+_NEEDS_TYPING_EXTENSIONS = sys.version_info < (3, 12)
+"""Before Python 3.12 pydantic needs TypedDict of typing_extensions.
+
+Source: https://docs.pydantic.dev/latest/errors/usage_errors/#typed-dict-version.
+"""
 
 
 def hints_of(func: Callable[..., Any]) -> dict[str, Any]:
-    """Parameter, and `return`, -> its type. One that cannot be resolved stays the text that it is."""
-    target = _holder(func)
+    """Parameter, and `return`, -> its type. An annotation that cannot be resolved stays text."""
+    target = _annotated_function(func)
     try:
-        hints = typing.get_type_hints(target, localns=_names_around(target), include_extras=True)
+        hints = typing.get_type_hints(target, localns=_local_names(target), include_extras=True)
     except Exception:  # an annotation may be any expression, so resolving it may raise anything
-        written: dict[str, Any] = getattr(target, "__annotations__", {})
-        hints = {key: _resolved(target, key, one) for key, one in written.items()}
+        annotations: dict[str, Any] = getattr(target, "__annotations__", {})
+        hints = {key: _resolve_or_keep(target, key, hint) for key, hint in annotations.items()}
     try:
-        return {key: _readable(one) for key, one in hints.items()}
-    except RecursionError:  # a TypedDict within itself: pydantic says what to write
+        return {key: _supported(hint) for key, hint in hints.items()}
+    except RecursionError:  # a recursive TypedDict: pydantic reports it, with the fix
         return hints
 
 
-def gives(kind: Callable[[Any], bool], func: Callable[..., Any]) -> bool:
-    """True if `func`, called, gives what a function of that `kind` gives, as in `gives(iscoroutinefunction, func)`."""
+def call_is(kind: Callable[[Any], bool], func: Callable[..., Any]) -> bool:
+    """True if calling `func` calls a function of that `kind`, as in `call_is(iscoroutinefunction, func)`."""
     inner: Any = func.func if isinstance(func, functools.partial) else func
     return kind(inner) or (not inspect.isroutine(inner) and kind(type(inner).__call__))
 
 
-def yields(func: Callable[..., Any]) -> bool:
-    """True for a generator function, sync or async."""
-    return gives(inspect.isgeneratorfunction, func) or gives(inspect.isasyncgenfunction, func)
+def is_generator(func: Callable[..., Any]) -> bool:
+    """True if `func` is a generator function, sync or async."""
+    return call_is(inspect.isgeneratorfunction, func) or call_is(inspect.isasyncgenfunction, func)
 
 
-def why_unresolved(func: Callable[..., Any], name: str, hint: str) -> str | None:
-    """What is wrong with an annotation that stayed text. None: nothing."""
+def resolution_error(func: Callable[..., Any], name: str, hint: str) -> str | None:
+    """The error that keeps an annotation text. None: it can be resolved now."""
     try:
-        _resolve(_holder(func), name, hint)
+        _resolve(_annotated_function(func), name, hint)
         return None
-    except Exception as error:  # an annotation may be any expression
+    except Exception as error:  # an annotation may be any expression, so resolving it may raise anything
         return str(error)
 
 
-def _holder(func: Callable[..., Any]) -> Any:
-    """What holds the annotations."""
+def _annotated_function(func: Callable[..., Any]) -> Any:
+    """The function object that has the annotations."""
     target: Any = func.func if isinstance(func, functools.partial) else func
     if isinstance(target, type):
         return cast(Any, target).__init__
@@ -63,30 +66,30 @@ def _holder(func: Callable[..., Any]) -> Any:
 
 
 def _resolve(target: Any, key: str, hint: Any) -> Any:
-    alone = types.SimpleNamespace(__annotations__={key: hint})
-    around = getattr(inspect.unwrap(target), "__globals__", {})
-    return typing.get_type_hints(alone, around, _names_around(target), include_extras=True)[key]
+    holder = types.SimpleNamespace(__annotations__={key: hint})
+    module_names = getattr(inspect.unwrap(target), "__globals__", {})
+    return typing.get_type_hints(holder, module_names, _local_names(target), include_extras=True)[key]
 
 
-def _resolved(target: Any, key: str, hint: Any) -> Any:
+def _resolve_or_keep(target: Any, key: str, hint: Any) -> Any:
     try:
         return _resolve(target, key, hint)
-    except Exception as error:  # as above
+    except Exception as error:  # an annotation may be any expression
         logger.debug("the type of %r cannot be resolved: %s", key, error)
         return hint
 
 
-def _names_around(target: Any) -> dict[str, Any]:
-    """The local names that a function inside a function sees: those it uses, and all of the outer one while it runs."""
+def _local_names(target: Any) -> dict[str, Any]:
+    """Local names visible to a nested function: its closure, and the outer function's variables while that runs."""
     inner: Any = inspect.unwrap(target)
     func = getattr(inner, "__func__", inner)
     code: types.CodeType | None = getattr(func, "__code__", None)
-    outer = getattr(func, "__qualname__", "").rpartition(_LOCAL)[0]
-    if code is None or not outer:
+    outer_name = getattr(func, "__qualname__", "").rpartition(_LOCAL)[0]
+    if code is None or not outer_name:
         return {}
     names: dict[str, Any] = {}
     frame = inspect.currentframe()
-    while frame and not (frame.f_code.co_qualname == outer and frame.f_globals is func.__globals__):
+    while frame and not (frame.f_code.co_qualname == outer_name and frame.f_globals is func.__globals__):
         frame = frame.f_back
     if frame:
         names.update(frame.f_locals)
@@ -94,29 +97,30 @@ def _names_around(target: Any) -> dict[str, Any]:
     return names
 
 
-def _readable(hint: Any) -> Any:
-    """The type, with what pydantic cannot read replaced by an equal that it can: TypedDicts, members of an Enum."""
-    if _OLD and _is_old_typed_dict(hint):
-        return _newer(hint)
+def _supported(hint: Any) -> Any:
+    """The type, with parts that pydantic cannot read replaced by equal ones: TypedDicts, Enum members in a Literal."""
+    if _NEEDS_TYPING_EXTENSIONS and _is_typing_typed_dict(hint):
+        return _as_extensions_typed_dict(hint)
     args = get_args(hint)
     if get_origin(hint) is typing.Literal:
-        members = {one.value: one for one in args if isinstance(one, Enum)}
-        return typing.Annotated[hint, BeforeValidator(functools.partial(_member, members))] if members else hint
+        members = {member.value: member for member in args if isinstance(member, Enum)}
+        return typing.Annotated[hint, BeforeValidator(functools.partial(_enum_member, members))] if members else hint
     if not args:
         return hint
-    parts = [
-        [_readable(one) for one in cast(list[Any], arg)] if isinstance(arg, list) else _readable(arg) for arg in args
+    new_args = [
+        [_supported(item) for item in cast(list[Any], arg)] if isinstance(arg, list) else _supported(arg)
+        for arg in args
     ]
-    return hint if _same(parts, args) else _with_args(hint, parts)
+    return hint if _unchanged(new_args, args) else _with_args(hint, new_args)
 
 
-def _member(members: dict[Any, Enum], value: Any) -> Any:
-    """What stands for `value` in a Literal; pydantic itself finds only members that are str or int too."""
+def _enum_member(members: dict[Any, Enum], value: Any) -> Any:
+    """The Enum member for `value`. pydantic matches only members that are also str or int."""
     return members.get(value, value) if isinstance(value, str | int | float) else value
 
 
-def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
-    return all(one is other or one == other for one, other in zip(new, old, strict=True))
+def _unchanged(new: Iterable[Any], old: Iterable[Any]) -> bool:
+    return all(new_arg is old_arg or new_arg == old_arg for new_arg, old_arg in zip(new, old, strict=True))
 
 
 def _with_args(hint: Any, args: list[Any]) -> Any:
@@ -128,24 +132,24 @@ def _with_args(hint: Any, args: list[Any]) -> Any:
     return origin[tuple(args) if len(args) > 1 else args[0]]
 
 
-def _is_old_typed_dict(hint: Any) -> bool:
+def _is_typing_typed_dict(hint: Any) -> bool:
     return typing.is_typeddict(hint) and type(hint).__module__ == "typing"
 
 
-def _newer(old: Any) -> Any:
+def _as_extensions_typed_dict(old: Any) -> Any:
     fields = {
-        key: _marked(one, key in old.__required_keys__)
-        for key, one in typing.get_type_hints(old, include_extras=True).items()
+        key: _with_required(hint, key in old.__required_keys__)
+        for key, hint in typing.get_type_hints(old, include_extras=True).items()
     }
-    made = cast(Any, typing_extensions.TypedDict)(old.__name__, fields)
-    made.__doc__, made.__module__ = old.__doc__, old.__module__
-    return made
+    typed_dict = cast(Any, typing_extensions.TypedDict)(old.__name__, fields)
+    typed_dict.__doc__, typed_dict.__module__ = old.__doc__, old.__module__
+    return typed_dict
 
 
-def _marked(hint: Any, required: bool) -> Any:
-    """A field's type, and whether the field must be there: as it is marked, else as the class says."""
+def _with_required(hint: Any, required: bool) -> Any:
+    """A field's type as Required or NotRequired: by its own mark, else by the class's `total`."""
     origin: Any = get_origin(hint)
     if origin in (typing.Required, typing.NotRequired):
-        return origin[_readable(get_args(hint)[0])]
+        return origin[_supported(get_args(hint)[0])]
     kind: Any = typing.Required if required else typing.NotRequired
-    return kind[_readable(hint)]
+    return kind[_supported(hint)]

@@ -1,4 +1,4 @@
-"""A function as a tool that is handed what it was let in with, under ADK's name."""
+"""`AuthenticatedFunctionTool`, ADK's name for a function tool with a credential."""
 
 import copy
 import functools
@@ -11,7 +11,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 
-_HANDED = "credential"
+_PARAMETER = "credential"
 
 
 class AuthenticatedFunctionTool(FunctionTool):
@@ -25,29 +25,34 @@ class AuthenticatedFunctionTool(FunctionTool):
         func: Callable[..., Any],
         auth_config: AuthConfig,
         response_for_auth_required: dict[str, Any] | str | None = None,
-        **more: Any,
+        **options: Any,
     ) -> None:
         """As FunctionTool.
 
         Args:
-            func: The model is not told of its parameter `credential`, if it has one.
-            auth_config: What it has to be let in with.
-            response_for_auth_required: Stands as the call's result while a person is asked. None: words of our own.
-            more: Other arguments of FunctionTool.
+            func: Its parameter `credential`, if it has one, is hidden from the model.
+            auth_config: The credential it needs.
+            response_for_auth_required: Result for the model while the user is asked for the credential. None: a
+                default.
+            options: Other arguments of FunctionTool.
         """
         if not isinstance(auth_config, AuthConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("AuthenticatedFunctionTool needs auth_config=AuthConfig(...); or use FunctionTool")
-        takes_it = (
-            callable(func) and not isinstance(func, FunctionTool) and _HANDED in inspect.signature(func).parameters
+        takes_credential = (
+            callable(func) and not isinstance(func, FunctionTool) and _PARAMETER in inspect.signature(func).parameters
         )
-        told = functools.partial(func, **{_HANDED: None}) if takes_it else func
-        super().__init__(told, auth_config=auth_config, **more)
-        self._takes_it = takes_it
+        visible_func = functools.partial(func, **{_PARAMETER: None}) if takes_credential else func
+        super().__init__(visible_func, auth_config=auth_config, **options)
+        self._takes_credential = takes_credential
         self.response_for_auth_required = response_for_auth_required
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        if not self._takes_it:
+        """Call the function with the credential."""
+        if not self._takes_credential:
             return await super().run_async(args=args, tool_context=tool_context)
-        ready = copy.copy(self)
-        ready.func, ready._takes_it = functools.partial(self.func, **{_HANDED: tool_context.auth_credential}), False
-        return await ready.run_async(args=args, tool_context=tool_context)
+        bound_tool = copy.copy(self)
+        bound_tool.func, bound_tool._takes_credential = (
+            functools.partial(self.func, **{_PARAMETER: tool_context.auth_credential}),
+            False,
+        )
+        return await bound_tool.run_async(args=args, tool_context=tool_context)

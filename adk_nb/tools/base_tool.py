@@ -1,4 +1,4 @@
-"""What a model can call."""
+"""The base class of tools: functions that a model can call."""
 
 import copy
 from typing import Any, Self
@@ -14,37 +14,37 @@ from adk_nb.sessions.journal import Effect
 
 
 class BaseTool:
-    """A name, a declaration for the model, and something to run."""
+    """A name, a declaration for the model, and a function to run."""
 
     auth_config: AuthConfig | None = None
-    """What it has to be let in with: it runs only when that is at hand, as `tool_context.auth_credential`."""
+    """The credential it needs. It runs only once one is stored, and finds it in `tool_context.auth_credential`."""
 
     response_for_auth_required: dict[str, Any] | str | None = None
-    """What the model has as result while a person is asked for that. None: words of our own."""
+    """The result that the model gets while the user is asked for the credential. None: a default text."""
 
     effect: Effect = "once"
-    """What it means to call it again with the same arguments, after a run was cut in its midst: `pure`, nothing;
-    `idempotent`, nothing, if it goes by `tool_context.idempotency_key`; `once`, that it may happen twice, so that a
-    person is asked first.
+    """Safety of repeating a call with the same arguments after an interrupted run: `pure`, no side effect;
+    `idempotent`, safe if the tool honours `tool_context.idempotency_key`; `once`, it may happen twice, so
+    the user is asked first.
     """
 
     bound_to: str = ""
-    """What it acts on, such as an address, where its code does not say so: an approval holds for that only."""
+    """The target it acts on, such as a URL, if the code does not name it: an approval is valid for that target only."""
 
     response_scheduling: types.FunctionResponseScheduling | None = None
-    """When a live model reacts to the result: at once, when it is idle, or silently. None: as its service does."""
+    """When a live model reacts to the result: at once, when idle, or silently. None: the service's default."""
 
-    tells: bool = False
-    """True: while it runs it has something to say, through its invocation's `tell`."""
+    reports_progress: bool = False
+    """True: it may report progress while it runs, through `tell` of its invocation."""
 
-    takes_up: bool = False
-    """True: what waits inside its work can be answered: it is called again then, and goes on (`waits_inside`)."""
+    resumable: bool = False
+    """True: it can contain open interrupts. It is called again with their answers (see `Context.waits_inside`)."""
 
-    hands_back: bool = False
-    """True: an agent that was given a task answers by it, and its result is told in the user's name."""
+    runs_task: bool = False
+    """True: it runs a task agent. Its result is added to the conversation in the user's name."""
 
-    comes_last: bool = False
-    """True: it is called when the other calls of its step have their results, however long those take."""
+    runs_last: bool = False
+    """True: it is called after the other calls of its step have finished, whatever their duration."""
 
     def __init__(
         self,
@@ -55,51 +55,51 @@ class BaseTool:
         custom_metadata: dict[str, Any] | None = None,
         response_scheduling: types.FunctionResponseScheduling | None = None,
     ) -> None:
-        self.name = _unreserved(name)
+        self.name = _check_name(name)
         self.description = description
         self.is_long_running = is_long_running
-        """True: its result comes later, from outside the run."""
+        """True: its result arrives later, from outside the run."""
         self.custom_metadata = custom_metadata
         self.response_scheduling = response_scheduling
-        self._declared: tuple[types.FunctionDeclaration | None] | tuple[()] = ()
+        self._declaration_cache: tuple[types.FunctionDeclaration | None] | tuple[()] = ()
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
-        """What the model is told of this tool. None: the model never sees it. Override this; ADK's name."""
+        """The declaration for the model. None: the model never sees the tool. Override this; ADK's name."""
         return None
 
     @property
     def declaration(self) -> types.FunctionDeclaration | None:
-        """What the model is told, made once."""
-        if not self._declared:
-            self._declared = (self._get_declaration(),)
-        return self._declared[0]
+        """The declaration for the model, built once."""
+        if not self._declaration_cache:
+            self._declaration_cache = (self._get_declaration(),)
+        return self._declaration_cache[0]
 
     def renamed(self, name: str) -> Self:
-        """A copy that a model knows by another name.
+        """Copy the tool under another name.
 
         Raises:
             ConfigurationError: The name is reserved.
         """
-        other, declared = copy.copy(self), self.declaration
-        other.name = _unreserved(name)
-        prefixed = declared and declared.model_copy(update={"name": name})
-        other._declared = (prefixed,)
-        setattr(other, "_get_declaration", lambda: prefixed)  # noqa: B010 - of this copy, not of its class
-        return other
+        renamed, declaration = copy.copy(self), self.declaration
+        renamed.name = _check_name(name)
+        renamed_declaration = declaration and declaration.model_copy(update={"name": name})
+        renamed._declaration_cache = (renamed_declaration,)
+        setattr(renamed, "_get_declaration", lambda: renamed_declaration)  # noqa: B010 - of this copy, not of its class
+        return renamed
 
     def check(self, args: dict[str, Any]) -> str | None:
-        """What is wrong with `args`, in words for whoever sent them. None: nothing, or the tool cannot tell."""
+        """Validate `args`. Return an error message for the model; None if they are valid or cannot be checked."""
         return None
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Do the work. A tool that only prepares requests need not override it.
+        """Run the tool. A tool that only prepares requests need not override it.
 
         Args:
             args: The model's arguments, JSON.
-            tool_context: This call's own: its state writes and actions land on the event with the result.
+            tool_context: Context of this call: its state writes and actions are stored in the event with the result.
 
         Returns:
-            Anything; the model gets it as JSON, a bare value as `{"result": value}`.
+            Any value; the model gets it as JSON, a bare value as `{"result": value}`.
 
         Raises:
             NotImplementedError: The tool does not override it.
@@ -107,25 +107,25 @@ class BaseTool:
         raise NotImplementedError(f"{type(self).__name__} {self.name!r} has no run_async; override it")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Prepare a request this tool is offered in. By default: declare the tool."""
+        """Prepare a request that offers this tool. The default declares it."""
         llm_request.append_tools([self])
 
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
-        """Whether a human is asked before this call may run. Override this, or `confirmation`; ADK's name."""
+        """Return True if the user must approve this call. Override this or `confirmation`; ADK's name."""
         return False
 
     def confirmation_hint(self, args: dict[str, Any]) -> str | None:
-        """What the human is asked then. None: whether the call may run."""
+        """The question for the approver. None: the standard question."""
         return None
 
     async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
-        """What a human is asked before this call may run. None: it may run."""
+        """The approval to request before this call. None: no approval is needed."""
         if not await self.check_require_confirmation(args, tool_context):
             return None
         return ToolConfirmation(hint=self.confirmation_hint(args) or "")
 
 
-def _unreserved(name: str) -> str:
+def _check_name(name: str) -> str:
     if name.startswith(RESERVED):
         raise ConfigurationError(f"tool {name!r}: names that start with {RESERVED!r} are reserved; rename it")
     return name

@@ -1,4 +1,4 @@
-"""Several tools that come from one place, and may be others at another time."""
+"""Toolsets: groups of tools from one source, which may change over time."""
 
 import asyncio
 import logging
@@ -16,15 +16,15 @@ from adk_nb.tools.base_tool import BaseTool
 
 logger = logging.getLogger(__name__)
 
-on_left_out: ContextVar[Callable[[str], None] | None] = ContextVar("adk_nb_on_left_out", default=None)
-"""Is called, in a run that somebody watches, with a sentence on each toolset that an agent goes on without."""
+on_toolset_failure: ContextVar[Callable[[str], None] | None] = ContextVar("adk_nb_on_left_out", default=None)
+"""Callback of a run with a viewer: gets a sentence for each toolset that failed to list its tools."""
 
 ToolPredicate = Callable[[BaseTool, ReadonlyContext | None], bool]
-"""Whether an agent is offered a tool. There is no context where nothing runs."""
+"""`(tool, context) -> bool`: True if the agent is offered the tool. The context is None outside a run."""
 
 
 class BaseToolset(ABC):
-    """Where an agent gets tools from: one of its `tools`, asked once an invocation what it has.
+    """A source of tools in an agent's `tools`; it lists them once per invocation.
 
     Args:
         tool_filter: The names of the tools to offer, or a predicate. None: all.
@@ -34,8 +34,8 @@ class BaseToolset(ABC):
         ConfigurationError: The prefix makes names that are reserved.
     """
 
-    named_outside: bool = False
-    """True: its tools get their names from somewhere else than the agent's author."""
+    external_names: bool = False
+    """True: a server names the tools, not the agent's author. On a clash the agent's own tool wins."""
 
     def __init__(
         self, *, tool_filter: ToolPredicate | Sequence[str] | None = None, tool_name_prefix: str | None = None
@@ -46,68 +46,68 @@ class BaseToolset(ABC):
             )
         self.tool_filter = tool_filter
         self.tool_name_prefix = tool_name_prefix
-        self._last: tuple[str, list[BaseTool]] | None = None
-        self._missed: set[str] = set()
-        self._met: dict[str, None] = {}
-        """Names that a filter of names was asked about: a toolset may itself leave out what the filter refuses."""
+        self._cached: tuple[str, list[BaseTool]] | None = None
+        self._reported_names: set[str] = set()
+        self._filtered_names: dict[str, None] = {}
+        """Names checked against the filter. A subclass may apply the filter itself, and drop what it refuses."""
 
     @abstractmethod
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Its tools under their own names, those that the filter refuses left out or not.
+        """List the tools under their own names. Applying the filter here is optional.
 
         Args:
-            readonly_context: Of the invocation that they are for. None: nothing runs.
+            readonly_context: Context of the invocation. None: outside a run.
         """
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools as an agent is offered them: what the filter lets through, renamed; the same in one invocation."""
+        """List the tools as the agent is offered them: filtered and prefixed. Cached for one invocation."""
         invocation = readonly_context.invocation_id if readonly_context else None
-        if invocation and self._last and self._last[0] == invocation:
-            return self._last[1]
-        found = await self.get_tools(readonly_context)
-        self._look_for_misspelled(found)
-        chosen = [tool for tool in found if self._is_tool_selected(tool, readonly_context)]
+        if invocation and self._cached and self._cached[0] == invocation:
+            return self._cached[1]
+        tools = await self.get_tools(readonly_context)
+        self._warn_unknown_filter_names(tools)
+        selected = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
         if prefix := self.tool_name_prefix:
-            chosen = [tool.renamed(f"{prefix}_{tool.name}") for tool in chosen]
+            selected = [tool.renamed(f"{prefix}_{tool.name}") for tool in selected]
         if invocation:
-            self._last = (invocation, chosen)
-        return chosen
+            self._cached = (invocation, selected)
+        return selected
 
     def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
-        """Whether the filter lets `tool` through. ADK's name; for subclasses."""
+        """Return True if the filter accepts `tool`. ADK's name; for subclasses."""
         if self.tool_filter is None:
             return True
         if callable(self.tool_filter):
             return self.tool_filter(tool, readonly_context)
-        self._met[tool.name] = None
+        self._filtered_names[tool.name] = None
         return tool.name in self.tool_filter
 
-    def _look_for_misspelled(self, found: Sequence[BaseTool]) -> None:
-        """Say once of each name in the filter that no tool has it."""
+    def _warn_unknown_filter_names(self, tools: Sequence[BaseTool]) -> None:
+        """Warn once for each name in the filter that no tool has."""
         if self.tool_filter is None or callable(self.tool_filter):
             return
-        known = list(dict.fromkeys([*self._met, *(tool.name for tool in found)]))
-        for name in sorted(set(self.tool_filter) - {*known} - self._missed):
-            self._missed.add(name)
-            near = closest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"there is: {', '.join(known) or 'none'}"
+        names = list(dict.fromkeys([*self._filtered_names, *(tool.name for tool in tools)]))
+        for name in sorted(set(self.tool_filter) - {*names} - self._reported_names):
+            self._reported_names.add(name)
+            suggestion = closest(name, names)
+            hint = f"did you mean {suggestion!r}?" if suggestion else f"there is: {', '.join(names) or 'none'}"
             logger.warning("%s has no tool %r, which its tool_filter names; %s", type(self).__name__, name, hint)
 
     def get_auth_config(self) -> AuthConfig | None:
-        """What it has to be let in with before it can tell what it has. None: nothing."""
+        """The credential it needs to list its tools. None: no credential."""
         return None
 
     async def close(self) -> None:
-        """Let go of what it holds, such as connections. A later use may open them again."""
+        """Close its connections. A later call may open new ones."""
         return None
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Prepare a request before its tools do. By default: nothing."""
+        """Prepare a request before the tools do. The default does nothing."""
         return None
 
 
-class _Prepares(BaseTool):
-    """Stands among an agent's tools for a toolset that prepares requests; the model never sees it."""
+class _RequestHook(BaseTool):
+    """Entry in the list of tools that lets a toolset prepare requests; the model never sees it."""
 
     def __init__(self, toolset: BaseToolset, number: int) -> None:
         super().__init__(name=f"{type(toolset).__name__} {number}", description="")
@@ -120,50 +120,52 @@ class _Prepares(BaseTool):
         await self._toolset.process_llm_request(tool_context=tool_context, llm_request=llm_request)
 
 
-async def expanded(
-    agent: str, given: Sequence[BaseTool | BaseToolset], ctx: ReadonlyContext | None = None
+async def expand_toolsets(
+    agent: str, tools: Sequence[BaseTool | BaseToolset], ctx: ReadonlyContext | None = None
 ) -> list[BaseTool]:
-    """Tools, and those of toolsets in their place; of two with one name the later, but none `named_outside` instead of
-    an agent's own.
+    """Replace toolsets by their tools. Of two tools with the same name the later wins, except that an agent's own tool
+    wins over one with `external_names`.
 
-    A toolset that fails is left out, and the log says so: the agent can still answer.
+    A toolset that fails is skipped with a warning: the agent can still answer.
 
     Raises:
-        UserError: A toolset was put together wrongly.
+        UserError: A toolset is misconfigured.
     """
-    found = await asyncio.gather(*(_tools_of(agent, one, number, ctx) for number, one in enumerate(given, 1)))
-    made: dict[str, BaseTool] = {}
-    own = {one.name for one in given if isinstance(one, BaseTool)}
-    for one, tool in [(one, tool) for one, tools in zip(given, found, strict=True) for tool in tools]:
-        if isinstance(one, BaseToolset) and one.named_outside and tool.name in own:
+    tool_lists = await asyncio.gather(
+        *(_tools_from(agent, entry, number, ctx) for number, entry in enumerate(tools, 1))
+    )
+    by_name: dict[str, BaseTool] = {}
+    own_names = {entry.name for entry in tools if isinstance(entry, BaseTool)}
+    for entry, tool in [(entry, tool) for entry, group in zip(tools, tool_lists, strict=True) for tool in group]:
+        if isinstance(entry, BaseToolset) and entry.external_names and tool.name in own_names:
             logger.warning(
-                "agent %r has a tool named %r; another of %s is left out", agent, tool.name, type(one).__name__
+                "agent %r has a tool named %r; another of %s is left out", agent, tool.name, type(entry).__name__
             )
             continue
-        if tool.name in made:
+        if tool.name in by_name:
             logger.warning("agent %r has two tools named %r; the later one is used", agent, tool.name)
-        made[tool.name] = tool
-    return list(made.values())
+        by_name[tool.name] = tool
+    return list(by_name.values())
 
 
-async def _tools_of(
-    agent: str, one: BaseTool | BaseToolset, number: int, ctx: ReadonlyContext | None
+async def _tools_from(
+    agent: str, entry: BaseTool | BaseToolset, number: int, ctx: ReadonlyContext | None
 ) -> list[BaseTool]:
-    if isinstance(one, BaseTool):
-        return [one]
-    prepares = type(one).process_llm_request is not BaseToolset.process_llm_request
+    if isinstance(entry, BaseTool):
+        return [entry]
+    has_request_hook = type(entry).process_llm_request is not BaseToolset.process_llm_request
     try:
-        tools = await one.get_tools_with_prefix(ctx)
+        tools = await entry.get_tools_with_prefix(ctx)
     except UserError:
         raise
     except Exception as error:
-        _report_left_out(agent, type(one).__name__, error)
+        _report_failure(agent, type(entry).__name__, error)
         return []
-    return [_Prepares(one, number), *tools] if prepares else tools
+    return [_RequestHook(entry, number), *tools] if has_request_hook else tools
 
 
-def _report_left_out(agent: str, toolset: str, error: Exception) -> None:
-    report = on_left_out.get()
+def _report_failure(agent: str, toolset: str, error: Exception) -> None:
+    report = on_toolset_failure.get()
     if report:
         report(f"agent {agent!r} goes on without the tools of {toolset}: {str(error) or type(error).__name__}")
     logger.log(

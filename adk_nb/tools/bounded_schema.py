@@ -9,30 +9,30 @@ from typing import Any, cast
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 MAX_SECONDS = 1.0
-"""For one validation: references may double the work at each level."""
+"""Time limit of one validation: nested references may double the work at each level."""
 MAX_PATTERN = 1_000
-"""Characters of a regular expression."""
+"""Length limit of a regular expression, in characters."""
 MAX_TEXT = 10_000
-"""Characters of a text that is matched."""
+"""Length limit of a matched text, in characters."""
 MAX_UNIQUE = 1_000
-"""Items of a list with `uniqueItems`: jsonschema compares each with each."""
+"""Item limit of a list with `uniqueItems`: jsonschema compares all pairs."""
 _SPARE = 20
-"""A pattern is used if it compiles so many times over within the engine's size limit (10 MB): time per character
-follows the compiled size, which counted repetitions multiply."""
+"""A pattern must compile this many times over within the engine's size limit (10 MB): the time per character grows with
+the compiled size, which counted repetitions multiply."""
 
 Rule = Callable[[Any, Any, Any, Mapping[str, Any]], Any]
 _deadline: ContextVar[float] = ContextVar("adk_nb_schema_deadline")
 
 
-class OutOfTime(Exception):
-    """A validation that took longer than `MAX_SECONDS`."""
+class ValidationTimeout(Exception):
+    """A validation took longer than `MAX_SECONDS`."""
 
 
-def errors(validator: Any, value: Any) -> list[Any]:
-    """The errors that `validator`, of a `bounded` class, finds in `value`.
+def find_errors(validator: Any, value: Any) -> list[Any]:
+    """The errors that `validator`, of a `bounded_class`, finds in `value`.
 
     Raises:
-        OutOfTime: It took too long.
+        ValidationTimeout: It took too long.
     """
     token = _deadline.set(time.monotonic() + MAX_SECONDS)
     try:
@@ -54,27 +54,27 @@ def bounded(kind: Any, jsonschema: Any) -> Any:
     return jsonschema.validators.extend(kind, {name: _timed(rule) for name, rule in rules.items()})
 
 
-def prepared(schema: Any) -> Any:
-    """A copy of `schema` for a `bounded` class.
+def prepare(schema: Any) -> Any:
+    """Copy `schema` for use with a `bounded_class`.
 
-    Subschemas lose `$schema`, for which jsonschema would take another class, and `unevaluatedProperties` goes where
-    `patternProperties` stands: jsonschema matches those with Python's `re`.
+    Drops `$schema` in subschemas, for which jsonschema would switch to an unbounded class, and `unevaluatedProperties`
+    where `patternProperties` occurs: jsonschema matches those with Python's `re`, in exponential time.
     """
     dropped = {"$schema", "unevaluatedProperties"} if _has_patterns(schema) else {"$schema"}
     return _without(schema, dropped)
 
 
 def matches(pattern: Any, text: str) -> bool | None:
-    """Whether `pattern` is found in `text`, in time linear in it. None: it cannot be matched so."""
+    """Search `pattern` in `text` in linear time. None: not possible for this pattern or this text."""
     if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or len(text) > MAX_TEXT:
         return None
-    compiled = _compiled(pattern)
+    compiled = _compile(pattern)
     return compiled and compiled.isinstance_python(text)
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> SchemaValidator | None:
-    """Compile with the Rust engine, which refuses look-around and back references."""
+def _compile(pattern: str) -> SchemaValidator | None:
+    """Compile for the Rust engine, which refuses look-around and back references."""
     try:
         _engine(f"(?:{pattern}){{{_SPARE}}}")
         return _engine(pattern)
@@ -89,7 +89,7 @@ def _engine(pattern: str) -> SchemaValidator:
 def _timed(rule: Rule) -> Rule:
     def check(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
         if time.monotonic() > _deadline.get():
-            raise OutOfTime
+            raise ValidationTimeout
         yield from rule(validator, value, instance, schema) or ()
 
     return check
@@ -118,9 +118,9 @@ def _additional_properties(rule: Rule) -> Rule:
         patterns: Mapping[str, Any] = schema.get("patternProperties") or {}
         if not patterns or not validator.is_type(instance, "object"):
             return rule(validator, value, instance, schema)
-        found = {name: [matches(pattern, name) for pattern in patterns] for name in instance}
-        known = {name: True for name, results in found.items() if any(one is not False for one in results)}
-        return rule(validator, value, instance, {"properties": {**(schema.get("properties") or {}), **known}})
+        matched = {name: [matches(pattern, name) for pattern in patterns] for name in instance}
+        covered = {name: True for name, results in matched.items() if any(result is not False for result in results)}
+        return rule(validator, value, instance, {"properties": {**(schema.get("properties") or {}), **covered}})
 
     return check
 

@@ -1,4 +1,4 @@
-"""`built_in_code_execution`: among an agent's tools, it lets the model's own service run the code the model writes."""
+"""`built_in_code_execution` lets the model's service run the code that the model writes."""
 
 from typing import Any, Protocol, cast
 
@@ -10,8 +10,8 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 
 
-class _Coder(Protocol):
-    """What is read of the agent that has the tool."""
+class _CodingAgent(Protocol):
+    """The members that the tool reads of its agent."""
 
     @property
     def name(self) -> str: ...
@@ -22,21 +22,22 @@ class _Coder(Protocol):
 
 
 class BuiltInCodeExecutionTool(BaseTool):
-    """The same as `code_executor=BuiltInCodeExecutor()`. An agent's own `code_executor` stands above it."""
+    """Equivalent to `code_executor=BuiltInCodeExecutor()`. An agent's own `code_executor` takes precedence."""
 
     def __init__(self) -> None:
         super().__init__(name="code_execution", description="Runs code.")
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Return an error: a model never calls this tool."""
         return {"error": "code_execution is not called: write the code, and it is run"}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Offer the service's code execution.
+        """Enable the service's code execution.
 
         Raises:
             ConfigurationError: The service has none, and the agent has no code executor.
         """
-        agent = cast(_Coder, tool_context.get_invocation_context().agent)
+        agent = cast(_CodingAgent, tool_context.get_invocation_context().agent)
         if agent.code_executor:
             return
         if not agent.canonical_model.capabilities.code_execution:
@@ -44,8 +45,8 @@ class BuiltInCodeExecutionTool(BaseTool):
                 f"agent {agent.name!r}: the service of model {agent.canonical_model.model!r} runs no code; "
                 "write code_executor=KernelCodeExecutor(), or UnsafeLocalCodeExecutor()"
             )
-        before: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
-        llm_request.config.tools = [*before, types.Tool(code_execution=types.ToolCodeExecution())]
+        tools: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
+        llm_request.config.tools = [*tools, types.Tool(code_execution=types.ToolCodeExecution())]
 
 
 built_in_code_execution = BuiltInCodeExecutionTool()

@@ -1,4 +1,4 @@
-"""When a person is asked before a call: always, never, or on a condition, a function or a text on the arguments."""
+"""Conditions for approval: always, never, or a function or an expression of the arguments."""
 
 import inspect
 import logging
@@ -15,80 +15,82 @@ from adk_nb.tools.schema import context_parameter
 
 logger = logging.getLogger(__name__)
 
-Decides = bool | str | Callable[..., Any]
-"""True or `always`, False or `never`. A text is an `Expression` on the arguments. A callable, sync or async, gets those
-of them that it names. A person is asked if what it comes to is true, and if it comes to nothing, as when it raises."""
-_WORDS = {"always": True, "never": False}
+Condition = bool | str | Callable[..., Any]
+"""True or `always`, False or `never`; a text is an `Expression` of the arguments; a callable, sync or async, gets the
+arguments that it names. The user is asked if the result is true, and if it cannot be computed, as when it raises."""
+_KEYWORDS = {"always": True, "never": False}
 
 
-def as_condition(asks: Decides, tool: str, known: Iterable[str] | None) -> Decides:
-    """`asks` as a tool keeps it.
+def parse_condition(condition: Condition, tool: str, parameters: Iterable[str] | None) -> Condition:
+    """Check a condition, and replace `always` and `never` by their value.
 
     Args:
-        asks: What its author says.
-        tool: Its name, or that of a toolset, for the error.
-        known: Its parameters. None: not known, or it takes any.
+        condition: The author's condition.
+        tool: Name of the tool or toolset, for the error.
+        parameters: Names of the tool's parameters. None: not known, or it takes any.
 
     Raises:
-        ConfigurationError: The expression is none; it or the function needs what is no parameter.
+        ConfigurationError: The expression is invalid; or it or the function needs a parameter that the tool lacks.
     """
-    if isinstance(asks, str):
-        if asks in _WORDS:
-            return _WORDS[asks]
+    if isinstance(condition, str):
+        if condition in _KEYWORDS:
+            return _KEYWORDS[condition]
         try:
-            Expression(asks, known)
+            Expression(condition, parameters)
         except ConfigurationError as error:
             raise ConfigurationError(f"{tool}: {error}") from None
-    elif not (callable(asks) or asks in (True, False, None)):
+    elif not (callable(condition) or condition in (True, False, None)):
         raise ConfigurationError(
-            f"{tool}: a person is asked always (True), never (False), or on a condition, and {asks!r:.60} is none; "
-            "write a function, or text like 'amount > 100'"
+            f"{tool}: a condition must be True (always), False (never), a function or an expression, got "
+            f"{condition!r:.60}; write text like 'amount > 100'"
         )
-    elif callable(asks) and known is not None:
-        _refuse_unknown(asks, tool, sorted(known))
-    return asks
+    elif callable(condition) and parameters is not None:
+        _refuse_unknown(condition, tool, sorted(parameters))
+    return condition
 
 
-async def is_asked(asks: Decides, given: Mapping[str, Any], tool_context: ToolContext) -> bool:
-    """Whether a person is asked before a call with the arguments `given`; for an expression, JSON."""
-    if isinstance(asks, str):
-        return _holds(asks, given)
-    if not callable(asks):
-        return bool(asks)
-    said = dict(given)
-    if context := context_parameter(asks):
-        said[context] = tool_context
+async def condition_holds(condition: Condition, args: Mapping[str, Any], tool_context: ToolContext) -> bool:
+    """Evaluate a condition for a call with `args` (JSON values for an expression). True if it fails."""
+    if isinstance(condition, str):
+        return _expression_holds(condition, args)
+    if not callable(condition):
+        return bool(condition)
+    values = dict(args)
+    if context_name := context_parameter(condition):
+        values[context_name] = tool_context
     try:
-        answer = asks(**_named(asks, said))
-        return bool(await answer if can_be_awaited(answer) else answer)
+        result = condition(**_accepted(condition, values))
+        return bool(await result if is_awaitable(result) else result)
     except Exception as error:
         _warn(error)
         return True
 
 
-def names_in(asks: Decides) -> frozenset[str]:
-    """The arguments that an expression needs."""
-    return _expression(asks).names if isinstance(asks, str) else frozenset()
+def argument_names(condition: Condition) -> frozenset[str]:
+    """Names of the arguments that an expression reads."""
+    return _expression(condition).names if isinstance(condition, str) else frozenset()
 
 
 def with_defaults(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """`args`, and what a JSON Schema says of those that are left out."""
+    """`args`, with the defaults of a JSON Schema for those that are missing."""
     properties: dict[str, dict[str, Any] | bool] = schema.get("properties") or {}
-    said = {key: one["default"] for key, one in properties.items() if isinstance(one, dict) and "default" in one}
-    return said | dict(args)
+    defaults = {
+        key: field["default"] for key, field in properties.items() if isinstance(field, dict) and "default" in field
+    }
+    return defaults | dict(args)
 
 
-def _holds(source: str, given: Mapping[str, Any]) -> bool:
+def _expression_holds(source: str, args: Mapping[str, Any]) -> bool:
     try:
-        return _expression(source).holds(given)
+        return _expression(source).holds(args)
     except (ConfigurationError, InputError) as error:
         _warn(error)
         return True
 
 
 def _warn(error: Exception) -> None:
-    why, where = "".join(traceback.format_exception_only(error)).strip(), in_a_cell(error) or "no cell"
-    logger.warning("a person is asked, since it cannot be told whether they have to be: %s (in %s)", why, where)
+    message, cell = "".join(traceback.format_exception_only(error)).strip(), in_a_cell(error) or "no cell"
+    logger.warning("a person is asked, since it cannot be told whether they have to be: %s (in %s)", message, cell)
 
 
 @lru_cache(maxsize=256)
@@ -96,28 +98,31 @@ def _expression(source: str) -> Expression:
     return Expression(source)
 
 
-def _refuse_unknown(func: Callable[..., Any], tool: str, known: Sequence[str]) -> None:
-    """Raise ConfigurationError if `func` needs what the tool does not have: asked, it could only fail."""
+def _refuse_unknown(func: Callable[..., Any], tool: str, names: Sequence[str]) -> None:
+    """Raise ConfigurationError if `func` needs an argument that the tool does not have: every call would fail."""
     try:
         parameters = inspect.signature(func).parameters.values()
-    except ValueError:  # one of Python's own, which does not tell
+    except ValueError:  # some builtins have no signature
         return
-    context = context_parameter(func)
-    for one in parameters:
-        needed = one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-        if needed and one.name not in known and one.name != context:
-            near = closest(one.name, known)
-            hint = f"did you mean {near!r}?" if near else f"there is: {', '.join(known) or 'none'}"
-            raise ConfigurationError(f"{tool}: its condition needs {one.name!r}, which is no parameter of it; {hint}")
+    context_name = context_parameter(func)
+    for parameter in parameters:
+        by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        needed = by_name and parameter.default is parameter.empty
+        if needed and parameter.name not in names and parameter.name != context_name:
+            suggestion = closest(parameter.name, names)
+            hint = f"did you mean {suggestion!r}?" if suggestion else f"there is: {', '.join(names) or 'none'}"
+            raise ConfigurationError(
+                f"{tool}: its condition needs {parameter.name!r}, which is no parameter of it; {hint}"
+            )
 
 
-def _named(func: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """What of `given` the function has a name for."""
+def _accepted(func: Callable[..., Any], args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that the function has a parameter for."""
     parameters = inspect.signature(func).parameters
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    return {key: one for key, one in given.items() if takes_any or key in parameters}
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    return {key: value for key, value in args.items() if takes_any or key in parameters}
 
 
-def can_be_awaited(answer: Any) -> bool:
-    """Told by its type: an object may lie about its class, or raise when asked."""
-    return hasattr(cast(Any, type(answer)), "__await__")
+def is_awaitable(value: Any) -> bool:
+    """Return True if the type of `value` is awaitable. The object itself is not asked: a proxy may lie, or raise."""
+    return hasattr(cast(Any, type(value)), "__await__")

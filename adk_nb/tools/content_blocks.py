@@ -1,4 +1,4 @@
-"""Content blocks as MCP has them: base64 text in an event, media beside the JSON in a request to a model.
+"""MCP content blocks: stored as base64 text in events, sent to models as media beside the JSON.
 
 Source: https://modelcontextprotocol.io/specification/2025-06-18/schema (ImageContent, AudioContent, EmbeddedResource).
 """
@@ -14,16 +14,16 @@ from adk_nb.tools.media import Media
 
 _Holder = dict[str, Any]
 _Change = Callable[[_Holder, Any], Any]
-"""The object that holds a piece of media, and the piece -> what replaces the piece. None: nothing does."""
+"""`(holder, media) -> replacement`: the dict that holds a piece of media, and the piece. None: keep it."""
 
 
 def with_blobs(result: Any) -> Any:
-    """A tool's result with its base64 as blobs; `result` itself without any."""
-    return _mapped(result, lambda holder, text: blob(text, holder.get("mimeType")))
+    """Replace base64 text in a tool's result by blobs; returns `result` itself if there is none."""
+    return _map_media(result, lambda holder, text: blob(text, holder.get("mimeType")))
 
 
 def with_base64(response: dict[str, Any], media: list[Media]) -> dict[str, Any]:
-    """A response with base64 text in place of the references to `media`, which go to the model beside it."""
+    """Replace placeholders of `media` in a response by base64 text, for storage in an event."""
 
     def text(_: _Holder, reference: Any) -> str | None:
         number: Any = cast(_Holder, reference).get("part") if isinstance(reference, dict) else None
@@ -31,30 +31,34 @@ def with_base64(response: dict[str, Any], media: list[Media]) -> dict[str, Any]:
             return None
         return base64.b64encode(media[number - 1].data).decode()
 
-    return _mapped(response, text)
+    return _map_media(response, text)
 
 
 def with_references(response: types.FunctionResponse) -> types.FunctionResponse:
-    """A response without the base64 of what is in its `parts`: the form for a request, a view or a count."""
+    """Replace base64 text of a response by placeholders for its `parts`, for a request, a view or a token count."""
     if not response.parts or not response.response:
         return response
     number, blobs = 0, [part.inline_data for part in response.parts]
 
     def reference(_: _Holder, text: Any) -> dict[str, Any] | None:
         nonlocal number
-        held = blob(text, None)
-        at = next((at for at, one in enumerate(blobs[number:], number) if held and one and one.data == held.data), None)
-        if held is None or at is None:
+        decoded = blob(text, None)
+        if decoded is None:
             return None
-        number = at + 1
-        return {"media": (blobs[at] or held).mime_type, "bytes": len(held.data or b""), "part": number}
+        matches = (
+            i for i, candidate in enumerate(blobs[number:], number) if candidate and candidate.data == decoded.data
+        )
+        if (index := next(matches, None)) is None:
+            return None
+        number = index + 1
+        return {"media": (blobs[index] or decoded).mime_type, "bytes": len(decoded.data or b""), "part": number}
 
-    mapped = _mapped(response.response, reference)
+    mapped = _map_media(response.response, reference)
     return response if mapped is response.response else response.model_copy(update={"response": mapped})
 
 
 def for_model(content: types.Content) -> types.Content:
-    """A content whose results are `with_references`; `content` itself without any media in results."""
+    """Apply `with_references` to all function responses; returns `content` itself if there is no media."""
     parts = content.parts or []
     for part in parts:
         if part.function_response and part.function_response.parts:
@@ -63,7 +67,7 @@ def for_model(content: types.Content) -> types.Content:
 
 
 def blob(text: Any, mime_type: str | None) -> types.Blob | None:
-    """Base64 text as a blob. None: it is none."""
+    """Decode base64 text to a blob. None: not base64."""
     if type(text) is not str or not text:
         return None
     try:
@@ -75,36 +79,36 @@ def blob(text: Any, mime_type: str | None) -> types.Blob | None:
 
 def _part_for_model(part: types.Part) -> types.Part:
     response = part.function_response
-    if response is None or (shown := with_references(response)) is response:
+    if response is None or (changed := with_references(response)) is response:
         return part
-    return part.model_copy(update={"function_response": shown})
+    return part.model_copy(update={"function_response": changed})
 
 
-def _mapped(result: Any, change: _Change) -> Any:
-    """A copy of `result` with its pieces of media changed; `result` itself if none was."""
-    # exact types: an object may claim to be of any class, and raise when it is asked
+def _map_media(result: Any, change: _Change) -> Any:
+    """Copy `result` with `change` applied to its media; returns `result` itself if nothing changed."""
+    # exact types: an isinstance check would run code of a foreign object
     if cast(type[Any], type(result)) is not dict:
         return result
     blocks: Any = result.get("content")
     if cast(type[Any], type(blocks)) is not list:
         return result
-    mapped = [_mapped_block(block, change) for block in blocks]
+    mapped = [_map_block(block, change) for block in blocks]
     return result if all(map(is_, mapped, blocks)) else {**result, "content": mapped}
 
 
-def _mapped_block(block: Any, change: _Change) -> Any:
+def _map_block(block: Any, change: _Change) -> Any:
     if type(block) is not dict:
         return block
     block = cast(_Holder, block)
     kind, resource = block.get("type"), block.get("resource")
     if type(kind) is str and kind in ("image", "audio"):
-        return _changed(block, "data", change)
+        return _replace(block, "data", change)
     if type(kind) is not str or kind != "resource" or type(resource) is not dict:
         return block
-    changed = _changed(cast(_Holder, resource), "blob", change)
+    changed = _replace(cast(_Holder, resource), "blob", change)
     return block if changed is resource else {**block, "resource": changed}
 
 
-def _changed(holder: _Holder, key: str, change: _Change) -> _Holder:
-    made = change(holder, holder[key]) if key in holder else None
-    return holder if made is None else {**holder, key: made}
+def _replace(holder: _Holder, key: str, change: _Change) -> _Holder:
+    replacement = change(holder, holder[key]) if key in holder else None
+    return holder if replacement is None else {**holder, key: replacement}

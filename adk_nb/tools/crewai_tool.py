@@ -1,16 +1,16 @@
-"""`CrewaiTool`: a tool that was written for CrewAI."""
+"""`CrewaiTool` wraps a tool written for CrewAI."""
 
 import functools
 import inspect
 from typing import Any
 
-from adk_nb.tools.conditions import Decides
-from adk_nb.tools.foreign_tool import ForeignTool, way_to_call, words_of
+from adk_nb.tools.conditions import Condition
+from adk_nb.tools.foreign_tool import ForeignTool, find_callable, text_attribute
 from adk_nb.tools.function_tool import name_of
 
 
 class CrewaiTool(ForeignTool):
-    """Wraps anything with CrewAI's `run`, or with `_run` or `func`; CrewAI itself is not needed."""
+    """Wraps an object with CrewAI's `run`, or with `_run` or `func`; CrewAI need not be installed."""
 
     def __init__(
         self,
@@ -18,37 +18,39 @@ class CrewaiTool(ForeignTool):
         name: str | None = None,
         description: str | None = None,
         *,
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
     ) -> None:
-        """Take `tool`; its name, in small letters with `_` for blanks, and its description are the defaults.
+        """Wrap `tool`. Its name (lower case, `_` for blanks) and description are the defaults.
 
         Args:
-            tool: What is wrapped.
-            name: What the model calls it.
-            description: What the model is told.
+            tool: The object to wrap.
+            name: The name for the model.
+            description: The description for the model.
             require_confirmation: As for FunctionTool.
 
         Raises:
-            ConfigurationError: It has nothing that could be called.
+            ConfigurationError: It has no method that can be called.
         """
-        code = way_to_call(tool, "func", "_run", "run")
+        code = find_callable(tool, "func", "_run", "run")
         schema = getattr(tool, "args_schema", None)
         # CrewAI's `run` starts an event loop of its own for an async `_run`.
-        own = [one for one in ("_run", "run", "func") if inspect.iscoroutinefunction(getattr(tool, one, None))]
-        call = way_to_call(tool, *own, "run", "_run", "func")
+        async_names = [
+            name_ for name_ in ("_run", "run", "func") if inspect.iscoroutinefunction(getattr(tool, name_, None))
+        ]
+        call = find_callable(tool, *async_names, "run", "_run", "func")
         super().__init__(
-            functools.partial(_acalled if own else _called, call, code) if schema is not None else call,
+            functools.partial(_acall if async_names else _call, call, code) if schema is not None else call,
             schema,
-            name=name or words_of(tool, "name", None).lower() or name_of(code),
-            description=words_of(tool, "description", description),
+            name=name or text_attribute(tool, "name", None).lower() or name_of(code),
+            description=text_attribute(tool, "description", description),
             require_confirmation=require_confirmation,
         )
 
 
-def _called(call: Any, code: Any, /, **given: Any) -> Any:
-    """`code` stands here because an approval holds for it."""
-    return call(**given)
+def _call(call: Any, code: Any, /, **args: Any) -> Any:
+    """`code` is bound to the partial so that the tool's fingerprint covers it."""
+    return call(**args)
 
 
-async def _acalled(call: Any, code: Any, /, **given: Any) -> Any:
-    return await call(**given)
+async def _acall(call: Any, code: Any, /, **args: Any) -> Any:
+    return await call(**args)

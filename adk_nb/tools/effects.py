@@ -1,4 +1,4 @@
-"""What it means to call something again, where nobody says: of functions of our own, and of HTTP requests."""
+"""Default effects of repeated calls: of functions of this package, and of HTTP requests."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -12,16 +12,16 @@ _pure: WeakSet[Any] = WeakSet()
 
 
 def pure(func: F) -> F:
-    """Decorates a function of this package that a model can call, and that does nothing outside its run."""
+    """Mark a function of this package as free of side effects outside its run."""
     _pure.add(func)
     return func
 
 
 def effect_of(func: Callable[..., Any]) -> Effect:
-    """What it means to call `func` again, if its author does not say."""
+    """The effect of repeating a call of `func`, if its author states none."""
     return "pure" if isinstance(func, FunctionType) and func in _pure else "once"
 
 
 def effect_of_method(method: str) -> Effect:
-    """The same, of an HTTP request. Source: RFC 9110, 9.2.1, safe methods."""
+    """The effect of repeating an HTTP request. Source: RFC 9110, 9.2.1, safe methods."""
     return "pure" if method in ("GET", "HEAD", "OPTIONS") else "once"

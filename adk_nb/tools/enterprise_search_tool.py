@@ -1,4 +1,4 @@
-"""`enterprise_web_search`: Vertex AI searches the web, in the part of it that regulated businesses may use."""
+"""`enterprise_web_search`: Vertex AI's web search for regulated businesses."""
 
 from adk_nb import types
 from adk_nb.runtime.context import ToolContext
@@ -6,9 +6,9 @@ from adk_nb.tools.service_tool import ServiceTool
 
 
 class EnterpriseWebSearchTool(ServiceTool):
-    """Grounds answers in a search, on Vertex AI only."""
+    """Grounds answers in a web search, on Vertex AI only."""
 
-    at = "a Gemini model of Vertex AI (GOOGLE_GENAI_USE_VERTEXAI=true)"
+    requirement = "a Gemini model of Vertex AI (GOOGLE_GENAI_USE_VERTEXAI=true)"
 
     def __init__(self) -> None:
         super().__init__("enterprise_web_search")

@@ -1,4 +1,4 @@
-"""`ExampleTool`: among an agent's tools, it tells the model examples of how to answer."""
+"""`ExampleTool` shows the model examples of good answers."""
 
 import json
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from adk_nb.examples.example import Example
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.shape import in_words
+from adk_nb.tools.shape import error_text
 
-_TOLD = "These are examples of what users say, and of what you say and do then. Follow them."
+_INSTRUCTION = "These are examples of what users say, and of what you say and do then. Follow them."
 
 
 class ExampleTool(BaseTool):
     """Adds examples to the system instruction. The model neither sees nor calls it."""
 
     def __init__(self, examples: Sequence[Example] | BaseExampleProvider) -> None:
-        """Take examples, which may be dicts, or a provider that is asked for those that fit the user's words.
+        """Take examples, which may be dicts, or a provider that selects examples for the user's text.
 
         Raises:
-            ConfigurationError: They are none.
+            ConfigurationError: They are not examples.
         """
         super().__init__(name="example_tool", description="Tells examples.")
         try:
@@ -36,26 +36,28 @@ class ExampleTool(BaseTool):
             )
         except ValidationError as error:
             raise ConfigurationError(
-                f"ExampleTool: {in_words(error)}; write ExampleTool([Example(input=..., output=[...])])"
+                f"ExampleTool: {error_text(error)}; write ExampleTool([Example(input=..., output=[...])])"
             ) from error
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Return an error: a model never calls this tool."""
         return {"error": f"{self.name} is not called: the examples are in your instruction"}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Append the examples to the system instruction."""
         if isinstance(self.examples, BaseExampleProvider):
-            said = tool_context.user_content
-            query = " ".join(part.text for part in (said and said.parts) or () if part.text)
+            content = tool_context.user_content
+            query = " ".join(part.text for part in (content and content.parts) or () if part.text)
             examples = self.examples.get_examples(query) if query else []
         else:
             examples = self.examples
         if examples:
-            told = [f"EXAMPLE {number}:\n{_told(one)}" for number, one in enumerate(examples, 1)]
-            llm_request.append_instructions(["\n\n".join([_TOLD, *told])])
+            blocks = [f"EXAMPLE {number}:\n{_transcript(example)}" for number, example in enumerate(examples, 1)]
+            llm_request.append_instructions(["\n\n".join([_INSTRUCTION, *blocks])])
 
 
-def _told(example: Example) -> str:
-    """Who says what, the name of each once for all that it says in a row."""
+def _transcript(example: Example) -> str:
+    """The example as a dialogue, with a role line whenever the speaker changes."""
     lines, speaker = list[str](), ""
     for content in (example.input.model_copy(update={"role": "user"}), *example.output):
         role = "model" if content.role == "model" else "user"

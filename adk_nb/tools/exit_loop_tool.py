@@ -1,4 +1,4 @@
-"""`exit_loop`: a model says that the loop it works in is done."""
+"""`exit_loop`: the model ends the loop that its agent runs in."""
 
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.effects import pure

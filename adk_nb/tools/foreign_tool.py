@@ -1,4 +1,4 @@
-"""A tool that was written for another library: its schema is told as it is, and the library's own way calls it."""
+"""Tools written for other libraries: declared with their own schema, called through their own method."""
 
 import re
 from collections.abc import Callable
@@ -9,24 +9,24 @@ from pydantic import BaseModel
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
-from adk_nb.tools.conditions import Decides, as_condition
+from adk_nb.tools.conditions import Condition, parse_condition
 from adk_nb.tools.function_tool import FunctionTool
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 _WRAPPERS = {"langchain": "LangchainTool(tool={})", "crewai": "CrewaiTool(tool={})"}
-"""First word of the modules of a library -> how a tool of it becomes one of ours."""
+"""First component of a library's module names -> code that wraps its tool."""
 
 
-def how_to_wrap(tool: object) -> str | None:
-    """What makes a tool of another library one of ours, with `{}` for its name. None: it is none, or of none known."""
+def wrapper_template(tool: object) -> str | None:
+    """Code that wraps a tool of another library, with `{}` for its variable. None: not a tool of a known library."""
     modules = {re.split("[._]", str(kind.__module__), maxsplit=1)[0] for kind in type(tool).__mro__}
-    return next((how for library, how in _WRAPPERS.items() if library in modules), None)
+    return next((template for library, template in _WRAPPERS.items() if library in modules), None)
 
 
 class ForeignTool(FunctionTool):
-    """A tool of which no more is known than what it has: a name, a description, a schema, and a way to call it."""
+    """A tool of another library: a name, a description, a schema and a callable."""
 
     _json_schema: dict[str, Any] | None = None
 
@@ -37,28 +37,28 @@ class ForeignTool(FunctionTool):
         *,
         name: str,
         description: str,
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
     ) -> None:
-        """Take what calls the tool with keyword arguments.
+        """Wrap a callable that takes keyword arguments.
 
         Args:
             func: Sync or async.
-            schema: Of the arguments: a pydantic model, with which they are checked; JSON Schema, of which only
-                `required` is; a model of pydantic 1, as its JSON Schema. None: the signature of `func` says it.
-            name: Other signs than those of names become `_`.
-            description: What the model is told.
+            schema: Schema of the arguments: a pydantic model, which validates them; or a JSON Schema or a pydantic 1
+                model, of which only `required` is enforced. None: use the signature of `func`.
+            name: Characters that are not allowed in a name become `_`.
+            description: Description for the model.
             require_confirmation: As for FunctionTool.
         """
         super().__init__(func, name=_NOT_IN_A_NAME.sub("_", name).strip("_"), description=description)
         if isinstance(schema, type) and issubclass(schema, BaseModel):
-            required = [one.alias or name for name, one in schema.model_fields.items() if one.is_required()]
+            required = [field.alias or name for name, field in schema.model_fields.items() if field.is_required()]
             self.signature = replace(self.signature, arguments=schema, required=required, takes_any=False)
         elif schema is not None:
-            told: Any = cast(Any, schema) if isinstance(schema, dict) else cast(Any, schema).schema()
-            self._json_schema = told
-            self.signature = replace(self.signature, required=told.get("required", []))
-        known = list((self._json_schema or {}).get("properties", ())) or self.signature.names
-        self.require_confirmation = as_condition(require_confirmation, f"tool {self.name!r}", known)
+            json_schema: Any = cast(Any, schema) if isinstance(schema, dict) else cast(Any, schema).schema()
+            self._json_schema = json_schema
+            self.signature = replace(self.signature, required=json_schema.get("required", []))
+        parameters = list((self._json_schema or {}).get("properties", ())) or self.signature.names
+        self.require_confirmation = parse_condition(require_confirmation, f"tool {self.name!r}", parameters)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         if self._json_schema is None:
@@ -68,20 +68,22 @@ class ForeignTool(FunctionTool):
         )
 
 
-def way_to_call(tool: Any, *names: str) -> Callable[..., Any]:
-    """The first of these that `tool` has and that can be called.
+def find_callable(tool: Any, *names: str) -> Callable[..., Any]:
+    """The first callable attribute of `tool` among `names`.
 
     Raises:
-        ConfigurationError: It has none.
+        ConfigurationError: There is none.
     """
-    found = next((one for name in names if callable(one := getattr(tool, name, None))), None)
-    if found is None:
-        has = ", ".join(names)
-        raise ConfigurationError(f"{tool!r:.80} has no {has} that could be called; pass a tool, or write a function")
-    return found
+    function = next((attribute for name in names if callable(attribute := getattr(tool, name, None))), None)
+    if function is None:
+        expected = ", ".join(names)
+        raise ConfigurationError(
+            f"{tool!r:.80} has no {expected} that could be called; pass a tool, or write a function"
+        )
+    return function
 
 
-def words_of(tool: Any, attribute: str, given: str | None) -> str:
-    """A name or a description: what was given, or else what `tool` says of itself."""
-    said = given or getattr(tool, attribute, None)
-    return said if isinstance(said, str) else ""
+def text_attribute(tool: Any, attribute: str, override: str | None) -> str:
+    """A name or description: `override`, or the attribute of `tool`."""
+    text = override or getattr(tool, attribute, None)
+    return text if isinstance(text, str) else ""

@@ -1,4 +1,4 @@
-"""`get_user_choice`: the model lets the user choose, and hears of it when they have."""
+"""`get_user_choice`: the model lets the user choose one of several options."""
 
 from adk_nb.events.requests import CHOICE
 from adk_nb.runtime.context import ToolContext
@@ -11,5 +11,5 @@ def _get_user_choice(options: list[str], tool_context: ToolContext, prompt: str 
 
 
 get_user_choice = get_user_choice_tool = LongRunningFunctionTool(_get_user_choice, effect="pure", name=CHOICE)
-"""Its call ends the run; the user's next words in a chat are the choice, an option or its number, or a
-`types.FunctionResponse` with the id and name of the call."""
+"""Its call ends the run. The user answers with the next chat message (an option or its number), or with a
+`types.FunctionResponse` that has the id and name of the call."""

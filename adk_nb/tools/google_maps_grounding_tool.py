@@ -1,4 +1,4 @@
-"""`google_maps_grounding`: Gemini's service looks places up in Google Maps."""
+"""`google_maps_grounding`: Gemini's service looks up places in Google Maps."""
 
 from adk_nb import types
 from adk_nb.runtime.context import ToolContext
@@ -6,7 +6,7 @@ from adk_nb.tools.service_tool import ServiceTool
 
 
 class GoogleMapsGroundingTool(ServiceTool):
-    """Grounds answers in what Google Maps knows of places."""
+    """Grounds answers in Google Maps."""
 
     def __init__(self) -> None:
         super().__init__("google_maps")

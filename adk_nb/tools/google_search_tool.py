@@ -1,4 +1,4 @@
-"""`google_search`: Gemini's service searches the web with Google, or a search of one's own does where it cannot."""
+"""`google_search`: a web search by Gemini's service, or by a registered backend for other models."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,44 +17,44 @@ _backend: FunctionTool | None = None
 
 
 def register_search_backend(search: Callable[..., Any] | None) -> None:
-    """Let models whose service does not search use `google_search` too: they call `search` as a function tool.
+    """Register the function behind `google_search` for models whose service has no search.
 
     Args:
-        search: Sync or async; takes `query: str`, whatever else has a default, and returns what the model is told. Its
-            docstring is the description. None: take back what was registered.
+        search: Sync or async; takes `query: str`, other parameters need defaults; its result goes to the model. The
+            docstring is the description. None: unregister.
 
     Raises:
-        ConfigurationError: It takes no `query`, or asks for more.
+        ConfigurationError: It has no parameter `query`, or needs others.
     """
     global _backend
     if search is None:
         _backend = None
         return
-    made = FunctionTool(search, name=_NAME, description=(search.__doc__ or "").strip() or _DESCRIPTION)
-    if made.signature.required != ["query"]:
-        needs = ", ".join(made.signature.required) or "nothing"
+    backend = FunctionTool(search, name=_NAME, description=(search.__doc__ or "").strip() or _DESCRIPTION)
+    if backend.signature.required != ["query"]:
+        needs = ", ".join(backend.signature.required) or "nothing"
         raise ConfigurationError(
             f"a search backend takes a query, and {search!r:.80} needs {needs}; write `def search(query: str) -> list:`"
         )
-    _backend = made
+    _backend = backend
 
 
 class GoogleSearchTool(ServiceTool):
-    """Grounds answers in a search. Google asks for its suggestions to be shown with them.
+    """Grounds answers in a Google search. Google's terms require showing the search suggestions with the answer.
 
     They are in `grounding_metadata.search_entry_point.rendered_content`, as HTML. Source:
     https://ai.google.dev/gemini-api/docs/grounding/search-suggestions.
     """
 
-    otherwise = "or write a search of your own: adk_nb.tools.register_search_backend(search)"
+    alternative = "or write a search of your own: adk_nb.tools.register_search_backend(search)"
 
     def __init__(self, *, bypass_multi_tools_limit: bool = False, model: str | None = None) -> None:
-        """A search.
+        """Configure the search.
 
         Args:
-            bypass_multi_tools_limit: Beside other tools it becomes an agent of its own, that only searches and that the
-                model calls as `google_search_agent`: for services that take a search only alone.
-            model: Name of the service's model that answers requests with this tool. None: the agent's.
+            bypass_multi_tools_limit: With other tools present, wrap the search in an agent `google_search_agent` that
+                the model calls: for services that take a search only alone.
+            model: Model that answers requests with this tool. None: the agent's.
         """
         super().__init__(_NAME)
         self.bypass_multi_tools_limit = bypass_multi_tools_limit
@@ -64,14 +64,17 @@ class GoogleSearchTool(ServiceTool):
         return types.Tool(google_search=types.GoogleSearch())
 
     def check(self, args: dict[str, Any]) -> str | None:
+        """Validate `args` for the registered backend."""
         return _backend.check(args) if _backend else None
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Call the registered backend."""
         if _backend:
             return await _backend.run_async(args=args, tool_context=tool_context)
         return await super().run_async(args=args, tool_context=tool_context)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Enable the service's search, or declare the backend where the service has none."""
         if _backend and (self.missing(tool_context) or not self.declared(tool_context)):
             llm_request.append_tools([_backend])
         else:

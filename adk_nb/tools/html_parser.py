@@ -1,22 +1,22 @@
-"""HTML of strangers, parsed in time linear in its length."""
+"""Parses untrusted HTML in time linear in its length."""
 
 from typing import Any
 
 from adk_nb.lazy import require
 
 _PIECE = 65_536
-"""Bytes that the parser gets at a time, so that a target that has enough can end it early."""
+"""Bytes per feed, so that a target can stop the parser early."""
 
 
 class TooDeepError(Exception):
-    """Raised by a target that refuses further nesting."""
+    """Raised by a target to refuse deeper nesting."""
 
 
 def parse_html(markup: str, target: Any) -> None:
     """Feed `markup` to libxml2, which calls `target`: https://lxml.de/parsing.html#the-target-parser-interface.
 
     Raises:
-        TooDeepError: The target had enough.
+        |    TooDeepError: Raised by the target.
         MissingExtraError: lxml is not installed.
     """
     parser: Any = require("lxml.etree", package="lxml").HTMLParser(target=target, encoding="utf-8", no_network=True)

@@ -1,4 +1,4 @@
-"""Answers of a user to what a model asked: checked against what was asked for, and read where they were typed."""
+"""Validates and parses the user's answers to input requests."""
 
 import json
 from collections.abc import Iterator
@@ -10,71 +10,74 @@ from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, answered_value
 from adk_nb.tools.json_arguments import JsonArguments
 
-_WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+_BOOLEANS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
 def check(message: types.Content, history: History) -> None:
-    """Refuse an answer that does not fit the schema of its question.
+    """Refuse an answer that does not match the response schema of its input request.
 
-    Without the package `jsonschema` any answer fits, as with google-adk.
+    Without the package `jsonschema` any answer is accepted, as in google-adk.
 
     Raises:
-        InputError: It does not; the question stays open.
+        InputError: It does not match; the request stays open.
     """
     responses = [part.function_response for part in message.parts or () if part.function_response]
-    asked = {one.id: one for one in history.interrupts() if one.response_schema} if responses else {}
+    if not responses:
+        return
+    interrupts = {interrupt.id: interrupt for interrupt in history.interrupts() if interrupt.response_schema}
     for response in responses:
-        if one := asked.get(response.id or ""):
-            _refuse(one, _wrong(one, answered_value(response)))
+        if interrupt := interrupts.get(response.id or ""):
+            _refuse(interrupt, _error_message(interrupt, answered_value(response)))
 
 
-def typed(asked: Interrupt, text: str) -> Any:
-    """`text` as the answer to `asked`: one of its options, by words or number, or JSON where the schema wants that.
+def parse(interrupt: Interrupt, text: str) -> Any:
+    """Parse the answer that the user typed: an option, by its text or number, or JSON if the schema wants that.
 
     Raises:
-        InputError: No reading of it fits.
+        InputError: No interpretation matches the schema.
     """
-    if asked.options:
-        return _chosen(asked.options, text.strip())
-    wrong = None
-    for value in _readings(asked, text):
-        if not (wrong := _wrong(asked, value)):
+    if interrupt.options:
+        return _match_option(interrupt.options, text.strip())
+    message = None
+    for value in _candidates(interrupt, text):
+        if not (message := _error_message(interrupt, value)):
             return value
-    _refuse(asked, wrong)
+    _refuse(interrupt, message)
     return text
 
 
-def _chosen(options: list[str], text: str) -> str:
-    """An option; or what else was said, which the model is to make something of."""
+def _match_option(options: list[str], text: str) -> str:
+    """The matching option, or `text` itself, for the model to interpret."""
     for option in options:
         if option.strip().lower() == text.lower():
             return option
     return options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else text
 
 
-def _readings(asked: Interrupt, text: str) -> Iterator[Any]:
-    if asked.response_schema.get("type", "string") == "string":
+def _candidates(interrupt: Interrupt, text: str) -> Iterator[Any]:
+    if interrupt.response_schema.get("type", "string") == "string":
         yield text
-    if text.strip().lower() in _WORDS:
-        yield _WORDS[text.strip().lower()]
+    if text.strip().lower() in _BOOLEANS:
+        yield _BOOLEANS[text.strip().lower()]
     try:
         yield json.loads(text)
     except (ValueError, RecursionError):
         yield text
 
 
-def _wrong(asked: Interrupt, value: Any) -> str | None:
-    if not asked.response_schema:
+def _error_message(interrupt: Interrupt, value: Any) -> str | None:
+    if not interrupt.response_schema:
         return None
     try:
-        return JsonArguments(asked.response_schema, "jsonschema").wrong(value)
+        return JsonArguments(interrupt.response_schema, "jsonschema").error_message(value)
     except MissingExtraError:
         return None
 
 
-def _refuse(asked: Interrupt, wrong: str | None) -> None:
-    if wrong:
-        wanted = json.dumps(asked.response_schema, ensure_ascii=False)
+def _refuse(interrupt: Interrupt, message: str | None) -> None:
+    if message:
+        schema = json.dumps(interrupt.response_schema, ensure_ascii=False)
         raise InputError(
-            f"this does not answer {asked.prompt!r:.200}: {wrong}; it is still open, answer what fits {wanted:.500}"
+            f"this does not answer {interrupt.prompt!r:.200}: {message}; it is still open, "
+            f"answer what fits {schema:.500}"
         )

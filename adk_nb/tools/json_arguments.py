@@ -1,4 +1,4 @@
-"""Checks of arguments and results against a JSON Schema that someone else wrote."""
+"""Validates arguments and results against a JSON Schema from outside, such as an MCP server's."""
 
 import importlib
 import sys
@@ -11,31 +11,33 @@ from typing import Any
 from adk_nb.lazy import require
 from adk_nb.tools import bounded_schema
 
-_TOLD = 5
-"""Faults that are told at once."""
+_MAX_ERRORS = 5
+"""Errors in one message; the rest are counted."""
 
 
 class JsonArguments:
-    """Checks values against a schema.
+    """Validates values against a schema.
 
-    References to other documents are not followed, and count as no rule; nor does a pattern that needs more than linear
-    time, and nothing of a schema that takes longer than a second: whoever wrote it checks by itself.
+    References to other documents are not fetched. A rule with such a reference, a pattern that needs more than linear
+    time, or a schema that takes longer than a second is not enforced: the owner of the schema checks arguments itself.
     """
 
     def __init__(self, schema: Mapping[str, Any], package: str) -> None:
-        """`package`: what brings the checker, for the error that says it is missing.
+        """`package`: the package that needs the checker, for the error if it is missing.
 
         Raises:
-            MissingExtraError: It is not installed.
+            MissingExtraError: jsonschema is not installed.
         """
         jsonschema = _jsonschema(package)
-        known = require("jsonschema_specifications", package=package).REGISTRY
+        specifications = require("jsonschema_specifications", package=package).REGISTRY
         self._schema = schema
-        self._kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        self._validator_class: Any = jsonschema.validators.validator_for(
+            schema, default=jsonschema.Draft202012Validator
+        )
         self._jsonschema: Any = jsonschema
-        self._registry: Any = known  # one that fetches nothing
-        self._broken: Any = (
-            bounded_schema.OutOfTime,
+        self._registry: Any = specifications  # this registry fetches nothing
+        self._unusable: Any = (
+            bounded_schema.ValidationTimeout,
             RecursionError,
             jsonschema.exceptions.SchemaError,
             jsonschema.exceptions.UnknownType,
@@ -46,35 +48,36 @@ class JsonArguments:
 
     @cached_property
     def _validator(self) -> Any:
-        kind = bounded_schema.bounded(self._kind, self._jsonschema)
-        return kind(bounded_schema.prepared(self._schema), registry=self._registry)
+        kind = bounded_schema.bounded(self._validator_class, self._jsonschema)
+        return kind(bounded_schema.prepare(self._schema), registry=self._registry)
 
-    def wrong(self, args: Any) -> str | None:
-        """What does not fit, in words. None: nothing, or the schema itself cannot be used."""
+    def error_message(self, args: Any) -> str | None:
+        """Validate `args`. Return a message; None if they are valid, or the schema cannot be used."""
         try:
-            errors = sorted(bounded_schema.errors(self._validator, args), key=lambda error: error.json_path)
-        except self._broken:
+            errors = sorted(bounded_schema.find_errors(self._validator, args), key=lambda error: error.json_path)
+        except self._unusable:
             return None
-        told = [
+        messages = [
             (f"{error.json_path[2:]}: " if error.json_path != "$" else "") + f"{error.message:.200}" for error in errors
         ]
-        if len(told) > _TOLD:
-            told[_TOLD:] = [f"and {len(told) - _TOLD} more"]
-        return "; ".join(told) or None
+        if len(messages) > _MAX_ERRORS:
+            messages[_MAX_ERRORS:] = [f"and {len(messages) - _MAX_ERRORS} more"]
+        return "; ".join(messages) or None
 
 
 _IRI_GRAMMAR = "rfc3987_syntax"
 
 
 def _jsonschema(package: str) -> Any:
-    """Import jsonschema without the grammar of its format `iri`, which is imported when such a format is checked."""
-    # rfc3987-syntax comes with JupyterLab and builds 35 parsers at import, for a second; nothing here checks formats.
+    """Import jsonschema, but defer the slow grammar of its format `iri` until such a format is checked."""
+    # rfc3987-syntax comes with JupyterLab and builds 35 parsers at import, about a second; formats are not checked
+    # here.
     # Source: https://github.com/jupyter-server/jupyter_server/issues/1559
     if "jsonschema" in sys.modules or _IRI_GRAMMAR in sys.modules or not find_spec(_IRI_GRAMMAR):
         return require("jsonschema", package=package)
-    stand_in: Any = ModuleType(_IRI_GRAMMAR)
-    stand_in.is_valid_syntax = _is_valid_syntax
-    sys.modules[_IRI_GRAMMAR] = stand_in
+    stub: Any = ModuleType(_IRI_GRAMMAR)
+    stub.is_valid_syntax = _is_valid_syntax
+    sys.modules[_IRI_GRAMMAR] = stub
     try:
         return require("jsonschema", package=package)
     finally:

@@ -1,11 +1,11 @@
-"""`LangchainTool`: a tool that was written for LangChain."""
+"""`LangchainTool` wraps a tool written for LangChain."""
 
 import functools
 from typing import Any, cast
 
 from adk_nb.runtime.context import ToolContext
-from adk_nb.tools.conditions import Decides
-from adk_nb.tools.foreign_tool import ForeignTool, way_to_call, words_of
+from adk_nb.tools.conditions import Condition
+from adk_nb.tools.foreign_tool import ForeignTool, find_callable, text_attribute
 from adk_nb.tools.function_tool import name_of
 
 _INPUT = "tool_input"
@@ -13,10 +13,9 @@ _INPUT = "tool_input"
 
 
 class LangchainTool(ForeignTool):
-    """Wraps anything with LangChain's `ainvoke`, or with `run`, `_run` or `func`; LangChain itself is not needed.
+    """Wraps an object with LangChain's `ainvoke`, or with `run`, `_run` or `func`; LangChain need not be installed.
 
-    Arguments that LangChain injects are not told to the model. A tool with `return_direct` ends the turn with what it
-    returns.
+    Injected arguments are hidden from the model. The result of a tool with `return_direct` ends the turn.
     """
 
     def __init__(
@@ -25,33 +24,34 @@ class LangchainTool(ForeignTool):
         name: str | None = None,
         description: str | None = None,
         *,
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
     ) -> None:
-        """Take `tool`; its name and description are the defaults.
+        """Wrap `tool`; its name and description are the defaults.
 
         Args:
-            tool: What is wrapped.
-            name: What the model calls it.
-            description: What the model is told.
+            tool: The object to wrap.
+            name: The name for the model.
+            description: The description for the model.
             require_confirmation: As for FunctionTool.
 
         Raises:
-            ConfigurationError: It has nothing that could be called.
+            ConfigurationError: It has no method that can be called.
         """
-        code = way_to_call(tool, "func", "coroutine", "_run", "run", "ainvoke")
-        invoked = callable(getattr(tool, "ainvoke", None))
-        # The code stands in the partial too: an approval holds for it.
-        func = functools.partial(_invoked, tool, code) if invoked else way_to_call(tool, "run", "_run", "func")
+        code = find_callable(tool, "func", "coroutine", "_run", "run", "ainvoke")
+        has_ainvoke = callable(getattr(tool, "ainvoke", None))
+        # The code is bound to the partial so that the tool's fingerprint covers it.
+        func = functools.partial(_ainvoke, tool, code) if has_ainvoke else find_callable(tool, "run", "_run", "func")
         super().__init__(
             func,
             _schema(tool),
-            name=words_of(tool, "name", name) or name_of(code),
-            description=words_of(tool, "description", description),
+            name=text_attribute(tool, "name", name) or name_of(code),
+            description=text_attribute(tool, "description", description),
             require_confirmation=require_confirmation,
         )
         self.return_direct = bool(getattr(tool, "return_direct", False))
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Call the tool; with `return_direct` its result ends the turn."""
         result: Any = await super().run_async(args=args, tool_context=tool_context)
         failed = isinstance(result, dict) and "error" in result
         if self.return_direct and not failed:
@@ -59,8 +59,8 @@ class LangchainTool(ForeignTool):
         return cast(Any, result)
 
 
-async def _invoked(tool: Any, code: Any, /, **given: Any) -> Any:
-    return await tool.ainvoke(given)
+async def _ainvoke(tool: Any, code: Any, /, **args: Any) -> Any:
+    return await tool.ainvoke(args)
 
 
 def _schema(tool: Any) -> Any:

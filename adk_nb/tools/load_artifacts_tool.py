@@ -1,4 +1,4 @@
-"""`load_artifacts`: the model reads the session's files when it needs them."""
+"""`load_artifacts`: the model reads artifacts on demand."""
 
 import asyncio
 import json
@@ -20,12 +20,12 @@ _STATUS = (
     "their contents are shown once, after this result, and are not kept in the conversation; "
     "to see them again, call load_artifacts again"
 )
-_TOLD = (
+_INSTRUCTION = (
     "There are these artifacts:\n{names}\nWhen a question is about one of them, call load_artifacts before you answer, "
     "even if it was loaded before: it may have changed."
 )
-_SHOWN = ("image/", "audio/", "video/", "application/pdf")
-_TEXT = (
+_MEDIA_TYPES = ("image/", "audio/", "video/", "application/pdf")
+_TEXT_TYPES = (
     "text/",
     "application/json",
     "application/xml",
@@ -35,14 +35,14 @@ _TEXT = (
     "image/svg",
     "image/xml",
 )
-_MOST_TEXT = 1_000_000  # characters
+_MAX_TEXT = 1_000_000  # characters
 
 
 class LoadArtifactsTool(BaseTool):
-    """Tells the model which artifacts there are, and shows it those that it asks for.
+    """Lists the artifacts in the instruction, and loads those that the model asks for.
 
-    What it shows is in the next request only: `Artifact NAME is:` and the part. The session keeps the names. Bytes
-    that are text are shown as text; of other bytes that a model cannot read it is told what they are.
+    The content is part of the next request only: `Artifact NAME is:` and the part. The session stores only the names.
+    Bytes that are text are sent as text; for other bytes that a model cannot read it gets type and size.
     """
 
     def __init__(self) -> None:
@@ -55,49 +55,52 @@ class LoadArtifactsTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
 
     def check(self, args: dict[str, Any]) -> str | None:
+        """Check that `artifact_names` is a list of strings."""
         if _names_in(args) is not None:
             return None
         return f"{NAME}() was not called: artifact_names must be a list of names. Call it again with one."
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        if wrong := self.check(args):
-            return {"error": wrong}
+        """Return the requested names; the contents follow in the next request."""
+        if message := self.check(args):
+            return {"error": message}
         return {"artifact_names": _names_in(args), "status": _STATUS}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """List the artifacts in the instruction, and append the contents that the model asked for."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
-        if not (known := await tool_context.list_artifacts()):
+        if not (names := await tool_context.list_artifacts()):
             return
-        llm_request.append_instructions([_TOLD.format(names=json.dumps(known, ensure_ascii=False))])
-        for name in _asked_for(llm_request.contents):
-            # A name is the model's choice: only one that was listed is looked up.
-            part = await _loaded(name, tool_context) if name in known else None
+        llm_request.append_instructions([_INSTRUCTION.format(names=json.dumps(names, ensure_ascii=False))])
+        for name in _requested_names(llm_request.contents):
+            # The model chose the name: load it only if it was listed.
+            part = await _load(name, tool_context) if name in names else None
             if part is None:
                 logger.warning("the model asked for artifact %.200r, which is not there to load", name)
                 continue
-            shown = [types.Part(text=f"Artifact {name} is:"), await _readable(part, name)]
-            llm_request.contents.append(types.Content(role="user", parts=shown))
+            parts = [types.Part(text=f"Artifact {name} is:"), await _readable(part, name)]
+            llm_request.contents.append(types.Content(role="user", parts=parts))
 
 
-def _asked_for(contents: Sequence[types.Content]) -> list[str]:
-    """The names that the newest results of this tool tell, if nothing was said since."""
+def _requested_names(contents: Sequence[types.Content]) -> list[str]:
+    """Names in the newest results of this tool, unless the user or the model has spoken since."""
     for content in reversed(contents):
         if results := [part.function_response for part in content.parts or () if part.function_response]:
-            told = [_names_in(one.response or {}) or [] for one in results if one.name == NAME]
-            return list(dict.fromkeys(name for names in told for name in names))
+            name_lists = [_names_in(response.response or {}) or [] for response in results if response.name == NAME]
+            return list(dict.fromkeys(name for names in name_lists for name in names))
         if content.role != "user":
             break
     return []
 
 
-def _names_in(given: dict[str, Any]) -> list[str] | None:
-    names = given.get("artifact_names")
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in cast(list[Any], names)):
+def _names_in(args: dict[str, Any]) -> list[str] | None:
+    names = args.get("artifact_names")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in cast(list[Any], names)):
         return None
     return cast(list[str], names)
 
 
-async def _loaded(name: str, tool_context: ToolContext) -> types.Part | None:
+async def _load(name: str, tool_context: ToolContext) -> types.Part | None:
     try:
         return await tool_context.load_artifact(name)
     except AdkNbError as error:
@@ -106,17 +109,19 @@ async def _loaded(name: str, tool_context: ToolContext) -> types.Part | None:
 
 
 async def _readable(part: types.Part, name: str) -> types.Part:
-    """`part` as any model can take it."""
+    """`part` in a form that any model accepts."""
     blob = part.inline_data
     if blob is None:
         return part
     kind, data = (blob.mime_type or "").partition(";")[0].strip().lower(), blob.data or b""
-    if kind.startswith(_SHOWN) and not kind.startswith(_TEXT):
+    if kind.startswith(_MEDIA_TYPES) and not kind.startswith(_TEXT_TYPES):
         return part
     text = await asyncio.to_thread(docx_text, data) if _may_be_docx(kind, name) else None
     if text is not None:
         return _as_text(text)
-    if not kind.startswith(_TEXT) and not name.lower().endswith((".csv", ".json", ".md", ".txt", ".xml", ".yaml")):
+    if not kind.startswith(_TEXT_TYPES) and not name.lower().endswith(
+        (".csv", ".json", ".md", ".txt", ".xml", ".yaml")
+    ):
         return types.Part(text=f"({len(data)} bytes of type {kind or 'unknown'}, which cannot be shown as text)")
     return _as_text(data.decode("utf-8", "replace"))
 
@@ -126,8 +131,8 @@ def _may_be_docx(kind: str, name: str) -> bool:
 
 
 def _as_text(text: str) -> types.Part:
-    more = f"\n... cut after {_MOST_TEXT} of {len(text)} characters" if len(text) > _MOST_TEXT else ""
-    return types.Part(text=text[:_MOST_TEXT] + more)
+    more = f"\n... cut after {_MAX_TEXT} of {len(text)} characters" if len(text) > _MAX_TEXT else ""
+    return types.Part(text=text[:_MAX_TEXT] + more)
 
 
 load_artifacts = load_artifacts_tool = LoadArtifactsTool()

@@ -1,4 +1,4 @@
-"""`load_web_page`: a tool that reads the words of a page of the web."""
+"""`load_web_page`: a tool that reads the text of a web page."""
 
 import asyncio
 import re
@@ -16,12 +16,12 @@ from adk_nb.tools.web_access import WebAccess
 web = WebAccess()
 """Reaches public addresses only."""
 _SECONDS = 60
-_WORDS = 3
-"""A line of so many words, or fewer, is a menu's or a button's. Source: google-adk 2.13."""
+_MAX_MENU_WORDS = 3
+"""A line of so many words, or fewer, is taken for a menu or a button. Source: google-adk 2.13."""
 _MAX_CHARACTERS = 2_000_000
 _MAX_DEPTH = 500
-"""Elements in each other."""
-_UNSEEN = {"script", "style", "template", "noscript"}
+"""Limit of nested elements."""
+_HIDDEN = {"script", "style", "template", "noscript"}
 _WITHIN_A_LINE = re.compile(
     "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|sub|"
     "sup|time|tt|u|var|wbr"
@@ -38,27 +38,27 @@ async def load_web_page(url: str) -> str | dict[str, Any]:
     """
     try:
         async with asyncio.timeout(_SECONDS):
-            answer = await web.ask("GET", url)
+            response = await web.ask("GET", url)
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
         return {"error": f"{url} was not read: {error or type(error).__name__}"}
-    kind = answer.headers.get("content-type", "text/html")
-    if answer.status != 200:
-        return {"error": f"{url} was not read: its server answered HTTP {answer.status}"}
+    kind = response.headers.get("content-type", "text/html")
+    if response.status != 200:
+        return {"error": f"{url} was not read: its server answered HTTP {response.status}"}
     if not re.match(r"text/|application/(.*\+)?(json|xml)\b", kind):
         return {"error": f"{url} was not read: it is no text, but {kind}"}
-    text = _decoded(answer.body, kind)
+    text = _decoded(response.body, kind)
     return await sync.blocking(partial(_lines, text), thread=True) if "html" in kind else text
 
 
 def _lines(html: str) -> str:
-    """The long lines of a page."""
+    """The lines of a page with more than three words."""
     page = _Page()
     try:
         parse_html(html[:_MAX_CHARACTERS], page)
     except TooDeepError:
         page.pieces.append(f"\n[the rest is not read: more than {_MAX_DEPTH} elements are in each other]")
     lines = (" ".join(line.split()) for line in "".join(page.pieces).split("\n"))
-    text = "\n".join(line for line in lines if len(line.split()) > _WORDS)
+    text = "\n".join(line for line in lines if len(line.split()) > _MAX_MENU_WORDS)
     return (
         f"{text}\n[the page is longer: {_MAX_CHARACTERS:,} characters of it were read]"
         if html[_MAX_CHARACTERS:]
@@ -67,39 +67,42 @@ def _lines(html: str) -> str:
 
 
 def _decoded(body: bytes, kind: str) -> str:
-    found = _CHARSET.search(kind) or _CHARSET.search(body[:1024].decode("ascii", "replace"))
+    match = _CHARSET.search(kind) or _CHARSET.search(body[:1024].decode("ascii", "replace"))
     try:
-        return body.decode(found[1] if found else "utf-8", "replace")
+        return body.decode(match[1] if match else "utf-8", "replace")
     except LookupError:
         return body.decode("utf-8", "replace")
 
 
 class _Page:
-    """Collects what a reader of the page sees, with a line break at each end of a block. A parser target of lxml."""
+    """lxml parser target that collects the visible text, with a line break at each end of a block element."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self._unseen = 0
+        self._hidden_depth = 0
         self._depth = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Count nesting; libxml2 calls this for each start tag."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:  # libxml2 compares each end tag with every open element
             raise TooDeepError
-        self._unseen += tag in _UNSEEN
+        self._hidden_depth += tag in _HIDDEN
         self._break(tag)
 
     def end(self, tag: str) -> None:
+        """Close an element."""
         self._depth -= 1
-        self._unseen -= tag in _UNSEEN
+        self._hidden_depth -= tag in _HIDDEN
         self._break(tag)
 
     def data(self, text: str) -> None:
-        if not self._unseen:
+        """Collect text."""
+        if not self._hidden_depth:
             self.pieces.append(text.replace("\n", " "))
 
     def close(self) -> None:
-        """Nothing is left to do. lxml asks for it."""
+        """Required by lxml."""
 
     def _break(self, tag: str) -> None:
         if not _WITHIN_A_LINE.fullmatch(tag):

@@ -1,4 +1,4 @@
-"""A tool that only starts something: whoever runs the agent sends the outcome when it is there."""
+"""`LongRunningFunctionTool`: starts an operation whose outcome is sent later, from outside the run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.sessions.journal import Effect
-from adk_nb.tools.conditions import Decides
+from adk_nb.tools.conditions import Condition
 from adk_nb.tools.function_tool import FunctionTool
 
 _NOTE = (
@@ -16,24 +16,24 @@ _NOTE = (
 
 
 class LongRunningFunctionTool(FunctionTool):
-    """Wraps a function that starts a task and returns what is known of it by then, or nothing.
+    """Wraps a function that starts an operation and returns its first status, or None.
 
-    What it returns is told to the model at once, as an answer that is not the last (`will_continue`); of nothing the
-    model hears nothing, and the run ends. The event with the call has the call's id in `long_running_tool_ids`. The
-    outcome, or news before it, is a message of its own: `types.Part(function_response=...)` with the id and the name of
-    the call. Of several for one call the latest counts.
+    The model gets the first status at once, as a response that is not the last (`will_continue`); with None the model
+    gets nothing and the run ends. The event with the call has the call's id in `long_running_tool_ids`. The outcome, or
+    intermediate news, is sent as a message: `types.Part(function_response=...)` with the id and the name of the call.
+    Of several responses to one call the latest counts.
 
-    A generator, sync or async, tells its news itself: each value that it yields is kept as an answer that is not the
-    last, and its last one is the outcome (of a sync one: what it returns, if that is not None), with which the model is
-    asked. With `pause=True` that too is news, and the outcome is sent from outside.
+    A generator, sync or async, sends its news itself: each yielded value is stored as a response that is not the last,
+    and the last value is the outcome (of a sync one: its return value, unless None), which goes to the model. With
+    `pause=True` the last value is news too, and the outcome is sent from outside.
 
     Args:
         func: As for FunctionTool.
-        pause: True: the run ends after the first answer, and the model is asked when a later one comes.
+        pause: True: the run ends after the first response, and the model is called when a later one arrives.
         require_confirmation: As for FunctionTool.
         auth_config: As for FunctionTool.
         thread: As for FunctionTool.
-        timeout: As for FunctionTool; of the first answer alone.
+        timeout: As for FunctionTool; for the first response alone.
         effect: As for FunctionTool.
         name: As for FunctionTool.
         description: As for FunctionTool.
@@ -44,7 +44,7 @@ class LongRunningFunctionTool(FunctionTool):
         func: Callable[..., Any],
         *,
         pause: bool = False,
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
         auth_config: AuthConfig | None = None,
         thread: bool = False,
         timeout: float | None = None,
@@ -69,6 +69,7 @@ class LongRunningFunctionTool(FunctionTool):
         return self.signature.declaration(f"{self.description}\n\n{_NOTE}" if self.description else _NOTE)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
+        """Call the function; with `pause` the run ends after its first response."""
         result = await super().run_async(args=args, tool_context=tool_context)
         tool_context.long_running = tool_context.long_running or self.pause
         return result

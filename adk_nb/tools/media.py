@@ -1,4 +1,4 @@
-"""Pictures and other media that a tool returned: what they are, and the form in which a model gets them."""
+"""Recognizes pictures and other media in tool results."""
 
 import base64
 import io
@@ -9,9 +9,9 @@ from typing import Any, cast
 from adk_nb import types
 
 MAX_MEDIA = 16
-"""Pieces of one result."""
+"""Limit per result."""
 MAX_MEDIA_BYTES = 4 * 1024 * 1024
-"""Of all pieces of one result together; each is sent again with every later question."""
+"""Limit of all media of one result together; they are sent again with every later request."""
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -24,16 +24,16 @@ _BEGINNINGS = {
 
 @dataclass
 class Media:
-    """One piece: its bytes, or the address of where they lie."""
+    """A piece of media: its bytes or its URI."""
 
     mime_type: str
     data: bytes = b""
     uri: str | None = None
-    told: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What stands in its place in the JSON of the result; whoever moves the piece says so here."""
+    placeholder: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Placeholder in the JSON of the result; updated when the piece is moved or left out."""
 
     def part(self) -> types.FunctionResponsePart:
-        """The piece beside the JSON of the result."""
+        """The part for the function response, beside its JSON."""
         if self.uri is not None:
             place = types.FunctionResponseFileData(file_uri=self.uri, mime_type=self.mime_type)
             return types.FunctionResponsePart(file_data=place)
@@ -41,12 +41,12 @@ class Media:
 
 
 def media_in(value: Any) -> Media | None:
-    """The piece of media that a value is. None: it is something else.
+    """Convert a value to media. None: it is something else.
 
-    Known are google-genai's `Part`, `Blob`, `FileData` and `Image`, the bytes of PNG, JPEG, GIF, WebP and PDF files,
-    figures of matplotlib, and whatever shows itself in a notebook as PNG or JPEG, such as the images of Pillow.
+    Recognizes google-genai's `Part`, `Blob`, `FileData` and `Image`; the bytes of PNG, JPEG, GIF, WebP and PDF files;
+    matplotlib figures; and objects with a PNG or JPEG representation for notebooks, such as Pillow images.
     """
-    kind = cast(type[Any], type(value))  # not what a proxy says of itself
+    kind = cast(type[Any], type(value))  # not __class__, which a proxy can fake
     if kind in (bytes, bytearray):
         return _in_bytes(bytes(value))
     if issubclass(kind, types.Part):
@@ -57,46 +57,48 @@ def media_in(value: Any) -> Media | None:
         return Media(value.mime_type or "", uri=value.file_uri) if value.file_uri else None
     if issubclass(kind, types.Image):
         return _image(value)
-    return _shown(value, kind)
+    return _rendered(value, kind)
 
 
 def _in_bytes(data: bytes) -> Media | None:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return Media("image/webp", data)
-    found = next((mime_type for beginning, mime_type in _BEGINNINGS.items() if data.startswith(beginning)), None)
-    return Media(found, data) if found else None
+    mime_type = next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), None)
+    return Media(mime_type, data) if mime_type else None
 
 
 def _image(image: types.Image) -> Media | None:
     if image.image_bytes:
-        known = _in_bytes(image.image_bytes)
-        return Media(image.mime_type or (known.mime_type if known else "image/png"), image.image_bytes)
+        detected = _in_bytes(image.image_bytes)
+        return Media(image.mime_type or (detected.mime_type if detected else "image/png"), image.image_bytes)
     return Media(image.mime_type or "image/png", uri=image.gcs_uri) if image.gcs_uri else None
 
 
-def _shown(value: Any, kind: type[Any]) -> Media | None:
-    """What draws itself. Its methods are looked up on its class: an object may claim to have any."""
-    if any((one.__module__, one.__name__) == ("matplotlib.figure", "Figure") for one in kind.__mro__):
+def _rendered(value: Any, kind: type[Any]) -> Media | None:
+    """Render a figure or an object with a PNG or JPEG representation. Methods are looked up on the class: an instance
+    may fake any attribute.
+    """
+    if any((cls.__module__, cls.__name__) == ("matplotlib.figure", "Figure") for cls in kind.__mro__):
         file = io.BytesIO()
         value.savefig(file, format="png", bbox_inches="tight")
         return Media("image/png", file.getvalue())
     for name in ("_repr_png_", "_repr_jpeg_"):
-        draws = getattr(kind, name, None)
-        if callable(draws) and (media := _drawn(draws(value))):
+        render = getattr(kind, name, None)
+        if callable(render) and (media := _decode(render(value))):
             return media
     return None
 
 
-def put_away(value: Any) -> None:
-    """Close a figure of pyplot that is shown with its result: a notebook would draw it below the cell, too."""
+def close_inline_figure(value: Any) -> None:
+    """Close a pyplot figure that its result shows: the inline backend would show it below the cell, too."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot and isinstance(value, pyplot.Figure) and "inline" in pyplot.get_backend():
         pyplot.close(value)
 
 
-def _drawn(drawn: Any) -> Media | None:
-    """What such a method gave: bytes or their base64, alone or before metadata; see IPython.display.Image."""
-    if isinstance(drawn, tuple):
-        drawn = next(iter(cast(tuple[Any, ...], drawn)), None)
-    data: Any = base64.b64decode(drawn) if type(drawn) is str else drawn
+def _decode(output: Any) -> Media | None:
+    """Output of a `_repr_*_` method: bytes or base64, alone or before metadata; see IPython.display.Image."""
+    if isinstance(output, tuple):
+        output = next(iter(cast(tuple[Any, ...], output)), None)
+    data: Any = base64.b64decode(output) if type(output) is str else output
     return _in_bytes(data) if type(data) is bytes else None

@@ -1,4 +1,4 @@
-"""`request_input`: the model asks the user something, and goes on with the answer."""
+"""`request_input`: the model asks the user a question, and continues with the answer."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ def _request_input(message: str, response_schema: dict[str, Any] | None = None) 
 class _RequestInputTool(LongRunningFunctionTool):
     def __init__(self) -> None:
         super().__init__(_request_input, effect="pure", name="request_input")
-        self.name = INPUT_REQUEST  # the one name of those reserved that a model may call
+        self.name = INPUT_REQUEST  # the only reserved name that a model may call
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
-        declared = super()._get_declaration()
-        return declared and declared.model_copy(update={"name": self.name})
+        declaration = super()._get_declaration()
+        return declaration and declaration.model_copy(update={"name": self.name})
 
 
 request_input = _RequestInputTool()
-"""Put it into an agent's `tools`. Its call ends the run; the user's next words in a chat are the answer, or a
-`types.FunctionResponse` with the id and name of the call. Source of its name and shape: google-adk 2.13."""
+"""For an agent's `tools`. Its call ends the run. The user answers with the next chat message, or with a
+`types.FunctionResponse` that has the id and name of the call. Source of its name and schema: google-adk 2.13."""

@@ -1,4 +1,4 @@
-"""A signature and a docstring become what a model is told: names, types, descriptions."""
+"""Builds the declaration of a function from its signature and docstring: names, types, descriptions."""
 
 import functools
 import inspect
@@ -21,7 +21,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
-from adk_nb.tools.annotations import hints_of, why_unresolved, yields
+from adk_nb.tools.annotations import hints_of, is_generator, resolution_error
 
 logger = logging.getLogger(__name__)
 
@@ -34,37 +34,36 @@ _STREAM_BY_NAME = re.compile(r"\bLiveRequestQueue\b")
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """What the model may send to a function, and where the context goes."""
+    """The arguments that a model may send to a function, and the parameters that the runtime fills."""
 
     name: str
     arguments: type[BaseModel]
     """One field a parameter; field `p_x` with alias `x`, so that no parameter name clashes with pydantic's own."""
     context_parameter: str | None
-    """The parameter that takes the tool's Context."""
+    """The parameter that gets the tool's Context."""
     stream_parameter: str | None
-    """The parameter that takes what the user says meanwhile, in a live conversation."""
+    """The parameter that gets the user's input in a live conversation."""
     takes_any: bool
-    """It has `**kwargs`."""
+    """True if it has `**kwargs`."""
     untyped: list[str]
-    """Parameters without a type that can be read: the model is not told what to send."""
+    """Parameters without a resolvable type: the model gets no schema for them."""
     faults: dict[str, str]
-    """Parameter -> in words why the model cannot be told of it, and what to write; `*args` among them."""
+    """Parameter -> why it cannot be declared, and the fix; `*args` among them."""
     required: list[str]
     """Parameters without a default."""
     positional: list[str]
-    """Parameters that take no keyword, as `x` in `f(x, /)`."""
+    """Positional-only parameters, as `x` in `f(x, /)`."""
     returns: Any = None
-    """The type of what it returns. None: nothing, or it does not say."""
+    """The annotated return type. None: nothing, or not annotated."""
 
     @property
     def names(self) -> list[str]:
-        """Of what the model may send."""
+        """Names of the arguments that the model may send."""
         return [field.alias or key for key, field in self.arguments.model_fields.items()]
 
     def declaration(self, description: str) -> types.FunctionDeclaration:
-        """What the model is told. JSON Schema under `parameters_json_schema`; none when there are no parameters.
-
-        Under `response_json_schema` what it returns, if it says so and that is JSON.
+        """The declaration of the function. `parameters_json_schema` is None if there are no parameters;
+        `response_json_schema` is set if the return type is annotated and has a JSON Schema.
         """
         schema: dict[str, Any] | None = None
         if self.arguments.model_fields:
@@ -75,17 +74,19 @@ class Signature:
             name=self.name,
             description=description,
             parameters_json_schema=schema,
-            response_json_schema=_schema_of_result(self.returns),
+            response_json_schema=_result_schema(self.returns),
         )
 
 
 class _PlainTitles(GenerateJsonSchema):
-    """JSON Schema without a title for each field: the name says it. A default that JSON cannot hold is left out."""
+    """JSON Schema without a title per field, which would repeat the name. A default without JSON form is left out."""
 
     def emit_warning(self, kind: Any, detail: str) -> None:
+        # pydantic warns of a default that it cannot encode; the user cannot mend that.
         logger.debug("%s: %s", kind, detail)
 
     def encode_default(self, dft: Any) -> Any:
+        """Encode a default; one that JSON does not allow, such as NaN, is left out."""
         encoded = super().encode_default(dft)
         try:
             json.dumps(encoded, allow_nan=False)
@@ -94,14 +95,15 @@ class _PlainTitles(GenerateJsonSchema):
         return encoded
 
     def field_title_should_be_set(self, schema: Any) -> bool:
+        """No titles."""
         return False
 
 
-def _schema_of_result(hint: Any) -> dict[str, Any] | None:
+def _result_schema(hint: Any) -> dict[str, Any] | None:
     if hint is None or hint is type(None) or hint is Any or isinstance(hint, str):
         return None
     if getattr(hint, "__module__", "").startswith("google.genai"):
-        return None  # a picture or the like: that goes to the model beside the result
+        return None  # media: sent to the model beside the result
     try:
         return TypeAdapter(hint).json_schema(schema_generator=_PlainTitles, mode="serialization") or None
     except _NO_SCHEMA as error:
@@ -110,192 +112,195 @@ def _schema_of_result(hint: Any) -> dict[str, Any] | None:
 
 
 def signature_of(func: Callable[..., Any], name: str) -> Signature:
-    """Read `func`.
+    """Analyze `func`.
 
     Raises:
-        ConfigurationError: A parameter's type is one that no JSON can fill, or `func` does not say what it takes.
+        ConfigurationError: A parameter's type cannot be filled from JSON, or `func` has no signature.
     """
     parameters = _parameters(func, name)
     hints = hints_of(func)
-    told = _parameter_docs(func)
+    descriptions = _parameter_docs(func)
     fields: dict[str, _Field] = {}
     context, stream, untyped, faults = None, None, list[str](), dict[str, str]()
     for parameter in parameters:
         hint = hints.get(parameter.name, parameter.annotation)
         if parameter.kind is parameter.VAR_POSITIONAL:
-            faults[parameter.name] = _no_list(parameter)
+            faults[parameter.name] = _star_args_fault(parameter)
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
-        if _is_context(parameter.name, hint):
+        if _takes_context(parameter.name, hint):
             context = parameter.name
             continue
-        if _is_a(hint, LiveRequestQueue, _STREAM_BY_NAME):
+        if _may_be(hint, LiveRequestQueue, _STREAM_BY_NAME):
             stream = parameter.name
             continue
         if hint is parameter.empty or isinstance(hint, str):
             untyped.append(parameter.name)
-            faults[parameter.name] = _no_type(func, parameter.name, hint)
+            faults[parameter.name] = _no_type_fault(func, parameter.name, hint)
             hint = Any
-        fields[parameter.name] = _field(parameter, hint, told.get(parameter.name))
-    others = next((one for one in parameters if one.kind is one.VAR_KEYWORD), None)
-    model = _arguments(name, fields, (f"**{others.name}", _of_others(hints.get(others.name))) if others else None)
+        fields[parameter.name] = _field(parameter, hint, descriptions.get(parameter.name))
+    kwargs = next((parameter.name for parameter in parameters if parameter.kind is parameter.VAR_KEYWORD), None)
+    model = _arguments(name, fields, (f"**{kwargs}", _extra_type(hints.get(kwargs))) if kwargs else None)
     return Signature(
         name=name,
         arguments=model,
         context_parameter=context,
         stream_parameter=stream,
-        takes_any=others is not None,
+        takes_any=kwargs is not None,
         untyped=untyped,
         faults=faults,
         required=[field.alias or "" for field in model.model_fields.values() if field.is_required()],
-        positional=[one.name for one in parameters if one.kind is one.POSITIONAL_ONLY],
-        returns=None if yields(func) else hints.get("return"),
+        positional=[parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY],
+        returns=None if is_generator(func) else hints.get("return"),
     )
 
 
 def context_parameter(func: Callable[..., Any]) -> str | None:
-    """The parameter of `func` that takes a Context, told by its name or its type."""
+    """The parameter of `func` that takes a Context, recognized by its name or its type."""
     hints = hints_of(func)
-    found = (one.name for one in _parameters(func, "") if _is_context(one.name, hints.get(one.name, one.annotation)))
-    return next(found, None)
+    for parameter in _parameters(func, ""):
+        if _takes_context(parameter.name, hints.get(parameter.name, parameter.annotation)):
+            return parameter.name
+    return None
 
 
 def _parameters(func: Callable[..., Any], name: str) -> list[inspect.Parameter]:
-    """What is still open: what a partial has filled in by name is its author's, not the model's."""
-    filled: Any = cast(Any, func).keywords if isinstance(func, functools.partial) else ()
+    """The open parameters: those that a partial binds by name are the author's, not the model's."""
+    bound: Any = cast(Any, func).keywords if isinstance(func, functools.partial) else ()
     try:
-        return [one for one in inspect.signature(cast(Any, func)).parameters.values() if one.name not in filled]
+        parameters = inspect.signature(cast(Any, func)).parameters.values()
     except ValueError as error:
         raise ConfigurationError(
             f"tool {name!r}: {func!r:.80} does not say what it takes; write a function around it"
         ) from error
+    return [parameter for parameter in parameters if parameter.name not in bound]
 
 
 def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> _Field:
-    """One parameter as a field: its type, its default, and what holds whatever its type says: name and description."""
+    """A parameter as a pydantic field: type, default, alias and description."""
     default = ... if parameter.default is parameter.empty else parameter.default
-    said = [default] if isinstance(default, FieldInfo) else []
-    description = next(
-        (text for one in [*said, *getattr(hint, "__metadata__", ())] if (text := _said(one))), description
-    )
+    metadata: list[Any] = [default] if isinstance(default, FieldInfo) else []
+    metadata += getattr(hint, "__metadata__", ())
+    description = next((text for entry in metadata if (text := _metadata_description(entry))), description)
     if default is None and hint is not Any:
         hint = Union[hint, None]  # noqa: UP007 - a value, not an annotation
     if isinstance(default, FieldInfo):
         hint, default = Annotated[hint, default], default.get_default(call_default_factory=False)
         default = ... if default is PydanticUndefined else default
-    about: dict[str, Any] = {"description": description} if description else {}
-    return hint, default, Field(alias=parameter.name, **about)
+    options: dict[str, Any] = {"description": description} if description else {}
+    return hint, default, Field(alias=parameter.name, **options)
 
 
-def _said(metadata: Any) -> str | None:
-    """What an entry of `Annotated` says of its parameter: a Field's description, or plain words."""
+def _metadata_description(metadata: Any) -> str | None:
+    """The description in an entry of `Annotated`: a Field's, or a plain string."""
     if isinstance(metadata, FieldInfo):
         return metadata.description
     return metadata if isinstance(metadata, str) else None
 
 
-def _of_others(hint: Any) -> Any:
-    """What each argument is that `**others` takes; Any if it does not say, or says it of each by name."""
+def _extra_type(hint: Any) -> Any:
+    """The type of each argument in `**kwargs`; Any if not annotated, or annotated by name (`Unpack`)."""
     return Any if hint is None or isinstance(hint, str) or get_origin(hint) is Unpack else hint
 
 
-def _arguments(name: str, fields: dict[str, _Field], others: tuple[str, Any] | None) -> type[BaseModel]:
+def _arguments(name: str, fields: dict[str, _Field], extra: tuple[str, Any] | None) -> type[BaseModel]:
     try:
-        return _made(name, fields, others and others[1])
+        return _build_model(name, fields, extra and extra[1])
     except _NO_SCHEMA as error:
-        fields = fields if others is None else {**fields, others[0]: (others[1], ..., Field())}
-        odd = next((key for key, field in fields.items() if _is_odd(field)), "")
+        fields = fields if extra is None else {**fields, extra[0]: (extra[1], ..., Field())}
+        culprit = next((key for key, field in fields.items() if _has_no_schema(field)), "")
+        culprit_type = _type_text(fields[culprit][0])
         if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
             raise ConfigurationError(
-                f"tool {name!r}: parameter {odd!r} has a type that cannot be read here: {_spelled(fields[odd][0])}; "
+                f"tool {name!r}: parameter {culprit!r} has a type that cannot be read here: {culprit_type}; "
                 "define or import what it names first"
             ) from error
-        why = "; a variable defined outside needs no parameter, the function can use it"
+        hint = "; a variable defined outside needs no parameter, the function can use it"
         if isinstance(error, PydanticUserError) and error.code != "schema-for-unknown-type":
-            why = f" ({str(error).splitlines()[0]})"
+            hint = f" ({str(error).splitlines()[0]})"
         raise ConfigurationError(
-            f"tool {name!r}: parameter {odd!r} is a {_spelled(fields[odd][0])}, and a model can only send JSON; take "
-            f"str, int, float, bool, list, dict, Literal, Enum, a dataclass or a pydantic model{why}"
+            f"tool {name!r}: parameter {culprit!r} is a {culprit_type}, and a model can only send JSON; take "
+            f"str, int, float, bool, list, dict, Literal, Enum, a dataclass or a pydantic model{hint}"
         ) from error
 
 
-def _made(name: str, fields: dict[str, _Field], others: Any) -> type[BaseModel]:
-    """`others`: what arguments of other names are. None: they are left out."""
-    given: dict[str, Any] = {
+def _build_model(name: str, fields: dict[str, _Field], extra_type: Any) -> type[BaseModel]:
+    """Build the model of the arguments. `extra_type` is the type of `**kwargs`; None: extra arguments are dropped."""
+    definitions: dict[str, Any] = {
         _FIELD_PREFIX + key: (Annotated[hint, field], default) for key, (hint, default, field) in fields.items()
     }
-    # What is said here holds for dataclasses and TypedDicts among the parameters too.
-    extra: Literal["allow", "ignore"] = "ignore" if others is None else "allow"
-    config = ConfigDict(extra=extra, arbitrary_types_allowed=False, protected_namespaces=())
+    # The config also applies to dataclasses and TypedDicts among the parameters.
+    extra_mode: Literal["allow", "ignore"] = "ignore" if extra_type is None else "allow"
+    config = ConfigDict(extra=extra_mode, arbitrary_types_allowed=False, protected_namespaces=())
     namespace: dict[str, Any] = {"__module__": __name__, "model_config": config}
-    if others not in (None, Any):
-        namespace["__annotations__"] = {"__pydantic_extra__": dict[str, others]}
-    model = create_model(name, __base__=type(name, (BaseModel,), namespace), **given)
+    if extra_type not in (None, Any):
+        namespace["__annotations__"] = {"__pydantic_extra__": dict[str, extra_type]}
+    model = create_model(name, __base__=type(name, (BaseModel,), namespace), **definitions)
     model.model_json_schema(schema_generator=_PlainTitles)
     return model
 
 
-def _is_odd(field: _Field) -> bool:
+def _has_no_schema(field: _Field) -> bool:
     try:
-        _made("odd", {"x": field}, None)
+        _build_model("odd", {"x": field}, None)
         return False
     except _NO_SCHEMA:
         return True
 
 
-def _spelled(hint: Any) -> str:
+def _type_text(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
-def _no_type(func: Callable[..., Any], name: str, hint: Any) -> str:
-    if isinstance(hint, str) and (why := why_unresolved(func, name, hint)):
-        return f"parameter {name!r} has a type that cannot be read here: {why}; define or import it first"
+def _no_type_fault(func: Callable[..., Any], name: str, hint: Any) -> str:
+    if isinstance(hint, str) and (reason := resolution_error(func, name, hint)):
+        return f"parameter {name!r} has a type that cannot be read here: {reason}; define or import it first"
     return (
         f"parameter {name!r} has no type, so the model cannot be told what to send; "
         f"write `{name}: str`, or whatever it is"
     )
 
 
-def _no_list(parameter: inspect.Parameter) -> str:
-    of = inspect.formatannotation(parameter.annotation) if parameter.annotation is not parameter.empty else "str"
-    of = of.strip("'\"")
+def _star_args_fault(parameter: inspect.Parameter) -> str:
+    item_type = inspect.formatannotation(parameter.annotation) if parameter.annotation is not parameter.empty else "str"
+    item_type = item_type.strip("'\"")
     return (
         f"parameter '*{parameter.name}' takes values without a name, and a model sends each by its name; "
-        f"write `{parameter.name}: list[{of}]`"
+        f"write `{parameter.name}: list[{item_type}]`"
     )
 
 
-def _is_context(name: str, hint: Any) -> bool:
-    return name == "tool_context" or _is_a(hint, Context, _CONTEXT_BY_NAME)
+def _takes_context(name: str, hint: Any) -> bool:
+    return name == "tool_context" or _may_be(hint, Context, _CONTEXT_BY_NAME)
 
 
-def _is_a(hint: Any, kind: type, by_name: re.Pattern[str]) -> bool:
-    """True if `hint` is `kind`, or may be; `by_name` tells where it is still text."""
+def _may_be(hint: Any, kind: type, pattern: re.Pattern[str]) -> bool:
+    """True if `hint` is or may be `kind`; `pattern` matches annotations that are still text."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if get_origin(hint) in (Union, pytypes.UnionType):
-        return any(_is_a(one, kind, by_name) for one in get_args(hint))
+        return any(_may_be(arg, kind, pattern) for arg in get_args(hint))
     if isinstance(hint, str):
-        return bool(by_name.search(hint))
+        return bool(pattern.search(hint))
     return isinstance(hint, type) and issubclass(hint, kind)
 
 
-def documented_in(func: Any) -> list[Any]:
-    """What says in its docstring what `func` does, the best first."""
+def docstring_owners(func: Any) -> list[Any]:
+    """The objects whose docstring describes `func`, the best first."""
     if inspect.isroutine(func):
         return [func]
     return [func, func.__init__] if isinstance(func, type) else [type(func), type(func).__call__]
 
 
 def _parameter_docs(func: Callable[..., Any]) -> dict[str, str]:
-    """What the docstring says of each parameter: Google, NumPy or Sphinx style."""
+    """Descriptions of the parameters in the docstring: Google, NumPy or Sphinx style."""
     inner: Any = func.func if isinstance(func, functools.partial) else func
-    told: dict[str, str] = {}
-    for documented in documented_in(inner):
+    descriptions: dict[str, str] = {}
+    for documented in docstring_owners(inner):
         try:
             parsed = docstring_parser.parse(inspect.getdoc(documented) or "")
         except docstring_parser.ParseError as error:
             logger.debug("the docstring of %r cannot be read: %s", documented, error)
             continue
-        told |= {one.arg_name: " ".join(one.description.split()) for one in parsed.params if one.description}
-    return told
+        descriptions |= {doc.arg_name: " ".join(doc.description.split()) for doc in parsed.params if doc.description}
+    return descriptions

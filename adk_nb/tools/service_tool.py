@@ -1,4 +1,4 @@
-"""What a model's own service looks up while it answers: among an agent's tools, it switches that on in the request."""
+"""Tools of a model's own service, such as a search: enabled in the request, run by the service."""
 
 from abc import abstractmethod
 from typing import Any, Protocol, cast
@@ -11,8 +11,8 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 
 
-class _Asks(Protocol):
-    """What is read of the agent that has the tool."""
+class _ModelAgent(Protocol):
+    """The members that the tool reads of its agent."""
 
     @property
     def name(self) -> str: ...
@@ -21,55 +21,56 @@ class _Asks(Protocol):
 
 
 class ServiceTool(BaseTool):
-    """A setting of the request, and no function: the model neither sees nor calls it.
+    """A setting of the request rather than a function: the model neither sees nor calls it.
 
-    What was looked up comes in the answer's text, and where it was found in the event's `grounding_metadata`.
+    Results are part of the answer's text; their sources are in the event's `grounding_metadata`.
 
-    Services have limits, and say so with an error of theirs: Gemini 2 takes one such tool alone, without functions
-    beside it and without agents to hand over to; Gemini 3 takes several, and functions. Give it an agent of its own
-    then, and that to others as AgentTool. Source: https://ai.google.dev/gemini-api/docs/tool-combination.
+    Services limit combinations and report an error: Gemini 2 takes one such tool alone, without functions or agents to
+    transfer to; Gemini 3 takes several, and functions. Otherwise give the tool an agent of its own, and use that as an
+    AgentTool. Source: https://ai.google.dev/gemini-api/docs/tool-combination.
     """
 
-    at = "a Gemini model, from 2 on"
-    """Who has such a service."""
+    requirement = "a Gemini model, from 2 on"
+    """The models that have it, for the error message."""
 
-    otherwise = "or another tool"
-    """What else can be done."""
+    alternative = "or another tool"
+    """Another solution, for the error message."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, description=name)
 
     @abstractmethod
     def setting(self, tool_context: ToolContext) -> types.Tool:
-        """The tool as the service is told of it, with one field set."""
+        """The tool's setting in the request: a types.Tool with one field set."""
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Return an error: a model never calls this tool."""
         return {"error": f"{self.name} is not called: ask what you want to know, and the service looks it up"}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Switch it on.
+        """Enable the tool in the request.
 
         Raises:
-            ConfigurationError: The agent's model has no such service.
+            ConfigurationError: The service of the agent's model does not have it.
         """
         if missing := self.missing(tool_context):
-            agent = _asking(tool_context)
+            agent = _agent(tool_context)
             raise ConfigurationError(
                 f"agent {agent.name!r}: tool {self.name!r} needs a model whose service has {missing}, and that of "
-                f"{agent.canonical_model.model!r} has none; take {self.at}, {self.otherwise}"
+                f"{agent.canonical_model.model!r} has none; take {self.requirement}, {self.alternative}"
             )
-        before: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
-        llm_request.config.tools = [*before, self.setting(tool_context)]
+        tools: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
+        llm_request.config.tools = [*tools, self.setting(tool_context)]
 
     def declared(self, tool_context: ToolContext) -> bool:
-        """True if the class of the agent's model says what its service has."""
-        return type(_asking(tool_context).canonical_model).capabilities is not BaseLlm.capabilities
+        """True if the class of the agent's model declares its capabilities."""
+        return type(_agent(tool_context).canonical_model).capabilities is not BaseLlm.capabilities
 
     def missing(self, tool_context: ToolContext) -> str | None:
-        """What the service of the agent's model would have to have. None: it has all."""
-        has = _asking(tool_context).canonical_model.capabilities.service_tools
+        """Name of the setting that the service of the agent's model lacks. None: it has all."""
+        has = _agent(tool_context).canonical_model.capabilities.service_tools
         return next(iter(sorted(self.setting(tool_context).model_fields_set - set(has))), None)
 
 
-def _asking(tool_context: ToolContext) -> _Asks:
-    return cast(_Asks, tool_context.get_invocation_context().agent)
+def _agent(tool_context: ToolContext) -> _ModelAgent:
+    return cast(_ModelAgent, tool_context.get_invocation_context().agent)

@@ -1,4 +1,4 @@
-"""The tool with which a model gives its final answer, where it cannot be given tools and an output schema at once."""
+"""`set_model_response`: returns the final answer, for models that cannot combine tools and an output schema."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.shape import Shape, in_words
+from adk_nb.tools.shape import Shape, error_text
 
 NAME = "set_model_response"
 """Source: google-adk 2.13."""
@@ -17,14 +17,14 @@ INSTRUCTION = (
     f"You have other tools, but your final answer has to be given with the tool {NAME}, in the form it asks for. "
     f"Use the other tools as you need them, and then always call {NAME} with your final answer instead of writing it."
 )
-"""What the model is told beside the tool."""
+"""Instruction for the model, beside the tool."""
 
 
 class SetModelResponseTool(BaseTool):
-    """Takes the model's final answer as arguments. A right one ends the turn, a wrong one goes back to the model."""
+    """Takes the final answer as arguments. A valid answer ends the turn, an invalid one goes back to the model."""
 
     def __init__(self, output_schema: Any) -> None:
-        """`output_schema`: a schema, or the shape that was read from one."""
+        """`output_schema`: a schema, or a parsed Shape."""
         super().__init__(name=NAME, description="Gives your final answer. Call it once, at the end.")
         self.effect = "pure"
         self._output = output_schema if isinstance(output_schema, Shape) else Shape(output_schema)
@@ -35,9 +35,10 @@ class SetModelResponseTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Validate the answer."""
         try:
             answer = self._output.read_arguments(args)
         except (ValidationError, ConfigurationError) as error:
-            return {"error": f"the answer does not fit: {in_words(error)}. Call {NAME} again with one that fits."}
+            return {"error": f"the answer does not fit: {error_text(error)}. Call {NAME} again with one that fits."}
         tool_context.actions.set_model_response = answer
         return answer

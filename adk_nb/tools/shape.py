@@ -1,4 +1,4 @@
-"""The shape that JSON must have: what `output_schema` and `input_schema` stand for."""
+"""Schemas of JSON values: `output_schema` and `input_schema`."""
 
 import inspect
 import re
@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.sessions.state import committed
 
 _WRAPPER, _MODELS_WRAPPER = "response", "items"
-"""The one argument of a shape that is no object, and of a list of models. Source: google-adk 2.13."""
+"""Argument name for a schema that is not an object, and for a list of models. Source: google-adk 2.13."""
 _JSON_TYPES: dict[str, Any] = {
     "object": dict[str, Any],
     "array": list[Any],
@@ -22,126 +22,128 @@ _JSON_TYPES: dict[str, Any] = {
     "number": float,
     "boolean": bool,
 }
-_SAYS_SOMETHING = {"type", "properties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"}
+_SCHEMA_KEYWORDS = {"type", "properties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"}
 _FENCE = "```"
 _LANGUAGE = re.compile(r"\A(?:json|[A-Za-z]*[ \t]*\n)")
-_TOLD = 5
-"""Faults that are told at once."""
-_QUOTED = 100
-"""Characters of a value that does not fit."""
+_MAX_ERRORS = 5
+"""Errors in one message; the rest are counted."""
+_MAX_QUOTE = 100
+"""Length of a quoted value, in characters."""
 
 
 class Shape:
-    """A schema that JSON text is read with.
+    """A schema to parse and validate JSON text with.
 
-    A type that pydantic knows is checked in full: a model, `list[...]` of models or plain values, `dict`, plain values,
-    a TypedDict, a dataclass, a union of these. A JSON Schema as a dict, or a types.Schema, is told to the model in full
-    and checked in its outermost type only.
+    Types known to pydantic are validated in full: models, `list[...]` of models or plain values, `dict`, plain values,
+    TypedDicts, dataclasses, unions of these. A JSON Schema as a dict, or a types.Schema, is sent to the model in full,
+    but only its outermost type is validated.
     """
 
     def __init__(self, schema: Any) -> None:
-        """Read `schema`.
+        """Analyze `schema`.
 
         Raises:
-            ConfigurationError: It is none of these.
+            ConfigurationError: It is not a schema.
         """
-        self.schema = _google_schema(schema)
-        """As it is handed to a model."""
+        self.schema = _normalize(schema)
+        """The schema as sent to a model."""
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(_python_type(self.schema))
             self.json_schema = _json_schema(self.schema, self._adapter)
         except PydanticUserError as error:
-            why = str(error).splitlines()[0]
-            raise ConfigurationError(f"{_shown(schema)} is no schema that JSON can have ({why})") from error
+            reason = str(error).splitlines()[0]
+            raise ConfigurationError(f"{_schema_text(schema)} is no schema that JSON can have ({reason})") from error
         self.wrapper = None if "properties" in self.json_schema else _wrapper(schema)
-        """The argument that carries a value which is no object with fields, when a tool is called with it."""
+        """Name of the argument that carries a value which is not an object with fields. None: the value is the
+        arguments.
+        """
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema of a tool's arguments that carry such a value."""
+        """JSON Schema of the arguments of a tool that takes such a value."""
         if not self.wrapper:
             return self.json_schema
-        inner = {key: one for key, one in self.json_schema.items() if key != "$defs"}
+        inner = {key: value for key, value in self.json_schema.items() if key != "$defs"}
         outer = {"type": "object", "properties": {self.wrapper: inner}, "required": [self.wrapper]}
         return outer | ({"$defs": shared} if (shared := self.json_schema.get("$defs")) else {})
 
     def read(self, text: str) -> Any:
-        """The value that `text` is, as JSON values; a code fence around it is taken off, None is left out of models.
+        """Parse `text` to JSON values. A code fence is stripped; None is left out of models.
 
         Raises:
-            ValidationError: It is another shape, or no JSON.
-            ConfigurationError: It is JSON that no state can hold: NaN, or too deep.
+            ValidationError: The text is not JSON, or does not match the schema.
+            ConfigurationError: The value cannot be stored in a state: NaN, or nested too deeply.
         """
         value = self._adapter.dump_python(self.parse(text), mode="json", exclude_none=True)
         committed({"the answer": value})
         return value
 
     def parse(self, text: str) -> Any:
-        """The value that `text` is, of the schema's own Python type: a model, a list of models.
+        """Parse `text` to the schema's Python type, such as a model or a list of models.
 
         Raises:
-            ValidationError: As `read`.
+            ValidationError: As for `read`.
         """
-        text = _unfenced(text)
+        text = _strip_fence(text)
         try:
             return self._adapter.validate_json(text)
         except ValidationError:
             if self.json_schema.get("type") == "string" and not self.json_schema.keys() - {"type", "title"}:
-                return text  # a string is what it says, in quotes or not
+                return text  # a plain string schema accepts unquoted text
             raise
 
     def read_arguments(self, args: dict[str, Any]) -> Any:
-        """As `read`, for the arguments of a tool that was declared with `parameters`."""
+        """As `read`, for the arguments of a tool declared with `parameters`."""
         return self.read(to_json(args.get(self.wrapper) if self.wrapper else args).decode())
 
 
-def in_words(error: Exception) -> str:
-    """What is wrong, in one line; field by field where that is known."""
+def error_text(error: Exception) -> str:
+    """The message of `error` in one line; field by field for a ValidationError."""
     if not isinstance(error, ValidationError):
         return " ".join(f"{type(error).__name__}: {error}".split())[:1_000]
     errors = error.errors(include_url=False, include_context=False)
-    told = [
-        f"{where}{one['msg']} (got {_quoted(one['input'])})"
-        for one in errors
-        for where in ["".join(f"{step}." for step in one["loc"])[:-1] + ": " if one["loc"] else ""]
+    messages = [
+        f"{path}{error_['msg']} (got {_quote(error_['input'])})"
+        for error_ in errors
+        for path in ["".join(f"{step}." for step in error_["loc"])[:-1] + ": " if error_["loc"] else ""]
     ]
-    if len(told) > _TOLD:
-        told[_TOLD:] = [f"and {len(told) - _TOLD} more"]
-    return "; ".join(told)
+    if len(messages) > _MAX_ERRORS:
+        messages[_MAX_ERRORS:] = [f"and {len(messages) - _MAX_ERRORS} more"]
+    return "; ".join(messages)
 
 
-def _quoted(value: Any) -> str:
-    whole = repr(value)
-    return whole if len(whole) <= _QUOTED else f"{whole[:_QUOTED]}…"
+def _quote(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_QUOTE else f"{text[:_MAX_QUOTE]}…"
 
 
-def _google_schema(schema: Any) -> Any:
-    """`schema`, read where it is a dict in the words of google's API, `OBJECT` and not `object`."""
+def _normalize(schema: Any) -> Any:
+    """`schema`, parsed if it is a dict in the notation of Google's API, `OBJECT` rather than `object`."""
     if not isinstance(schema, dict):
         return schema
-    known = cast(dict[str, Any], schema)
-    wrong = f"{_shown(known)} is no JSON Schema; write one, or a pydantic model"
-    name = known.get("type")
-    if not _SAYS_SOMETHING & known.keys() or (isinstance(name, str) and name.lower() not in {*_JSON_TYPES, "null"}):
-        raise ConfigurationError(wrong)
+    fields = cast(dict[str, Any], schema)
+    message = f"{_schema_text(fields)} is no JSON Schema; write one, or a pydantic model"
+    name = fields.get("type")
+    if not _SCHEMA_KEYWORDS & fields.keys() or (isinstance(name, str) and name.lower() not in {*_JSON_TYPES, "null"}):
+        raise ConfigurationError(message)
     try:
-        to_json(known)
-        return types.Schema.model_validate(known) if isinstance(name, str) and name.isupper() else known
+        to_json(fields)
+        return types.Schema.model_validate(fields) if isinstance(name, str) and name.isupper() else fields
     except (ValidationError, PydanticSerializationError) as error:
-        raise ConfigurationError(wrong) from error
+        raise ConfigurationError(message) from error
 
 
 def _python_type(schema: Any) -> Any:
-    """The type that pydantic is to check."""
+    """The type for pydantic to validate."""
     if isinstance(schema, types.Schema):
-        found = _JSON_TYPES.get(schema.type.value.lower() if schema.type else "", Any)
-        return found | None if schema.nullable else found
+        json_type = _JSON_TYPES.get(schema.type.value.lower() if schema.type else "", Any)
+        return json_type | None if schema.nullable else json_type
     if isinstance(schema, dict):
         name = cast(dict[str, Any], schema).get("type")
         return _JSON_TYPES.get(name, Any) if isinstance(name, str) else Any
-    # pydantic would take the name of a type, a function and a value's class for types, and check something else.
+    # pydantic takes the name of a type, a function and the class of a value for types, and would validate by those.
     if isinstance(schema, str | BaseModel) or inspect.isroutine(schema):
-        raise ConfigurationError(f"{_shown(schema)} is no schema; pass a type, or a JSON Schema as a dict")
+        raise ConfigurationError(f"{_schema_text(schema)} is no schema; pass a type, or a JSON Schema as a dict")
     return schema
 
 
@@ -156,14 +158,14 @@ def _wrapper(schema: Any) -> str:
     return _MODELS_WRAPPER if models and issubclass(get_args(schema)[0], BaseModel) else _WRAPPER
 
 
-def _unfenced(text: str) -> str:
-    bare = text.strip()
-    if len(bare) < 2 * len(_FENCE) or not (bare.startswith(_FENCE) and bare.endswith(_FENCE)):
+def _strip_fence(text: str) -> str:
+    stripped = text.strip()
+    if len(stripped) < 2 * len(_FENCE) or not (stripped.startswith(_FENCE) and stripped.endswith(_FENCE)):
         return text
-    inside = bare.removeprefix(_FENCE).removesuffix(_FENCE)
-    return _LANGUAGE.sub("", inside)
+    body = stripped.removeprefix(_FENCE).removesuffix(_FENCE)
+    return _LANGUAGE.sub("", body)
 
 
-def _shown(schema: Any) -> str:
-    """`schema` for an error: on one line, and not long."""
+def _schema_text(schema: Any) -> str:
+    """`schema` for an error message: one line, bounded."""
     return f"{' '.join((schema.__name__ if isinstance(schema, type) else repr(schema)).split()):.80}"

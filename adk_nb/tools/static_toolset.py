@@ -1,4 +1,4 @@
-"""Tools at hand, as a toolset."""
+"""`StaticToolset`: a fixed list of tools as a toolset."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from adk_nb.tools.function_tool import FunctionTool
 
 
 class StaticToolset(BaseToolset):
-    """Always the same tools; what it is for is the filter and the prefix."""
+    """A fixed list of tools; use it for its filter and prefix."""
 
     def __init__(
         self,
@@ -19,10 +19,11 @@ class StaticToolset(BaseToolset):
         tool_filter: ToolPredicate | Sequence[str] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
-        """`tools`: functions become tools."""
+        """`tools`: functions are wrapped as FunctionTool."""
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
-        self.tools = [one if isinstance(one, BaseTool) else FunctionTool(one) for one in tools]
+        self.tools = [tool if isinstance(tool, BaseTool) else FunctionTool(tool) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        self._look_for_misspelled(self.tools)
+        """The tools that the filter accepts."""
+        self._warn_unknown_filter_names(self.tools)
         return [tool for tool in self.tools if self._is_tool_selected(tool, readonly_context)]

@@ -1,4 +1,4 @@
-"""`@tool`: a function of one's own as a tool."""
+"""`@tool` turns a function into a tool."""
 
 from collections.abc import Callable
 from typing import Any, overload
@@ -6,13 +6,13 @@ from typing import Any, overload
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError, closest
 from adk_nb.sessions.journal import Effect
-from adk_nb.tools.conditions import Decides
+from adk_nb.tools.conditions import Condition
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.schema import signature_of
 
-_SPELLED_HERE = {"require_confirmation": "confirm", "is_long_running": "long_running"}
-"""Names of other tools' options -> those of `@tool`."""
+_RENAMED_OPTIONS = {"require_confirmation": "confirm", "is_long_running": "long_running"}
+"""Option of other tools -> the option of `@tool`."""
 
 
 @overload
@@ -22,7 +22,7 @@ def tool(func: Callable[..., Any], /) -> FunctionTool: ...
 @overload
 def tool(
     *,
-    confirm: Decides = False,
+    confirm: Condition = False,
     auth_config: AuthConfig | None = None,
     thread: bool = False,
     timeout: float | None = None,
@@ -38,7 +38,7 @@ def tool(
     func: Callable[..., Any] | None = None,
     /,
     *,
-    confirm: Decides = False,
+    confirm: Condition = False,
     auth_config: AuthConfig | None = None,
     thread: bool = False,
     timeout: float | None = None,
@@ -47,33 +47,33 @@ def tool(
     pause: bool = False,
     name: str | None = None,
     description: str | None = None,
-    **others: Any,
+    **unknown: Any,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """`@tool`, `@tool(confirm=True)`: a function becomes a FunctionTool, and can still be called as a function.
+    """Turn a function into a FunctionTool, which can still be called as a function: `@tool`, `@tool(confirm=True)`.
 
     Args:
         func: The function.
-        confirm: Ask a human before it runs; `require_confirmation` of FunctionTool.
-        auth_config: What it has to be let in with; see `tool_context.auth_credential`.
+        confirm: Ask the user before it runs; `require_confirmation` of FunctionTool.
+        auth_config: The credential it needs; see `tool_context.auth_credential`.
         thread: Run a sync function on a worker thread.
         timeout: Seconds after which a call fails; a sync function then runs on a worker thread.
-        effect: `pure`, `idempotent` or `once`, which it is if nothing is said; see `BaseTool.effect`.
-        long_running: It only starts something: it becomes a LongRunningFunctionTool.
-        pause: As LongRunningFunctionTool has it.
-        name: What the model calls it. None: the function's name.
-        description: What the model is told. None: the docstring.
-        others: None; a name that FunctionTool has for one of these is told apart from a slip.
+        effect: `pure`, `idempotent` or `once` (the default); see `BaseTool.effect`.
+        long_running: It only starts an operation: make a LongRunningFunctionTool.
+        pause: See LongRunningFunctionTool.
+        name: The name for the model. None: the function's name.
+        description: The description for the model. None: the docstring.
+        unknown: Refused, with a suggestion.
 
     Raises:
         ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`; `pause` without
-            `long_running`; an option that there is not.
+            `long_running`; an unknown option.
     """
-    for option in others:
-        raise ConfigurationError(_no_option(option))
+    for option in unknown:
+        raise ConfigurationError(_unknown_option_error(option))
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
         _refuse_untyped(func, name)
-        return made_of(
+        return make_function_tool(
             func,
             long_running=long_running,
             pause=pause,
@@ -89,35 +89,33 @@ def tool(
     return wrap(func) if func else wrap
 
 
-def made_of(func: Callable[..., Any], *, long_running: bool, pause: bool, **options: Any) -> FunctionTool:
-    """A FunctionTool or, of what only starts something, a LongRunningFunctionTool; `options` are those of both.
+def make_function_tool(func: Callable[..., Any], *, long_running: bool, pause: bool, **options: Any) -> FunctionTool:
+    """Make a FunctionTool or, if `long_running`, a LongRunningFunctionTool, with the options of both.
 
     Raises:
-        ConfigurationError: As of both; `pause` without `long_running`.
+        ConfigurationError: As for both; `pause` without `long_running`.
     """
     if long_running:
         return LongRunningFunctionTool(func, pause=pause, **options)
     if pause:
-        raise ConfigurationError(no_pause(options.get("name") or name_of(func)))
+        raise ConfigurationError(pause_error(options.get("name") or name_of(func)))
     return FunctionTool(func, **options)
 
 
-def no_pause(name: str) -> str:
-    """What is wrong with a tool that is to pause, and is not long running."""
-    return (
-        f"tool {name!r}: only a tool whose outcome comes later can pause; say long_running=True, or --long-running, too"
-    )
+def pause_error(name: str) -> str:
+    """Error message for `pause` on a tool that is not long running."""
+    return f"tool {name!r}: pause needs a long-running tool; add long_running=True, or --long-running"
 
 
-def _no_option(option: str) -> str:
-    known = ("confirm", "auth_config", "thread", "timeout", "effect", "long_running", "pause", "name", "description")
-    better = _SPELLED_HERE.get(option) or closest(option, known)
-    hint = f"write @tool({better}=...)" if better else f"there is: {', '.join(known)}"
+def _unknown_option_error(option: str) -> str:
+    options = ("confirm", "auth_config", "thread", "timeout", "effect", "long_running", "pause", "name", "description")
+    suggestion = _RENAMED_OPTIONS.get(option) or closest(option, options)
+    hint = f"write @tool({suggestion}=...)" if suggestion else f"there is: {', '.join(options)}"
     return f"@tool takes no {option!r}; {hint}"
 
 
 def _refuse_untyped(func: Callable[..., Any], name: str | None) -> None:
-    """Raise ConfigurationError if a parameter has no type or is `*args`: a tool made on purpose says what it takes."""
+    """Raise ConfigurationError if a parameter has no type or is `*args`."""
     if not callable(func):
         raise ConfigurationError(
             f"@tool stands above a function and takes its options by name, and {func!r:.60} is neither; "

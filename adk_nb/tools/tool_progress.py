@@ -1,4 +1,4 @@
-"""What a tool yields while it runs becomes events; the last value is its result."""
+"""Runs tools that yield: values become progress events, and the last value is the result."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -13,103 +13,104 @@ from adk_nb.redaction import in_result
 from adk_nb.runtime.branches import for_call
 from adk_nb.runtime.context import ToolContext
 from adk_nb.sessions.state import State
-from adk_nb.tools.tool_result import told
+from adk_nb.tools.tool_result import convert_result
 
-_NOTHING = object()
+_MISSING = object()
 
 
-async def last_of(items: AsyncGenerator[Any, None], tool: str, context: ToolContext, *, news: bool = False) -> Any:
-    """The result of a tool that yields: the last value, None if there is none. All before it is told as it comes.
+async def run_with_progress(
+    items: AsyncGenerator[Any, None], tool: str, context: ToolContext, *, as_responses: bool = False
+) -> Any:
+    """Run a tool that yields. Return its last value, or None if there is none; emit the values before it as progress.
 
-    A value becomes an event that no history keeps (`partial`), with the value as JSON in `output` and in words as its
-    text. An `Event(message=...)` is kept, with the state it writes; no model is told of it. Its `output`, if it has
-    one, is a value.
+    By default a value becomes a `partial` event, which is not stored, with the value as JSON in `output` and as text.
+    An `Event(message=...)` is stored with its state writes, but not sent to a model; its `output`, if any, is a value.
 
     Args:
-        items: What the tool yields.
-        tool: Its name.
-        context: Of its call.
-        news: A value becomes a response to the call that is not the last (`will_continue`), and is kept; the model sees
+        items: The tool's generator.
+        tool: The tool's name.
+        context: Context of the call.
+        as_responses: Store each value as a response to the call that is not the last (`will_continue`); the model sees
             the latest.
     """
-    result: Any = _NOTHING
-    tell = _tell_news if news else _tell_value
+    result: Any = _MISSING
+    emit = _emit_response if as_responses else _emit_partial
     async with aclosing(items):
         try:
             async for item in items:
                 value: Any = item
                 if isinstance(item, Event):
-                    await _tell(context, tool, _said(item, context))
+                    await _emit(context, tool, _own_event(item, context))
                     if item.output is None:
                         continue
                     value = item.output
-                await tell(context, tool, result)
+                await emit(context, tool, result)
                 result = value
         except Exception:
-            await tell(context, tool, result)
+            await emit(context, tool, result)
             raise
-    return None if result is _NOTHING else result
+    return None if result is _MISSING else result
 
 
-async def _tell(context: ToolContext, tool: str, event: Event | None) -> None:
-    within = context.get_invocation_context()
-    if event is None or within.tell is None:
+async def _emit(context: ToolContext, tool: str, event: Event | None) -> None:
+    ctx = context.get_invocation_context()
+    if event is None or ctx.tell is None:
         return
     event.author = tool
-    event.invocation_id = within.invocation_id
-    event.isolation_scope = within.isolation_scope
-    event.branch = for_call(within.branch, tool, context.function_call_id)
-    await within.tell(event)
+    event.invocation_id = ctx.invocation_id
+    event.isolation_scope = ctx.isolation_scope
+    event.branch = for_call(ctx.branch, tool, context.function_call_id)
+    await ctx.tell(event)
 
 
-async def _tell_value(context: ToolContext, tool: str, value: Any) -> None:
-    """Tell a value that is not the last, unless it says nothing."""
-    if value is not _NOTHING and value is not None:
-        await _tell(context, tool, _on_the_way(context, value, tool))
+async def _emit_partial(context: ToolContext, tool: str, value: Any) -> None:
+    """Emit a value that is not the last, unless it is None."""
+    if value is not _MISSING and value is not None:
+        await _emit(context, tool, _partial_event(context, value, tool))
 
 
-async def _tell_news(context: ToolContext, tool: str, value: Any) -> None:
-    within = context.get_invocation_context()
-    if value is _NOTHING or value is None or within.tell is None:
+async def _emit_response(context: ToolContext, tool: str, value: Any) -> None:
+    ctx = context.get_invocation_context()
+    if value is _MISSING or value is None or ctx.tell is None:
         return
     part = parts.result(context.function_call_id, tool, _response(context, value, tool))
     if part.function_response:
         part.function_response.will_continue = True
     content = parts.content("user", [part])
-    await within.tell(Event(author=context.agent_name, branch=within.branch, content=content))
+    await ctx.tell(Event(author=context.agent_name, branch=ctx.branch, content=content))
 
 
 def _response(context: ToolContext, value: Any, tool: str) -> dict[str, Any]:
-    response = told(value, tool).response
+    response = convert_result(value, tool).response
     if context.auth_credential:
         response = without(response, context.auth_credential.secrets())
     return in_result(response)
 
 
-def _on_the_way(context: ToolContext, value: Any, tool: str) -> Event:
+def _partial_event(context: ToolContext, value: Any, tool: str) -> Event:
     response = _response(context, value, tool)
-    said = response["result"] if response.keys() == {"result"} else response
-    words = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-    return Event(partial=True, output=said, content=parts.content("model", [types.Part(text=words)]))
+    output = response["result"] if response.keys() == {"result"} else response
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return Event(partial=True, output=output, content=parts.content("model", [types.Part(text=text)]))
 
 
-def _said(event: Event, context: ToolContext) -> Event | None:
-    """Of an event that a tool made, what is the tool's to say: words, media, files, state. None: nothing.
+def _own_event(event: Event, context: ToolContext) -> Event | None:
+    """Reduce an event made by a tool to what a tool may write: text, media, files, state. None: nothing is left.
 
     Raises:
-        ConfigurationError: It writes what the state cannot hold.
+        ConfigurationError: It writes a value that the state cannot store.
     """
-    given = (event.content and event.content.parts) or []
-    said = [part for part in given if not (part.function_call or part.function_response)]
+    content_parts = (event.content and event.content.parts) or []
+    own_parts = [part for part in content_parts if not (part.function_call or part.function_response)]
     actions = EventActions(artifact_delta=event.actions.artifact_delta)
-    within = context.get_invocation_context()
-    state = State(within.session.state, actions.state_delta, within.state_schema, only_json=within.keeps_only_json)
+    ctx = context.get_invocation_context()
+    state = State(ctx.session.state, actions.state_delta, ctx.state_schema, only_json=ctx.keeps_only_json)
     state.update(event.actions.state_delta)
-    if not (said or actions.state_delta or actions.artifact_delta):
+    if not (own_parts or actions.state_delta or actions.artifact_delta):
         return None
     role = (event.content and event.content.role) or "user"
     return Event(
-        content=parts.content(role, said) if said else None,
+        content=parts.content(role, own_parts) if own_parts else None,
         actions=actions,
         partial=event.partial,
         custom_metadata=event.custom_metadata,

@@ -1,4 +1,4 @@
-"""What a tool returned, as the JSON a model gets and a session keeps: one form, and never a reason to end a run."""
+"""Converts tool results to the JSON that a model gets and a session stores. Never raises: the tool has already run."""
 
 import base64
 import dataclasses
@@ -22,205 +22,212 @@ from typing import Any, NamedTuple, cast
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic_core import to_json
 
-from adk_nb.tools.media import MAX_MEDIA, Media, media_in, put_away
-from adk_nb.tools.showing import MAX_SHOWN, MIME_TYPES, Piece, piece_of
-from adk_nb.tools.tables import told_in_json
+from adk_nb.tools.media import MAX_MEDIA, Media, close_inline_figure, media_in
+from adk_nb.tools.showing import MAX_PREVIEWS, MIME_TYPES, Piece, preview
+from adk_nb.tools.tables import plain_table
 
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 256 * 1024
-"""Of JSON. A larger result is cut to an excerpt that says how much there was."""
+"""Limit of a result's JSON. A larger result is cut to an excerpt with a note about its size."""
 MAX_ITEMS = 10_000
-"""Of what makes its items as it goes; an endless one is left after so many."""
+"""Limit for iterators; an endless one is abandoned after so many items."""
 MAX_DEPTH = 50
-_ENOUGH = 4 * MAX_BYTES
-"""Characters; beyond it the rest of a result is not even looked at."""
-_KEPT = 8 * 1024 * 1024
-"""Characters that are looked at where the whole of a result is kept."""
+_MAX_CHARS = 4 * MAX_BYTES
+"""Limit in characters of what is converted; the rest of the value is not visited."""
+_MAX_FULL_CHARS = 8 * 1024 * 1024
+"""The same, where the full result is saved as an artifact."""
 _EXCERPT = 2_000
 _MAX_INT_BITS = 12_000  # some 3,600 digits; Python's own readers of JSON refuse 4,300
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def as_response(answer: Any, tool: str) -> dict[str, Any]:
-    """A tool's answer as a function response: an object as it is, anything else under `result`.
+    """Convert a tool's return value to a function response: a dict as it is, anything else under `result`.
 
     Returns:
-        JSON: str keys, finite numbers (NaN and infinities as text), at most 256 KB. What cannot be told in JSON is
+        JSON: str keys, finite numbers (NaN and infinities as text), at most 256 KB. A value without JSON form becomes
         `{"unserializable": its type, "repr": a bounded text}`.
     """
-    return told(answer, tool).response
+    return convert_result(answer, tool).response
 
 
-class Told(NamedTuple):
-    """What a tool returned, in the words of a model."""
+class ToolResult(NamedTuple):
+    """A converted tool result."""
 
     response: dict[str, Any]
-    """JSON, as `as_response` tells of it."""
-    whole: Callable[[], bytes] | None
-    """For an answer that was cut, what makes the JSON of the whole, up to 8 MB. To make it may take seconds: not on an
-    event loop. None: the answer was not cut."""
+    """JSON; see `as_response`."""
+    full_json: Callable[[], bytes] | None
+    """For a truncated result: computes the full JSON, up to 8 MB. It may take seconds: call it off the event loop.
+    None: the result was not truncated."""
     media: list[Media]
-    """The pieces of media in it, in their order; in the JSON stands for each its kind, its size and its number here."""
-    shown: list[Piece]
-    """What a person is shown of it beside the JSON."""
+    """Media in the result, in order; the JSON has a placeholder with type, size and number for each."""
+    previews: list[Piece]
+    """Previews for the user, beside the JSON."""
 
 
-def told(answer: Any, tool: str) -> Told:
-    """A tool's answer, whatever it is."""
-    walk = _Walk(_ENOUGH)
-    response, text = _as_json(answer, walk)
-    if walk.odd:
-        logger.warning("tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, walk.odd)
-    if walk.left > 0 and len(text) <= MAX_BYTES:
-        return Told(response, None, walk.media, walk.shown)
-    size = str(len(text)) if walk.left > 0 else f"more than {max(len(text), _ENOUGH - walk.left)}"
+def convert_result(answer: Any, tool: str) -> ToolResult:
+    """Convert a tool's return value, whatever its type."""
+    conversion = _Conversion(_MAX_CHARS)
+    response, text = _response_and_json(answer, conversion)
+    if conversion.odd:
+        logger.warning("tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, conversion.odd)
+    if conversion.left > 0 and len(text) <= MAX_BYTES:
+        return ToolResult(response, None, conversion.media, conversion.shown)
+    size = str(len(text)) if conversion.left > 0 else f"more than {max(len(text), _MAX_CHARS - conversion.left)}"
     logger.warning("tool %r returned %s bytes; the model gets the first %d", tool, size, _EXCERPT)
     note = f"the result was {size} bytes of JSON, over the limit of {MAX_BYTES}; this is its beginning"
     excerpt = {"note": note, "excerpt": text[:_EXCERPT].decode("utf-8", "ignore")}
-    seen_whole = walk.left > 0 or walk.used_up  # what was made as it was read cannot be read again
-    return Told(excerpt, lambda: text if seen_whole else _as_json(answer, _Walk(_KEPT))[1], walk.media, walk.shown)
+    is_complete = conversion.left > 0 or conversion.used_up  # a consumed iterator cannot be read again
+    return ToolResult(
+        excerpt,
+        lambda: text if is_complete else _response_and_json(answer, _Conversion(_MAX_FULL_CHARS))[1],
+        conversion.media,
+        conversion.shown,
+    )
 
 
-def _as_json(answer: Any, walk: "_Walk") -> tuple[dict[str, Any], bytes]:
-    plain = _plain(answer, walk)
+def _response_and_json(answer: Any, conversion: "_Conversion") -> tuple[dict[str, Any], bytes]:
+    plain = _to_plain(answer, conversion)
     response = cast(dict[str, Any], plain) if isinstance(plain, dict) else {"result": plain}
     return response, to_json(response)
 
 
 def drained(items: Iterable[Any]) -> list[Any]:
-    """What a generator yields, as a list that is cut, and says so, after 10,000 items or a megabyte of text."""
-    kept, room = list[Any](), _ENOUGH
+    """Items of an iterable as a list, cut with a note after 10,000 items or a megabyte of text."""
+    collected, remaining = list[Any](), _MAX_CHARS
     for item in items:
-        if len(kept) == MAX_ITEMS or room <= 0:
-            return [*kept, _rest_cut(kept)]
-        kept.append(item)
-        room -= _weight(item)
-    return kept
+        if len(collected) == MAX_ITEMS or remaining <= 0:
+            return [*collected, _cut_note(collected)]
+        collected.append(item)
+        remaining -= _weight(item)
+    return collected
 
 
 async def adrained(items: AsyncGenerator[Any, None]) -> list[Any]:
-    """`drained` for an async generator; it is closed when it is cut."""
-    kept, room = list[Any](), _ENOUGH
+    """As `drained`, for an async generator, which is closed when cut."""
+    collected, remaining = list[Any](), _MAX_CHARS
     async with aclosing(items):
         async for item in items:
-            if len(kept) == MAX_ITEMS or room <= 0:
-                return [*kept, _rest_cut(kept)]
-            kept.append(item)
-            room -= _weight(item)
-    return kept
+            if len(collected) == MAX_ITEMS or remaining <= 0:
+                return [*collected, _cut_note(collected)]
+            collected.append(item)
+            remaining -= _weight(item)
+    return collected
 
 
 def _weight(item: Any) -> int:
     return len(item) if type(item) in (str, bytes) else 1
 
 
-def _rest_cut(kept: list[Any]) -> str:
-    return f"... cut after {len(kept)} items"
+def _cut_note(collected: list[Any]) -> str:
+    return f"... cut after {len(collected)} items"
 
 
 LAZY = (types.GeneratorType, map, filter, zip, enumerate)
-"""What makes its items as it goes."""
+"""Types of lazy iterators."""
 
 
-class _Walk:
-    """Where the conversion stands."""
+class _Conversion:
+    """State of one conversion."""
 
-    __slots__ = ("inside", "left", "media", "odd", "room", "shown", "used_up")
+    __slots__ = ("budget", "inside", "left", "media", "odd", "shown", "used_up")
 
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self.left = room
-        """Characters of JSON that may still be made; never more is taken off than is made."""
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self.left = budget
+        """Characters of JSON left; the count is a lower bound of the JSON's length."""
         self.inside: set[int] = set()
-        """Ids of the objects that are being converted."""
+        """Ids of the objects being converted, to detect cycles."""
         self.media: list[Media] = []
         self.shown: list[Piece] = []
         self.odd = ""
-        """The first value that has no JSON form, in words."""
+        """The first value without JSON form, for the log."""
         self.used_up = False
-        """True: a generator was read, and has nothing more to give."""
+        """True: an iterator was consumed."""
 
 
-def _plain(value: Any, walk: _Walk) -> Any:
+def _to_plain(value: Any, conversion: _Conversion) -> Any:
     kind = cast(type[Any], type(value))
     if kind is str:
-        return _text(value, walk)
+        return _text(value, conversion)
     if kind is int and value.bit_length() <= _MAX_INT_BITS:
-        walk.left -= 1 + value.bit_length() // 4
+        conversion.left -= 1 + value.bit_length() // 4
         return value
     if value is None or kind is bool:
-        walk.left -= 4
+        conversion.left -= 4
         return value
     if kind is float:
-        walk.left -= 3
-        return value if math.isfinite(value) else _odd_float(value)
-    if walk.left <= 0:
+        conversion.left -= 3
+        return value if math.isfinite(value) else _float_text(value)
+    if conversion.left <= 0:
         return None
-    if id(value) in walk.inside or len(walk.inside) >= MAX_DEPTH:
-        return _unserializable(value, walk, "nested in itself" if id(value) in walk.inside else "nested too deeply")
-    return _guarded(value, walk)
+    if id(value) in conversion.inside or len(conversion.inside) >= MAX_DEPTH:
+        return _unserializable(
+            value, conversion, "nested in itself" if id(value) in conversion.inside else "nested too deeply"
+        )
+    return _convert_safely(value, conversion)
 
 
-def _guarded(value: Any, walk: _Walk) -> Any:
-    walk.inside.add(id(value))
+def _convert_safely(value: Any, conversion: _Conversion) -> Any:
+    conversion.inside.add(id(value))
     try:
         kind = cast(type[Any], type(value))
-        return _EXACT.get(kind, _converted)(value, walk)
-    except Exception as error:  # a hostile object may fail in any of its methods; its tool has already run
-        return _unserializable(value, walk, f"{type(error).__name__} while reading it")
+        return _EXACT.get(kind, _converted)(value, conversion)
+    except Exception as error:  # any method of a foreign object may raise, and the tool has already run
+        return _unserializable(value, conversion, f"{type(error).__name__} while reading it")
     finally:
-        walk.inside.discard(id(value))
+        conversion.inside.discard(id(value))
 
 
-def _text(text: str, walk: _Walk) -> str:
-    walk.left -= len(text) + 2
-    if walk.left <= 0:
-        text = text[: walk.room]
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8
+def _text(text: str, conversion: _Conversion) -> str:
+    conversion.left -= len(text) + 2
+    if conversion.left <= 0:
+        text = text[: conversion.budget]
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8 form
 
 
-def _odd_float(value: float) -> str:
+def _float_text(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def _object(value: Mapping[Any, Any], walk: _Walk) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    walk.left -= 2
-    for key, one in value.items():
-        if walk.left <= 0:
+def _object(value: Mapping[Any, Any], conversion: _Conversion) -> dict[str, Any]:
+    converted: dict[str, Any] = {}
+    conversion.left -= 2
+    for key, item in value.items():
+        if conversion.left <= 0:
             break
-        name = key if type(key) is str and key.isascii() else _key(key, walk)
-        while name in made:  # 1 and "1" are two keys
+        name = key if type(key) is str and key.isascii() else _key(key, conversion)
+        while name in converted:  # 1 and "1" are different keys
             name += f" ({type(key).__name__})"
-        walk.left -= len(name) + 2
-        made[name] = _plain(one, walk)
-    return made
+        conversion.left -= len(name) + 2
+        converted[name] = _to_plain(item, conversion)
+    return converted
 
 
-def _key(key: Any, walk: _Walk) -> str:
-    plain = _plain(key, walk)
+def _key(key: Any, conversion: _Conversion) -> str:
+    plain = _to_plain(key, conversion)
     return plain if isinstance(plain, str) else str(plain)
 
 
-def _items(values: Iterable[Any], walk: _Walk) -> list[Any]:
-    made: list[Any] = []
-    walk.left -= 2
-    for one in values:
-        if walk.left <= 0:
+def _items(values: Iterable[Any], conversion: _Conversion) -> list[Any]:
+    converted: list[Any] = []
+    conversion.left -= 2
+    for item in values:
+        if conversion.left <= 0:
             break
-        made.append(_plain(one, walk))
-    return made
+        converted.append(_to_plain(item, conversion))
+    return converted
 
 
-def _sorted(values: Iterable[Any], walk: _Walk) -> list[Any]:
-    return sorted(_items(values, walk), key=lambda one: to_json(one))
+def _sorted(values: Iterable[Any], conversion: _Conversion) -> list[Any]:
+    return sorted(_items(values, conversion), key=lambda item: to_json(item))
 
 
 def _model(value: BaseModel) -> Any:
     try:
         return value.model_dump(mode="json", warnings=False)
-    except ValueError:  # a field that has no JSON form by itself
+    except ValueError:  # a field without JSON form
         return value.model_dump(mode="python", warnings=False)
 
 
@@ -240,70 +247,70 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 ]
 
 
-def _converted(value: Any, walk: _Walk) -> Any:
-    put_away(value)  # before it is drawn: the notebook may draw and close what is open at any moment
+def _converted(value: Any, conversion: _Conversion) -> Any:
+    close_inline_figure(value)  # before rendering it: the notebook may render and close open figures at any moment
     if media := media_in(value):
-        return _shown(media, walk)
-    piece = _to_be_seen(value, walk)
-    if (table := told_in_json(value)) is not value:
-        return _plain(table, walk)
+        return _media_placeholder(media, conversion)
+    piece = _add_preview(value, conversion)
+    if (table := plain_table(value)) is not value:
+        return _to_plain(table, conversion)
     for kinds, convert in _CONVERSIONS:
         if isinstance(value, kinds):
-            walk.used_up = walk.used_up or kinds is LAZY
-            return _plain(convert(value), walk)
+            conversion.used_up = conversion.used_up or kinds is LAZY
+            return _to_plain(convert(value), conversion)
     if isinstance(value, Mapping):
-        return _object(cast(Mapping[Any, Any], value), walk)
+        return _object(cast(Mapping[Any, Any], value), conversion)
     if isinstance(value, list | tuple | AbstractSet | ValuesView | range | deque):
-        return _items(cast(Iterable[Any], value), walk)
+        return _items(cast(Iterable[Any], value), conversion)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, walk)
-    return _odd(value, walk, piece)
+        return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, conversion)
+    return _unknown_object(value, conversion, piece)
 
 
-def _to_be_seen(value: Any, walk: _Walk) -> Piece | None:
-    piece = piece_of(value) if len(walk.shown) < MAX_SHOWN else None
+def _add_preview(value: Any, conversion: _Conversion) -> Piece | None:
+    piece = preview(value) if len(conversion.shown) < MAX_PREVIEWS else None
     if piece:
-        walk.shown.append(piece)
+        conversion.shown.append(piece)
     return piece
 
 
-def _only_seen(value: Any, piece: Piece, walk: _Walk) -> dict[str, Any]:
-    """What stands in the JSON for what is only to be looked at."""
-    told = {
+def _preview_placeholder(value: Any, piece: Piece, conversion: _Conversion) -> dict[str, Any]:
+    """Placeholder in the JSON for a value that only the user sees."""
+    placeholder = {
         "media": MIME_TYPES[piece["kind"]],
         "note": "this is shown to the user; you cannot see it",
-        "repr": _bounded_repr(value, _clean(type(value).__qualname__, 100)),
+        "repr": _bounded_repr(value, _bounded_text(type(value).__qualname__, 100)),
     }
-    walk.left -= 80 + len(told["repr"])
-    return told
+    conversion.left -= 80 + len(placeholder["repr"])
+    return placeholder
 
 
-def _shown(media: Media, walk: _Walk) -> dict[str, Any]:
-    """What stands for a piece of media in the JSON; the piece itself goes beside it."""
-    size = {"uri": _text(media.uri, walk)} if media.uri is not None else {"bytes": len(media.data)}
-    media.told = {"media": _text(media.mime_type, walk), **size}
-    if len(walk.media) < MAX_MEDIA:
-        walk.media.append(media)
-        media.told["part"] = len(walk.media)
+def _media_placeholder(media: Media, conversion: _Conversion) -> dict[str, Any]:
+    """Placeholder in the JSON for a piece of media, which goes beside it."""
+    size = {"uri": _text(media.uri, conversion)} if media.uri is not None else {"bytes": len(media.data)}
+    media.placeholder = {"media": _text(media.mime_type, conversion), **size}
+    if len(conversion.media) < MAX_MEDIA:
+        conversion.media.append(media)
+        media.placeholder["part"] = len(conversion.media)
     else:
-        media.told["note"] = f"left out: a result can have at most {MAX_MEDIA} pieces of media"
-    walk.left -= 40
-    return media.told
+        media.placeholder["note"] = f"left out: a result can have at most {MAX_MEDIA} pieces of media"
+    conversion.left -= 40
+    return media.placeholder
 
 
-def _odd(value: Any, walk: _Walk, piece: Piece | None) -> dict[str, Any]:
+def _unknown_object(value: Any, conversion: _Conversion, piece: Piece | None) -> dict[str, Any]:
     if piece:
-        return _only_seen(value, piece, walk)
+        return _preview_placeholder(value, piece, conversion)
     if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
-        value.close()  # nobody will await it now
-    return _unserializable(value, walk, "no JSON form")
+        value.close()  # it will never be awaited; avoid the warning
+    return _unserializable(value, conversion, "no JSON form")
 
 
-def _long_number(value: int, walk: _Walk) -> dict[str, Any]:
-    return _unserializable(value, walk, "a very long number", f"an integer of {value.bit_length()} bits")
+def _long_number(value: int, conversion: _Conversion) -> dict[str, Any]:
+    return _unserializable(value, conversion, "a very long number", f"an integer of {value.bit_length()} bits")
 
 
-_EXACT: dict[type, Callable[[Any, _Walk], Any]] = {
+_EXACT: dict[type, Callable[[Any, _Conversion], Any]] = {
     dict: _object,
     int: _long_number,
     list: _items,
@@ -311,25 +318,25 @@ _EXACT: dict[type, Callable[[Any, _Walk], Any]] = {
     set: _sorted,
     frozenset: _sorted,
 }
-"""By exact type; an `int` that comes here is too long."""
+"""Converters by exact type; an `int` gets here only if it is too long."""
 
 
-def _unserializable(value: Any, walk: _Walk, why: str, text: str | None = None) -> dict[str, Any]:
-    name = _clean(type(value).__qualname__, 100)
-    walk.odd = walk.odd or f"{name} ({why})"
-    if why.startswith("nested"):  # its repr may be as endless as itself
-        text = f"<{name}, {why}>"
-    told = {"unserializable": name, "repr": text or _bounded_repr(value, name)}
-    walk.left -= len(name) + len(told["repr"])
-    return told
+def _unserializable(value: Any, conversion: _Conversion, reason: str, text: str | None = None) -> dict[str, Any]:
+    name = _bounded_text(type(value).__qualname__, 100)
+    conversion.odd = conversion.odd or f"{name} ({reason})"
+    if reason.startswith("nested"):  # its repr may be endless too
+        text = f"<{name}, {reason}>"
+    replacement = {"unserializable": name, "repr": text or _bounded_repr(value, name)}
+    conversion.left -= len(name) + len(replacement["repr"])
+    return replacement
 
 
 def _bounded_repr(value: Any, name: str) -> str:
     try:
-        return _clean(_ADDRESS.sub("", repr(value)[:2_000]), 500)
-    except Exception as error:  # any object may fail here
+        return _bounded_text(_ADDRESS.sub("", repr(value)[:2_000]), 500)
+    except Exception as error:  # any __repr__ may raise
         return f"<{name}, whose repr raises {type(error).__name__}>"
 
 
-def _clean(text: str, limit: int) -> str:
+def _bounded_text(text: str, limit: int) -> str:
     return str.__str__(text)[:limit].encode("utf-8", "replace").decode()

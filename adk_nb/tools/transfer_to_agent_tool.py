@@ -14,11 +14,11 @@ from adk_nb.tools.effects import pure
 NAME = TRANSFER
 _DESCRIPTION = "Hands the conversation over to another agent, which answers next."
 MOST_TRANSFERS = 50
-"""In one turn. Agents that hand over in a circle are told to answer themselves."""
+"""Limit per turn, against agents that transfer in a circle."""
 
 
 class Target(Protocol):
-    """What is told of an agent that can take over."""
+    """The members that the tool reads of a target agent."""
 
     @property
     def name(self) -> str: ...
@@ -33,16 +33,16 @@ def transfer_to_agent(agent_name: str, tool_context: ToolContext) -> None:
 
 
 class TransferToAgentTool(BaseTool):
-    """Offers the agents that can take over, and tells the model of each what it is good at."""
+    """Offers the agents that can take over, with their descriptions."""
 
-    comes_last = True
+    runs_last = True
     effect = "pure"
 
     def __init__(self, agent_names: Sequence[str | Target], parent: Target | None = None) -> None:
-        """`parent`: the one of them to turn to when none fits."""
+        """`parent`: the agent to transfer to when no other fits."""
         super().__init__(name=NAME, description=_DESCRIPTION)
-        self._targets = {one if isinstance(one, str) else one.name: one for one in agent_names}
-        self._told = _roster(list(self._targets.values()), parent)
+        self._targets = {agent if isinstance(agent, str) else agent.name: agent for agent in agent_names}
+        self._instruction = _roster(list(self._targets.values()), parent)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         properties = {
@@ -53,17 +53,19 @@ class TransferToAgentTool(BaseTool):
         return types.FunctionDeclaration(name=NAME, description=_DESCRIPTION, parameters_json_schema=schema)
 
     def check(self, args: dict[str, Any]) -> str | None:
+        """Check that `agent_name` is one of the targets."""
         name = args.get("agent_name")
         if name in self._targets:
             return None
-        near = closest(name, self._targets) if isinstance(name, str) else None
-        hint = f"Did you mean {near!r}? " if near else ""
-        known = ", ".join(self._targets)
-        return f"nothing was handed over: there is no agent {name!r} to take over. {hint}Those that can: {known}."
+        suggestion = closest(name, self._targets) if isinstance(name, str) else None
+        hint = f"Did you mean {suggestion!r}? " if suggestion else ""
+        names = ", ".join(self._targets)
+        return f"nothing was handed over: there is no agent {name!r} to take over. {hint}Those that can: {names}."
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        if wrong := self.check(args):
-            return {"error": wrong}
+        """Request the transfer."""
+        if message := self.check(args):
+            return {"error": message}
         shared = tool_context.get_invocation_context().shared
         if shared.transfers >= MOST_TRANSFERS:
             return {"error": f"nothing was handed over: that happened {shared.transfers} times in this turn; answer it"}
@@ -72,18 +74,22 @@ class TransferToAgentTool(BaseTool):
         return None
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Declare the tool, and list the targets in the instruction."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
-        llm_request.append_instructions([self._told])
+        llm_request.append_instructions([self._instruction])
 
 
 def _roster(targets: Sequence[str | Target], parent: Target | None) -> str:
-    known = [one if isinstance(one, str) else f"{one.name}: {one.description or 'no description'}" for one in targets]
-    told = [
+    entries = [
+        target if isinstance(target, str) else f"{target.name}: {target.description or 'no description'}"
+        for target in targets
+    ]
+    lines = [
         "These agents can take over the conversation:",
-        *(f"- {one}" for one in known),
+        *(f"- {entry}" for entry in entries),
         f"If one of them is better suited to answer than you are, call {NAME} with its name, and write nothing beside "
         "the call. If you are suited best, answer yourself. There are no others to hand over to.",
     ]
     if parent:
-        told.append(f"If neither you nor one of the others is suited, hand over to {parent.name} above you.")
-    return "\n".join(told)
+        lines.append(f"If neither you nor one of the others is suited, hand over to {parent.name} above you.")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`url_context`: Gemini's service reads the pages whose addresses are in the conversation."""
+"""`url_context`: Gemini's service reads the pages whose URLs are in the conversation."""
 
 from adk_nb import types
 from adk_nb.runtime.context import ToolContext
@@ -6,7 +6,7 @@ from adk_nb.tools.service_tool import ServiceTool
 
 
 class UrlContextTool(ServiceTool):
-    """Grounds answers in pages that are named."""
+    """Grounds answers in web pages."""
 
     def __init__(self) -> None:
         super().__init__("url_context")

@@ -1,4 +1,4 @@
-"""`VertexAiSearchTool`: Vertex AI searches a store of your own documents."""
+"""`VertexAiSearchTool`: Vertex AI searches your own documents."""
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
@@ -7,12 +7,12 @@ from adk_nb.tools.service_tool import ServiceTool
 
 
 class VertexAiSearchTool(ServiceTool):
-    """Grounds answers in documents that a data store, or a search engine over several, holds.
+    """Grounds answers in the documents of a data store, or of a search engine over several.
 
-    Made without a connection. Override `setting` for a search that depends on who asks.
+    Needs no connection to construct. Override `setting` for a search that depends on the user.
     """
 
-    at = "a Gemini model of Vertex AI (GOOGLE_GENAI_USE_VERTEXAI=true)"
+    requirement = "a Gemini model of Vertex AI (GOOGLE_GENAI_USE_VERTEXAI=true)"
 
     def __init__(
         self,
@@ -23,17 +23,17 @@ class VertexAiSearchTool(ServiceTool):
         filter: str | None = None,
         max_results: int | None = None,
     ) -> None:
-        """Give one of the two ids.
+        """Pass exactly one of the two ids.
 
         Args:
             data_store_id: `projects/P/locations/L/collections/C/dataStores/D`.
-            data_store_specs: The stores of an engine that are searched. None: all.
+            data_store_specs: Data stores of an engine to search. None: all.
             search_engine_id: `projects/P/locations/L/collections/C/engines/E`.
-            filter: In the filter language of Vertex AI Search.
-            max_results: Documents; at most 10.
+            filter: Filter expression of Vertex AI Search.
+            max_results: Number of documents, at most 10.
 
         Raises:
-            ConfigurationError: Neither id is given, or both; or specs of stores without an engine.
+            ConfigurationError: Neither or both ids are given; or specs of stores without an engine.
         """
         super().__init__("vertex_ai_search")
         if bool(data_store_id) == bool(search_engine_id):

@@ -11,7 +11,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.retry_config import RetryConfig
-from adk_nb.tools.conditions import as_condition, is_asked
+from adk_nb.tools.conditions import condition_holds, parse_condition
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.wire import no_field, reads_privates_fast, wrong_fields
 
@@ -61,7 +61,7 @@ class BaseNode(BaseModel):
             raise ConfigurationError(f"node {given.get('name', '')!r}: {told}") from error
 
     def model_post_init(self, context: Any, /) -> None:
-        self.require_confirmation = as_condition(self.require_confirmation, f"node {self.name!r}", None)
+        self.require_confirmation = parse_condition(self.require_confirmation, f"node {self.name!r}", None)
         if not is_step(self.name):
             raise ConfigurationError(
                 f"{self.name!r} is no name of a node: it is empty, or has one of {' '.join(_OF_PATHS)} in it; "
@@ -91,7 +91,7 @@ class BaseNode(BaseModel):
         """What a person is asked before it may run. None: it may run."""
         if not self.require_confirmation:
             return None
-        asked = await is_asked(self.require_confirmation, self.shown(ctx, node_input), ctx)
+        asked = await condition_holds(self.require_confirmation, self.shown(ctx, node_input), ctx)
         return ToolConfirmation() if asked else None
 
     async def begun(self, ctx: Context) -> int:

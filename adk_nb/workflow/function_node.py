@@ -18,7 +18,7 @@ from adk_nb.sync_items import blocking_items
 from adk_nb.tools.annotations import hints_of
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.tools.schema import context_parameter, signature_of
-from adk_nb.tools.shape import in_words
+from adk_nb.tools.shape import error_text
 from adk_nb.wire import reads_privates_fast
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.fitting import fitted
@@ -147,7 +147,7 @@ class FunctionNode(BaseNode):
         try:
             return fitted(wanted, value)
         except ValidationError as error:
-            raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {in_words(error)}") from error
+            raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {error_text(error)}") from error
 
 
 def name_of(func: Callable[..., Any]) -> str:

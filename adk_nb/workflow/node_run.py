@@ -22,7 +22,7 @@ from adk_nb.runtime.invocation_context import AtNode, InvocationContext
 from adk_nb.runtime.nested_calls import open_tasks
 from adk_nb.runtime.open_calls import failure_events
 from adk_nb.sessions.state import check_schema
-from adk_nb.tools.shape import Shape, in_words
+from adk_nb.tools.shape import Shape, error_text
 from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.fitting import fitted
@@ -207,7 +207,7 @@ class NodeRun(RunState):
             return to_jsonable_python(value)
         except ValueError as error:
             raise WorkflowDataError(
-                f"node {self.node.name!r}: its output cannot be kept as JSON ({in_words(error)}); give plain values, "
+                f"node {self.node.name!r}: its output cannot be kept as JSON ({error_text(error)}); give plain values, "
                 "or a pydantic model"
             ) from error
 
@@ -239,7 +239,7 @@ class NodeRun(RunState):
         try:
             return fitted(TypeAdapter(schema), value)
         except ValidationError as error:
-            raise WorkflowDataError(f"node {self.node.name!r}: its {what} does not fit: {in_words(error)}") from error
+            raise WorkflowDataError(f"node {self.node.name!r}: its {what} does not fit: {error_text(error)}") from error
 
     def _acted(self, context: NodeContext) -> EventActions:
         """What the context was told to do since the last event goes out with the next one."""

@@ -15,7 +15,7 @@ from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import INPUTS, answer
 from adk_nb.runtime.invocation_context import AtNode, InvocationContext
-from adk_nb.tools.shape import Shape, in_words
+from adk_nb.tools.shape import Shape, error_text
 from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
@@ -103,7 +103,7 @@ class Workflow(BaseAgent):
             self._read(message)
             return None
         except (ValidationError, ConfigurationError) as error:
-            return in_words(error)
+            return error_text(error)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         at = self._place(ctx)

@@ -286,7 +286,7 @@ def settings(one: FunctionTool) -> tuple[object, ...]:
 
 def test_only_what_is_long_running_can_pause(shell: Shell) -> None:
     body = "def start(x: int) -> str:\n    'Starts.'\n    return 'begun'"
-    why = "tool 'start': only a tool whose outcome comes later can pause; say long_running=True, or --long-running, too"
+    why = "tool 'start': pause needs a long-running tool; add long_running=True, or --long-running"
 
     assert why in shell.fails(f"%%tool --pause\n{body}")
     assert why in shell.fails(f"from adk_nb import tool\n@tool(pause=True)\n{body}")

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
-from adk_nb.tools.shape import Shape, in_words
+from adk_nb.tools.shape import Shape, error_text
 
 
 class City(BaseModel):
@@ -99,14 +99,14 @@ def test_text_of_another_shape_is_told_field_by_field(schema: Any, text: str, sa
     with pytest.raises(ValidationError) as caught:
         Shape(schema).read(text)
 
-    assert said in in_words(caught.value)
+    assert said in error_text(caught.value)
 
 
 def test_many_faults_are_told_in_part():
     with pytest.raises(ValidationError) as caught:
         Shape(list[int]).read('["a", "b", "c", "d", "e", "f", "g"]')
 
-    assert in_words(caught.value).endswith("and 2 more") and "4: " in in_words(caught.value)
+    assert error_text(caught.value).endswith("and 2 more") and "4: " in error_text(caught.value)
 
 
 @pytest.mark.parametrize(

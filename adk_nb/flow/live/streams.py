@@ -15,7 +15,7 @@ from adk_nb.redaction import in_result
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.tools.tool_result import told
+from adk_nb.tools.tool_result import convert_result
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class LiveStreams:
         return {one.tool for one in self._running.values()}
 
     def _send(self, tool: str, call_id: str, scheduling: types.FunctionResponseScheduling | None, result: Any) -> None:
-        said = told(result, tool)
+        said = convert_result(result, tool)
         media = [one.part() for one in said.media] or None
         response = types.FunctionResponse(
             id=call_id, name=tool, response=in_result(said.response), parts=media, scheduling=scheduling

@@ -25,7 +25,7 @@ from adk_nb.notebook.registry import templates
 from adk_nb.notebook.registry.agent_cell import CellAgent
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.team_cell import CellEdge, condition_of, parse_edges
-from adk_nb.tools.annotations import yields
+from adk_nb.tools.annotations import is_generator
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END
 
 FROM_STATE_CODE = '''\
@@ -269,7 +269,7 @@ class _Graph:
             callbacks = list_code([callback_code, choice]) if callback else choice
             code = f'{name}.clone(update={{"after_model_callback": {callbacks}}})'
             self.early.append("_choose")
-        elif routes and inspect.isroutine(agent) and not yields(agent):
+        elif routes and inspect.isroutine(agent) and not is_generator(agent):
             code = f"_take({name}, {choices})"
             self.early.append("_take")
         else:

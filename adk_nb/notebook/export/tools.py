@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb.errors import InputError
 from adk_nb.notebook.export.scope import Keywords, Piece, Scope, call_code, is_data, list_code, text_code
 from adk_nb.notebook.registry.definitions import ToolsetOrigin
-from adk_nb.tools.conditions import names_in
+from adk_nb.tools.conditions import argument_names
 from adk_nb.tools.effects import effect_of
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
@@ -189,7 +189,7 @@ def _function_of_expression(tool: FunctionTool, expression: str, name: str) -> s
     schema: dict[str, Any] = (declaration and declaration.parameters_json_schema) or {}
     properties: dict[str, Any] = schema.get("properties", {})
     parameters: list[str] = []
-    for parameter in sorted(names_in(expression)):
+    for parameter in sorted(argument_names(expression)):
         default = properties.get(parameter, {}).get("default")
         parameters.append(f"{parameter}: Any = {(default if is_data(default) else None)!r}")
     return (

@@ -14,7 +14,7 @@ from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
-from adk_nb.tools.conditions import Decides
+from adk_nb.tools.conditions import Condition
 from adk_nb.tools.fingerprint import fingerprint
 
 Kind = Literal["llm", "sequential", "parallel", "loop", "workflow"]
@@ -163,7 +163,7 @@ class ToolsetOrigin:
     kind: Literal["openapi", "mcp"]
     address: str
     """The path of a document, or the URL of a server."""
-    confirm: Decides = False
+    confirm: Condition = False
     only: tuple[str, ...] = ()
 
     @property

@@ -18,7 +18,7 @@ from adk_nb.notebook.variables import user_variables
 from adk_nb.runners import Runner
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
-from adk_nb.tools.foreign_tool import how_to_wrap
+from adk_nb.tools.foreign_tool import wrapper_template
 from adk_nb.workflow.base_node import BaseNode
 
 _RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
@@ -150,7 +150,7 @@ class Names:
             if isinstance(value, BaseTool) and (value is tool or value.name == name):
                 return value
         hint = f"{name} is a function here, type: %tool {name}" if callable(variable) else ""
-        if wrapper := how_to_wrap(variable):
+        if wrapper := wrapper_template(variable):
             hint = f"{name} is a tool of another library here; write {name}_tool = {wrapper.format(name)}"
         raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
 

@@ -243,7 +243,7 @@ class Notebook(Names):
         old = self.tools.get(name)
         if old is None or not isinstance(old.tool, FunctionTool):
             return
-        tool = old.tool.read_again()
+        tool = old.tool.refreshed()
         if tool is not old.tool:
             variables = [variable for variable, value in self.variables.items() if value is old.tool]
             self.variables.update(dict.fromkeys(variables, tool))

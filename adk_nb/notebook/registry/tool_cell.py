@@ -15,11 +15,11 @@ from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.document import Note
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.conditions import Decides, as_condition
+from adk_nb.tools.conditions import Condition, parse_condition
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.schema import Signature, signature_of
-from adk_nb.tools.tool_decorator import made_of, no_pause
+from adk_nb.tools.tool_decorator import make_function_tool, pause_error
 
 _OPTIONS = ("confirm", "thread", "timeout", "effect", "long_running", "pause")
 """Options of the line about the behaviour of a tool."""
@@ -274,7 +274,7 @@ def _make_tool(function: _Function, name: str | None, args: Any, number: int, va
         raise ConfigurationError(f"tool {name or variable!r}: {fault}{location}")
     options = {option: getattr(args, option) for option in _OPTIONS if option != "confirm"}
     confirm = _condition(args.confirm, signature, variables)
-    return made_of(value, require_confirmation=confirm, name=name or variable, **options)
+    return make_function_tool(value, require_confirmation=confirm, name=name or variable, **options)
 
 
 def _with_options(tool: FunctionTool, name: str | None, args: Any, variables: Mapping[str, Any]) -> FunctionTool:
@@ -286,18 +286,18 @@ def _with_options(tool: FunctionTool, name: str | None, args: Any, variables: Ma
     if args.confirm is not None:
         parameters = None if tool.signature.takes_any else tool.signature.names
         confirm = _condition(args.confirm, tool.signature, variables)
-        changed.require_confirmation = as_condition(confirm, f"tool {changed.name!r}", parameters)
+        changed.require_confirmation = parse_condition(confirm, f"tool {changed.name!r}", parameters)
     changed.timeout = args.timeout or tool.timeout
     changed.thread = tool.thread or args.thread or args.timeout is not None
     changed.effect = args.effect or tool.effect
     if args.pause and not isinstance(changed, LongRunningFunctionTool):
-        raise ConfigurationError(no_pause(changed.name))
+        raise ConfigurationError(pause_error(changed.name))
     if isinstance(changed, LongRunningFunctionTool):
         changed.pause = changed.pause or args.pause
     return changed
 
 
-def _condition(confirm: str | None, signature: Signature, variables: Mapping[str, Any]) -> Decides:
+def _condition(confirm: str | None, signature: Signature, variables: Mapping[str, Any]) -> Condition:
     """`--confirm`: a function of the notebook by its name, unless a parameter has that name; else as typed."""
     if confirm in (None, "always", "never") or confirm in signature.names:
         return confirm or False

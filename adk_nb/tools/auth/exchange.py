@@ -1,4 +1,4 @@
-"""Which credential a tool is let in with: the author's, a kept one, a fresh one, or none before a person is asked."""
+"""Finds the credential for a tool: the author's, a stored one, a new one, or none before the user is asked."""
 
 import asyncio
 from typing import Any
@@ -10,69 +10,69 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import CredentialError
 from adk_nb.runtime.context import Context
 from adk_nb.tools.auth import oauth
-from adk_nb.tools.auth.service_account import token_of
+from adk_nb.tools.auth.service_account import fetch_token
 
 LEEWAY = 60
-"""Seconds. A token that holds no longer than this is fetched anew."""
+"""Seconds before expiry at which a token is renewed."""
 _BY_TOKEN = (AuthCredentialTypes.OAUTH2, AuthCredentialTypes.OPEN_ID_CONNECT)
 _locks: WeakValueDictionary[tuple[Any, ...], asyncio.Lock] = WeakValueDictionary()
 
 
-async def credential_for(config: AuthConfig, context: Context) -> AuthCredential | None:
-    """What a tool can show to its service now. None: a person has to be asked.
+async def find_credential(config: AuthConfig, context: Context) -> AuthCredential | None:
+    """The credential that a tool can use now. None: the user has to be asked.
 
-    Of several that need the same one at the same time, one fetches it.
+    Concurrent requests for the same credential fetch it once.
 
     Raises:
-        CredentialError: The service gives none, and no person could change that.
-        MissingExtraError: It is got by an optional package.
-        StorageError: What is kept cannot be read or written.
+        CredentialError: The service issues none, and the user could not change that.
+        MissingExtraError: It needs an optional package.
+        StorageError: Stored credentials cannot be read or written.
     """
-    known = context.get_credential(config.credential_key) or config.raw_auth_credential
-    if known and _is_ready(known):
-        return known
-    async with _one_at_a_time(config, context):
-        kept = await context.load_credential(config)
-        if kept and _is_ready(kept):
-            return kept
-        credential = await _refreshed(config, kept or known, context) or await _without_asking(config)
+    configured = context.get_credential(config.credential_key) or config.raw_auth_credential
+    if configured and _is_ready(configured):
+        return configured
+    async with _lock(config, context):
+        stored = await context.load_credential(config)
+        if stored and _is_ready(stored):
+            return stored
+        credential = await _refresh(config, stored or configured, context) or await _fetch_unattended(config)
         if credential:
-            await keep(config, credential, context)
+            await store(config, credential, context)
         return credential
 
 
-async def renewed(config: AuthConfig, rejected: AuthCredential, context: Context) -> AuthCredential | None:
-    """Another credential in the place of one that the service has rejected, though it looked good.
+async def renew_credential(config: AuthConfig, rejected: AuthCredential, context: Context) -> AuthCredential | None:
+    """Replace a credential that the service rejected before it expired.
 
     Returns:
-        None: there is none; what was kept is forgotten, and a person has to be asked.
+        None: there is no other; the stored one was deleted, and the user has to be asked.
 
     Raises:
-        CredentialError: As `credential_for`.
+        CredentialError: As for `find_credential`.
     """
-    async with _one_at_a_time(config, context):
-        kept = await context.load_credential(config)
-        if kept and kept != rejected and _is_ready(kept):
-            return kept  # someone else was faster
-        credential = await _refreshed(config, kept or rejected, context) or await _without_asking(config)
-        await keep(config, credential, context)
+    async with _lock(config, context):
+        stored = await context.load_credential(config)
+        if stored and stored != rejected and _is_ready(stored):
+            return stored  # renewed by a concurrent call
+        credential = await _refresh(config, stored or rejected, context) or await _fetch_unattended(config)
+        await store(config, credential, context)
         return credential
 
 
-async def keep(config: AuthConfig, credential: AuthCredential | None, context: Context) -> None:
-    """Keep what a user's tools are let in with, for this invocation and those after it; None: forget it."""
-    known = context.get_invocation_context().credential_by_key
+async def store(config: AuthConfig, credential: AuthCredential | None, context: Context) -> None:
+    """Store a user's credential for this invocation and later ones; None deletes it."""
+    run_credentials = context.get_invocation_context().credential_by_key
     if credential is None:
-        known.pop(config.credential_key, None)
+        run_credentials.pop(config.credential_key, None)
     else:
-        known[config.credential_key] = credential
+        run_credentials[config.credential_key] = credential
     await context.save_credential(config.model_copy(update={"exchanged_auth_credential": credential}))
 
 
-def _one_at_a_time(config: AuthConfig, context: Context) -> asyncio.Lock:
+def _lock(config: AuthConfig, context: Context) -> asyncio.Lock:
     service = context.get_invocation_context().credential_service
-    whose = (context.session.app_name, context.user_id, config.credential_key)
-    return _locks.setdefault((asyncio.get_running_loop(), id(service), *whose), asyncio.Lock())
+    owner = (context.session.app_name, context.user_id, config.credential_key)
+    return _locks.setdefault((asyncio.get_running_loop(), id(service), *owner), asyncio.Lock())
 
 
 def _is_ready(credential: AuthCredential) -> bool:
@@ -80,52 +80,52 @@ def _is_ready(credential: AuthCredential) -> bool:
         return bool(credential.api_key)
     token = credential.oauth2
     if credential.auth_type is AuthCredentialTypes.HTTP:
-        given = credential.http and credential.http.credentials
-        return bool(given and (given.token or given.username)) and not (token and _is_over(token))
-    return credential.auth_type in _BY_TOKEN and bool(token and token.access_token and not _is_over(token))
+        values = credential.http and credential.http.credentials
+        return bool(values and (values.token or values.username)) and not (token and _is_expired(token))
+    return credential.auth_type in _BY_TOKEN and bool(token and token.access_token and not _is_expired(token))
 
 
-def _is_over(token: OAuth2Auth) -> bool:
+def _is_expired(token: OAuth2Auth) -> bool:
     return token.expires_at is not None and token.expires_at - LEEWAY <= clock.now()
 
 
-async def _refreshed(config: AuthConfig, old: AuthCredential | None, context: Context) -> AuthCredential | None:
+async def _refresh(config: AuthConfig, old: AuthCredential | None, context: Context) -> AuthCredential | None:
     if not (old and old.oauth2 and old.oauth2.refresh_token):
         return None
     token, raw = old.oauth2, config.raw_auth_credential
     if raw and raw.oauth2:
         token = token.model_copy(update={"client_secret": raw.oauth2.client_secret})
     try:
-        return as_credential(config, await oauth.fresh_token(config.auth_scheme, token))
+        return as_credential(config, await oauth.refresh_token(config.auth_scheme, token))
     except CredentialError as error:
         if not error.refused:
             raise
-        await keep(config, None, context)  # withdrawn: it would be refused each time
+        await store(config, None, context)  # revoked: it would be refused each time
         return None
 
 
-async def _without_asking(config: AuthConfig) -> AuthCredential | None:
+async def _fetch_unattended(config: AuthConfig) -> AuthCredential | None:
     raw = config.raw_auth_credential
     if raw and raw.service_account:
-        token, until = await token_of(raw.service_account)
+        token, expires_at = await fetch_token(raw.service_account)
         bearer = HttpAuth(scheme="bearer", credentials=HttpCredentials(token=token))
-        held = OAuth2Auth(access_token=token, expires_at=until)
-        return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=bearer, oauth2=held)
-    if raw and raw.oauth2 and raw.oauth2.client_secret and oauth.asks_nobody(config.auth_scheme):
+        token_info = OAuth2Auth(access_token=token, expires_at=expires_at)
+        return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=bearer, oauth2=token_info)
+    if raw and raw.oauth2 and raw.oauth2.client_secret and oauth.is_unattended(config.auth_scheme):
         return as_credential(config, await oauth.token_for_client(config.auth_scheme, raw.oauth2))
     return None
 
 
 def as_credential(config: AuthConfig, token: OAuth2Auth) -> AuthCredential:
-    """A token as a credential of the kind that `config` is about, without the client's secret if `config` has it."""
+    """A token as a credential for `config`, without the client's secret if `config` has it."""
     raw = config.raw_auth_credential
     if raw and raw.oauth2:
         token = token.model_copy(update={"client_secret": None})
-    return as_asked(config, token)
+    return as_client_credential(config, token)
 
 
-def as_asked(config: AuthConfig, client: OAuth2Auth) -> AuthCredential:
-    """A client that is on its way to a token as a credential of that kind."""
+def as_client_credential(config: AuthConfig, client: OAuth2Auth) -> AuthCredential:
+    """An OAuth client without a token, as a credential for `config`."""
     raw = config.raw_auth_credential
     kind = raw.auth_type if raw else AuthCredentialTypes(config.auth_scheme.type_.value)
     return AuthCredential(auth_type=kind, oauth2=client)

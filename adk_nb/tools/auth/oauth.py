@@ -1,4 +1,4 @@
-"""OAuth 2 and OpenID Connect, through Authlib: an address for a person to open, and tokens for what comes of it.
+"""OAuth 2 and OpenID Connect, through Authlib: authorization URLs for the user, and tokens.
 
 Source: RFC 6749, RFC 7636 (PKCE), OpenID Connect Discovery 1.0.
 """
@@ -23,60 +23,60 @@ from adk_nb.lazy import require
 
 PACKAGE = "'adk-nb[auth]'"
 SECONDS = 30.0
-"""The longest that an authorization server may take for one answer."""
+"""Timeout of one response of an authorization server."""
 _DISCOVERY = "/.well-known/openid-configuration"
 _REFUSALS = ("invalid_grant", "access_denied", "invalid_token")
-"""What a server says that will never give a token for this. Source: RFC 6749, 5.2."""
+"""Error codes after which the same request can never succeed. Source: RFC 6749, 5.2."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """An authorization server, as a scheme tells of it."""
+    """An authorization server, as described by a scheme."""
 
     authorization: str | None
-    """Where a person lets a client in. None: nobody is asked."""
+    """The authorization endpoint, for the user. None: no user is involved."""
     token: str
     refresh: str
     scopes: tuple[str, ...]
     issuer: str | None = None
-    """What it calls itself in its answers. None: not known."""
-    names_itself: bool = False
-    """Each of its answers says who it is."""
+    """The issuer's identifier. None: not known."""
+    sends_issuer: bool = False
+    """True: each of its authorization responses has the parameter `iss` (RFC 9207)."""
 
 
 async def server_of(scheme: AuthScheme) -> Server:
-    """The server of `scheme`; for OpenID Connect as its discovery document has it, which is read each time.
+    """The server of `scheme`; for OpenID Connect from its discovery document, which is fetched each time.
 
     Raises:
-        ConfigurationError: It has no flow that is gone through here, or an endpoint that is not https.
-        CredentialError: The discovery document cannot be had, or is not the issuer's own.
+        ConfigurationError: The scheme has no supported flow, or an endpoint without https.
+        CredentialError: The discovery document is unavailable, or belongs to another issuer.
     """
     if isinstance(scheme, APIKey | HTTPBase):
         raise ConfigurationError(f"a scheme of type {scheme.type_.value!r} has no tokens to be exchanged")
     if isinstance(scheme, OAuth2):
-        server = _by_flow(scheme)
+        server = _flow_server(scheme)
     elif isinstance(scheme, OpenIdConnect):
-        server = await _discovered(scheme.open_id_connect_url)
+        server = await _discover(scheme.open_id_connect_url)
     else:
         scopes = tuple(scheme.scopes or ("openid",))
-        authorization = None if asks_nobody(scheme) else scheme.authorization_endpoint
+        authorization = None if is_unattended(scheme) else scheme.authorization_endpoint
         token = scheme.token_endpoint
         server = Server(authorization=authorization, token=token, refresh=token, scopes=scopes)
     for url in (server.authorization, server.token, server.refresh):
         if url:
-            refuse_open(url)
+            refuse_insecure(url)
     return server
 
 
-def asks_nobody(scheme: AuthScheme) -> bool:
-    """True if a program gets its token without a person."""
+def is_unattended(scheme: AuthScheme) -> bool:
+    """True if the client gets its token without the user."""
     if isinstance(scheme, OAuth2):
         return scheme.flows.client_credentials is not None and scheme.flows.authorization_code is None
     grants = getattr(scheme, "grant_types_supported", None) or ()
     return "client_credentials" in grants and "authorization_code" not in grants
 
 
-def _by_flow(scheme: OAuth2) -> Server:
+def _flow_server(scheme: OAuth2) -> Server:
     if flow := scheme.flows.authorization_code:
         authorization = flow.authorization_url
     elif flow := scheme.flows.client_credentials:
@@ -89,41 +89,48 @@ def _by_flow(scheme: OAuth2) -> Server:
     return Server(authorization=authorization, token=flow.token_url, refresh=refresh, scopes=tuple(flow.scopes))
 
 
-async def _discovered(url: str) -> Server:
-    refuse_open(url)
-    async with _told("the discovery document"), httpx2.AsyncClient(timeout=SECONDS, verify=_certificates()) as client:
-        answer = (await client.get(url)).raise_for_status()
-        said = cast(dict[str, Any], answer.json())
-    if str(said.get("issuer", "")).rstrip("/") + _DISCOVERY != url:
-        raise CredentialError(f"the discovery document at {_bare(url)} is not that of its issuer", refused=True)
-    if not all(isinstance(said.get(key), str) for key in ("authorization_endpoint", "token_endpoint")):
-        raise CredentialError(f"the discovery document at {_bare(url)} does not name its endpoints", refused=True)
-    token: str = said["token_endpoint"]
+async def _discover(url: str) -> Server:
+    refuse_insecure(url)
+    async with (
+        _hide_secrets("the discovery document"),
+        httpx2.AsyncClient(timeout=SECONDS, verify=_certificates()) as client,
+    ):
+        response = (await client.get(url)).raise_for_status()
+        metadata = cast(dict[str, Any], response.json())
+    if str(metadata.get("issuer", "")).rstrip("/") + _DISCOVERY != url:
+        raise CredentialError(
+            f"the discovery document at {_without_query(url)} is not that of its issuer", refused=True
+        )
+    if not all(isinstance(metadata.get(key), str) for key in ("authorization_endpoint", "token_endpoint")):
+        raise CredentialError(
+            f"the discovery document at {_without_query(url)} does not name its endpoints", refused=True
+        )
+    token: str = metadata["token_endpoint"]
     return Server(
-        authorization=said["authorization_endpoint"],
+        authorization=metadata["authorization_endpoint"],
         token=token,
         refresh=token,
         scopes=("openid",),
-        issuer=said["issuer"],
-        names_itself=said.get("authorization_response_iss_parameter_supported") is True,
+        issuer=metadata["issuer"],
+        sends_issuer=metadata.get("authorization_response_iss_parameter_supported") is True,
     )
 
 
 @functools.cache
 def _certificates() -> ssl.SSLContext:
-    """Read once: that takes longer than a request."""
+    """Cached: loading them takes longer than a request."""
     return ssl.create_default_context()
 
 
-def refuse_open(url: str) -> None:
-    """Refuse an address to which a secret would go for all to read.
+def refuse_insecure(url: str) -> None:
+    """Refuse a URL to which a secret would be sent unencrypted.
 
     Raises:
-        ConfigurationError: It is not https, nor on this machine.
+        ConfigurationError: It is neither https nor on this machine.
     """
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
-        raise ConfigurationError(f"an authorization server is reached by https, and {_bare(url)!r} is not")
+        raise ConfigurationError(f"an authorization server is reached by https, and {_without_query(url)!r} is not")
 
 
 def _is_loopback(host: str) -> bool:
@@ -133,20 +140,20 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _bare(url: str) -> str:
-    """Without query and password."""
+def _without_query(url: str) -> str:
+    """The URL without query and password."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
 
-async def asking(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2Auth:
-    """`client` with an address for a person to open, and what its answer is checked against: a state, a verifier."""
+async def start_authorization(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2Auth:
+    """`client` with an authorization URL for the user, and the state and verifier to check the answer with."""
     server = await server_of(scheme)
     if not server.authorization:
         raise ConfigurationError("nobody is asked in the flow clientCredentials; it needs a client_id and its secret")
     generate: Any = require("authlib.common.security", package=PACKAGE).generate_token
     verifier = generate(64)
-    more = {"audience": client.audience, "nonce": client.nonce}
+    options = {"audience": client.audience, "nonce": client.nonce}
     async with _client(client, server) as oauth:
         uri, state = oauth.create_authorization_url(
             server.authorization,
@@ -154,63 +161,65 @@ async def asking(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2Auth:
             code_verifier=verifier,
             access_type="offline",
             prompt=client.prompt or "consent",
-            **{key: value for key, value in more.items() if value},
+            **{key: value for key, value in options.items() if value},
         )
     return client.model_copy(
         update={"auth_uri": uri, "state": state, "code_verifier": verifier, "code_challenge_method": "S256"}
     )
 
 
-async def token_for_answer(scheme: AuthScheme, asked: OAuth2Auth, given: OAuth2Auth) -> OAuth2Auth:
-    """What the server gives for a person's answer.
+async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer: OAuth2Auth) -> OAuth2Auth:
+    """Exchange the user's answer for a token.
 
     Args:
-        scheme: Where.
-        asked: As `asking` made it.
-        given: With a redirect URL, a code, or a token that the person's own program has got already.
+        scheme: The scheme of the server.
+        authorization: The result of `start_authorization`.
+        answer: A redirect URL, a code, or a token that the user's own program has fetched already.
 
     Raises:
-        CredentialError: It gives nothing.
+        CredentialError: The server refuses.
     """
-    if given.access_token:
-        return _with_token(asked, given.model_dump(exclude_none=True))
+    if answer.access_token:
+        return _with_token(authorization, answer.model_dump(exclude_none=True))
     server = await server_of(scheme)
-    redirect = given.redirect_uri or asked.redirect_uri
-    how: dict[str, Any] = {"code_verifier": asked.code_verifier, "redirect_uri": redirect}
-    if given.auth_response_uri:
-        _refuse_other_issuer(server, given.auth_response_uri)
-        how["authorization_response"] = given.auth_response_uri
+    redirect = answer.redirect_uri or authorization.redirect_uri
+    options: dict[str, Any] = {"code_verifier": authorization.code_verifier, "redirect_uri": redirect}
+    if answer.auth_response_uri:
+        _refuse_other_issuer(server, answer.auth_response_uri)
+        options["authorization_response"] = answer.auth_response_uri
     else:
-        how["code"] = given.auth_code
-    async with _client(asked, server) as oauth:
-        token = await oauth.fetch_token(server.token, grant_type="authorization_code", state=asked.state, **how)
-    return _with_token(asked.model_copy(update={"redirect_uri": redirect}), token)
+        options["code"] = answer.auth_code
+    async with _client(authorization, server) as oauth:
+        token = await oauth.fetch_token(
+            server.token, grant_type="authorization_code", state=authorization.state, **options
+        )
+    return _with_token(authorization.model_copy(update={"redirect_uri": redirect}), token)
 
 
 def _refuse_other_issuer(server: Server, uri: str) -> None:
-    """Refuse an answer of another server, which would be sent to this one with its code. Source: RFC 9207."""
-    says = parse_qs(urlsplit(uri).query).get("iss", [])
-    if server.issuer and says != [server.issuer] and (says or server.names_itself):
-        raise CredentialError(f"the answer is not one of {_bare(server.issuer)}", refused=True)
+    """Refuse an answer of another server, whose code would be sent to this one. Source: RFC 9207."""
+    issuers = parse_qs(urlsplit(uri).query).get("iss", [])
+    if server.issuer and issuers != [server.issuer] and (issuers or server.sends_issuer):
+        raise CredentialError(f"the answer is not one of {_without_query(server.issuer)}", refused=True)
 
 
 async def token_for_client(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2Auth:
-    """What the server gives the program itself. Raises as `token_for_answer`."""
+    """Fetch a token for the client itself. Raises as `token_for_answer`."""
     server = await server_of(scheme)
-    more = {"audience": client.audience} if client.audience else {}
+    options = {"audience": client.audience} if client.audience else {}
     async with _client(client, server) as oauth:
-        return _with_token(client, await oauth.fetch_token(server.token, grant_type="client_credentials", **more))
+        return _with_token(client, await oauth.fetch_token(server.token, grant_type="client_credentials", **options))
 
 
-async def fresh_token(scheme: AuthScheme, old: OAuth2Auth) -> OAuth2Auth:
-    """What the server gives for a refresh token; the old one stays, if it gives no new one. Raises as above."""
+async def refresh_token(scheme: AuthScheme, old: OAuth2Auth) -> OAuth2Auth:
+    """Refresh a token; the old refresh token is kept unless a new one is issued. Raises as `token_for_answer`."""
     server = await server_of(scheme)
     async with _client(old, server) as oauth:
         return _with_token(old, await oauth.refresh_token(server.refresh, refresh_token=old.refresh_token))
 
 
-_SIGNED = {"client_secret_jwt": "ClientSecretJWT", "private_key_jwt": "PrivateKeyJWT"}
-"""What makes the clients that sign who they are, by Authlib's names: with their secret, or with it as a key in PEM."""
+_SIGNED_AUTH = {"client_secret_jwt": "ClientSecretJWT", "private_key_jwt": "PrivateKeyJWT"}
+"""Authlib's names of the methods by which a client signs: with its secret, or with it as a private key in PEM."""
 
 
 @asynccontextmanager
@@ -228,42 +237,45 @@ async def _client(auth: OAuth2Auth, server: Server) -> AsyncGenerator[Any, None]
         timeout=SECONDS,
         verify=_certificates(),
     )
-    if auth.token_endpoint_auth_method in _SIGNED:
-        signs: Any = getattr(
-            require("authlib.oauth2.rfc7523", package=PACKAGE), _SIGNED[auth.token_endpoint_auth_method]
+    if auth.token_endpoint_auth_method in _SIGNED_AUTH:
+        auth_method: Any = getattr(
+            require("authlib.oauth2.rfc7523", package=PACKAGE), _SIGNED_AUTH[auth.token_endpoint_auth_method]
         )
-        client.register_client_auth_method(signs(server.token))
-    async with _told(_bare(server.token), auth), client:
+        client.register_client_auth_method(auth_method(server.token))
+    async with _hide_secrets(_without_query(server.token), auth), client:
         yield client
 
 
 @asynccontextmanager
-async def _told(where: str, auth: OAuth2Auth | None = None) -> AsyncGenerator[None, None]:
-    """Tells what went wrong without the requests, answers and secrets that the errors of clients carry."""
+async def _hide_secrets(endpoint: str, auth: OAuth2Auth | None = None) -> AsyncGenerator[None, None]:
+    """Report errors without the requests, responses and secrets that errors of HTTP clients carry."""
     oauth_error: Any = require("authlib.integrations.base_client", package=PACKAGE).OAuthError
     try:
         yield
     except oauth_error as error:
-        said = ": ".join(str(one) for one in (error.error, error.description) if one)
-        said = without(said, auth.secrets() if auth else ())
-        raise CredentialError(f"{where} gave no token: {said:.300}", refused=error.error in _REFUSALS) from None
+        message = ": ".join(str(text) for text in (error.error, error.description) if text)
+        message = without(message, auth.secrets() if auth else ())
+        raise CredentialError(f"{endpoint} gave no token: {message:.300}", refused=error.error in _REFUSALS) from None
     except httpx2.HTTPStatusError as error:
-        raise CredentialError(f"{where} gave nothing: it answered HTTP {error.response.status_code}") from None
+        raise CredentialError(f"{endpoint} gave nothing: it answered HTTP {error.response.status_code}") from None
     except httpx2.HTTPError as error:
-        raise CredentialError(f"{where} cannot be reached: {type(error).__name__}") from None
+        raise CredentialError(f"{endpoint} cannot be reached: {type(error).__name__}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, ConfigurationError):
             raise
-        raise CredentialError(f"{where} answered what is no token") from None
+        raise CredentialError(f"{endpoint} answered what is no token") from None
 
 
 def _with_token(auth: OAuth2Auth, token: dict[str, Any]) -> OAuth2Auth:
-    """`auth` with what it was given, and without what served to get there."""
+    """`auth` with the token, and without the data of the exchange."""
     if not isinstance(token.get("access_token"), str):
         raise CredentialError("the server answered what is no token")
     seconds = token.get("expires_in")
-    at = token.get("expires_at") if seconds is None else clock.now() + float(seconds)
-    given = {"access_token": token["access_token"], "expires_at": None if at is None else int(float(at))}
-    given |= {key: token[key] for key in ("refresh_token", "id_token") if token.get(key)}
-    used = ("auth_uri", "state", "nonce", "code_verifier", "auth_code", "auth_response_uri", "expires_in")
-    return auth.model_copy(update=dict.fromkeys(used) | given)
+    expires_at = token.get("expires_at") if seconds is None else clock.now() + float(seconds)
+    values = {
+        "access_token": token["access_token"],
+        "expires_at": None if expires_at is None else int(float(expires_at)),
+    }
+    values |= {key: token[key] for key in ("refresh_token", "id_token") if token.get(key)}
+    cleared = ("auth_uri", "state", "nonce", "code_verifier", "auth_code", "auth_response_uri", "expires_in")
+    return auth.model_copy(update=dict.fromkeys(cleared) | values)

@@ -1,4 +1,4 @@
-"""How an MCP server is reached: a command to start, or an address."""
+"""Connection parameters of MCP servers: a command to start, or a URL."""
 
 from pathlib import Path
 from typing import Any, Literal, SupportsIndex
@@ -10,7 +10,7 @@ from adk_nb.redaction import refuse_pickle, remember_named, remember_url, withou
 
 
 class _Params(BaseModel):
-    """What secrets stand in variables, headers and addresses, it does not tell, and nothing tells from then on."""
+    """Base of the parameters. Secrets in variables, headers and URLs are redacted everywhere from construction on."""
 
     model_config = ConfigDict(from_attributes=True, extra="forbid", hide_input_in_errors=True)
 
@@ -29,56 +29,56 @@ class _Params(BaseModel):
 
 
 class StdioServerParameters(_Params):
-    """A program that is started, and spoken to through its input and output. The same as that of the package `mcp`."""
+    """A program that is started and talks over its stdin and stdout. Equal to the class of the package `mcp`."""
 
     command: str
     args: list[str] = Field(default_factory=list[str])
-    """No shell reads them."""
+    """Passed without a shell."""
     env: dict[str, str] | None = Field(default=None, repr=False)
-    """Besides the few variables that any program needs: the others of this process are not handed on."""
+    """Added to the few variables that any program needs; others of this process are not passed on."""
     cwd: str | Path | None = None
     encoding: str = "utf-8"
     encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
 
 
 class StdioConnectionParams(_Params):
-    """A server that is started when it is first needed."""
+    """A server that is started on first use."""
 
     server_params: StdioServerParameters = Field(strict=False)
     timeout: float = Field(default=5.0, gt=0)
-    """Seconds until it answers first."""
+    """Seconds until its first response."""
 
 
 class SseConnectionParams(_Params):
-    """A server on the web that speaks the older way, server-sent events."""
+    """A server on the web with the older transport, server-sent events."""
 
     url: str
     headers: dict[str, Any] | None = Field(default=None, repr=False)
     timeout: float = Field(default=5.0, gt=0)
-    """Seconds until it answers first, and for each message to it."""
+    """Seconds until its first response, and for each message to it."""
     sse_read_timeout: float = Field(default=300.0, gt=0)
-    """Seconds that it may be silent."""
+    """Maximum seconds of silence."""
 
 
 class StreamableHTTPConnectionParams(_Params):
-    """A server on the web."""
+    """A server on the web with the transport streamable HTTP."""
 
     url: str
     headers: dict[str, Any] | None = Field(default=None, repr=False)
     timeout: float = Field(default=5.0, gt=0)
-    """Seconds until it answers first, and to reach it."""
+    """Seconds to connect, and until its first response."""
     sse_read_timeout: float = Field(default=300.0, gt=0)
-    """Seconds that it may be silent."""
+    """Maximum seconds of silence."""
     terminate_on_close: bool = True
-    """Tell the server when this side has done."""
+    """End the server's session when the connection is closed."""
 
 
-def place_of(params: "ConnectionParams") -> str:
-    """Where a server is, for people to read: without arguments, user info or query, which may hold secrets."""
+def server_label(params: "ConnectionParams") -> str:
+    """A server's address for messages: without arguments, user info or query, which may contain secrets."""
     if isinstance(params, StdioConnectionParams):
         return params.server_params.command
-    found = urlsplit(params.url)
-    return urlunsplit((found.scheme, found.netloc.rpartition("@")[2], found.path, "", ""))
+    parts = urlsplit(params.url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 SseServerParams = SseConnectionParams

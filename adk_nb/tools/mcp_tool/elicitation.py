@@ -1,4 +1,4 @@
-"""What an MCP server asks a person while one of its tools runs, and how the person is asked."""
+"""Elicitation: questions that an MCP server asks the user while one of its tools runs."""
 
 import inspect
 import threading
@@ -10,142 +10,151 @@ from adk_nb import parts, sync, types
 from adk_nb.events.event import Event
 from adk_nb.lazy import require
 from adk_nb.tools.json_arguments import JsonArguments
-from adk_nb.tools.mcp_tool.content import plain
+from adk_nb.tools.mcp_tool.call_messages import Question
+from adk_nb.tools.mcp_tool.content import clean_text
 from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
-from adk_nb.tools.mcp_tool.news import Question
 
-Elicits = Callable[..., Any]
-"""`(context, params)`, sync or async, with what the package `mcp` hands such callbacks: `params.message` and
-`params.requested_schema`, or `params.url`. Returns an `mcp_types.ElicitResult`; or a dict: the answers; True: yes; None
-or False: the person declines."""
+ElicitationCallback = Callable[..., Any]
+"""`(context, params)`, sync or async, with the arguments of such callbacks in the package `mcp`: `params.message` and
+`params.requested_schema`, or `params.url`. Returns an `mcp_types.ElicitResult`; or a dict with the answers, True for
+yes, None or False to decline."""
 MAX_FIELDS = 20
 _TRIES = 3
 _YES, _NO = ("y", "yes", "true", "1"), ("n", "no", "false", "0")
 
 
-class _Nobody(Exception):
-    """Why no person can be asked."""
+class _NoUser(Exception):
+    """The user cannot be asked; the message says why."""
 
 
 class _Declined(Exception):
-    """The person does not want to answer."""
+    """The user declined."""
 
 
-def said(words: str, *, partial: bool | None = None, **more: Any) -> Event:
-    """An event that tells a person something, and no model."""
-    content = parts.content("model", [types.Part(text=words)])
-    return Event(content=content, partial=partial, custom_metadata=more or None)
+def notice_event(text: str, *, partial: bool | None = None, **metadata: Any) -> Event:
+    """An event for the user that no model gets."""
+    content = parts.content("model", [types.Part(text=text)])
+    return Event(content=content, partial=partial, custom_metadata=metadata or None)
 
 
-def question_of(params: Any, server: str) -> Event:
-    """The question as an event that is kept. No model is told of it."""
-    asks = f"the MCP server {server!r} asks: {plain(params.message)}"
-    words = f"{asks} ({plain(params.url)})" if params.mode == "url" else asks
-    return said(words, elicitation=params.mode)
+def question_event(params: Any, server: str) -> Event:
+    """The question as a stored event; no model gets it."""
+    prompt = f"the MCP server {server!r} asks: {clean_text(params.message)}"
+    text = f"{prompt} ({clean_text(params.url)})" if params.mode == "url" else prompt
+    return notice_event(text, elicitation=params.mode)
 
 
-async def answered(ask: Elicits | None, question: Question, server: str) -> tuple[Any, str]:
-    """What the server is answered, and the same in words, without what the person said.
+async def answer_question(callback: ElicitationCallback | None, question: Question, server: str) -> tuple[Any, str]:
+    """Answer a server's question. Returns the answer, and a summary without the values that the user entered.
 
     Args:
-        ask: None: the person is asked by `input()`, where one waits in this process's main thread.
-        question: Of the server.
-        server: Its name for people.
+        callback: None: ask by `input()`, if this process's main thread waits for the run.
+        question: The server's question.
+        server: The server's name in messages.
     """
-    known = require("mcp_types", package=EXTRA)
-    given = ask or cast(Elicits, partial(_by_input, server))
+    mcp_types = require("mcp_types", package=EXTRA)
+    handler = callback or cast(ElicitationCallback, partial(_by_input, server))
     try:
-        if inspect.iscoroutinefunction(given):
-            reply = await given(question.context, question.params)
-        else:  # in the thread where the cell waits: `input()` works there
-            reply: Any = await sync.blocking(partial(given, question.context, question.params))
+        if inspect.iscoroutinefunction(handler):
+            reply = await handler(question.context, question.params)
+        else:  # on the main thread of the waiting cell, where `input()` works
+            reply: Any = await sync.blocking(partial(handler, question.context, question.params))
             reply = await reply if inspect.isawaitable(reply) else reply
-    except _Nobody as why:
+    except _NoUser as reason:
         hint = "McpToolset(elicitation_callback=...) can answer such questions"
-        return known.ElicitResult(action="decline"), f"nobody could be asked, and it was declined: {why}; {hint}"
-    except Exception as error:  # the author's mistake: the server hears only that there is no answer
-        words = f"the elicitation_callback raised {type(error).__name__}: {error}"
-        return known.ErrorData(code=known.INTERNAL_ERROR, message="no answer"), words
-    made = _result(reply, known)
-    return made, f"answered: {made.action}" if isinstance(made, known.ElicitResult) else f"refused: {made.message}"
+        return mcp_types.ElicitResult(action="decline"), f"nobody could be asked, and it was declined: {reason}; {hint}"
+    except Exception as error:  # the callback's fault: the server only learns that there is no answer
+        message = f"the elicitation_callback raised {type(error).__name__}: {error}"
+        return mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message="no answer"), message
+    result = _result(reply, mcp_types)
+    if isinstance(result, mcp_types.ElicitResult):
+        return result, f"answered: {result.action}"
+    return result, f"refused: {result.message}"
 
 
-def _result(reply: Any, known: Any) -> Any:
-    if isinstance(reply, known.ElicitResult | known.ErrorData):
+def _result(reply: Any, mcp_types: Any) -> Any:
+    if isinstance(reply, mcp_types.ElicitResult | mcp_types.ErrorData):
         return reply
     if isinstance(reply, dict):
-        return known.ElicitResult(action="accept", content=cast(dict[str, Any], reply))
-    return known.ElicitResult(action="accept" if reply is True else "decline")
+        return mcp_types.ElicitResult(action="accept", content=cast(dict[str, Any], reply))
+    return mcp_types.ElicitResult(action="accept" if reply is True else "decline")
 
 
 def _by_input(server: str, _context: Any, params: Any) -> dict[str, Any] | bool | None:
     if threading.current_thread() is not threading.main_thread():
-        raise _Nobody("no cell waits for this run")
-    start = f"The MCP server {server!r} asks: {plain(params.message)}\n"
+        raise _NoUser("no cell waits for this run")
+    start = f"The MCP server {server!r} asks: {clean_text(params.message)}\n"
     try:
         if params.mode == "url":
-            return _opened(start, params.url)
-        return _filled(start, params.requested_schema)
+            return _open_url(start, params.url)
+        return _fill_form(start, params.requested_schema)
     except _Declined:
         return None
-    except (EOFError, OSError, RuntimeError, NotImplementedError) as error:  # as where a notebook runs in a batch
-        raise _Nobody(f"there is no input ({type(error).__name__})") from error
+    except (EOFError, OSError, RuntimeError, NotImplementedError) as error:  # e.g. a notebook run in batch mode
+        raise _NoUser(f"there is no input ({type(error).__name__})") from error
 
 
-def _opened(start: str, url: str) -> bool:
+def _open_url(start: str, url: str) -> bool:
     if not url.startswith(("https://", "http://")):
-        raise _Nobody("it wants an address opened that is no web page")
-    return input(f"{start}Open {plain(url)} in a browser. Done? [y/n] ").strip().lower() in _YES
+        raise _NoUser("it wants an address opened that is no web page")
+    return input(f"{start}Open {clean_text(url)} in a browser. Done? [y/n] ").strip().lower() in _YES
 
 
-def _filled(start: str, schema: dict[str, Any]) -> dict[str, Any] | bool:
+def _fill_form(start: str, schema: dict[str, Any]) -> dict[str, Any] | bool:
     fields: dict[str, dict[str, Any]] = schema.get("properties") or {}
     if not fields:
         return input(f"{start}Yes? [y/n] ").strip().lower() in _YES
     if len(fields) > MAX_FIELDS:
-        raise _Nobody(f"it wants to know {len(fields)} things at once; the limit is {MAX_FIELDS}")
+        raise _NoUser(f"it wants to know {len(fields)} things at once; the limit is {MAX_FIELDS}")
     start += "(To decline, leave a field empty that has to be filled.)\n"
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, field in fields.items():
-        value = _asked(start, name, field, required=name in (schema.get("required") or ()))
+        value = _ask_field(start, name, field, required=name in (schema.get("required") or ()))
         if value is not None:
-            found[name] = value
+            values[name] = value
         start = ""
-    return found
+    return values
 
 
-def _asked(start: str, name: str, field: dict[str, Any], *, required: bool) -> Any:
-    """One field's value. None: left out."""
-    about = plain(str(field.get("description") or field.get("title") or ""))[:500]
-    choices = ", ".join(plain(str(one)) for one in _choices(field))
-    hints = [about, choices and f"one of {choices}", f"default {field['default']!r}" if "default" in field else ""]
-    prompt = f"{plain(name)} ({'; '.join(filter(None, hints)) or field.get('type', 'text')}): "
+def _ask_field(start: str, name: str, field: dict[str, Any], *, required: bool) -> Any:
+    """Ask for the value of one field. None: left out."""
+    description = clean_text(str(field.get("description") or field.get("title") or ""))[:500]
+    choices = ", ".join(clean_text(str(choice)) for choice in _choices(field))
+    hints = [
+        description,
+        choices and f"one of {choices}",
+        f"default {field['default']!r}" if "default" in field else "",
+    ]
+    prompt = f"{clean_text(name)} ({'; '.join(filter(None, hints)) or field.get('type', 'text')}): "
     for _ in range(_TRIES):
         text = input(start + prompt).strip()
         if not text:
             if required and "default" not in field:
                 raise _Declined
             return field.get("default")
-        value = _read(text, field)
-        wrong = JsonArguments({"properties": {name: field}}, EXTRA).wrong({name: value})
-        if not wrong:
+        value = _parse(text, field)
+        error = JsonArguments({"properties": {name: field}}, EXTRA).error_message({name: value})
+        if not error:
             return value
-        start = f"{wrong}\n"
+        start = f"{error}\n"
     raise _Declined
 
 
 def _choices(field: dict[str, Any]) -> list[Any]:
-    among: dict[str, Any] = field.get("items") or field
-    return [*(among.get("enum") or ()), *(one.get("const") for one in among.get("oneOf") or among.get("anyOf") or ())]
+    options_schema: dict[str, Any] = field.get("items") or field
+    return [
+        *(options_schema.get("enum") or ()),
+        *(option.get("const") for option in options_schema.get("oneOf") or options_schema.get("anyOf") or ()),
+    ]
 
 
-def _read(text: str, field: dict[str, Any]) -> Any:
-    """`text` as the field's type; itself if it is no such thing, which the check then tells."""
+def _parse(text: str, field: dict[str, Any]) -> Any:
+    """Parse `text` to the field's type; returns `text` itself if it does not parse, and validation reports it."""
     kind, low = field.get("type"), text.lower()
     if kind == "boolean":
         return True if low in _YES else False if low in _NO else text
     if kind == "array":
-        return [one.strip() for one in text.split(",")]
+        return [item.strip() for item in text.split(",")]
     try:
         return int(text) if kind == "integer" else float(text) if kind == "number" else text
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the tools of one MCP server share: how it is reached, with which headers, and what happens if it says no."""
+"""An MCP server as its tools share it: connection, headers, credential."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -11,9 +11,9 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.redaction import remember_named
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.runtime.credentials import placeholder
-from adk_nb.tools.auth.exchange import renewed
-from adk_nb.tools.mcp_tool.connection_params import StdioConnectionParams, place_of
-from adk_nb.tools.mcp_tool.mcp_connection import NotLetInError
+from adk_nb.tools.auth.exchange import renew_credential
+from adk_nb.tools.mcp_tool.connection_params import StdioConnectionParams, server_label
+from adk_nb.tools.mcp_tool.mcp_connection import UnauthorizedError
 from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
 from adk_nb.tools.openapi_tool.credential import with_credential
 
@@ -22,7 +22,7 @@ HeaderProvider = Callable[[ReadonlyContext], Any]
 
 
 class McpServer:
-    """A server, and with what it is asked."""
+    """A server with its headers and its credential."""
 
     def __init__(
         self,
@@ -39,48 +39,52 @@ class McpServer:
 
     @property
     def name(self) -> str:
-        """What people are told of it."""
-        return place_of(self.sessions.params)
+        """The server's name in messages."""
+        return server_label(self.sessions.params)
 
-    async def ask(
-        self, tool_context: ToolContext, work: Callable[[Any], Awaitable[dict[str, Any]]], **how: Any
+    async def call(
+        self, tool_context: ToolContext, work: Callable[[Any], Awaitable[dict[str, Any]]], **options: Any
     ) -> dict[str, Any]:
-        """What `work` gives, as `McpSessionManager.use` tells; a credential that the server rejects is renewed once.
+        """Run `work` through `McpSessionManager.use`; renew a rejected credential once.
 
         Returns:
-            Instead, what stands for it while a person is asked for another credential.
+            The result of `work`, or a placeholder while the user is asked for another credential.
         """
-        config, shown = self.auth_config, tool_context.auth_credential
+        config, credential = self.auth_config, tool_context.auth_credential
         try:
-            return await self.sessions.use(await self._headers(tool_context, shown), work, **how)
-        except NotLetInError:
-            if config is None or shown is None or shown == config.raw_auth_credential:
+            return await self.sessions.use(await self._headers(tool_context, credential), work, **options)
+        except UnauthorizedError:
+            if config is None or credential is None or credential == config.raw_auth_credential:
                 raise
-        tool_context.auth_credential = await renewed(config, shown, tool_context)
+        tool_context.auth_credential = await renew_credential(config, credential, tool_context)
         if tool_context.auth_credential is None:
             tool_context.request_credential(config)
             return placeholder()
-        return await self.sessions.use(await self._headers(tool_context, tool_context.auth_credential), work, **how)
+        return await self.sessions.use(await self._headers(tool_context, tool_context.auth_credential), work, **options)
 
-    async def listed(self, ctx: ReadonlyContext | None, work: Callable[[Any], Awaitable[Any]], *, anew: bool) -> Any:
-        """What the server offers, as `McpSessionManager.kept` tells."""
-        config, shown = self.auth_config, None
+    async def list_offers(
+        self, ctx: ReadonlyContext | None, work: Callable[[Any], Awaitable[Any]], *, refresh: bool
+    ) -> Any:
+        """List tools or resources through `McpSessionManager.cached`."""
+        config, credential = self.auth_config, None
         if config:
-            shown = (ctx and ctx.get_credential(config.credential_key)) or config.raw_auth_credential
-        return await self.sessions.kept(await self._headers(ctx, shown), work, anew=anew)
+            credential = (ctx and ctx.get_credential(config.credential_key)) or config.raw_auth_credential
+        return await self.sessions.cached(await self._headers(ctx, credential), work, refresh=refresh)
 
-    async def _headers(self, ctx: ReadonlyContext | None, shown: AuthCredential | None) -> dict[str, str]:
-        """Those of the provider, if anything runs, and those that show the credential, which go before."""
-        given: dict[str, str] = {}
+    async def _headers(self, ctx: ReadonlyContext | None, credential: AuthCredential | None) -> dict[str, str]:
+        """Headers of the provider (inside a run), overridden by those of the credential."""
+        headers: dict[str, str] = {}
         if self.header_provider and ctx:
-            said = self.header_provider(ctx)
-            given = dict(await said if inspect.isawaitable(said) else said)
-            remember_named(given)
+            provided = self.header_provider(ctx)
+            headers = dict(await provided if inspect.isawaitable(provided) else provided)
+            remember_named(headers)
         if self.auth_config is None:
-            return given
-        own = with_credential({"headers": {}, "params": []}, self.auth_config.auth_scheme, shown)["headers"]
-        taken = {name.lower() for name in own}
-        return {name: value for name, value in given.items() if name.lower() not in taken} | own
+            return headers
+        credential_headers = with_credential({"headers": {}, "params": []}, self.auth_config.auth_scheme, credential)[
+            "headers"
+        ]
+        own_names = {name.lower() for name in credential_headers}
+        return {name: value for name, value in headers.items() if name.lower() not in own_names} | credential_headers
 
 
 def _check(config: AuthConfig, sessions: McpSessionManager) -> None:

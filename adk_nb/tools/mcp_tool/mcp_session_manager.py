@@ -1,4 +1,4 @@
-"""Keeps the connections to an MCP server, one for each set of headers."""
+"""Manages the connections to an MCP server, one for each set of headers."""
 
 import asyncio
 import atexit
@@ -20,7 +20,7 @@ from adk_nb.tools.mcp_tool.connection_params import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
-from adk_nb.tools.mcp_tool.mcp_connection import EXTRA, Asked, Connection, NotLetInError
+from adk_nb.tools.mcp_tool.mcp_connection import EXTRA, Connection, QuestionHandler, UnauthorizedError
 
 __all__ = [
     "McpSessionManager",
@@ -34,14 +34,14 @@ __all__ = [
 T = TypeVar("T")
 
 _EXIT_SECONDS = 5.0
-"""What a program that does not want to end is given at the end of the process; `mcp` kills it after four."""
-_to_end: "WeakSet[McpSessionManager]" = WeakSet()
+"""Grace period for programs at the end of the process; `mcp` kills them after four seconds."""
+_managers: "WeakSet[McpSessionManager]" = WeakSet()
 MAX_CONNECTIONS = 32
-"""Of one toolset; the one that was opened first is closed for another."""
+"""Limit per toolset; the oldest connection is closed for a new one."""
 
 
 async def on_background_loop(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, done on the loop where all connections live, whichever loop this is."""
+    """Run `work` on the background loop, where all connections live, from any loop."""
     loop = sync.loop()
     if asyncio.get_running_loop() is loop:
         return await work
@@ -49,22 +49,22 @@ async def on_background_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 class McpSessionManager:
-    """Opens a connection when one is needed, and again when it has ended.
+    """Opens connections on demand, and again after they have ended.
 
     Raises:
         MissingExtraError: The package `mcp` is not installed.
     """
 
-    def __init__(self, params: ConnectionParams, **more: Any) -> None:
-        """`more`: for each `mcp.Client`, such as `sampling_callback`."""
+    def __init__(self, params: ConnectionParams, **client_options: Any) -> None:
+        """`client_options`: options of each `mcp.Client`, such as `sampling_callback`."""
         require("mcp", package=EXTRA)
         self.params = params
-        self._more = more
+        self._client_options = client_options
         self._open: dict[Any, Connection] = {}
 
     @property
     def server(self) -> str:
-        """The command that starts the server, with its arguments, or the server's address."""
+        """The command that starts the server, with its arguments, or the server's URL."""
         if isinstance(self.params, StdioConnectionParams):
             return shlex.join([self.params.server_params.command, *self.params.server_params.args])
         return self.params.url
@@ -75,119 +75,128 @@ class McpSessionManager:
         work: Callable[[Any], Awaitable[T]],
         *,
         again: bool = False,
-        answers: Asked | None = None,
+        answers: QuestionHandler | None = None,
     ) -> T:
-        """What `work` gives, which is handed a connected `mcp.Client`, and runs on the background loop.
+        """Run `work` on the background loop with a connected `mcp.Client`.
 
         Args:
-            headers: Of HTTP requests, beside those of the parameters; who has others has another connection.
-            work: Called once, and a second time if the server has certainly not done it.
-            again: It may be done twice: if the connection turns out to have ended, a new one is opened for it.
-            answers: Told on the background loop what the server asks meanwhile. None: it may not ask.
+            headers: HTTP headers in addition to the parameters'; other headers use another connection.
+            work: Called once, or again if the server certainly did not execute it.
+            again: It may be repeated: if the connection turns out to have ended, open a new one.
+            answers: Handles the server's questions, on the background loop. None: questions are refused.
 
         Raises:
-            NotLetInError: The server wants to be shown a credential, or another one.
-            Exception: The server was not reached, or what `work` raised.
+            UnauthorizedError: The server demands a credential, or another one.
+            Exception: The server was not reached, or an error of `work`.
         """
 
-        async def used(connection: Connection, client: Any) -> T:
+        async def use(connection: Connection, client: Any) -> T:
             with connection.call(answers):
                 return await work(client)
 
         remember_named(headers)
-        return await on_background_loop(self._use(dict(headers or {}), used, again))
+        return await on_background_loop(self._use(dict(headers or {}), use, again))
 
-    async def kept(
-        self, headers: Mapping[str, str] | None, work: Callable[[Any], Awaitable[T]], *, anew: bool = False
+    async def cached(
+        self, headers: Mapping[str, str] | None, work: Callable[[Any], Awaitable[T]], *, refresh: bool = False
     ) -> T:
-        """What `work` gave the last time, or, unless the server tells when it offers something else, gives now.
+        """Return the last result of `work` while the server announces no change; else run it.
 
         Args:
             headers: As for `use`.
-            work: May be done twice, and has `timeout` of the parameters for it.
-            anew: Do it in any case.
+            work: May be repeated; limited by the parameters' `timeout`.
+            refresh: Run it in any case.
 
         Raises:
-            Exception: As `use`; TimeoutError if it takes too long.
+            Exception: As for `use`; TimeoutError if it takes too long.
         """
 
-        async def used(connection: Connection, client: Any) -> T:
-            async def done() -> T:
+        async def use(connection: Connection, client: Any) -> T:
+            async def fetch() -> T:
                 with connection.call(None):
                     async with asyncio.timeout(self.params.timeout):
                         return await work(client)
 
-            return await connection.kept(done, anew=anew)
+            return await connection.cached(fetch, refresh=refresh)
 
-        return await on_background_loop(self._use(dict(headers or {}), used, again=True))
+        return await on_background_loop(self._use(dict(headers or {}), use, again=True))
 
     async def close(self) -> None:
-        """End all connections. A later use opens one again."""
+        """Close all connections. A later call opens new ones."""
         await on_background_loop(self._close())
 
-    def ending(self) -> "Future[None] | None":
-        """Its connections being ended, at the end of the process. None: it has none here, as after a fork."""
-        loops = {one.task.get_loop() for one in self._open.values() if not one.task.done()}
-        running = [one for one in loops if one is sync.loop()] if loops else []
-        return asyncio.run_coroutine_threadsafe(self._close(), running[0]) if running else None
+    def close_future(self) -> "Future[None] | None":
+        """Close the connections at the end of the process. None: there are none in this process, as after a fork."""
+        loops = {connection.task.get_loop() for connection in self._open.values() if not connection.task.done()}
+        own_loops = [loop for loop in loops if loop is sync.loop()] if loops else []
+        return asyncio.run_coroutine_threadsafe(self._close(), own_loops[0]) if own_loops else None
 
     async def _use(self, headers: dict[str, str], work: Callable[[Connection, Any], Awaitable[T]], again: bool) -> T:
         connection, is_new = self._connection(headers)
         try:
-            client = await asyncio.shield(connection.client)  # others may wait for it too
+            client = await asyncio.shield(connection.client)  # shared with other calls, so not cancelled with this one
             return await work(connection, client)
         except Exception as error:
-            failed = connection.told_apart(error)
-        lost = _is_lost(failed)
+            explained = connection.explain(error)
+        lost = _is_lost(explained)
         if lost:
             connection.end()
-        if is_new or not lost or not (again or _is_unknown_session(failed)) or isinstance(failed, NotLetInError):
-            raise failed
+        if (
+            is_new
+            or not lost
+            or not (again or _is_unknown_session(explained))
+            or isinstance(explained, UnauthorizedError)
+        ):
+            raise explained
         return await self._use(headers, work, again)
 
     def _connection(self, headers: dict[str, str]) -> tuple[Connection, bool]:
-        """The connection with these headers, and whether it was opened for this use."""
-        key = (asyncio.get_running_loop(), *sorted(headers.items()))  # after a fork there is another loop
+        """The connection for these headers, and True if it was opened now."""
+        key = (asyncio.get_running_loop(), *sorted(headers.items()))  # the loop differs after a fork
         connection = self._open.get(key)
         if connection and not connection.ended:
             return connection, False
         self._open.pop(key, None)
         while len(self._open) >= MAX_CONNECTIONS:
             self._open.pop(next(iter(self._open))).end()
-        _to_end.add(self)
-        self._open[key] = Connection(self.params, headers, self._more)
+        _managers.add(self)
+        self._open[key] = Connection(self.params, headers, self._client_options)
         return self._open[key], True
 
     async def _close(self) -> None:
         connections = list(self._open.values())
         self._open.clear()
-        for one in connections:
-            one.end()
-        here = asyncio.get_running_loop()
-        if tasks := [one.task for one in connections if one.task.get_loop() is here and not one.task.done()]:
+        for connection in connections:
+            connection.end()
+        loop = asyncio.get_running_loop()
+        if tasks := [
+            connection.task
+            for connection in connections
+            if connection.task.get_loop() is loop and not connection.task.done()
+        ]:
             await asyncio.wait(tasks)
 
 
 @atexit.register
-def _end_programs() -> None:
-    """Before the background loop is ended, which would leave programs behind."""
-    ending = [one.ending() for one in list(_to_end)]
-    if any(ending):
-        wait([found for found in ending if found], _EXIT_SECONDS)
+def _close_all() -> None:
+    """Runs before the background loop ends, which would leave programs running."""
+    futures = [manager.close_future() for manager in list(_managers)]
+    if any(futures):
+        wait([future for future in futures if future], _EXIT_SECONDS)
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the connection is of no more use."""
+    """True if the connection cannot be used any more."""
     mcp = require("mcp", package=EXTRA)
     if not isinstance(error, mcp.MCPError):
-        # No fault of the connection: a result that does not fit its schema, a server that is busy, an author's mistake.
+        # The connection is fine: a result that does not match its schema, a busy server, a mistake of the author.
         return not isinstance(error, ValueError | TimeoutError | UserError)
     code: Any = getattr(error, "code", None)
     return code == require("mcp_types", package=EXTRA).CONNECTION_CLOSED or _is_unknown_session(error)
 
 
 def _is_unknown_session(error: Exception) -> bool:
-    """Whether a server refused to do anything, as one does that was started anew.
+    """True if a server refused the call because it was restarted and does not know the session.
 
     Source: mcp 2.3, client/streamable_http.py, for HTTP 404.
     """

@@ -1,4 +1,4 @@
-"""A tool of an MCP server."""
+"""`McpTool`: a tool of an MCP server."""
 
 import asyncio
 import inspect
@@ -11,52 +11,53 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.conditions import Decides, is_asked, with_defaults
+from adk_nb.tools.conditions import Condition, condition_holds, with_defaults
 from adk_nb.tools.json_arguments import JsonArguments
-from adk_nb.tools.mcp_tool.content import plain, plain_schema, result_of
-from adk_nb.tools.mcp_tool.elicitation import Elicits, answered, question_of, said
+from adk_nb.tools.mcp_tool.call_messages import CallMessages, Progress
+from adk_nb.tools.mcp_tool.content import clean_schema, clean_text, convert_result
+from adk_nb.tools.mcp_tool.elicitation import ElicitationCallback, answer_question, notice_event, question_event
 from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
 from adk_nb.tools.mcp_tool.mcp_server import McpServer
-from adk_nb.tools.mcp_tool.news import News, Progress
-from adk_nb.tools.tool_progress import last_of
+from adk_nb.tools.tool_progress import run_with_progress
 
 ProgressCallback = Callable[..., Any]
-"""Hears `(progress, total, message)`, sync or async. Or makes one who does, for each call:
-`(tool_name, *, callback_context, **kwargs)`, a sync function that takes keywords, as ADK tells the two apart."""
+"""Receives `(progress, total, message)`, sync or async. Or a factory of such a callback for each call: a sync function
+`(tool_name, *, callback_context, **kwargs)`, recognized by its parameters as in ADK."""
 
 
 class McpTool(BaseTool):
-    """Calls a tool on its server, and hands back the result: `content`, `structuredContent`, `isError`.
+    """Calls a tool on its server. The result has `content`, `structuredContent`, `isError`.
 
-    Pictures and sound go to the model beside the result. How far the tool is, and what the server asks a person
-    meanwhile, are events. A server that is gone, does not answer in time or refuses the call is `{"error": ...}`; the
-    next call connects anew.
+    Images and audio go to the model beside the result. Progress, and questions of the server to the user, become
+    events. A server that is gone, too slow or refuses the call gives `{"error": ...}`; the next call reconnects.
     """
 
-    tells = True
+    reports_progress = True
 
     def __init__(
         self,
-        declared: Any,
+        definition: Any,
         server: McpServer,
         *,
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
         progress_callback: ProgressCallback | None = None,
-        elicitation_callback: Elicits | None = None,
+        elicitation_callback: ElicitationCallback | None = None,
     ) -> None:
-        """`declared`: the `mcp.Tool` that the server has told of; `server`: shared, and not this tool's own."""
-        hints = declared.annotations.model_dump(exclude_none=True, by_alias=True) if declared.annotations else None
+        """`definition`: the server's `mcp.Tool`. `server`: shared, so not closed here."""
+        hints = definition.annotations.model_dump(exclude_none=True, by_alias=True) if definition.annotations else None
         super().__init__(
-            name=declared.name, description=plain(declared.description or declared.title or ""), custom_metadata=hints
+            name=definition.name,
+            description=clean_text(definition.description or definition.title or ""),
+            custom_metadata=hints,
         )
         self.require_confirmation = require_confirmation
         self.progress_callback = progress_callback
         self.elicitation_callback = elicitation_callback
         self.auth_config = server.auth_config
-        self.bound_to = f"{declared.name} of {server.sessions.server}"
-        self._called = declared.name
-        self._schema: dict[str, Any] = plain_schema(declared.input_schema)
-        self._output_schema: dict[str, Any] | None = declared.output_schema
+        self.bound_to = f"{definition.name} of {server.sessions.server}"
+        self._remote_name = definition.name
+        self._schema: dict[str, Any] = clean_schema(definition.input_schema)
+        self._output_schema: dict[str, Any] | None = definition.output_schema
         self._server = server
 
     def __repr__(self) -> str:
@@ -64,7 +65,7 @@ class McpTool(BaseTool):
 
     @cached_property
     def _arguments(self) -> JsonArguments:
-        return JsonArguments(self._schema, EXTRA)  # of a thousand tools, few are called
+        return JsonArguments(self._schema, EXTRA)  # lazy: of a thousand tools few are called
 
     @cached_property
     def _results(self) -> JsonArguments:
@@ -75,74 +76,83 @@ class McpTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
 
     def check(self, args: dict[str, Any]) -> str | None:
-        if wrong := self._arguments.wrong(args):
-            return f"{self.name}() was not called: wrong arguments: {wrong}. Call it again with arguments that fit."
+        """Validate `args` against the server's schema."""
+        if message := self._arguments.error_message(args):
+            return f"{self.name}() was not called: wrong arguments: {message}. Call it again with arguments that fit."
         return None
 
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
+        """Evaluate the approval condition, with the defaults of the schema."""
         if not self.require_confirmation or self.check(args):
-            return False  # wrong arguments go back to the model; nothing will run
-        return await is_asked(self.require_confirmation, with_defaults(self._schema, args), tool_context)
+            return False  # nothing will run: the error goes back to the model
+        return await condition_holds(self.require_confirmation, with_defaults(self._schema, args), tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        if wrong := self.check(args):
-            return {"error": wrong}
+        """Call the tool on its server."""
+        if message := self.check(args):
+            return {"error": message}
         try:
-            return await last_of(self._said(args, tool_context), self.name, tool_context)
-        except Exception as error:  # whatever goes wrong between here and there: the model is told, and may go on
+            return await run_with_progress(self._items(args, tool_context), self.name, tool_context)
+        except Exception as error:  # any failure of the connection or the server is a result for the model
             return {"error": f"{self.name}: {str(error) or type(error).__name__}"}
 
-    async def _said(self, args: dict[str, Any], tool_context: ToolContext) -> AsyncGenerator[Any, None]:
-        """What the server says while it works, as events, and then its result."""
-        news = News()
+    async def _items(self, args: dict[str, Any], tool_context: ToolContext) -> AsyncGenerator[Any, None]:
+        """Progress and questions of the server as events, and then its result."""
+        messages = CallMessages()
 
         async def call(client: Any) -> dict[str, Any]:
-            return self._checked(result_of(await client.call_tool(self._called, args, progress_callback=news.progress)))
+            return self._check_output(
+                convert_result(await client.call_tool(self._remote_name, args, progress_callback=messages.progress))
+            )
 
-        heard = self._progress(tool_context)
-        calling = asyncio.ensure_future(self._server.ask(tool_context, call, answers=news.asks))
-        async with aclosing(news.until(calling)) as all_news:
-            async for one in all_news:
-                if not isinstance(one, Progress):
-                    yield question_of(one.params, self._server.name)
-                    one.answer, how = await answered(self.elicitation_callback, one, self._server.name)
-                    yield said(how)
+        callback = self._progress_callback(tool_context)
+        calling = asyncio.ensure_future(self._server.call(tool_context, call, answers=messages.asks))
+        async with aclosing(messages.until(calling)) as events:
+            async for event in events:
+                if not isinstance(event, Progress):
+                    yield question_event(event.params, self._server.name)
+                    event.answer, summary = await answer_question(self.elicitation_callback, event, self._server.name)
+                    yield notice_event(summary)
                     continue
-                if heard:
-                    taken = heard(one.progress, one.total, one.message)
-                    await taken if inspect.isawaitable(taken) else None
-                yield _on_the_way(one)
+                if callback:
+                    result = callback(event.progress, event.total, event.message)
+                    await result if inspect.isawaitable(result) else None
+                yield _progress_event(event)
         yield calling.result()
 
-    def _checked(self, result: dict[str, Any]) -> dict[str, Any]:
-        """`result`, or an error where a server must send content that fits its schema. Source: MCP 2025-06-18."""
+    def _check_output(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Check `structuredContent`, which must match the output schema. Source: MCP 2025-06-18."""
         if self._output_schema is None or result["isError"]:
             return result
         if "structuredContent" not in result:
             return {"error": f"{self.name}() has an output schema, and its server sent no structured content"}
-        if wrong := self._results.wrong(result["structuredContent"]):
-            return {"error": f"{self.name}(): its server sent content that does not fit its own output schema: {wrong}"}
+        if message := self._results.error_message(result["structuredContent"]):
+            return {
+                "error": f"{self.name}(): its server sent content that does not fit its own output schema: {message}"
+            }
         return result
 
-    def _progress(self, tool_context: ToolContext) -> Callable[..., Any] | None:
-        """Who is told how far this call is. Source: google-adk 2.13 for who is asked to make one."""
-        heard = self.progress_callback
-        if heard is None or inspect.iscoroutinefunction(heard) or not _makes_one(heard):
-            return heard
-        return heard(self.name, callback_context=tool_context)
+    def _progress_callback(self, tool_context: ToolContext) -> Callable[..., Any] | None:
+        """The callback for this call, made by a factory if there is one. Source of the distinction: google-adk 2.13."""
+        callback = self.progress_callback
+        if callback is None or inspect.iscoroutinefunction(callback) or not _is_factory(callback):
+            return callback
+        return callback(self.name, callback_context=tool_context)
 
 
-def _makes_one(heard: Callable[..., Any]) -> bool:
+def _is_factory(callback: Callable[..., Any]) -> bool:
     try:
-        known = inspect.signature(heard).parameters
+        parameters = inspect.signature(callback).parameters
     except (TypeError, ValueError):  # built in
         return False
-    return "callback_context" in known or any(one.kind is one.VAR_KEYWORD for one in known.values())
+    return "callback_context" in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
 
 
-def _on_the_way(one: Progress) -> Event:
-    """No history keeps it: a piece."""
-    far = f"{one.progress:g} of {one.total:g}" if one.total is not None else f"{one.progress:g}"
-    words = f"{plain(one.message)} ({far})" if one.message else far
-    total = {} if one.total is None else {"total": one.total}
-    return said(words, partial=True, progress=one.progress, **total)
+def _progress_event(progress: Progress) -> Event:
+    """A partial event, which is not stored."""
+    amount = f"{progress.progress:g} of {progress.total:g}" if progress.total is not None else f"{progress.progress:g}"
+    text = f"{clean_text(progress.message)} ({amount})" if progress.message else amount
+    total = {} if progress.total is None else {"total": progress.total}
+    return notice_event(text, partial=True, progress=progress.progress, **total)

@@ -15,7 +15,7 @@ from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools import set_model_response_tool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
-from adk_nb.tools.conditions import Decides, as_condition
+from adk_nb.tools.conditions import Condition, parse_condition
 from adk_nb.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -23,7 +23,7 @@ from adk_nb.tools.mcp_tool.connection_params import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
-from adk_nb.tools.mcp_tool.elicitation import Elicits
+from adk_nb.tools.mcp_tool.elicitation import ElicitationCallback
 from adk_nb.tools.mcp_tool.load_mcp_resource_tool import LoadMcpResourceTool
 from adk_nb.tools.mcp_tool.mcp_server import HeaderProvider, McpServer
 from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
@@ -32,46 +32,44 @@ from adk_nb.tools.mcp_tool.mcp_tool import McpTool, ProgressCallback
 logger = logging.getLogger(__name__)
 
 MAX_TOOLS = 1_000
-"""That are offered; a filter chooses among those that a server has."""
+"""Limit of offered tools; a filter selects among all that the server has."""
 _MAX_LISTED = 10_000
 _MAX_PAGES = 100
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
-_NOT_THEIRS = ("transfer_to_agent", set_model_response_tool.NAME)
-"""Names by which a model speaks to the runtime."""
+_RESERVED_NAMES = ("transfer_to_agent", set_model_response_tool.NAME)
+"""Names with a meaning for the runtime."""
 
 
 class McpToolset(BaseToolset):
-    """What an MCP server offers. The connection stays open until `close`.
+    """The tools of an MCP server. The connection stays open until `close`.
 
-    The server is asked what it has at each invocation, and after that only when it says that this has changed, if it
-    has promised to. An approval holds for a tool as it was shown: with another schema or description it does not.
-    Works from any thread and any event loop: connections live on the package's own.
+    The server's tools are listed at each invocation; if the server announces changes, only after such an announcement.
+    An approval is valid only for the schema and description it was given for. Works from any thread and any event loop:
+    connections live on the package's background loop.
 
     Args:
-        connection_params: How the server is reached; `StdioServerParameters`, ours or those of `mcp`, will do. A
-            program is started without a shell and with few variables of this process; whoever writes it here has
-            agreed to run it.
-        auth_scheme: How a server on the web wants to be shown a credential.
-        auth_credential: What is shown, or what it is got with. A person is asked before the tools are known, if need
-            be; each user has their own connection.
-        credential_key: Under this name a user's credential is kept; see `AuthConfig`.
-        require_confirmation: Ask a person before a tool is called: True, or a condition on the arguments, as for
-            FunctionTool. Before a tool that has not all that an expression names, a person is always asked.
-        header_provider: Gives headers for the connection, such as a user's token; who has other headers has a
-            connection of their own.
-        progress_callback: Told what a tool says of its progress, besides the events that tell of it.
-        elicitation_callback: Answers what the server asks a person while a tool runs. None: they are asked by
-            `input()` where a cell waits for the run; where none does, the question is declined, and an event says so.
-        sampling_callback: Answers what the server asks a model, as `mcp.Client` has it. None: that is refused.
-        use_mcp_resources: Also offer a tool that reads the server's resources.
+        connection_params: The server to connect to; `StdioServerParameters`, ours or those of `mcp`, are accepted. A
+            program is started without a shell and with few variables of this process; naming it here authorizes it.
+        auth_scheme: The authentication scheme of a server on the web.
+        auth_credential: The credential, or the client to get one with. If needed, the user is asked before the tools
+            are listed; each user has their own connection.
+        credential_key: The key under which a user's credential is stored; see `AuthConfig`.
+        require_confirmation: Ask the user before a tool is called: True, or a condition on the arguments, as for
+            FunctionTool. For a tool that lacks an argument of an expression the user is always asked.
+        header_provider: Returns headers for the connection, such as a user's token; other headers use another
+            connection.
+        progress_callback: Receives the progress of calls, in addition to the events.
+        elicitation_callback: Answers questions to the user while a tool runs. None: ask by `input()` if a cell waits
+            for the run; otherwise the question is declined, with an event.
+        sampling_callback: Answers requests to a model, as in `mcp.Client`. None: they are refused.
+        use_mcp_resources: Add a tool that reads the server's resources.
 
     Raises:
-        ConfigurationError: `connection_params` is none of these; the condition is none; the
-            credential cannot be shown to such a server.
+        ConfigurationError: `connection_params` or the condition is invalid, or the credential does not suit the server.
         MissingExtraError: The package `mcp` is not installed.
     """
 
-    named_outside = True
+    external_names = True
 
     def __init__(
         self,
@@ -82,10 +80,10 @@ class McpToolset(BaseToolset):
         auth_scheme: AuthScheme | Any = None,
         auth_credential: AuthCredential | None = None,
         credential_key: str | None = None,
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
         header_provider: HeaderProvider | None = None,
         progress_callback: ProgressCallback | None = None,
-        elicitation_callback: Elicits | None = None,
+        elicitation_callback: ElicitationCallback | None = None,
         sampling_callback: Any = None,
         use_mcp_resources: bool = False,
     ) -> None:
@@ -94,19 +92,20 @@ class McpToolset(BaseToolset):
         if auth_scheme is not None:
             key = credential_key or ""
             config = AuthConfig(auth_scheme=auth_scheme, raw_auth_credential=auth_credential, credential_key=key)
-        more = {"sampling_callback": sampling_callback} if sampling_callback else {}
-        sessions = McpSessionManager(connection_params_of(connection_params), **more)
+        client_options = {"sampling_callback": sampling_callback} if sampling_callback else {}
+        sessions = McpSessionManager(connection_params_of(connection_params), **client_options)
         self._server = McpServer(sessions, header_provider=header_provider, auth_config=config)
-        self.require_confirmation = as_condition(require_confirmation, type(self).__name__, None)
-        self._of_each: dict[str, Any] = {
+        self.require_confirmation = parse_condition(require_confirmation, type(self).__name__, None)
+        self._tool_options: dict[str, Any] = {
             "require_confirmation": self.require_confirmation,
             "progress_callback": progress_callback,
             "elicitation_callback": elicitation_callback,
         }
         self._use_resources = use_mcp_resources
-        self._left_out: set[str] = set()
+        self._reported: set[str] = set()
 
     def get_auth_config(self) -> AuthConfig | None:
+        """The credential that the server needs. None: none is configured."""
         return self._server.auth_config
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
@@ -114,46 +113,47 @@ class McpToolset(BaseToolset):
 
         Raises:
             ConnectionError: The server was not reached.
-            CredentialError: It wants to be shown a credential, or another one.
-            TimeoutError: It does not tell what it has.
+            CredentialError: It demands a credential, or another one.
+            TimeoutError: It did not list its tools in time.
         """
-        anew = readonly_context is not None and _answers(readonly_context)
-        tools: list[BaseTool] = await self._server.listed(readonly_context, self._listed, anew=anew)
-        chosen = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
-        if len(chosen) > MAX_TOOLS:
-            self._say_once(
-                f"{len(chosen)} tools", f"are over the limit of {MAX_TOOLS}: the rest is left out; use tool_filter"
+        refresh = readonly_context is not None and _is_answer(readonly_context)
+        tools: list[BaseTool] = await self._server.list_offers(readonly_context, self._listed, refresh=refresh)
+        selected = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
+        if len(selected) > MAX_TOOLS:
+            self._warn_once(
+                f"{len(selected)} tools", f"are over the limit of {MAX_TOOLS}: the rest is left out; use tool_filter"
             )
-        return chosen[:MAX_TOOLS]
+        return selected[:MAX_TOOLS]
 
     async def close(self) -> None:
+        """Close the connections to the server."""
         await self._server.sessions.close()
 
     async def _listed(self, client: Any) -> list[BaseTool]:
-        made: dict[str, BaseTool] = {}
-        for one in await _pages(client.list_tools, "tools"):
-            if why := _unfit(one, made):
-                self._say_once(f"the tool {one.name[:128]!r}", f"is left out: {why}")
+        by_name: dict[str, BaseTool] = {}
+        for definition in await _pages(client.list_tools, "tools"):
+            if reason := _rejection(definition, by_name):
+                self._warn_once(f"the tool {definition.name[:128]!r}", f"is left out: {reason}")
                 continue
             try:
-                made[one.name] = McpTool(one, self._server, **self._of_each)
+                by_name[definition.name] = McpTool(definition, self._server, **self._tool_options)
             except ValueError as error:
-                self._say_once(f"the tool {one.name!r}", f"is left out: {error}")
-        tools = [made[name] for name in sorted(made)]
+                self._warn_once(f"the tool {definition.name!r}", f"is left out: {error}")
+        tools = [by_name[name] for name in sorted(by_name)]
         if self._use_resources:
             tools.append(LoadMcpResourceTool(await _pages(client.list_resources, "resources"), self._server))
         return tools
 
-    def _say_once(self, what: str, why: str) -> None:
-        if what not in self._left_out and len(self._left_out) < MAX_TOOLS:
-            self._left_out.add(what)
-            logger.warning("of the MCP server %s, %s %s", self._server.name, what, why)
+    def _warn_once(self, subject: str, reason: str) -> None:
+        if subject not in self._reported and len(self._reported) < MAX_TOOLS:
+            self._reported.add(subject)
+            logger.warning("of the MCP server %s, %s %s", self._server.name, subject, reason)
 
     @classmethod
     async def from_server(
         cls, *, connection_params: ConnectionParams | StdioServerParameters | Any, **options: Any
     ) -> tuple[list[BaseTool], AsyncExitStack]:
-        """Connect, and return the tools, and what closes the connection: ADK's older way."""
+        """Connect; return the tools, and a stack that closes the connection. ADK's older interface."""
         toolset = cls(connection_params=connection_params, **options)
         stack = AsyncExitStack()
         stack.push_async_callback(toolset.close)
@@ -163,44 +163,44 @@ class McpToolset(BaseToolset):
 MCPToolset = McpToolset
 
 
-def connection_params_of(given: Any) -> ConnectionParams:
-    """How a server is reached, from what an author wrote.
+def connection_params_of(params: Any) -> ConnectionParams:
+    """Normalize the connection parameters.
 
     Raises:
-        ConfigurationError: It does not say.
+        ConfigurationError: They are of another type.
     """
-    if isinstance(given, StdioConnectionParams | SseConnectionParams | StreamableHTTPConnectionParams):
-        return given
-    if hasattr(given, "command"):
-        return StdioConnectionParams(server_params=StdioServerParameters.model_validate(given, from_attributes=True))
+    if isinstance(params, StdioConnectionParams | SseConnectionParams | StreamableHTTPConnectionParams):
+        return params
+    if hasattr(params, "command"):
+        return StdioConnectionParams(server_params=StdioServerParameters.model_validate(params, from_attributes=True))
     raise ConfigurationError(
         "an MCP server is reached as told by connection_params=StdioConnectionParams(...), "
-        f"StreamableHTTPConnectionParams(...) or SseConnectionParams(...), and not by {type(given).__name__}"
+        f"StreamableHTTPConnectionParams(...) or SseConnectionParams(...), and not by {type(params).__name__}"
     )
 
 
-def _unfit(declared: Any, made: Mapping[str, BaseTool]) -> str | None:
-    """Why a tool cannot be offered. None: it can."""
-    name: str = declared.name
+def _rejection(definition: Any, by_name: Mapping[str, BaseTool]) -> str | None:
+    """The reason why a tool cannot be offered. None: it can."""
+    name: str = definition.name
     if not _NAME.fullmatch(name):
         return "a model cannot call it by that name"
-    if name.startswith(RESERVED) or name in _NOT_THEIRS:
+    if name.startswith(RESERVED) or name in _RESERVED_NAMES:
         return "the name is reserved"
-    return "there are two of that name" if name in made else None
+    return "there are two of that name" if name in by_name else None
 
 
-def _answers(ctx: ReadonlyContext) -> bool:
-    """Whether the message answers something: what a person was asked about is looked at as it is now."""
+def _is_answer(ctx: ReadonlyContext) -> bool:
+    """True if the message answers an interrupt: then the tools are listed anew, as they are now."""
     parts = (ctx.user_content and ctx.user_content.parts) or []
     return any(part.function_response for part in parts)
 
 
-async def _pages(ask: Any, of: str) -> list[Any]:
-    found, cursor = list[Any](), None
+async def _pages(fetch: Any, field: str) -> list[Any]:
+    items, cursor = list[Any](), None
     for _ in range(_MAX_PAGES):
-        page = await ask(cursor=cursor)
-        found += getattr(page, of)
+        page = await fetch(cursor=cursor)
+        items += getattr(page, field)
         cursor = page.next_cursor
-        if not cursor or len(found) >= _MAX_LISTED:
+        if not cursor or len(items) >= _MAX_LISTED:
             break
-    return found[:_MAX_LISTED]
+    return items[:_MAX_LISTED]

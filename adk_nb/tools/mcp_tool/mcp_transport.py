@@ -1,4 +1,4 @@
-"""What is put around the ways to an MCP server: one that tells of its end, and one with a limit."""
+"""Transports to MCP servers: one with a size limit, and one that reports its end."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -6,16 +6,17 @@ from typing import Any
 import httpx2
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Of one answer of a service; the events of a stream have a limit of their own, in the package `mcp`."""
+"""Limit of one HTTP response; the package `mcp` limits the events of a stream."""
 
 
-class Bounded(httpx2.AsyncHTTPTransport):
-    """Breaks off an answer that is too long."""
+class BoundedTransport(httpx2.AsyncHTTPTransport):
+    """Aborts responses that are too long."""
 
     def __init__(self) -> None:
         super().__init__(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request with a size limit on its response."""
         response = await super().handle_async_request(request)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _BoundedStream(response.stream, packed="content-encoding" in response.headers)
@@ -30,19 +31,20 @@ class _BoundedStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         if self._packed:
             raise httpx2.StreamError("the answer is packed, which was not asked for: nobody knows how long it is")
-        room = MAX_BYTES
-        async for piece in self._stream:
-            room -= len(piece)
-            if room < 0:
+        remaining = MAX_BYTES
+        async for chunk in self._stream:
+            remaining -= len(chunk)
+            if remaining < 0:
                 raise httpx2.StreamError(f"the answer has more than {MAX_BYTES} bytes")
-            yield piece
+            yield chunk
 
     async def aclose(self) -> None:
+        """Close the stream."""
         await self._stream.aclose()
 
 
-class Watched:
-    """A transport of the package `mcp` that tells when the server says nothing more."""
+class WatchedTransport:
+    """A transport of the package `mcp` that reports the end of the server's messages."""
 
     def __init__(self, transport: Any, on_end: Callable[[], None]) -> None:
         self._transport = transport
@@ -50,14 +52,14 @@ class Watched:
 
     async def __aenter__(self) -> Any:
         read, write = await self._transport.__aenter__()
-        return _Reading(read, self._on_end), write
+        return _WatchedStream(read, self._on_end), write
 
-    async def __aexit__(self, *raised: Any) -> Any:
-        return await self._transport.__aexit__(*raised)
+    async def __aexit__(self, *exc_info: Any) -> Any:
+        return await self._transport.__aexit__(*exc_info)
 
 
-class _Reading:
-    """A transport's stream of messages."""
+class _WatchedStream:
+    """The transport's stream of incoming messages."""
 
     def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
         self._stream = stream
@@ -66,7 +68,7 @@ class _Reading:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    def __aiter__(self) -> "_Reading":
+    def __aiter__(self) -> "_WatchedStream":
         return self
 
     async def __anext__(self) -> Any:
@@ -76,9 +78,9 @@ class _Reading:
             self._on_end()
             raise
 
-    async def __aenter__(self) -> "_Reading":
+    async def __aenter__(self) -> "_WatchedStream":
         await self._stream.__aenter__()
         return self
 
-    async def __aexit__(self, *raised: Any) -> Any:
-        return await self._stream.__aexit__(*raised)
+    async def __aexit__(self, *exc_info: Any) -> Any:
+        return await self._stream.__aexit__(*exc_info)

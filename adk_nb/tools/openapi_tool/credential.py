@@ -1,4 +1,4 @@
-"""A credential as the part of an HTTP request that a service looks for."""
+"""Adds credentials to HTTP requests."""
 
 import base64
 from typing import Any
@@ -10,7 +10,7 @@ from adk_nb.tools.openapi_tool.styles import in_query
 
 
 def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: AuthCredential | None) -> dict[str, Any]:
-    """`request`, the arguments of `WebAccess.ask`, as `scheme` wants it to show `credential`. Itself if that is None.
+    """Add `credential` to `request` (arguments of `WebAccess.ask`) as `scheme` demands. None adds nothing.
 
     Source: OpenAPI 3.1, Security Scheme Object; RFC 6750 and RFC 7617 for the header.
     """
@@ -40,10 +40,10 @@ def _with_key(request: dict[str, Any], scheme: APIKey, key: str) -> dict[str, An
 
 
 def authorization(auth: HttpAuth) -> str:
-    """The value of the header `Authorization`."""
-    given = auth.credentials
+    """Value of the header `Authorization`."""
+    values = auth.credentials
     if auth.scheme.lower() == "basic":
-        pair = f"{given.username or ''}:{given.password or ''}"
+        pair = f"{values.username or ''}:{values.password or ''}"
         return "Basic " + base64.b64encode(pair.encode()).decode()
     name = "Bearer" if auth.scheme.lower() == "bearer" else auth.scheme
-    return f"{name} {given.token or ''}"
+    return f"{name} {values.token or ''}"

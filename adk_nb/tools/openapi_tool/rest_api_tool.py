@@ -1,4 +1,4 @@
-"""An operation of a web service as a tool."""
+"""`RestApiTool`: an operation of a web service as a tool."""
 
 import inspect
 import json
@@ -14,9 +14,9 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.redaction import hidden, remember_named
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.runtime.credentials import placeholder
-from adk_nb.tools.auth.exchange import credential_for, renewed
+from adk_nb.tools.auth.exchange import find_credential, renew_credential
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.conditions import Decides, is_asked, with_defaults
+from adk_nb.tools.conditions import Condition, condition_holds, with_defaults
 from adk_nb.tools.effects import effect_of_method
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
@@ -28,14 +28,14 @@ from adk_nb.tools.web_access import Answer, Verify, WebAccess
 HeaderProvider = Callable[[ReadonlyContext], Any]
 """`(context) -> dict[str, str]`, sync or async: headers of each request, which the model never sees."""
 _MAX_ERROR = 2_000
-"""Characters of what a server says of an error."""
+"""Characters of an error response that the model gets."""
 
 
 class RestApiTool(BaseTool):
-    """Sends the model's arguments as one HTTP request, and hands back what is answered.
+    """Sends the model's arguments as an HTTP request and returns the response.
 
-    The result is the answer's JSON, else its text as `{"text": ...}`, else its bytes as `{"content": ...}`. A refusal
-    (HTTP 300 and above) and an answer that never came are `{"error": ...}`.
+    The result is the response's JSON, else its text as `{"text": ...}`, else its bytes as `{"content": ...}`. HTTP 300
+    and above, and a missing response, are `{"error": ...}`.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class RestApiTool(BaseTool):
         web: WebAccess,
         *,
         auth_configs: Sequence[AuthConfig] = (),
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
         header_provider: HeaderProvider | None = None,
     ) -> None:
-        """`web`: shared, and not this tool's own. `auth_configs`: all are needed."""
+        """`web`: shared, so not closed here. `auth_configs`: all of them are needed."""
         super().__init__(name=operation.name, description=operation.description)
         self.operation = operation
         self.bound_to = f"{operation.method} {operation.url}"
@@ -55,7 +55,7 @@ class RestApiTool(BaseTool):
         self.auth_scheme: AuthScheme | None = None
         self.auth_credential: AuthCredential | None = None
         self.credential_key: str | None = None
-        self._let_in_by(auth_configs)
+        self._set_auth_configs(auth_configs)
         self.require_confirmation = require_confirmation
         self.header_provider = header_provider
         self._headers: dict[str, str] = {}
@@ -66,28 +66,28 @@ class RestApiTool(BaseTool):
         return f"RestApiTool({self.name}: {self.bound_to})"
 
     def configure_auth_scheme(self, auth_scheme: AuthScheme | Mapping[str, Any]) -> None:
-        """Show the credential in this way, whatever the document says. ADK's name, as of the next four."""
-        is_written = isinstance(auth_scheme, Mapping)
-        self.auth_scheme = dict_to_auth_scheme(auth_scheme) if is_written else auth_scheme
+        """Override the document's security scheme. ADK's name, like the next four."""
+        is_dict = isinstance(auth_scheme, Mapping)
+        self.auth_scheme = dict_to_auth_scheme(auth_scheme) if is_dict else auth_scheme
         self._configure()
 
     def configure_auth_credential(self, auth_credential: AuthCredential | str | None = None) -> None:
-        """Show this credential; a text is its JSON. None: a person is asked."""
-        is_written = isinstance(auth_credential, str)
-        self.auth_credential = AuthCredential.model_validate_json(auth_credential) if is_written else auth_credential
+        """Use this credential; a text is parsed as JSON. None: ask the user."""
+        is_json_text = isinstance(auth_credential, str)
+        self.auth_credential = AuthCredential.model_validate_json(auth_credential) if is_json_text else auth_credential
         self._configure()
 
     def configure_credential_key(self, credential_key: str | None = None) -> None:
-        """Keep a user's credential under this name."""
+        """Store a user's credential under this key."""
         self.credential_key = credential_key
         self._configure()
 
     def configure_ssl_verify(self, ssl_verify: Verify | None = None) -> None:
-        """Check servers' certificates in this way. None: as the machine does."""
+        """Set the verification of server certificates. None: the system's store."""
         self._web = self._web.verifying(True if ssl_verify is None else ssl_verify)
 
     def set_default_headers(self, headers: Mapping[str, str]) -> None:
-        """Send these with each request, where nothing else sets them."""
+        """Send these headers with each request, unless it sets them itself."""
         remember_named(headers)
         self._headers = dict(headers)
 
@@ -98,9 +98,9 @@ class RestApiTool(BaseTool):
                 raw_auth_credential=self.auth_credential,
                 credential_key=self.credential_key or "",
             )
-            self._let_in_by([config, *self.auth_configs[1:]])
+            self._set_auth_configs([config, *self.auth_configs[1:]])
 
-    def _let_in_by(self, configs: Sequence[AuthConfig]) -> None:
+    def _set_auth_configs(self, configs: Sequence[AuthConfig]) -> None:
         self.auth_configs = tuple(configs)
         self.auth_config = configs[0] if configs else None
         if self.auth_config:
@@ -112,87 +112,96 @@ class RestApiTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
 
     def check(self, args: dict[str, Any]) -> str | None:
-        if wrong := self._arguments.wrong(self.operation.given(args)):
-            return f"{self.name}() was not called: wrong arguments: {wrong}. Call it again with arguments that fit."
+        """Validate `args` against the operation's schema."""
+        if message := self._arguments.error_message(self.operation.without_nulls(args)):
+            return f"{self.name}() was not called: wrong arguments: {message}. Call it again with arguments that fit."
         return None
 
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
+        """Evaluate the approval condition, with the defaults of the schema."""
         if not self.require_confirmation or self.check(args):
-            return False  # wrong arguments go back to the model; nothing will run
-        return await is_asked(self.require_confirmation, with_defaults(self.operation.schema, args), tool_context)
+            return False  # nothing will run: the error goes back to the model
+        return await condition_holds(
+            self.require_confirmation, with_defaults(self.operation.schema, args), tool_context
+        )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        if wrong := self.check(args):
-            return {"error": wrong}
+        """Send the request; failures become `{"error": ...}`."""
+        if message := self.check(args):
+            return {"error": message}
         try:
-            request = self.operation.request(self.operation.given(args))
+            request = self.operation.build_request(self.operation.without_nulls(args))
         except ValueError as error:
             return {"error": f"{self.name}() was not called: {error}"}
         request["headers"] = self._headers | request["headers"]
         if self.header_provider:
-            given = self.header_provider(tool_context)
-            given = await given if inspect.isawaitable(given) else given
-            remember_named(given)
-            request["headers"] |= given
+            headers = self.header_provider(tool_context)
+            headers = await headers if inspect.isawaitable(headers) else headers
+            remember_named(headers)
+            request["headers"] |= headers
         try:
-            answer = await self._answer(request, tool_context)
+            response = await self._send(request, tool_context)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-            told = hidden(str(error)) or "no answer in time"
-            return {"error": f"{self.name}: {type(error).__name__}: {told:.{_MAX_ERROR}}"}
-        return self._result(answer) if answer else placeholder()
+            reason = hidden(str(error)) or "no answer in time"
+            return {"error": f"{self.name}: {type(error).__name__}: {reason:.{_MAX_ERROR}}"}
+        return self._result(response) if response else placeholder()
 
     async def call(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """ADK's other name for `run_async`."""
+        """Alias of `run_async` in ADK."""
         return await self.run_async(args=args, tool_context=tool_context)
 
-    async def _answer(self, request: dict[str, Any], context: ToolContext) -> Answer | None:
-        """What the service answers, to other credentials if it rejects the first; None if a person is to be asked."""
-        shown: list[AuthCredential] = []
+    async def _send(self, request: dict[str, Any], context: ToolContext) -> Answer | None:
+        """Send the request, again with renewed credentials after HTTP 401. None: the user has to be asked for one."""
+        credentials: list[AuthCredential] = []
         for config in self.auth_configs:
-            first = context.auth_credential if config is self.auth_config else None
-            if (credential := first or await credential_for(config, context)) is None:
+            known_credential = context.auth_credential if config is self.auth_config else None
+            if (credential := known_credential or await find_credential(config, context)) is None:
                 context.request_credential(config)
                 return None
-            shown.append(credential)
-        answer = await self._web.ask(**self._with(request, shown))
-        if answer.status != 401:
-            return answer
+            credentials.append(credential)
+        response = await self._web.ask(**self._add_credentials(request, credentials))
+        if response.status != 401:
+            return response
         for position, config in enumerate(self.auth_configs):
-            if (rejected := shown[position]) == config.raw_auth_credential:
-                continue  # the author's own: there is no other
-            if (credential := await renewed(config, rejected, context)) is None:
+            if (rejected := credentials[position]) == config.raw_auth_credential:
+                continue  # the author's own credential cannot be renewed
+            if (credential := await renew_credential(config, rejected, context)) is None:
                 context.request_credential(config)
                 return None
-            shown[position] = credential
-            context.auth_credential = shown[0]
-        given = [config.raw_auth_credential for config in self.auth_configs]
-        return answer if shown == given else await self._web.ask(**self._with(request, shown))
+            credentials[position] = credential
+            context.auth_credential = credentials[0]
+        author_credentials = [config.raw_auth_credential for config in self.auth_configs]
+        if credentials == author_credentials:
+            return response
+        return await self._web.ask(**self._add_credentials(request, credentials))
 
-    def _with(self, request: dict[str, Any], shown: Sequence[AuthCredential]) -> dict[str, Any]:
-        for config, credential in zip(self.auth_configs, shown, strict=True):
+    def _add_credentials(self, request: dict[str, Any], credentials: Sequence[AuthCredential]) -> dict[str, Any]:
+        for config, credential in zip(self.auth_configs, credentials, strict=True):
             request = with_credential(request, config.auth_scheme, credential)
         return request
 
-    def _result(self, answer: Answer) -> dict[str, Any]:
-        if answer.status >= 300:
-            place = (
-                f" to {answer.moved_to}, which is not followed for {self.operation.method}" if answer.moved_to else ""
+    def _result(self, response: Answer) -> dict[str, Any]:
+        if response.status >= 300:
+            redirect = (
+                f" to {response.moved_to}, which is not followed for {self.operation.method}"
+                if response.moved_to
+                else ""
             )
-            body = hidden(answer.body[: 8 * _MAX_ERROR].decode("utf-8", "replace"))[:_MAX_ERROR]
-            return {"error": f"{self.name}: HTTP {answer.status}{place}: {body}".rstrip(": ")}
-        cut = {"note": f"the answer was cut after {len(answer.body)} bytes"} if answer.cut else {}
-        media_type = answer.headers.get("content-type", "")
+            body = hidden(response.body[: 8 * _MAX_ERROR].decode("utf-8", "replace"))[:_MAX_ERROR]
+            return {"error": f"{self.name}: HTTP {response.status}{redirect}: {body}".rstrip(": ")}
+        note = {"note": f"the answer was cut after {len(response.body)} bytes"} if response.cut else {}
+        media_type = response.headers.get("content-type", "")
         try:
-            text = answer.body.decode()
+            text = response.body.decode()
         except UnicodeDecodeError:
-            return {"content": answer.body, "media_type": media_type, **cut}
-        if (value := _parsed(text, media_type)) is None:
-            return {"text": text, **cut}
+            return {"content": response.body, "media_type": media_type, **note}
+        if (value := _parse_json(text, media_type)) is None:
+            return {"text": text, **note}
         return cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}
 
 
-def _parsed(text: str, media_type: str) -> Any:
-    """The JSON that an answer is; None if it is none, or is the JSON null."""
+def _parse_json(text: str, media_type: str) -> Any:
+    """The response's JSON; None if it is not JSON, or is JSON null."""
     if not is_json(media_type) and text.lstrip()[:1] not in ("{", "["):
         return None
     try:

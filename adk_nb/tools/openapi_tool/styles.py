@@ -1,4 +1,4 @@
-"""A value as the text of a path, a query, a header or a cookie, in the style that an OpenAPI document asks for.
+"""Encodes values for the path, query, headers and cookies of a request, in the styles of OpenAPI.
 
 Source: OpenAPI 3.1.1, Parameter Object and appendix C; RFC 6570.
 """
@@ -16,11 +16,11 @@ STYLES: dict[str, tuple[Style, ...]] = {
     "header": ("simple",),
     "cookie": ("form",),
 }
-"""Place -> the styles it can have; the first is the one it has if none is said."""
-_BETWEEN = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
+"""Location -> allowed styles; the first is the default."""
+_SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 _RESERVED = "/:?@!$'()*,;[]"
-"""What `allowReserved` leaves as it is; `&`, `=`, `+` and `#` would be read as something else."""
+"""Characters that `allowReserved` leaves unencoded; `&`, `=`, `+` and `#` would be misread."""
 
 
 def text(value: Any) -> str:
@@ -29,95 +29,96 @@ def text(value: Any) -> str:
 
 
 def in_path(name: str, style: str, explode: bool, value: Any) -> str:
-    """The step of a path.
+    """Encode a path segment.
 
     Raises:
-        ValueError: It would be another path, or no step at all.
+        ValueError: It would change the path, or be empty.
     """
-    made = _PATH.get(style, _simple)(name, explode, value, _quoted)
-    steps = re.split(r"[/\\]", ",".join(_texts(value)))
-    if made in ("", ".", "..") or {".", ".."} & set(steps) or _UNSEEN.search(text(value)):
+    segment = _PATH_STYLES.get(style, _simple)(name, explode, value, _quote)
+    segments = re.split(r"[/\\]", ",".join(_texts(value)))
+    if segment in ("", ".", "..") or {".", ".."} & set(segments) or _CONTROL_CHARACTERS.search(text(value)):
         raise ValueError(f"{name}={value!r:.200} cannot stand in a path")
-    return made
+    return segment
 
 
 def in_query(name: str, style: str, explode: bool, value: Any, *, reserved: bool = False) -> str:
-    """One or several pairs, as `a=1&a=2`; empty if there are none."""
+    """Encode one or several query pairs, as `a=1&a=2`; empty if there are none."""
 
-    def said(one: Any) -> str:
-        return quote(text(one), safe=_RESERVED if reserved else "")
+    def encode(part: Any) -> str:
+        return quote(text(part), safe=_RESERVED if reserved else "")
 
     if not isinstance(value, dict | list):
-        return f"{_quoted(name)}={said(value)}"
-    given = cast(dict[str, Any] | list[Any], value)
-    if isinstance(given, list):
-        pairs = [(name, one) for one in given]
+        return f"{_quote(name)}={encode(value)}"
+    items = cast(dict[str, Any] | list[Any], value)
+    if isinstance(items, list):
+        pairs = [(name, item) for item in items]
     elif style == "deepObject":
-        return "&".join(_deep(name, given, said))
+        return "&".join(_deep(name, items, encode))
     else:
-        pairs = list(given.items())
+        pairs = list(items.items())
     if explode:
-        return "&".join(f"{_quoted(key)}={said(one)}" for key, one in pairs)
-    flat = given if isinstance(given, list) else _flat(given)
-    return f"{_quoted(name)}=" + _BETWEEN.get(style, ",").join(said(one) for one in flat) if flat else ""
+        return "&".join(f"{_quote(key)}={encode(item)}" for key, item in pairs)
+    flat_items = items if isinstance(items, list) else _flatten(items)
+    joined = _SEPARATORS.get(style, ",").join(encode(item) for item in flat_items)
+    return f"{_quote(name)}={joined}" if flat_items else ""
 
 
 def in_header(name: str, explode: bool, value: Any) -> str:
-    """A header's value, which is not encoded."""
+    """Format a header value; headers are not encoded."""
     return _simple(name, explode, value, text)
 
 
 def in_cookie(value: Any) -> str:
-    """A cookie's value."""
+    """Encode a cookie value."""
     return quote(_simple("", False, value, text), safe="")
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     return quote(text(value), safe="")
 
 
 def _texts(value: Any) -> Iterable[str]:
     if isinstance(value, list):
-        return [text(one) for one in cast(list[Any], value)]
-    return [text(one) for one in _flat(cast(dict[str, Any], value))] if isinstance(value, dict) else [text(value)]
+        return [text(item) for item in cast(list[Any], value)]
+    return [text(item) for item in _flatten(cast(dict[str, Any], value))] if isinstance(value, dict) else [text(value)]
 
 
-def _flat(value: dict[str, Any]) -> list[Any]:
-    return [one for pair in value.items() for one in pair]
+def _flatten(value: dict[str, Any]) -> list[Any]:
+    return [item for pair in value.items() for item in pair]
 
 
-def _deep(name: str, value: dict[str, Any], said: Callable[[Any], str]) -> Iterable[str]:
-    for key, one in value.items():
+def _deep(name: str, value: dict[str, Any], encode: Callable[[Any], str]) -> Iterable[str]:
+    for key, child in value.items():
         inner = f"{name}[{key}]"
-        if isinstance(one, dict):
-            yield from _deep(inner, cast(dict[str, Any], one), said)
+        if isinstance(child, dict):
+            yield from _deep(inner, cast(dict[str, Any], child), encode)
         else:
-            every = cast(list[Any], one) if isinstance(one, list) else [one]
-            yield from (f"{_quoted(inner)}={said(item)}" for item in every)
+            items = cast(list[Any], child) if isinstance(child, list) else [child]
+            yield from (f"{_quote(inner)}={encode(item)}" for item in items)
 
 
-def _simple(name: str, explode: bool, value: Any, said: Callable[[Any], str], between: str = ",") -> str:
+def _simple(name: str, explode: bool, value: Any, encode: Callable[[Any], str], separator: str = ",") -> str:
     if isinstance(value, dict):
-        given = cast(dict[str, Any], value)
+        properties = cast(dict[str, Any], value)
         if explode:
-            return between.join(f"{said(key)}={said(one)}" for key, one in given.items())
-        return ",".join(said(one) for one in _flat(given))
+            return separator.join(f"{encode(key)}={encode(item)}" for key, item in properties.items())
+        return ",".join(encode(item) for item in _flatten(properties))
     if isinstance(value, list):
-        return between.join(said(one) for one in cast(list[Any], value))
-    return said(value)
+        return separator.join(encode(item) for item in cast(list[Any], value))
+    return encode(value)
 
 
-def _label(name: str, explode: bool, value: Any, said: Callable[[Any], str]) -> str:
-    return "." + _simple(name, explode, value, said, "." if explode else ",")
+def _label(name: str, explode: bool, value: Any, encode: Callable[[Any], str]) -> str:
+    return "." + _simple(name, explode, value, encode, "." if explode else ",")
 
 
-def _matrix(name: str, explode: bool, value: Any, said: Callable[[Any], str]) -> str:
+def _matrix(name: str, explode: bool, value: Any, encode: Callable[[Any], str]) -> str:
     key = quote(name, safe="")
     if explode and isinstance(value, dict):
-        return ";" + _simple(name, explode, value, said, ";")
+        return ";" + _simple(name, explode, value, encode, ";")
     if explode and isinstance(value, list):
-        return "".join(f";{key}={said(one)}" for one in cast(list[Any], value))
-    return f";{key}={_simple(name, False, value, said)}"
+        return "".join(f";{key}={encode(item)}" for item in cast(list[Any], value))
+    return f";{key}={_simple(name, False, value, encode)}"
 
 
-_PATH: dict[str, Callable[[str, bool, Any, Callable[[Any], str]], str]] = {"label": _label, "matrix": _matrix}
+_PATH_STYLES: dict[str, Callable[[str, bool, Any, Callable[[Any], str]], str]] = {"label": _label, "matrix": _matrix}

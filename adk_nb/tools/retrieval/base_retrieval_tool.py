@@ -1,11 +1,11 @@
-"""A tool that finds what answers a question, in whatever it looks through."""
+"""`BaseRetrievalTool`: a tool that finds passages for a query."""
 
 from typing import Any
 
 from adk_nb import types
 from adk_nb.tools.base_tool import BaseTool
 
-_QUERY = {
+_PARAMETERS = {
     "type": "object",
     "properties": {"query": {"type": "string", "description": "What to look for."}},
     "required": ["query"],
@@ -13,14 +13,17 @@ _QUERY = {
 
 
 class BaseRetrievalTool(BaseTool):
-    """Takes one `query`; override `run_async`. To find nothing is an answer too, and no error."""
+    """Takes one `query`; override `run_async`. No matches is a valid result, not an error."""
 
     effect = "pure"
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
-        return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=_QUERY)
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=_PARAMETERS
+        )
 
     def check(self, args: dict[str, Any]) -> str | None:
+        """Check that `query` is a text."""
         if isinstance(query := args.get("query"), str) and query.strip():
             return None
         return f"{self.name}() was not called: query is to be text, and is {query!r:.60}. Call it again with words."

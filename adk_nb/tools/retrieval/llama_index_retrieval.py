@@ -1,4 +1,4 @@
-"""`LlamaIndexRetrieval`: what a retriever of LlamaIndex finds."""
+"""`LlamaIndexRetrieval` queries a retriever of LlamaIndex."""
 
 import functools
 from typing import Any
@@ -10,16 +10,16 @@ from adk_nb.tools.retrieval.base_retrieval_tool import BaseRetrievalTool
 
 
 class LlamaIndexRetrieval(BaseRetrievalTool):
-    """Asks anything with a `retrieve(query)` that gives nodes with a `text`; LlamaIndex itself is not needed.
+    """Queries an object whose `retrieve(query)` returns nodes with a `text`; LlamaIndex need not be installed.
 
     The model gets `{"passages": [...]}`, the texts in the retriever's order.
     """
 
     def __init__(self, *, name: str, description: str, retriever: Any) -> None:
-        """Take a retriever.
+        """Wrap a retriever.
 
         Raises:
-            ConfigurationError: It is none.
+            ConfigurationError: It has no method `retrieve`.
         """
         super().__init__(name=name, description=description)
         if not callable(getattr(retriever, "retrieve", None)):
@@ -27,7 +27,8 @@ class LlamaIndexRetrieval(BaseRetrievalTool):
         self.retriever = retriever
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        if wrong := self.check(args):
-            return {"error": wrong}
+        """Query the retriever."""
+        if message := self.check(args):
+            return {"error": message}
         nodes = await sync.blocking(functools.partial(self.retriever.retrieve, args["query"]), thread=True)
         return {"passages": [node.text for node in nodes]}

@@ -1,4 +1,4 @@
-"""A scheme and a credential, made of the few words that a service's page gives. Names and shapes of google-adk 2.13."""
+"""Shortcuts for schemes and credentials. Names and shapes of google-adk 2.13."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,23 +23,23 @@ from adk_nb.tools.openapi_tool.credential import authorization
 
 _SCHEMES: TypeAdapter[AuthScheme] = TypeAdapter(AuthScheme)
 INTERNAL_AUTH_PREFIX = "_auth_prefix_vaf_"
-"""Of `ApiParameter.py_name`, so that no parameter of an operation has the name. Source: google-adk 2.13."""
+"""Prefix of `ApiParameter.py_name`, which no parameter of an operation has. Source: google-adk 2.13."""
 _DISCOVERY_SECONDS = 10.0
 _DISCOVERY_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApiParameter:
-    """Where a request shows a credential."""
+    """The place of a credential in a request."""
 
     original_name: str
-    """Of the header, the query parameter or the cookie."""
+    """Name of the header, the query parameter or the cookie."""
     param_location: str
     """`header`, `query` or `cookie`."""
     param_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
     description: str = ""
     py_name: str
-    """Key of the value in the arguments beside it."""
+    """Key of the value in the second result."""
 
 
 def token_to_scheme_credential(
@@ -48,16 +48,16 @@ def token_to_scheme_credential(
     name: str | None = None,
     credential_value: str | None = None,
 ) -> tuple[AuthScheme, AuthCredential | None]:
-    """A key, or a token that is shown as `Bearer`.
+    """A scheme and a credential for an API key or a bearer token.
 
     Args:
-        token_type: Which of both.
-        location: Where the key is sent; a token is sent in the header `Authorization`.
-        name: Of the key's header, parameter or cookie.
-        credential_value: The key or token. None: no credential, so that a person is asked.
+        token_type: The kind.
+        location: The place of the key; a token is always sent in the header `Authorization`.
+        name: Name of the key's header, parameter or cookie.
+        credential_value: The key or token. None: no credential, so that the user is asked.
 
     Raises:
-        ConfigurationError: It is neither, or is sent nowhere.
+        ConfigurationError: Another kind, or a key without a place.
     """
     if token_type == "apikey":
         key = credential_value and AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=credential_value)
@@ -74,13 +74,13 @@ def token_to_scheme_credential(
 def service_account_dict_to_scheme_credential(
     config: Mapping[str, Any], scopes: Sequence[str]
 ) -> tuple[AuthScheme, AuthCredential]:
-    """A Google service account by the JSON of its key."""
+    """A Google service account, from the JSON of its key."""
     key = ServiceAccountCredential.model_validate(dict(config))
     return service_account_scheme_credential(ServiceAccount(service_account_credential=key, scopes=list(scopes)))
 
 
 def service_account_scheme_credential(config: ServiceAccount) -> tuple[AuthScheme, AuthCredential]:
-    """A Google service account; its token is shown as `Bearer`."""
+    """A Google service account; its token is sent as a bearer token."""
     scheme = dict_to_auth_scheme({"type": "http", "scheme": "bearer", "bearerFormat": "JWT"})
     return scheme, AuthCredential(auth_type=AuthCredentialTypes.SERVICE_ACCOUNT, service_account=config)
 
@@ -88,26 +88,26 @@ def service_account_scheme_credential(config: ServiceAccount) -> tuple[AuthSchem
 def openid_dict_to_scheme_credential(
     config_dict: Mapping[str, Any], scopes: Sequence[str], credential_dict: Mapping[str, Any]
 ) -> tuple[OpenIdConnectWithConfig, AuthCredential]:
-    """OpenID Connect with its endpoints at hand.
+    """OpenID Connect with explicit endpoints.
 
     Args:
-        config_dict: `authorization_endpoint` and `token_endpoint`, as a discovery document has them.
-        scopes: What is asked for.
-        credential_dict: `client_id`, `client_secret`, perhaps `redirect_uri`; or such a dict under one key, as Google's
-            console gives it.
+        config_dict: `authorization_endpoint` and `token_endpoint`, as in a discovery document.
+        scopes: The scopes to request.
+        credential_dict: `client_id`, `client_secret`, optionally `redirect_uri`; or such a dict under a single key, as
+            exported from Google's console.
 
     Raises:
-        ConfigurationError: Something is missing.
+        ConfigurationError: A value is missing.
     """
     try:
         scheme = OpenIdConnectWithConfig.model_validate({**config_dict, "type": "openIdConnect", "scopes": [*scopes]})
     except ValidationError as error:
-        missing = ", ".join(str(one["loc"][-1]) for one in error.errors())
+        missing = ", ".join(str(fault["loc"][-1]) for fault in error.errors())
         raise ConfigurationError(f"the OpenID Connect configuration lacks or has wrong: {missing}") from error
     values = list(credential_dict.values())
     inner = cast(Mapping[str, Any], values[0]) if len(values) == 1 and isinstance(values[0], Mapping) else None
     client = credential_dict if inner is None else inner
-    if missing := ", ".join(one for one in ("client_id", "client_secret") if not client.get(one)):
+    if missing := ", ".join(key for key in ("client_id", "client_secret") if not client.get(key)):
         raise ConfigurationError(f"the OpenID Connect client lacks {missing}")
     auth = OAuth2Auth(
         client_id=client["client_id"],
@@ -120,46 +120,46 @@ def openid_dict_to_scheme_credential(
 def openid_url_to_scheme_credential(
     openid_url: str, scopes: Sequence[str], credential_dict: Mapping[str, Any]
 ) -> tuple[OpenIdConnectWithConfig, AuthCredential]:
-    """OpenID Connect by the address of its discovery document, which is fetched now.
+    """OpenID Connect from a discovery document, which is fetched now.
 
     Args:
-        openid_url: The address; it ends in `/.well-known/openid-configuration`.
-        scopes: As in `openid_dict_to_scheme_credential`.
-        credential_dict: As there.
+        openid_url: URL of the document; it ends in `/.well-known/openid-configuration`.
+        scopes: As for `openid_dict_to_scheme_credential`.
+        credential_dict: As for `openid_dict_to_scheme_credential`.
 
     Raises:
-        ConfigurationError: The document cannot be fetched, is not JSON, or lacks something.
+        ConfigurationError: The document cannot be fetched, is not JSON, or lacks a value.
     """
     try:
         with (
             httpx2.Client(timeout=_DISCOVERY_SECONDS) as client,
-            client.stream("GET", openid_url) as answer,
+            client.stream("GET", openid_url) as response,
         ):
-            answer.raise_for_status()
+            response.raise_for_status()
             body = bytearray()
-            for piece in answer.iter_bytes():
-                body += piece
+            for chunk in response.iter_bytes():
+                body += chunk
                 if len(body) > _DISCOVERY_BYTES:
                     raise ValueError(f"it has more than {_DISCOVERY_BYTES:,} bytes")
-        found = json.loads(body)
+        configuration = json.loads(body)
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise ConfigurationError(
             f"the OpenID Connect document at {openid_url.partition('?')[0]} was not read: {error}"
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(configuration, dict):
         raise ConfigurationError(f"the OpenID Connect document at {openid_url.partition('?')[0]} is no JSON object")
-    return openid_dict_to_scheme_credential(cast(dict[str, Any], found), scopes, credential_dict)
+    return openid_dict_to_scheme_credential(cast(dict[str, Any], configuration), scopes, credential_dict)
 
 
 def credential_to_param(
     auth_scheme: AuthScheme, auth_credential: AuthCredential | None
 ) -> tuple[ApiParameter | None, dict[str, Any] | None]:
-    """Where a request shows a credential, and the value there: `{parameter.py_name: value}`.
+    """The place of a credential in a request, and its value there: `{parameter.py_name: value}`.
 
-    Both are None without a credential, and for OAuth 2 and OpenID Connect before there is a token.
+    Both are None without a credential, and for OAuth 2 and OpenID Connect without a token.
 
     Raises:
-        ConfigurationError: The scheme takes no such credential, or the credential is incomplete.
+        ConfigurationError: The scheme does not accept the credential, or the credential is incomplete.
     """
     if auth_credential is None:
         return None, None
@@ -195,10 +195,10 @@ def _param(
 
 
 def dict_to_auth_scheme(data: Mapping[str, Any]) -> AuthScheme:
-    """A security scheme as an OpenAPI document writes it.
+    """Parse a security scheme of an OpenAPI document.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is invalid.
     """
     try:
         return _SCHEMES.validate_python(dict(data))

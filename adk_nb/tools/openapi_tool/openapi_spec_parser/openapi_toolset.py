@@ -1,4 +1,4 @@
-"""The operations of a web service that an OpenAPI document describes, as tools."""
+"""`OpenAPIToolset`: the operations of an OpenAPI document as tools."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
@@ -9,41 +9,40 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
-from adk_nb.tools.conditions import Decides, as_condition
-from adk_nb.tools.openapi_tool.openapi_spec_parser.document import read
+from adk_nb.tools.conditions import Condition, parse_condition
+from adk_nb.tools.openapi_tool.credential_chooser import CredentialChooser, Credentials
+from adk_nb.tools.openapi_tool.openapi_spec_parser.document import parse_document
 from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_spec_parser import EXTRA, operations_of
 from adk_nb.tools.openapi_tool.rest_api_tool import HeaderProvider, RestApiTool
-from adk_nb.tools.openapi_tool.ways_in import Credentials, WaysIn
 from adk_nb.tools.web_access import ClientFactory, Verify, WebAccess
 
 
 class OpenAPIToolset(BaseToolset):
-    """Each operation of an OpenAPI 3 document as a tool, called what its `operationId` says, in snake_case.
+    """Each operation of an OpenAPI 3 document as a tool, named by its `operationId` in snake_case.
 
     Args:
         spec_dict: The document.
-        spec_str: Instead, its text.
-        spec_str_type: What the text is.
-        auth_scheme: How the service wants to be shown a credential, by all of these tools. None: as the document says
-            for each operation, in `security` and `securitySchemes`.
-        auth_credential: The credential, or the client that gets one; where a document has several schemes, it may be a
-            dict of them by the schemes' names. None: a person is asked, unless `header_provider` or
-            `httpx_client_factory` is there to show one and no `auth_scheme` is given.
-        credential_key: The name under which a user's credential is kept; with the scheme's name after it, if the
-            document has several.
-        ssl_verify: How servers' certificates are checked: as the machine does, by the certificates in a file, by a
-            context of your own, or not at all.
-        header_provider: Gives headers for each request, such as a key; the model never sees them.
-        httpx_client_factory: Makes the client of each request, for a proxy or a transport of your own: one of httpx2 or
-            of httpx, which is closed afterwards. `ssl_verify` is then the client's affair.
-        preserve_property_names: Arguments are called what the document calls them, not in snake_case.
-        allow_private_network_access: Also reach this machine and its private networks.
-        require_confirmation: Ask a person before a request is sent: True, or a condition on the arguments, as for
-            FunctionTool. Before an operation that has not all that an expression names, a person is always asked.
+        spec_str: The text of the document instead.
+        spec_str_type: Format of the text.
+        auth_scheme: The security scheme of all tools. None: each operation's own, by `security` and `securitySchemes`.
+        auth_credential: The credential, or the client to get one with; a dict by scheme names if the document has
+            several schemes. None: the user is asked, unless `header_provider` or `httpx_client_factory` may
+            authenticate and no `auth_scheme` is given.
+        credential_key: The key under which a user's credential is stored; the scheme's name is appended if the document
+            has several.
+        ssl_verify: Verification of server certificates: the system's store, a file or folder of certificates, a context
+            of your own, or none.
+        header_provider: Returns headers for each request, such as a key; the model never sees them.
+        httpx_client_factory: Creates the client of each request, for a proxy or a transport of your own: of httpx2 or
+            httpx, closed after use. `ssl_verify` is then up to the client.
+        preserve_property_names: Keep the names of arguments as they are in the document, instead of snake_case.
+        allow_private_network_access: Allow this machine and private networks, too.
+        require_confirmation: Ask the user before a request is sent: True, or a condition on the arguments, as for
+            FunctionTool. For an operation that lacks an argument of an expression the user is always asked.
 
     Raises:
-        ConfigurationError: It is no OpenAPI 3 document, or one that refers to what is not in it or names no server.
-        MissingExtraError: What reads such documents is not installed.
+        ConfigurationError: It is not an OpenAPI 3 document, has a broken reference, or names no server.
+        MissingExtraError: The packages of the extra `openapi` are not installed.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class OpenAPIToolset(BaseToolset):
         httpx_client_factory: ClientFactory | None = None,
         preserve_property_names: bool = False,
         allow_private_network_access: bool = False,
-        require_confirmation: Decides = False,
+        require_confirmation: Condition = False,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         document = _document(spec_dict, spec_str, spec_str_type)
@@ -73,40 +72,46 @@ class OpenAPIToolset(BaseToolset):
                 "the OpenAPI document has schemas that are nested too deep, or hold themselves; give those that are "
                 "used in each other a place in components/schemas, and refer to them with $ref"
             ) from None
-        known = {argument.name for one in operations for argument in one.arguments}
-        self.require_confirmation = as_condition(require_confirmation, type(self).__name__, known)
+        parameters = {argument.name for operation in operations for argument in operation.arguments}
+        self.require_confirmation = parse_condition(require_confirmation, type(self).__name__, parameters)
         self._web = WebAccess(
             allow_private_network_access=allow_private_network_access,
             verify=True if ssl_verify is None else ssl_verify,
             client_factory=httpx_client_factory,
         )
-        shown = header_provider is not None or httpx_client_factory is not None
-        every = _for_all(auth_scheme, auth_credential, credential_key)
-        ways = WaysIn(operations, auth_credential, credential_key, shown=shown) if every is None else None
+        has_other_credentials = header_provider is not None or httpx_client_factory is not None
+        shared_config = _shared_config(auth_scheme, auth_credential, credential_key)
+        chooser = None
+        if shared_config is None:
+            chooser = CredentialChooser(
+                operations, auth_credential, credential_key, has_other_credentials=has_other_credentials
+            )
         self._tools = [
             RestApiTool(
-                one,
+                operation,
                 self._web,
-                auth_configs=ways.of(one) if ways else [every] if every else (),
+                auth_configs=chooser.configs_for(operation) if chooser else [shared_config] if shared_config else (),
                 require_confirmation=self.require_confirmation,
                 header_provider=header_provider,
             )
-            for one in operations
+            for operation in operations
         ]
 
     def configure_ssl_verify_all(self, ssl_verify: Verify | None = None) -> None:
-        """Check servers' certificates in this way, for all tools. None: as the machine does. ADK's name."""
+        """Set the verification of server certificates for all tools. None: the system's store. ADK's name."""
         for tool in self._tools:
             tool.configure_ssl_verify(ssl_verify)
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """The tools that the filter accepts."""
         return [tool for tool in self._tools if self._is_tool_selected(tool, readonly_context)]
 
     def get_tool(self, tool_name: str) -> RestApiTool | None:
-        """The tool of that name, whatever the filter says, without a prefix."""
+        """The tool with this name, without filter or prefix."""
         return next((tool for tool in self._tools if tool.name == tool_name), None)
 
     async def close(self) -> None:
+        """Close idle connections."""
         self._web.forget()
 
 
@@ -120,11 +125,11 @@ def _document(
             f"spec_dict is the document as a dict, and not {type(spec_dict).__name__}; for its text write "
             "spec_str=..., spec_str_type='json' or 'yaml'"
         )
-    return spec_dict if spec_dict is not None else read(spec_str or "", spec_str_type, EXTRA)
+    return spec_dict if spec_dict is not None else parse_document(spec_str or "", spec_str_type, EXTRA)
 
 
-def _for_all(scheme: AuthScheme | None, credential: Credentials | None, key: str | None) -> AuthConfig | None:
-    """What all tools are let in with, if their author says so."""
+def _shared_config(scheme: AuthScheme | None, credential: Credentials | None, key: str | None) -> AuthConfig | None:
+    """The configuration for all tools, if the author gives a scheme."""
     if scheme is None:
         return None
     if isinstance(credential, Mapping):

@@ -1,4 +1,4 @@
-"""How an OpenAPI document wants its operations' callers to be let in."""
+"""Security requirements of the operations in an OpenAPI document."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -13,53 +13,54 @@ logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-_ADDRESSES = ("authorizationUrl", "tokenUrl", "refreshUrl", "openIdConnectUrl")
+_URL_KEYS = ("authorizationUrl", "tokenUrl", "refreshUrl", "openIdConnectUrl")
 
 
 class Security:
-    """Reads what operations say of it, and what the document says for those that say nothing."""
+    """Reads the security requirements of operations, and the document's default."""
 
-    def __init__(self, document: Mapping[str, Any], resolved: Callable[[Any], Json]) -> None:
-        """`resolved`: what a value is, or refers to."""
-        self._resolved = resolved
-        self._every: Any = document.get("security")
+    def __init__(self, document: Mapping[str, Any], resolve: Callable[[Any], Json]) -> None:
+        """`resolve`: resolves references."""
+        self._resolve = resolve
+        self._default: Any = document.get("security")
         components: Json = document.get("components") or {}
-        self._said: Json = resolved(components.get("securitySchemes"))
+        self._schemes: Json = resolve(components.get("securitySchemes"))
 
-    def of(self, operation: Json, server: str) -> tuple[Mapping[str, AuthScheme], ...]:
-        """The ways in, in order, each with all that it takes. `server`: what addresses are relative to.
+    def requirements(self, operation: Json, server: str) -> tuple[Mapping[str, AuthScheme], ...]:
+        """Alternative requirements in order, each a dict of scheme names to schemes. `server`: base of relative URLs.
 
         Raises:
-            ConfigurationError: A scheme is none.
+            ConfigurationError: A scheme is invalid.
         """
-        ways: list[Json] = operation.get("security", self._every) or []
+        alternatives: list[Json] = operation.get("security", self._default) or []
         return tuple(
-            {name: scheme for name in way if (scheme := self._scheme(name, server)) is not None} for way in ways
+            {name: scheme for name in requirement if (scheme := self._scheme(name, server)) is not None}
+            for requirement in alternatives
         )
 
     def _scheme(self, name: str, server: str) -> AuthScheme | None:
-        said = self._resolved(self._said.get(name))
-        if not said:
+        definition = self._resolve(self._schemes.get(name))
+        if not definition:
             logger.warning("the OpenAPI document wants to be shown %r and does not say how: it is not shown", name)
             return None
-        if said.get("type") == "mutualTLS":
-            return None  # shown by the connection: ssl_verify takes a context with a certificate
+        if definition.get("type") == "mutualTLS":
+            return None  # part of the connection: ssl_verify takes a context with a client certificate
         try:
-            scheme = dict_to_auth_scheme(_absolute(said, server))
+            scheme = dict_to_auth_scheme(_absolute(definition, server))
         except ConfigurationError as error:
             raise ConfigurationError(f"securityScheme {name!r} of the OpenAPI document: {error}") from error
         if isinstance(scheme, OAuth2) and not (scheme.flows.authorization_code or scheme.flows.client_credentials):
-            # No flow that is gone through here: a token is got elsewhere, and shown as any other.
+            # No supported flow: the token comes from elsewhere, and is sent as a bearer token.
             return HTTPBase(type=AuthSchemeType.http, scheme="bearer", description=scheme.description)
         return scheme
 
 
 def _absolute(value: Json, server: str) -> Json:
     return {
-        key: urljoin(f"{server}/", one)
-        if key in _ADDRESSES and isinstance(one, str)
-        else _absolute(cast(Json, one), server)
-        if isinstance(one, dict)
-        else one
-        for key, one in value.items()
+        key: urljoin(f"{server}/", inner)
+        if key in _URL_KEYS and isinstance(inner, str)
+        else _absolute(cast(Json, inner), server)
+        if isinstance(inner, dict)
+        else inner
+        for key, inner in value.items()
     }

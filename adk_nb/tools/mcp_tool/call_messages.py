@@ -1,17 +1,17 @@
-"""What an MCP server says during a call, handed from the loop of its connection to that of the call."""
+"""Messages of an MCP server during a call, passed from the connection's event loop to the call's."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
-MOST_UNHEARD = 100
-"""Progress that waits to be taken; what comes then is not told."""
+MAX_PENDING = 100
+"""Limit of undelivered progress messages; further ones are dropped."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the tool is, in the server's own measure."""
+    """Progress of a tool, in the server's own unit."""
 
     progress: float
     total: float | None
@@ -19,7 +19,7 @@ class Progress:
 
 
 class Question:
-    """What the server wants to know; it waits for `answer`."""
+    """A question of the server, which waits for `answer`."""
 
     def __init__(self, context: Any, params: Any) -> None:
         self.context = context
@@ -29,7 +29,7 @@ class Question:
 
     @property
     def answer(self) -> Any:
-        """Set from any loop, once."""
+        """Set once, from any loop."""
         return self.outcome.result()
 
     @answer.setter
@@ -37,35 +37,36 @@ class Question:
         self.loop.call_soon_threadsafe(lambda: self.outcome.done() or self.outcome.set_result(value))
 
 
-class News:
-    """Made on the loop of the call; `progress` and `asks` are called on that of the connection."""
+class CallMessages:
+    """Created on the call's loop; `progress` and `asks` are called on the connection's loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._told: asyncio.Queue[Progress | Question | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[Progress | Question | None] = asyncio.Queue()
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        if self._told.qsize() < MOST_UNHEARD:
-            self._tell(Progress(progress, total, message))
+        """Receive progress."""
+        if self._queue.qsize() < MAX_PENDING:
+            self._put(Progress(progress, total, message))
 
     async def asks(self, context: Any, params: Any) -> Any:
-        """The answer to a question of the server."""
+        """Receive a question; wait for its answer."""
         question = Question(context, params)
-        self._tell(question)
+        self._put(question)
         return await question.outcome
 
     async def until(self, calling: "asyncio.Future[Any]") -> AsyncGenerator[Progress | Question, None]:
-        """What comes until `calling` is done. Closing this cancels it, and waits until it has let go."""
-        calling.add_done_callback(lambda _: self._told.put_nowait(None))
+        """Messages until `calling` is done. Closing the generator cancels `calling` and waits for its end."""
+        calling.add_done_callback(lambda _: self._queue.put_nowait(None))
         try:
-            while one := await self._told.get():
-                yield one
+            while message := await self._queue.get():
+                yield message
         finally:
             if calling.cancel():
                 await asyncio.wait({calling})
 
-    def _tell(self, one: Progress | Question) -> None:
+    def _put(self, message: Progress | Question) -> None:
         if asyncio.get_running_loop() is self._loop:
-            self._told.put_nowait(one)
+            self._queue.put_nowait(message)
         else:
-            self._loop.call_soon_threadsafe(self._told.put_nowait, one)
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, message)
