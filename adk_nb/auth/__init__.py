@@ -1,4 +1,4 @@
-"""What tools are let in with, under ADK's import paths."""
+"""Credentials and security schemes of tools, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

@@ -1,4 +1,4 @@
-"""What a tool shows to a service to be let in, and the secrets it is made of.
+"""Credentials, and the secrets they are made of.
 
 Source of names and JSON: google-adk 2.13.
 """
@@ -16,7 +16,7 @@ ClientAuthMethod = Literal["client_secret_basic", "client_secret_post", "client_
 
 
 class AuthCredentialTypes(str, Enum):  # noqa: UP042  # a str that prints as ADK's does
-    """What kind of credential it is."""
+    """Kinds of credentials."""
 
     API_KEY = "apiKey"
     HTTP = "http"
@@ -26,7 +26,7 @@ class AuthCredentialTypes(str, Enum):  # noqa: UP042  # a str that prints as ADK
 
 
 class HttpCredentials(Guarded):
-    """A name and a password, or a token."""
+    """A user name and a password, or a token."""
 
     username: str | None = None
     password: Secret = None
@@ -34,7 +34,8 @@ class HttpCredentials(Guarded):
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
-        if self.password:  # as a service is shown it. Source: RFC 7617
+        # the encoded form is a secret too. Source: RFC 7617
+        if self.password:
             remember(base64.b64encode(f"{self.username or ''}:{self.password}".encode()).decode())
 
 
@@ -45,39 +46,39 @@ class HttpAuth(Guarded):
     """As in the `Authorization` header: `basic`, `bearer`."""
     credentials: HttpCredentials
     additional_headers: Annotated[dict[str, str] | None, Field(repr=False)] = None
-    """Header -> value; sent beside `Authorization`."""
+    """Header -> value; sent in addition to `Authorization`."""
 
 
 class OAuth2Auth(Guarded):
-    """An OAuth 2 client, and how far it has come: from an address to open, by an answer, to a token."""
+    """An OAuth 2 client in some state of the flow: with an authorization URL, with an answer, or with a token."""
 
     client_id: str | None = None
     client_secret: Secret = None
     auth_uri: str | None = None
-    """The address at which a person lets this client in."""
+    """The authorization URL, which the user opens."""
     nonce: str | None = None
     state: str | None = None
-    """Has to come back with the answer: so it is the answer to this very question."""
+    """Returned with the answer, which proves that the two belong together."""
     redirect_uri: str | None = None
-    """Where the person's browser is sent afterwards. None: whoever asks the person fills it in."""
+    """The browser's target after the authorization. None: filled in by the client that asks the user."""
     auth_response_uri: Secret = None
-    """The whole address that the browser was sent to."""
+    """The complete URL that the browser was redirected to."""
     auth_code: Secret = None
     access_token: Secret = None
     refresh_token: Secret = None
     id_token: Secret = None
     expires_at: int | None = None
-    """Seconds since the epoch, UTC, of the access token. None: not known."""
+    """Expiry of the access token in seconds since the epoch, UTC. None: not known."""
     expires_in: int | None = None
-    """Seconds, from when it was issued."""
+    """Lifetime in seconds from issue."""
     audience: str | None = None
     prompt: str | None = None
-    """What the authorization server asks of the person. None: `consent`, which is what brings a refresh token."""
+    """The parameter `prompt` of the authorization URL. None: `consent`, which is needed for a refresh token."""
     code_verifier: Secret = None
     code_challenge_method: str | None = None
-    """`S256`, whether it is set or not: there is no reason to go without."""
+    """Always `S256`, whether it is set or not."""
     token_endpoint_auth_method: ClientAuthMethod | None = None
-    """How the client shows its secret. None: `client_secret_basic`, or `none` if it has none."""
+    """Authentication of the client. None: `client_secret_basic`, or `none` without a secret."""
 
 
 class ServiceAccountCredential(Guarded):
@@ -97,20 +98,20 @@ class ServiceAccountCredential(Guarded):
 
 
 class ServiceAccount(Guarded):
-    """A Google service account: its key, or the one that this machine runs as."""
+    """A Google service account: its key, or the account that this machine runs as."""
 
     service_account_credential: ServiceAccountCredential | None = None
     scopes: list[str] | None = None
     """None: `https://www.googleapis.com/auth/cloud-platform`."""
     use_default_credential: bool | None = False
-    """True: application default credentials instead of a key."""
+    """True: use application default credentials instead of a key."""
     use_id_token: bool | None = False
-    """True: a token that says who the caller is, as Cloud Run wants it, and not what it may do."""
+    """True: fetch an ID token, which identifies the caller, as for Cloud Run; not an access token."""
     audience: str | None = None
-    """The address of the service that an ID token is for."""
+    """URL of the service that an ID token is for."""
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _check_complete(self) -> Self:
         if not self.use_default_credential and self.service_account_credential is None:
             raise ValueError("a service account needs service_account_credential=..., or use_default_credential=True")
         if self.use_id_token and not self.audience:
@@ -119,7 +120,7 @@ class ServiceAccount(Guarded):
 
 
 class AuthCredential(Guarded):
-    """One credential, of one kind; the field that goes with the kind is set."""
+    """A credential; the field for its `auth_type` is set."""
 
     auth_type: AuthCredentialTypes
     resource_ref: str | None = None
@@ -127,4 +128,4 @@ class AuthCredential(Guarded):
     http: HttpAuth | None = None
     service_account: ServiceAccount | None = None
     oauth2: OAuth2Auth | None = None
-    """Of OAUTH2 and of OPEN_ID_CONNECT."""
+    """For OAUTH2 and OPEN_ID_CONNECT."""

@@ -1,4 +1,4 @@
-"""How a service wants to be shown a credential: the security schemes of OpenAPI.
+"""Security schemes of OpenAPI: how a service expects a credential.
 
 Source: https://spec.openapis.org/oas/v3.1.0#security-scheme-object; names of google-adk 2.13 and of FastAPI's models.
 """
@@ -12,7 +12,7 @@ from adk_nb.wire import WireModel
 
 
 class AuthSchemeType(str, Enum):  # noqa: UP042  # a str that prints as FastAPI's does
-    """What kind of scheme it is."""
+    """Kinds of security schemes."""
 
     apiKey = "apiKey"
     http = "http"
@@ -21,7 +21,7 @@ class AuthSchemeType(str, Enum):  # noqa: UP042  # a str that prints as FastAPI'
 
 
 class APIKeyIn(str, Enum):  # noqa: UP042
-    """Where a key is sent."""
+    """The place of an API key in a request."""
 
     query = "query"
     header = "header"
@@ -29,7 +29,7 @@ class APIKeyIn(str, Enum):  # noqa: UP042
 
 
 class SecurityBase(WireModel):
-    """What all schemes have."""
+    """Base of all schemes."""
 
     takes_unknown: ClassVar[bool] = True  # as FastAPI's models
 
@@ -37,12 +37,12 @@ class SecurityBase(WireModel):
 
 
 class APIKey(SecurityBase):
-    """A key, in a header, in the query or in a cookie."""
+    """An API key in a header, in the query or in a cookie."""
 
     type_: Literal[AuthSchemeType.apiKey] = Field(AuthSchemeType.apiKey, alias="type")
     in_: APIKeyIn = Field(alias="in")
     name: str
-    """Of the header, the parameter or the cookie."""
+    """Name of the header, the parameter or the cookie."""
 
 
 class HTTPBase(SecurityBase):
@@ -55,43 +55,43 @@ class HTTPBase(SecurityBase):
 
 
 class OAuthFlow(WireModel):
-    """What all flows have."""
+    """Base of all OAuth 2 flows."""
 
     takes_unknown: ClassVar[bool] = True  # as FastAPI's models
 
     refresh_url: str | None = None
-    """None: where tokens are had, too."""
+    """None: the token URL."""
     scopes: dict[str, str] = Field(default_factory=dict[str, str])
-    """Name -> what it allows."""
+    """Name -> description."""
 
 
 class OAuthFlowImplicit(OAuthFlow):
-    """Known to OpenAPI; not gone through here: its token comes in an address, for all to see."""
+    """Part of OpenAPI but not supported: its token is part of a URL, visible to others."""
 
     authorization_url: str
 
 
 class OAuthFlowPassword(OAuthFlow):
-    """Known to OpenAPI; not gone through here: it needs a person's password."""
+    """Part of OpenAPI but not supported: it needs the user's password."""
 
     token_url: str
 
 
 class OAuthFlowClientCredentials(OAuthFlow):
-    """The program itself is let in, with its client's secret; nobody is asked."""
+    """The client itself gets a token with its secret; no user is involved."""
 
     token_url: str
 
 
 class OAuthFlowAuthorizationCode(OAuthFlow):
-    """A person lets the program in, at the service's own page."""
+    """The user authorizes the client on the service's own page."""
 
     authorization_url: str
     token_url: str
 
 
 class OAuthFlows(WireModel):
-    """The flows that a service knows."""
+    """The flows that a service supports."""
 
     takes_unknown: ClassVar[bool] = True  # as FastAPI's models
 
@@ -102,22 +102,22 @@ class OAuthFlows(WireModel):
 
 
 class OAuth2(SecurityBase):
-    """OAuth 2, by one of its flows."""
+    """OAuth 2, with its flows."""
 
     type_: Literal[AuthSchemeType.oauth2] = Field(AuthSchemeType.oauth2, alias="type")
     flows: OAuthFlows
 
 
 class OpenIdConnect(SecurityBase):
-    """OpenID Connect: its endpoints are read from the document at the address."""
+    """OpenID Connect with a discovery document."""
 
     type_: Literal[AuthSchemeType.openIdConnect] = Field(AuthSchemeType.openIdConnect, alias="type")
     open_id_connect_url: str
-    """Ends in `/.well-known/openid-configuration`."""
+    """URL of the discovery document; ends in `/.well-known/openid-configuration`."""
 
 
 class OpenIdConnectWithConfig(SecurityBase):
-    """OpenID Connect, with its endpoints at hand."""
+    """OpenID Connect with explicit endpoints."""
 
     type_: Literal[AuthSchemeType.openIdConnect] = Field(AuthSchemeType.openIdConnect, alias="type")
     authorization_endpoint: str
@@ -130,4 +130,4 @@ class OpenIdConnectWithConfig(SecurityBase):
 
 
 AuthScheme = APIKey | HTTPBase | OAuth2 | OpenIdConnect | OpenIdConnectWithConfig
-"""One security scheme; `pydantic.TypeAdapter(AuthScheme)` reads one from an OpenAPI document."""
+"""A security scheme; `pydantic.TypeAdapter(AuthScheme)` parses one from an OpenAPI document."""

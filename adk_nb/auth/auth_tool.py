@@ -1,4 +1,4 @@
-"""What a tool needs to be let in: the scheme, what its author gives, and what came of it."""
+"""The credential that a tool needs: scheme, the author's part, and the exchanged credential."""
 
 import hashlib
 import json
@@ -10,57 +10,57 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import AuthScheme
 from adk_nb.auth.secrets import Guarded
 
-_OF_ONE_RUN = {"auth_uri", "state", "nonce", "redirect_uri", "expires_at", "expires_in"}
+_FLOW_FIELDS = {"auth_uri", "state", "nonce", "redirect_uri", "expires_at", "expires_in"}
 
 
 class AuthConfig(Guarded):
-    """Which credential a tool needs. The same config on several tools is one credential."""
+    """The credential that a tool needs. Tools with equal configurations share one credential."""
 
     auth_scheme: AuthScheme
     raw_auth_credential: AuthCredential | None = None
-    """What the author gives: a key, a token, an OAuth client. None: a person is asked for all of it."""
+    """The author's part: a key, a token, an OAuth client. None: the user is asked for all of it."""
     exchanged_auth_credential: AuthCredential | None = None
-    """What can be shown to the service; while a person is asked, what they need to answer."""
+    """The credential for the service; while the user is asked, the data needed to answer."""
     credential_key: str = Field("", validate_default=False)
-    """Under this name a user's credential is kept. Made of scheme and client if none is given: schemes that do not say
-    whose they are, as API keys in one header, then share it, so give each service's its own.
+    """Key under which a user's credential is stored. Derived from scheme and client if empty: services whose schemes
+    are equal, such as API keys in the same header, then share a credential, so set a key for each.
     """
 
     @field_validator("auth_scheme", mode="before")
     @classmethod
-    def _of_fastapi(cls, given: Any) -> Any:
-        """Also takes the models of `fastapi.openapi.models`, which snippets for ADK use."""
-        return given.model_dump(by_alias=True, mode="json") if isinstance(given, BaseModel) else given
+    def _accept_fastapi(cls, value: Any) -> Any:
+        """Accept the models of `fastapi.openapi.models`, which examples for ADK use."""
+        return value.model_dump(by_alias=True, mode="json") if isinstance(value, BaseModel) else value
 
     @field_validator("credential_key", mode="before")
     @classmethod
-    def _or_none(cls, given: Any) -> Any:
-        return given or ""
+    def _default_key(cls, value: Any) -> Any:
+        return value or ""
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
-        self.credential_key = self.credential_key or self._made_key()
+        self.credential_key = self.credential_key or self._derive_key()
 
-    def _made_key(self) -> str:
-        """`adk_<scheme>_<16 hex>_<credential>_<16 hex>`; nothing secret goes into it, so it may be read by anyone."""
+    def _derive_key(self) -> str:
+        """`adk_<scheme>_<16 hex>_<credential>_<16 hex>`; contains nothing secret."""
         key = f"adk_{self.auth_scheme.type_.value}_{_digest(self.auth_scheme)}"
         if not (raw := self.raw_auth_credential):
             return key + "_"
         public = raw.public()
         if public.oauth2:
-            public.oauth2 = public.oauth2.model_copy(update=dict.fromkeys(_OF_ONE_RUN))
+            public.oauth2 = public.oauth2.model_copy(update=dict.fromkeys(_FLOW_FIELDS))
         return f"{key}_{raw.auth_type.value}_{_digest(public)}"
 
 
 class AuthToolArguments(Guarded):
-    """The arguments of the call that asks a person for a credential."""
+    """Arguments of the call that asks the user for a credential."""
 
     function_call_id: str
-    """Of the call that needs it."""
+    """Id of the call that needs the credential."""
     auth_config: AuthConfig
 
 
 def _digest(record: BaseModel) -> str:
-    said = record.model_dump(mode="json", by_alias=True, exclude_none=True)
-    text = json.dumps(said, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    dumped = record.model_dump(mode="json", by_alias=True, exclude_none=True)
+    text = json.dumps(dumped, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Records that hold secrets: which fields are secret, a copy without them, and text without them."""
+"""Records with secret fields: copies without secrets, and redaction of text."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Self, SupportsIndex, cast
@@ -8,23 +8,24 @@ from pydantic import BaseModel, ConfigDict, Field
 from adk_nb.redaction import HIDDEN, refuse_pickle, remember, remember_url
 from adk_nb.wire import WireModel
 
-_SHORTEST = 6
-"""Characters. What is shorter stands in text by chance, and is not worth the name."""
+_MIN_LENGTH = 6
+"""Shorter values are not redacted: they may occur in text by chance."""
 
 Secret = Annotated[str | None, Field(repr=False)]
-"""Not shown by `repr`, and not in `public()`."""
+"""Left out of `repr` and of `public()`."""
 
 
 class Guarded(WireModel):
-    """A record whose errors and whose `repr` tell no secrets. `model_dump` does: it is for whoever keeps them.
+    """A record whose errors and `repr` contain no secrets. `model_dump` does, for storage.
 
-    From when it is made, its secrets are hidden in whatever this process tells. It is not pickled while it holds any.
+    From construction on, its secrets are redacted in everything that this process writes. It refuses to be pickled.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
     takes_unknown: ClassVar[bool] = True  # google-adk's take any field
 
     def model_post_init(self, context: Any, /) -> None:
+        """Register the secrets for redaction."""
         for secret in self.secrets():
             remember(secret)
             remember_url(secret)
@@ -35,14 +36,14 @@ class Guarded(WireModel):
         return super().__reduce_ex__(protocol)
 
     def public(self) -> Self:
-        """A copy without secrets, in depth: what an event, a log or a page may hold."""
-        shown = {name: _public(value) for name, value in self if type(self).model_fields[name].repr}
+        """A deep copy without secrets, for events, logs and pages."""
+        fields = {name: _public(value) for name, value in self if type(self).model_fields[name].repr}
         for name, field in type(self).model_fields.items():
-            shown.setdefault(name, None if field.default is None else HIDDEN)
-        return type(self).model_construct(_fields_set=self.model_fields_set, **shown)
+            fields.setdefault(name, None if field.default is None else HIDDEN)
+        return type(self).model_construct(_fields_set=self.model_fields_set, **fields)
 
     def secrets(self) -> set[str]:
-        """The secrets it holds, in depth."""
+        """All secrets in it, at any depth."""
         return set(_secrets(self))
 
 
@@ -62,23 +63,23 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in cast(dict[str, Any], value).values():
-            yield from _texts(one)
+        for item in cast(dict[str, Any], value).values():
+            yield from _texts(item)
 
 
 def without(value: Any, secrets: Iterable[str]) -> Any:
-    """`value`, which is JSON, with `[secret]` for each of `secrets` in its texts."""
-    known = sorted((one for one in secrets if len(one) >= _SHORTEST), key=len, reverse=True)
-    return _without(value, known) if known else value
+    """Replace each of `secrets` in the texts of a JSON value by `[secret]`."""
+    ordered = sorted((secret for secret in secrets if len(secret) >= _MIN_LENGTH), key=len, reverse=True)
+    return _without(value, ordered) if ordered else value
 
 
 def _without(value: Any, secrets: list[str]) -> Any:
     if isinstance(value, str):
-        for one in secrets:
-            value = value.replace(one, HIDDEN)
+        for secret in secrets:
+            value = value.replace(secret, HIDDEN)
         return value
     if isinstance(value, list):
-        return [_without(one, secrets) for one in cast(list[Any], value)]
+        return [_without(item, secrets) for item in cast(list[Any], value)]
     if isinstance(value, dict):
-        return {key: _without(one, secrets) for key, one in cast(dict[str, Any], value).items()}
+        return {key: _without(item, secrets) for key, item in cast(dict[str, Any], value).items()}
     return value

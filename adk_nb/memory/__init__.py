@@ -1,4 +1,4 @@
-"""What outlives a session and where it is kept, under ADK's import paths."""
+"""Memory across sessions, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

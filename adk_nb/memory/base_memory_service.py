@@ -1,4 +1,4 @@
-"""Where memories are kept: the interface."""
+"""The interface of memory services."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,17 +13,17 @@ from adk_nb.wire import WireModel
 
 
 class SearchMemoryResponse(WireModel):
-    """What a search found."""
+    """The result of a search."""
 
     memories: list[MemoryEntry] = Field(default_factory=list[MemoryEntry])
-    """The best first."""
+    """The best match first."""
 
 
 class BaseMemoryService(ABC):
-    """Keeps what users' conversations were about, for later ones. Nothing is kept that was not added.
+    """Stores memories of users' conversations, for later ones. Only what is added explicitly is stored.
 
     Raises, in all methods:
-        StorageError: What keeps the memories failed.
+        StorageError: The storage failed.
     """
 
     def __repr__(self) -> str:
@@ -31,14 +31,14 @@ class BaseMemoryService(ABC):
 
     @abstractmethod
     async def add_session_to_memory(self, session: Session) -> None:
-        """Keep what was said in `session`, in place of what was kept of it before.
+        """Store the texts of `session`, replacing the earlier memories of it.
 
-        May be called after every turn. Memories that were deleted do not come back.
+        May be called after every turn. Deleted memories are not added again.
         """
 
     @abstractmethod
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """What the user's memories in the app say to `query`; none of anyone else's."""
+        """Search the user's memories in the app; those of other users are never returned."""
 
     async def add_events_to_memory(
         self,
@@ -49,17 +49,17 @@ class BaseMemoryService(ABC):
         session_id: str | None = None,
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep what was said in `events`, beside what is kept; events that are kept already, or were deleted, are not.
+        """Add the texts of `events`; events that are stored already, or were deleted, are skipped.
 
         Args:
-            app_name: Whose memory it is.
-            user_id: Whose memory it is.
+            app_name: The app of the memory.
+            user_id: The user of the memory.
             events: Any part of a conversation.
-            session_id: The session they are of.
-            custom_metadata: JSON to keep with each.
+            session_id: The session of the events.
+            custom_metadata: JSON to store with each memory.
 
         Raises:
-            NotImplementedError: The service cannot do it.
+            NotImplementedError: The service does not support it.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot add events; call add_session_to_memory(session)")
 
@@ -71,23 +71,23 @@ class BaseMemoryService(ABC):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep `memories` as they are; one with the id of a kept one takes its place.
+        """Store copies of `memories`; one with the id of a stored memory replaces it.
 
         Args:
-            app_name: Whose memory it is.
-            user_id: Whose memory it is.
-            memories: The caller's own; copies are kept.
-            custom_metadata: JSON to keep with each; what an entry says itself wins.
+            app_name: The app of the memory.
+            user_id: The user of the memory.
+            memories: The entries.
+            custom_metadata: JSON to store with each memory; the entry's own metadata takes precedence.
 
         Raises:
-            NotImplementedError: The service cannot do it.
+            NotImplementedError: The service does not support it.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot add single memories; call add_session_to_memory")
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str) -> None:
-        """Forget one memory, by the `id` that a search told. No error if there is none.
+        """Delete a memory by its `id`. No error if there is none.
 
         Raises:
-            NotImplementedError: The service cannot do it.
+            NotImplementedError: The service does not support it.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot delete single memories")

@@ -1,4 +1,4 @@
-"""Memories in this process's memory: gone with the kernel."""
+"""Memories in memory, for the lifetime of the process."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,39 +7,40 @@ from typing import Any
 
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from adk_nb.memory.entries import MAX_RESULTS, SearchTerms, event_entries, fold, search_terms, stored_entry
 from adk_nb.memory.memory_entry import MemoryEntry
-from adk_nb.memory.remembered import MOST, Words, entries_of, folded, kept_entry, words_of
 from adk_nb.sessions.session import Session
 
 
-class _Kept:
-    """A memory and what it is found by."""
+class _Stored:
+    """A memory with its search terms."""
 
     def __init__(self, entry: MemoryEntry, session_id: str | None) -> None:
         self.entry = entry
         self.session_id = session_id
-        self.text = folded(entry.text)
-        self.words = frozenset(words_of(self.text).ascii)
+        self.text = fold(entry.text)
+        self.ascii_terms = frozenset(search_terms(self.text).ascii)
 
-    def score(self, asked: Words) -> int:
-        """How many of the words asked for it has."""
-        return sum(word in self.words for word in asked.ascii) + sum(word in self.text for word in asked.other)
+    def score(self, terms: SearchTerms) -> int:
+        """Number of the terms that it contains."""
+        return sum(term in self.ascii_terms for term in terms.ascii) + sum(
+            term in self.text for term in terms.non_ascii
+        )
 
 
 @dataclass
 class _Memory:
-    """What one user's memory in one app holds."""
+    """The memories of a user in an app."""
 
-    kept: dict[str, _Kept] = field(default_factory=dict[str, _Kept])
-    """By id, in the order in which they came."""
+    entries: dict[str, _Stored] = field(default_factory=dict[str, _Stored])
+    """By id, in order of arrival."""
     deleted: set[str] = field(default_factory=set[str])
 
 
 class InMemoryMemoryService(BaseMemoryService):
-    """Memories of one process, found by their words: those with most of the query's words first, the oldest first.
+    """Memories of one process, searched by words: entries with more of the query's words first, then the oldest first.
 
-    A search tells at most ten. A word outside of ASCII is also found inside of longer ones. Safe to call from
-    several threads.
+    A search returns at most ten. A term outside of ASCII matches inside of words too. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -47,14 +48,19 @@ class InMemoryMemoryService(BaseMemoryService):
         self._lock = threading.Lock()
 
     async def add_session_to_memory(self, session: Session) -> None:
-        entries = entries_of(session.events)
+        """Replace the memories of the session."""
+        entries = event_entries(session.events)
         with self._lock:
             memory = self._memory(session.app_name, session.user_id)
-            said = {entry.id for entry in entries}
-            gone = [key for key, one in memory.kept.items() if one.session_id == session.id and key not in said]
-            for key in gone:
-                del memory.kept[key]
-            _add(memory, entries, session.id, again=True)
+            current_ids = {entry.id for entry in entries}
+            removed = [
+                key
+                for key, stored in memory.entries.items()
+                if stored.session_id == session.id and key not in current_ids
+            ]
+            for key in removed:
+                del memory.entries[key]
+            _add(memory, entries, session.id, overwrite=True)
 
     async def add_events_to_memory(
         self,
@@ -65,9 +71,10 @@ class InMemoryMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        entries = entries_of(events, custom_metadata)
+        entries = event_entries(events, custom_metadata)
+        """Add the events that are not stored yet."""
         with self._lock:
-            _add(self._memory(app_name, user_id), entries, session_id, again=False)
+            _add(self._memory(app_name, user_id), entries, session_id, overwrite=False)
 
     async def add_memory(
         self,
@@ -77,38 +84,43 @@ class InMemoryMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        entries = [kept_entry(one, custom_metadata) for one in memories]
+        """Store the entries; a deleted id may be used again."""
+        entries = [stored_entry(memory, custom_metadata) for memory in memories]
         with self._lock:
             memory = self._memory(app_name, user_id)
             memory.deleted.difference_update(entry.id or "" for entry in entries)
-            _add(memory, entries, None, again=True)
+            _add(memory, entries, None, overwrite=True)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        asked = words_of(folded(query))
+        """Rank the user's memories by the number of matching terms."""
+        terms = search_terms(fold(query))
         with self._lock:
             memory = self._memories.get((app_name, user_id))
-            kept = list(memory.kept.values()) if memory and asked else []
-        found = [(score, one) for one in kept if (score := one.score(asked))]
-        found.sort(key=lambda scored: -scored[0])
-        return SearchMemoryResponse(memories=[one.entry.model_copy(deep=True) for _, one in found[:MOST]])
+            stored_entries = list(memory.entries.values()) if memory and terms else []
+        matches = [(score, stored) for stored in stored_entries if (score := stored.score(terms))]
+        matches.sort(key=lambda match: -match[0])
+        return SearchMemoryResponse(
+            memories=[stored.entry.model_copy(deep=True) for _, stored in matches[:MAX_RESULTS]]
+        )
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str) -> None:
+        """Delete a memory, and remember its id."""
         with self._lock:
             memory = self._memory(app_name, user_id)
-            if memory.kept.pop(memory_id, None):
+            if memory.entries.pop(memory_id, None):
                 memory.deleted.add(memory_id)
 
     def _memory(self, app_name: str, user_id: str) -> _Memory:
         return self._memories.setdefault((app_name, user_id), _Memory())
 
 
-def _add(memory: _Memory, entries: Iterable[MemoryEntry], session_id: str | None, *, again: bool) -> None:
-    """Keep `entries`; `again`: also in place of what is kept by their ids."""
+def _add(memory: _Memory, entries: Iterable[MemoryEntry], session_id: str | None, *, overwrite: bool) -> None:
+    """Add `entries`; `overwrite`: replace stored ones with the same ids."""
     for entry in entries:
         key = entry.id or ""
-        before = memory.kept.get(key)
-        if key in memory.deleted or (before and not again):
+        stored = memory.entries.get(key)
+        if key in memory.deleted or (stored and not overwrite):
             continue
-        if before and before.session_id == session_id and before.entry == entry:
-            continue  # a session that is added after every turn is mostly what it was
-        memory.kept[key] = _Kept(entry, session_id)
+        if stored and stored.session_id == session_id and stored.entry == entry:
+            continue  # unchanged: a session added after every turn mostly is
+        memory.entries[key] = _Stored(entry, session_id)

@@ -1,4 +1,4 @@
-"""One thing that is remembered."""
+"""A memory."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from adk_nb.wire import WireModel
 
 
 class MemoryEntry(WireModel):
-    """One thing that is remembered."""
+    """A memory: a piece of an earlier conversation."""
 
     content: types.Content
     custom_metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     id: str | None = None
-    """Of an event, the event's own. None: the service gives it one when it is kept."""
+    """For an event, the event's id. None: assigned by the service."""
     author: str | None = None
-    """`user`, or the name of the agent that said it."""
+    """`user`, or the name of the agent."""
     timestamp: str | None = None
-    """When it was said; ISO 8601, UTC. Told to the model as it stands."""
+    """Time of the text, ISO 8601, UTC. Shown to the model as it is."""
 
     @property
     def text(self) -> str:
-        """Its words, without thoughts."""
+        """The text, without thoughts."""
         parts = self.content.parts or ()
         return " ".join(part.text for part in parts if part.text and not part.thought)

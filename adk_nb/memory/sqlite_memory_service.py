@@ -1,4 +1,4 @@
-"""Memories in an SQLite file, found by full-text search: kept across kernels."""
+"""Memories in an SQLite file with full-text search, across processes."""
 
 import json
 import sqlite3
@@ -12,12 +12,12 @@ from adk_nb import sync, types
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from adk_nb.memory.entries import MAX_RESULTS, SearchTerms, event_entries, fold, search_terms, stored_entry
 from adk_nb.memory.memory_entry import MemoryEntry
-from adk_nb.memory.remembered import MOST, Words, entries_of, folded, kept_entry, words_of
 from adk_nb.sessions.session import Session
 
 _BUSY_SECONDS = 10.0
-"""How long one writer waits for another, of this or another process."""
+"""Maximum wait for another writer, of this or another process."""
 _VERSION = 1
 _SCHEMA = (
     "create table memory_schema (version integer not null)",
@@ -36,15 +36,15 @@ _SCHEMA = (
 _SEARCH = """
 select content, custom_metadata, id, author, timestamp from memories join (
     select n, count(*) as score from (
-        select memory_words.rowid as n from json_each(:words) as asked cross join memory_words
-        where memory_words match asked.value
+        select memory_words.rowid as n from json_each(:words) as term cross join memory_words
+        where memory_words match term.value
         union all
-        select n from json_each(:inside) as asked cross join memories
-        where owner = :owner and searched is not null and instr(searched, asked.value)
+        select n from json_each(:inside) as term cross join memories
+        where owner = :owner and searched is not null and instr(searched, term.value)
     ) group by n order by score desc, n limit :most
 ) using (n) order by score desc, n
 """
-_KEEP = """
+_UPSERT = """
 insert into memories (owner, id, session_id, author, timestamp, content, custom_metadata, searched)
 values (?, ?, ?, ?, ?, ?, ?, ?)
 on conflict (owner, id) do update set session_id = excluded.session_id, author = excluded.author,
@@ -54,7 +54,7 @@ on conflict (owner, id) do update set session_id = excluded.session_id, author =
 
 
 class _Row(NamedTuple):
-    """A memory as it is stored."""
+    """A stored memory."""
 
     id: str
     session_id: str | None
@@ -66,17 +66,17 @@ class _Row(NamedTuple):
 
 
 class SqliteMemoryService(BaseMemoryService):
-    """Memories in the file `db_path`, found as `InMemoryMemoryService` finds them. Several processes may share it.
+    """Memories in the file `db_path`, searched like those of InMemoryMemoryService. Several processes may share it.
 
-    ASCII words are found by index. For others a user's memories that are not all ASCII are read through. Needs an
-    SQLite with FTS5, which Python's own has had since 3.8 on all common systems.
+    ASCII terms are searched by index. For others, all of the user's memories that are not pure ASCII are scanned. Needs
+    SQLite with FTS5, which Python's own includes on all common systems.
     """
 
     def __init__(self, db_path: str | Path) -> None:
-        """`db_path`: made when something is first kept, with its folder.
+        """`db_path`: created with its folder on the first write.
 
         Raises:
-            InputError: It names no file.
+            InputError: It is not a file path.
         """
         if str(db_path) in ("", ":memory:"):
             raise InputError(f"{str(db_path)!r} is no file; pass a path, or take InMemoryMemoryService()")
@@ -86,7 +86,8 @@ class SqliteMemoryService(BaseMemoryService):
         return f"SqliteMemoryService({str(self.db_path)!r})"
 
     async def add_session_to_memory(self, session: Session) -> None:
-        rows = _rows(entries_of(session.events), session.id)
+        """Replace the memories of the session, in one transaction."""
+        rows = _rows(event_entries(session.events), session.id)
         await self._write(session.app_name, session.user_id, partial(_replace, session_id=_utf8(session.id), rows=rows))
 
     async def add_events_to_memory(
@@ -98,7 +99,8 @@ class SqliteMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        rows = _rows(entries_of(events, custom_metadata), session_id)
+        rows = _rows(event_entries(events, custom_metadata), session_id)
+        """Add the events that are not stored yet."""
         await self._write(app_name, user_id, partial(_add, rows=rows))
 
     async def add_memory(
@@ -109,25 +111,28 @@ class SqliteMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        rows = _rows([kept_entry(one, custom_metadata) for one in memories], None)
-        await self._write(app_name, user_id, partial(_set, rows=rows))
+        rows = _rows([stored_entry(memory, custom_metadata) for memory in memories], None)
+        """Store the entries; a deleted id may be used again."""
+        await self._write(app_name, user_id, partial(_overwrite, rows=rows))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """Rank the user's memories by the number of matching terms."""
         _check_owner(app_name, user_id)
-        if not (asked := words_of(folded(query))):
+        if not (terms := search_terms(fold(query))):
             return SearchMemoryResponse()
-        found = await sync.service_call(partial(self._search, app_name, user_id, asked))
-        return SearchMemoryResponse(memories=found)
+        memories = await sync.service_call(partial(self._search, app_name, user_id, terms))
+        return SearchMemoryResponse(memories=memories)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str) -> None:
-        await self._write(app_name, user_id, partial(_forget, memory_id=_utf8(memory_id)))
+        """Delete a memory, and remember its id."""
+        await self._write(app_name, user_id, partial(_delete, memory_id=_utf8(memory_id)))
 
     async def _write(self, app_name: str, user_id: str, change: Callable[[sqlite3.Connection, int], None]) -> None:
         _check_owner(app_name, user_id)
         await sync.service_call(partial(self._change, app_name, user_id, change))
 
     def _change(self, app_name: str, user_id: str, change: Callable[[sqlite3.Connection, int], None]) -> None:
-        """Do `change` whole or not at all."""
+        """Apply `change` in one transaction."""
         with self._open() as db:
             db.execute("begin immediate")
             _make_tables(db)
@@ -135,20 +140,25 @@ class SqliteMemoryService(BaseMemoryService):
             change(db, _owner(db, app_name, user_id) or 0)
             db.execute("commit")
 
-    def _search(self, app_name: str, user_id: str, asked: Words) -> list[MemoryEntry]:
+    def _search(self, app_name: str, user_id: str, terms: SearchTerms) -> list[MemoryEntry]:
         if not self.db_path.exists():
             return []
         with self._open() as db:
             owner = _owner(db, app_name, user_id) if _version(db) else None
             if owner is None:
                 return []
-            words = json.dumps([f'"{owner}_{word}"' for word in asked.ascii])
-            said = {"words": words, "inside": json.dumps(asked.other), "owner": owner, "most": MOST}
-            return [_entry(*found) for found in db.execute(_SEARCH, said)]
+            owned_terms = json.dumps([f'"{owner}_{term}"' for term in terms.ascii])
+            parameters = {
+                "words": owned_terms,
+                "inside": json.dumps(terms.non_ascii),
+                "owner": owner,
+                "most": MAX_RESULTS,
+            }
+            return [_entry(*row) for row in db.execute(_SEARCH, parameters)]
 
     @contextmanager
     def _open(self) -> Generator[sqlite3.Connection, None, None]:
-        """A connection of its own for each use: any thread, and any process, may be the next. Closing it rolls back."""
+        """A new connection for each use, from any thread or process. Closing it rolls back."""
         try:
             self.db_path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.db_path, timeout=_BUSY_SECONDS, isolation_level=None)) as db:
@@ -167,7 +177,7 @@ def _version(db: sqlite3.Connection) -> int:
     """The version of the tables; 0 if there are none.
 
     Raises:
-        StorageError: They are of a version that this one does not know.
+        StorageError: It is not supported.
     """
     if not db.execute("select 1 from sqlite_master where name = 'memory_schema'").fetchone():
         return 0
@@ -178,59 +188,62 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _owner(db: sqlite3.Connection, app_name: str, user_id: str) -> int | None:
-    found = db.execute("select n from memory_owners where app_name = ? and user_id = ?", (app_name, user_id)).fetchone()
-    return found[0] if found else None
+    row = db.execute("select n from memory_owners where app_name = ? and user_id = ?", (app_name, user_id)).fetchone()
+    return row[0] if row else None
 
 
 def _replace(db: sqlite3.Connection, owner: int, *, session_id: str, rows: list[_Row]) -> None:
     columns = ", ".join(_Row._fields)
-    of_session = f"select {columns} from memories where owner = ? and session_id = ?"
-    before = {row[0]: row for row in db.execute(of_session, (owner, session_id))}
-    for key in before.keys() - {row.id for row in rows}:
-        _drop(db, owner, key)
+    query = f"select {columns} from memories where owner = ? and session_id = ?"
+    stored = {row[0]: row for row in db.execute(query, (owner, session_id))}
+    for key in stored.keys() - {row.id for row in rows}:
+        _remove(db, owner, key)
     for row in rows:
-        if before.get(row.id) != row and not _is_deleted(db, owner, row.id):
-            _keep(db, owner, row)
+        if stored.get(row.id) != row and not _is_deleted(db, owner, row.id):
+            _store(db, owner, row)
 
 
 def _add(db: sqlite3.Connection, owner: int, *, rows: list[_Row]) -> None:
     for row in rows:
-        if _number(db, owner, row.id) is None and not _is_deleted(db, owner, row.id):
-            _keep(db, owner, row)
+        if _row_number(db, owner, row.id) is None and not _is_deleted(db, owner, row.id):
+            _store(db, owner, row)
 
 
-def _set(db: sqlite3.Connection, owner: int, *, rows: list[_Row]) -> None:
+def _overwrite(db: sqlite3.Connection, owner: int, *, rows: list[_Row]) -> None:
     for row in rows:
         db.execute("delete from memory_deleted where owner = ? and id = ?", (owner, row.id))
-        _keep(db, owner, row)
+        _store(db, owner, row)
 
 
-def _forget(db: sqlite3.Connection, owner: int, *, memory_id: str) -> None:
-    if _number(db, owner, memory_id) is not None:
-        _drop(db, owner, memory_id)
+def _delete(db: sqlite3.Connection, owner: int, *, memory_id: str) -> None:
+    if _row_number(db, owner, memory_id) is not None:
+        _remove(db, owner, memory_id)
         db.execute("insert or ignore into memory_deleted values (?, ?)", (owner, memory_id))
 
 
-def _keep(db: sqlite3.Connection, owner: int, row: _Row) -> None:
-    db.execute(_KEEP, (owner, *row))
-    words = words_of(folded(_entry(row.content, row.custom_metadata).text)).ascii
-    told = " ".join(f"{owner}_{word}" for word in words)
-    db.execute("insert or replace into memory_words (rowid, words) values (?, ?)", (_number(db, owner, row.id), told))
+def _store(db: sqlite3.Connection, owner: int, row: _Row) -> None:
+    db.execute(_UPSERT, (owner, *row))
+    terms = search_terms(fold(_entry(row.content, row.custom_metadata).text)).ascii
+    indexed_terms = " ".join(f"{owner}_{term}" for term in terms)
+    db.execute(
+        "insert or replace into memory_words (rowid, words) values (?, ?)",
+        (_row_number(db, owner, row.id), indexed_terms),
+    )
 
 
-def _drop(db: sqlite3.Connection, owner: int, key: str) -> None:
-    db.execute("delete from memory_words where rowid = ?", (_number(db, owner, key),))
+def _remove(db: sqlite3.Connection, owner: int, key: str) -> None:
+    db.execute("delete from memory_words where rowid = ?", (_row_number(db, owner, key),))
     db.execute("delete from memories where owner = ? and id = ?", (owner, key))
 
 
-def _number(db: sqlite3.Connection, owner: int, key: str) -> int | None:
-    found = db.execute("select n from memories where owner = ? and id = ?", (owner, key)).fetchone()
-    return found[0] if found else None
+def _row_number(db: sqlite3.Connection, owner: int, key: str) -> int | None:
+    row = db.execute("select n from memories where owner = ? and id = ?", (owner, key)).fetchone()
+    return row[0] if row else None
 
 
 def _is_deleted(db: sqlite3.Connection, owner: int, key: str) -> bool:
-    found = db.execute("select 1 from memory_deleted where owner = ? and id = ?", (owner, key)).fetchone()
-    return found is not None
+    row = db.execute("select 1 from memory_deleted where owner = ? and id = ?", (owner, key)).fetchone()
+    return row is not None
 
 
 def _rows(entries: Iterable[MemoryEntry], session_id: str | None) -> list[_Row]:
@@ -238,7 +251,7 @@ def _rows(entries: Iterable[MemoryEntry], session_id: str | None) -> list[_Row]:
 
 
 def _row(entry: MemoryEntry, session_id: str | None) -> _Row:
-    text = folded(entry.text)
+    text = fold(entry.text)
     return _Row(
         id=_utf8(entry.id or ""),
         session_id=None if session_id is None else _utf8(session_id),
@@ -263,11 +276,12 @@ def _entry(
 
 
 def _utf8(text: str) -> str:
-    """`text` as a file can hold it: what is half a character is a question mark."""
+    """Replace lone surrogates by question marks, since SQLite stores UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _check_owner(app_name: str, user_id: str) -> None:
-    for what, given in (("app_name", app_name), ("user_id", user_id)):
-        if _utf8(given) != given:  # a question mark would make one user of two
-            raise InputError(f"{what} {given!a} is no text that a file can hold; choose another")
+    for name, value in (("app_name", app_name), ("user_id", user_id)):
+        # a replaced character could merge two users
+        if _utf8(value) != value:
+            raise InputError(f"{name} {value!a} is no text that a file can hold; choose another")

@@ -1,4 +1,4 @@
-"""Where users' credentials are kept, under ADK's import paths."""
+"""Storage for users' credentials, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

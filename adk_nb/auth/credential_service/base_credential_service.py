@@ -1,4 +1,4 @@
-"""The interface of what keeps users' credentials."""
+"""The interface of credential services."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Protocol
@@ -7,44 +7,46 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_tool import AuthConfig
 
 
-class _OfApp(Protocol):
+class _OwnerSession(Protocol):
     @property
     def app_name(self) -> Any: ...
 
 
-class Whose(Protocol):
-    """What a service needs to know of who asks; every Context says it."""
+class CredentialOwner(Protocol):
+    """The members that a service reads of the owner; every Context has them."""
 
     @property
     def user_id(self) -> str: ...
 
     @property
-    def session(self) -> _OfApp: ...
+    def session(self) -> _OwnerSession: ...
 
 
 class BaseCredentialService(ABC):
-    """Keeps one credential of a user under each `credential_key`. Never in a session's state, nor in its events."""
+    """Stores one credential per user and `credential_key`. Never in a session's state or events."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     @abstractmethod
-    async def load_credential(self, auth_config: AuthConfig, callback_context: Whose) -> AuthCredential | None:
-        """What was saved last, or None. The caller's copy.
+    async def load_credential(
+        self, auth_config: AuthConfig, callback_context: CredentialOwner
+    ) -> AuthCredential | None:
+        """Load the stored credential, as a copy; None if there is none.
 
         Raises:
             StorageError: It cannot be read.
         """
 
     @abstractmethod
-    async def save_credential(self, auth_config: AuthConfig, callback_context: Whose) -> None:
-        """Keep `auth_config.exchanged_auth_credential`; None there: forget what is kept.
+    async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialOwner) -> None:
+        """Store `auth_config.exchanged_auth_credential`; None deletes the stored one.
 
         Raises:
-            StorageError: It cannot be written; what was kept before still is.
+            StorageError: It cannot be written; the stored credential is unchanged.
         """
 
 
-def place_of(auth_config: AuthConfig, whose: Whose) -> tuple[str, str, str]:
-    """App, user and key: where a service keeps a credential."""
-    return str(whose.session.app_name), whose.user_id, auth_config.credential_key
+def storage_key(auth_config: AuthConfig, owner: CredentialOwner) -> tuple[str, str, str]:
+    """App, user and key: the storage key of a credential."""
+    return str(owner.session.app_name), owner.user_id, auth_config.credential_key
