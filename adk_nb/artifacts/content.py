@@ -1,4 +1,4 @@
-"""What an artifact holds: text, bytes, or a reference; and how a reference to another artifact is followed."""
+"""The content of artifacts (text, bytes, or a reference), and resolution of references."""
 
 from collections.abc import Callable
 from functools import cache
@@ -7,80 +7,80 @@ from typing import Any, cast
 from pydantic_core import to_json
 
 from adk_nb import types
-from adk_nb.artifacts.place import Place, referred
+from adk_nb.artifacts.artifact_id import ArtifactId, parse_reference
 from adk_nb.errors import InputError
 
 BYTES = "application/octet-stream"
-"""The type of bytes whose type nobody said."""
+"""Media type for bytes without a type."""
 MAX_REFERENCES = 5
 
-Read = Callable[[Place, int | None], types.Part | None]
-"""What is kept at a place, a version of it or the newest, as it is kept."""
+Loader = Callable[[ArtifactId, int | None], types.Part | None]
+"""`(key, version) -> part`: loads a stored part; version None is the newest."""
 
 
 @cache
-def removed() -> types.Part:
-    """Saved as a newest version it says that the artifact is gone, and its older versions are still there."""
+def tombstone() -> types.Part:
+    """A part that marks an artifact as deleted: saved as the newest version, it keeps the older ones."""
     return types.Part(inline_data=types.Blob(mime_type="application/x-adk-removed", data=b""))
 
 
-def kept_part(artifact: types.Part | dict[str, Any], place: Place) -> types.Part:
-    """A copy of what an artifact is kept as: text, or bytes with a type, or a reference, and nothing beside.
+def stored_part(artifact: types.Part | dict[str, Any], key: ArtifactId) -> types.Part:
+    """The stored form of a part: a copy with text, typed bytes, or a reference, and nothing else.
 
     Raises:
-        InputError: It is none of these, or a reference that leads out of the reach of `place`.
+        InputError: It is none of these, or a reference that `key` must not access.
     """
-    part = _from_json(artifact, place) if isinstance(artifact, dict) else artifact
+    part = _from_json(artifact, key) if isinstance(artifact, dict) else artifact
     if not isinstance(cast(object, part), types.Part):
-        raise _no_part(place, part)
+        raise _invalid_part(key, part)
     if (blob := part.inline_data) and blob.data is not None:
-        kept = types.Blob(data=blob.data, mime_type=blob.mime_type or BYTES, display_name=blob.display_name)
-        return types.Part(inline_data=kept)
+        blob_copy = types.Blob(data=blob.data, mime_type=blob.mime_type or BYTES, display_name=blob.display_name)
+        return types.Part(inline_data=blob_copy)
     if part.text is not None:
         return types.Part(text=part.text)
     if part.file_data and part.file_data.file_uri:
         if uri := _reference(part):
-            referred(uri, place)
+            parse_reference(uri, key)
         return types.Part(file_data=part.file_data.model_copy())
-    raise _no_part(place, part)
+    raise _invalid_part(key, part)
 
 
 def mime_type(part: types.Part) -> str | None:
-    """The type of bytes, or of what is referred to."""
-    kept = part.inline_data or part.file_data
-    return kept.mime_type if kept else None
+    """The media type of bytes, or of the target of a reference."""
+    data = part.inline_data or part.file_data
+    return data.mime_type if data else None
 
 
-def follow(read: Read, place: Place, version: int | None) -> types.Part | None:
-    """What is kept at a place, or what that refers to. None: it is not there, or was removed.
+def load_resolved(load: Loader, key: ArtifactId, version: int | None) -> types.Part | None:
+    """Load a part and resolve references. None: it does not exist, or was deleted.
 
     Raises:
-        InputError: A reference leads out of the reach of `place`, or on to more than 5 others.
+        InputError: A reference that `key` must not access, or a chain of more than 5.
     """
-    at = place
+    target = key
     for _ in range(MAX_REFERENCES + 1):
-        part = read(at, version)
-        if part is None or part == removed():
+        part = load(target, version)
+        if part is None or part == tombstone():
             return None
         uri = _reference(part)
         if not uri:
             return part.model_copy(deep=True)
-        at, version = referred(uri, place)
+        target, version = parse_reference(uri, key)
     raise InputError(
-        f"artifact {place.filename!r} refers to one that refers to another, more than {MAX_REFERENCES} times"
+        f"artifact {key.filename!r} refers to one that refers to another, more than {MAX_REFERENCES} times"
     )
 
 
-def _from_json(given: dict[str, Any], place: Place) -> types.Part:
-    try:  # as JSON, where text stands for bytes in base64
-        return types.Part.model_validate_json(to_json(given, bytes_mode="base64"))
+def _from_json(part_json: dict[str, Any], key: ArtifactId) -> types.Part:
+    try:  # JSON validation decodes base64 text to bytes
+        return types.Part.model_validate_json(to_json(part_json, bytes_mode="base64"))
     except ValueError as error:
-        raise InputError(f"artifact {place.filename!r} is no part of a content: {error!s:.200}") from error
+        raise InputError(f"artifact {key.filename!r} is no part of a content: {error!s:.200}") from error
 
 
-def _no_part(place: Place, given: object) -> InputError:
+def _invalid_part(key: ArtifactId, value: object) -> InputError:
     return InputError(
-        f"artifact {place.filename!r} is a part with text, inline_data or file_data, and not {given!r:.80}; "
+        f"artifact {key.filename!r} is a part with text, inline_data or file_data, and not {value!r:.80}; "
         "write types.Part.from_bytes(data=..., mime_type=...), or types.Part(text=...)"
     )
 

@@ -1,33 +1,33 @@
-"""Artifacts in this process's memory: gone with the kernel."""
+"""Artifacts in memory, for the lifetime of the process."""
 
 import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 from adk_nb import clock, types
+from adk_nb.artifacts.artifact_id import USER, ArtifactId, artifact_id
 from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
-from adk_nb.artifacts.content import follow, kept_part, mime_type, removed
-from adk_nb.artifacts.place import USER, Place, place_of
+from adk_nb.artifacts.content import load_resolved, mime_type, stored_part, tombstone
 from adk_nb.wire import plain_json
 
 
 @dataclass
-class _Kept:
+class _Version:
     part: types.Part
     metadata: dict[str, Any]
     time: float = field(default_factory=lambda: clock.now())
 
 
-_Scope = dict[str, list[_Kept]]
+_Scope = dict[str, list[_Version]]
 """Name -> versions, oldest first."""
 
 
 class InMemoryArtifactService(BaseArtifactService):
-    """Artifacts of one process, under any name that is not empty. Safe to call from several threads."""
+    """Artifacts of one process; any non-empty name is allowed. Thread-safe."""
 
     def __init__(self) -> None:
         self._scopes: dict[tuple[str, str, str | None], _Scope] = {}
-        """By app, user, and session; None for what belongs to the user."""
+        """By app, user, and session; None for the user's artifacts."""
         self._lock = threading.Lock()
 
     async def save_artifact(
@@ -40,21 +40,24 @@ class InMemoryArtifactService(BaseArtifactService):
         session_id: str | None = None,
         custom_metadata: dict[str, Any] | None = None,
     ) -> int:
-        place = place_of(app_name, user_id, filename, session_id)
+        """Append a version."""
+        key = artifact_id(app_name, user_id, filename, session_id)
         metadata = plain_json(custom_metadata, f"custom_metadata of artifact {filename!r}")
-        kept = _Kept(kept_part(artifact, place), metadata)
+        stored = _Version(stored_part(artifact, key), metadata)
         with self._lock:
-            scope = self._scopes.setdefault((app_name, user_id, place.session_id), {})
-            versions = scope.setdefault(place.name, [])
-            versions.append(kept)
+            scope = self._scopes.setdefault((app_name, user_id, key.session_id), {})
+            versions = scope.setdefault(key.name, [])
+            versions.append(stored)
             return len(versions) - 1
 
     async def load_artifact(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None, version: int | None = None
     ) -> types.Part | None:
-        return follow(self._part, place_of(app_name, user_id, filename, session_id), version)
+        """Load a version, and resolve references."""
+        return load_resolved(self._part, artifact_id(app_name, user_id, filename, session_id), version)
 
     async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str | None = None) -> list[str]:
+        """List the names of the session's and the user's artifacts."""
         shared = [USER + name for name in self._names(app_name, user_id, None)]
         own = [] if session_id is None else self._names(app_name, user_id, session_id)
         return sorted([*own, *shared])
@@ -62,35 +65,37 @@ class InMemoryArtifactService(BaseArtifactService):
     async def list_artifact_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[ArtifactVersion]:
-        place = place_of(app_name, user_id, filename, session_id)
+        """Metadata of all versions."""
+        key = artifact_id(app_name, user_id, filename, session_id)
         return [
             ArtifactVersion(
                 version=number,
-                canonical_uri=place.uri("memory", number),
-                custom_metadata=plain_json(kept.metadata, filename),
-                create_time=kept.time,
-                mime_type=mime_type(kept.part),
+                canonical_uri=key.uri("memory", number),
+                custom_metadata=plain_json(stored.metadata, filename),
+                create_time=stored.time,
+                mime_type=mime_type(stored.part),
             )
-            for number, kept in enumerate(self._versions(place))
+            for number, stored in enumerate(self._versions(key))
         ]
 
     async def delete_artifact(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> None:
-        place = place_of(app_name, user_id, filename, session_id)
+        """Delete all versions."""
+        key = artifact_id(app_name, user_id, filename, session_id)
         with self._lock:
-            self._scopes.get((app_name, user_id, place.session_id), {}).pop(place.name, None)
+            self._scopes.get((app_name, user_id, key.session_id), {}).pop(key.name, None)
 
-    def _part(self, place: Place, version: int | None) -> types.Part | None:
-        versions = self._versions(place)
+    def _part(self, key: ArtifactId, version: int | None) -> types.Part | None:
+        versions = self._versions(key)
         number = len(versions) - 1 if version is None else version
         return versions[number].part if 0 <= number < len(versions) else None
 
-    def _versions(self, place: Place) -> list[_Kept]:
+    def _versions(self, key: ArtifactId) -> list[_Version]:
         with self._lock:
-            return list(self._scopes.get((place.app_name, place.user_id, place.session_id), {}).get(place.name, ()))
+            return list(self._scopes.get((key.app_name, key.user_id, key.session_id), {}).get(key.name, ()))
 
     def _names(self, app_name: str, user_id: str, session_id: str | None) -> list[str]:
         with self._lock:
             scope = self._scopes.get((app_name, user_id, session_id), {})
-            return [name for name, versions in scope.items() if versions[-1].part != removed()]
+            return [name for name, versions in scope.items() if versions[-1].part != tombstone()]

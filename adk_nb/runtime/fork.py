@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
-from adk_nb.artifacts.content import removed
+from adk_nb.artifacts.content import tombstone
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -75,4 +75,4 @@ async def _copy_files(
     for name, version in last.items():
         for number in range(version + 1):
             found = await artifacts.load_artifact(**where, session_id=old, filename=name, version=number)
-            await artifacts.save_artifact(**where, session_id=new, filename=name, artifact=found or removed())
+            await artifacts.save_artifact(**where, session_id=new, filename=name, artifact=found or tombstone())

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
-from adk_nb.artifacts.content import removed
+from adk_nb.artifacts.content import tombstone
 from adk_nb.errors import InvocationNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
@@ -91,5 +91,5 @@ async def _files_as_before(
     for name in sorted(touched):
         version = written.get(name)
         found = None if version is None else await artifacts.load_artifact(**where, filename=name, version=version)
-        delta[name] = await artifacts.save_artifact(**where, filename=name, artifact=found or removed())
+        delta[name] = await artifacts.save_artifact(**where, filename=name, artifact=found or tombstone())
     return delta

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adk_nb import types
 from adk_nb.artifacts import BaseArtifactService, FileArtifactService, InMemoryArtifactService, folder
-from adk_nb.artifacts.content import removed
+from adk_nb.artifacts.content import tombstone
 from adk_nb.errors import InputError
 
 SERVICES: dict[str, Callable[[Path], BaseArtifactService]] = {
@@ -281,7 +281,7 @@ async def test_a_deleted_artifact_is_gone_with_all_its_versions_and_starts_anew(
 @awaited
 async def test_a_removed_artifact_is_absent_until_it_is_saved_again_and_its_versions_stay(service: BaseArtifactService):
     await save(service, part="old")
-    assert await save(service, part=removed()) == 1
+    assert await save(service, part=tombstone()) == 1
 
     assert await load(service) is None and await names(service) == []
     assert await load(service, version=0) == text("old")

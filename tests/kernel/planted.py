@@ -43,7 +43,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.tools.auth import oauth
-from adk_nb.tools.auth.service_account import token_of
+from adk_nb.tools.auth.service_account import fetch_token
 from adk_nb.tools.mcp_tool import (
     McpToolset,
     StdioConnectionParams,
@@ -218,7 +218,7 @@ def an_answer_of_oauth_is_refused() -> None:
 def a_service_account_cannot_be_read() -> None:
     key = ServiceAccountCredential(private_key=S["private key"], client_email="me@example.com")
     try:
-        sync.run(token_of(ServiceAccount(service_account_credential=key)))
+        sync.run(fetch_token(ServiceAccount(service_account_credential=key)))
     except Exception as error:
         raise RuntimeError(f"in {key.model_dump_json()}") from error
 
