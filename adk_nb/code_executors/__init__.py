@@ -1,4 +1,4 @@
-"""What runs the code in a model's answers, under ADK's import paths."""
+"""Executors of model-written code, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

@@ -1,4 +1,4 @@
-"""What every code executor has: how code is told apart from words, how often it may fail, and one method."""
+"""The base class of code executors: delimiters of code, limits on retries and time, and the method to run code."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -14,32 +14,32 @@ from adk_nb.wire import wrong_fields
 
 
 class BaseCodeExecutor(BaseModel, ABC):
-    """Runs the first block of code in each answer of an agent, and hands what it gave back to the model.
+    """Runs the first code block in each answer of an agent, and returns the result to the model.
 
     Raises:
-        ConfigurationError: A setting is unknown or wrong.
+        ConfigurationError: A setting is unknown or invalid.
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     optimize_data_file: bool = False
-    """True: CSV files in messages are given to the code as files; the model is told what is in them, not all of it."""
+    """True: pass CSV files in messages to the code as files; the model gets a summary instead of the content."""
     stateful: bool = False
-    """True: all code of one session shares what it defines."""
+    """True: all code of a session shares its variables."""
     error_retry_attempts: int = Field(default=2, ge=0)
-    """After so many failures in a row, code is not run any more in this turn."""
+    """After so many consecutive failures no more code is run in the turn."""
     code_block_delimiters: list[tuple[str, str]] = Field(
         default=[("```tool_code\n", "\n```"), ("```python\n", "\n```")], min_length=1
     )
-    """What stands around code in an answer; the model is told, and shown, the first pair."""
+    """Delimiters of code in an answer; the first pair is part of the instruction to the model."""
     execution_result_delimiters: tuple[str, str] = ("```tool_output\n", "\n```")
-    """What stands around a result when it is shown to the model."""
+    """Delimiters of a result for the model."""
     timeout_seconds: float | None = None
-    """The longest that one block may run. None: any time."""
+    """Time limit of one block in seconds. None: no limit."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
             raise ConfigurationError(
                 f"{type(self).__name__}: {wrong_fields(error, type(self).model_fields)}"
@@ -47,34 +47,34 @@ class BaseCodeExecutor(BaseModel, ABC):
 
     @property
     def runs_in_model(self) -> bool:
-        """True if the model's own service runs the code, and nothing is to be done here."""
+        """True if the model's own service runs the code."""
         return False
 
     @abstractmethod
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        """Run the code, and wait for it. Code that fails is a result, not an error."""
+        """Run the code and wait for it. Failing code is a result, not an error."""
 
     async def execute_code_async(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        """`execute_code` off the event loop: in a worker thread, which a cancelled run leaves to end by itself.
+        """`execute_code` in a worker thread, off the event loop; a cancelled run does not stop it.
 
-        This is what agents call. Override it where the code can be stopped.
+        Agents call this. Override it where the code can be stopped.
         """
         return await sync.blocking(lambda: self.execute_code(invocation_context, code_execution_input), thread=True)
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        """Tell the model that it can run code. By default: how to write it."""
-        before, after = self.code_block_delimiters[0]
+        """Tell the model that it can run code. The default explains how to write it."""
+        start, end = self.code_block_delimiters[0]
         llm_request.append_instructions(
             [
                 "You can run Python. Put the code into your answer like this, and end the answer there:\n\n"
-                f'{before}print("hello"){after}\n\n'
+                f'{start}print("hello"){end}\n\n'
                 "Only the first such block is run. What it prints is the next message. Call no tool to run code."
             ]
         )
 
     async def close(self) -> None:
-        """End what this executor keeps running. It can be used again; what was defined is gone."""
+        """Stop processes of this executor. It can be used again, without earlier variables."""

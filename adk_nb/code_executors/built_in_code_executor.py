@@ -1,4 +1,4 @@
-"""Code that the model's own service runs."""
+"""Code execution by the model's own service."""
 
 from typing import Any, cast
 
@@ -11,20 +11,23 @@ from adk_nb.runtime.invocation_context import InvocationContext
 
 
 class BuiltInCodeExecutor(BaseCodeExecutor):
-    """Offers the model its service's own code execution: Gemini's. Code and result come as parts of the answer."""
+    """Enables the service's code execution, as Gemini has it. Code and result are parts of the answer."""
 
     @property
     def runs_in_model(self) -> bool:
+        """Always True."""
         return True
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
+        """Raises ConfigurationError: the service runs the code."""
         raise ConfigurationError(
             "BuiltInCodeExecutor leaves the code to the model's service; to run it here, use KernelCodeExecutor()"
         )
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        before: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
-        if not any(isinstance(one, types.Tool) and one.code_execution for one in before):
-            llm_request.config.tools = [*before, types.Tool(code_execution=types.ToolCodeExecution())]
+        """Enable the service's code execution in the request."""
+        tools: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
+        if not any(isinstance(tool, types.Tool) and tool.code_execution for tool in tools):
+            llm_request.config.tools = [*tools, types.Tool(code_execution=types.ToolCodeExecution())]

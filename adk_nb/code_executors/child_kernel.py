@@ -1,4 +1,4 @@
-"""One Jupyter kernel in a process of its own, for a model's code: started, asked, interrupted, ended."""
+"""A Jupyter kernel in a child process for model-written code."""
 
 import asyncio
 import secrets
@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 from adk_nb.code_executors.environment import environment
 from adk_nb.code_executors.isolation import Isolation
 from adk_nb.code_executors.output import Output
-from adk_nb.code_executors.processes import end_group, how_it_ended
+from adk_nb.code_executors.processes import end_group, exit_text
 from adk_nb.code_executors.work_folder import WorkFolder
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
@@ -20,9 +20,9 @@ from adk_nb.runtime.code import CodeExecutionResult, File
 
 START_SECONDS = 60.0
 INTERRUPT_SECONDS = 2.0
-"""How long interrupted code may take to end before its kernel is killed."""
-_TOO_MUCH = 10_000_000
-"""Characters of output beyond what is kept: code that prints more is interrupted."""
+"""Grace period for interrupted code before its kernel is killed."""
+_MAX_DROPPED = 10_000_000
+"""Limit of characters beyond the kept output; code that prints more is interrupted."""
 _REPLY_SECONDS = 2.0
 _BOOT = """
 import os, sys, threading
@@ -49,9 +49,9 @@ LOST = "what earlier code defined is gone; the next code begins in a fresh kerne
 
 
 class ChildKernel:
-    """A running kernel. It belongs to the event loop it was started on.
+    """A running kernel, bound to the event loop that started it.
 
-    It works in a folder of its own, knows no startup file and no history of the user, and ends with this process.
+    It runs in a folder of its own, without the user's startup files and history, and ends with this process.
     """
 
     def __init__(
@@ -61,43 +61,43 @@ class ChildKernel:
         self._isolation = isolation
         self._client = client
         self._folder = folder
-        self._ended = asyncio.ensure_future(self._exit_code())
+        self._exit_task = asyncio.ensure_future(self._exit_code())
         self._images = 0
         self._at_exit = weakref.finalize(self, end_group, process.pid)
 
     @classmethod
     async def start(cls, memory_limit_mb: int | None, isolation: Isolation) -> "ChildKernel":
-        """A fresh kernel that is ready to run code.
+        """Start a kernel and wait until it is ready.
 
         Args:
-            memory_limit_mb: MB of memory of its own that it and each process it starts may have; kept on Linux only.
-            isolation: What it is started with.
+            memory_limit_mb: Limit of private memory in MB for it and each process it starts; Linux only.
+            isolation: The isolation to start it with.
 
         Raises:
             MissingExtraError: jupyter_client or ipykernel is not installed.
-            ConfigurationError: It did not start; the message has its last words.
+            ConfigurationError: It did not start; the message has the end of its output.
         """
         asyncio_client = require("jupyter_client.asynchronous", package="ipykernel")
         require("ipykernel", package="ipykernel")
         connect = require("jupyter_client.connect", package="ipykernel")
         folder = WorkFolder()
-        connection = str(folder.beside / "kernel.json")
-        # A sandbox has a network of its own; sockets in the folder are reached from both sides.
-        place = {"transport": "ipc", "ip": str(folder.beside / "socket")} if isolation.is_sandbox else {}
-        connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **place)
-        log = folder.beside / "kernel.log"
+        connection = str(folder.private / "kernel.json")
+        # A sandbox has a network of its own; sockets in the folder are reachable from both sides.
+        transport = {"transport": "ipc", "ip": str(folder.private / "socket")} if isolation.is_sandbox else {}
+        connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **transport)
+        log = folder.private / "kernel.log"
         kernel = [sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection]
-        quiet = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
-        with log.open("wb") as words:
+        options = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
+        with log.open("wb") as log_file:
             process = await asyncio.create_subprocess_exec(
-                *isolation.command([*kernel, *quiet], str(folder.beside), interrupted=True),
-                stdin=asyncio.subprocess.PIPE,  # it ends by itself when this process does, which closes the pipe
-                stdout=words,
-                stderr=words,
+                *isolation.command([*kernel, *options], str(folder.private), interrupted=True),
+                stdin=asyncio.subprocess.PIPE,  # closed when this process ends, which makes the kernel exit
+                stdout=log_file,
+                stderr=log_file,
                 cwd=folder.path,
                 env=environment(
-                    IPYTHONDIR=str(folder.beside / "ipython"),
-                    JUPYTER_RUNTIME_DIR=str(folder.beside),
+                    IPYTHONDIR=str(folder.private / "ipython"),
+                    JUPYTER_RUNTIME_DIR=str(folder.private),
                 ),
                 start_new_session=True,
             )
@@ -108,46 +108,46 @@ class ChildKernel:
         try:
             await started._until_ready()
         except BaseException as error:
-            said = log.read_text(errors="replace")[-2_000:].strip()
+            output = log.read_text(errors="replace")[-2_000:].strip()
             await started.stop()
             if isinstance(error, RuntimeError | TimeoutError):
-                raise ConfigurationError(f"the kernel for the model's code did not start: {said or error}") from error
+                raise ConfigurationError(f"the kernel for the model's code did not start: {output or error}") from error
             raise
         return started
 
     @property
     def alive(self) -> bool:
-        """Whether its process still runs."""
-        return not self._ended.done()
+        """True while its process runs."""
+        return not self._exit_task.done()
 
     async def run(self, code: str, files: Iterable[File], seconds: float | None) -> CodeExecutionResult:
-        """Run `code`, beside what ran before. Whatever becomes of the code, or the kernel, is a result.
+        """Run `code` in the kernel's namespace. Failures of the code or the kernel are part of the result.
 
-        Code that runs for too long, or whose run is cancelled, is interrupted; if it goes on all the same, the
-        kernel is killed.
+        Code that exceeds the time limit, or whose run is cancelled, is interrupted; if it continues, the kernel is
+        killed.
         """
         await asyncio.to_thread(self._folder.put, files)
         output = Output(self._image_name)
-        asked = self._client.execute(code, store_history=False, allow_stdin=False, stop_on_error=False)
-        answer = asyncio.ensure_future(self._answer(asked, output))
+        message_id = self._client.execute(code, store_history=False, allow_stdin=False, stop_on_error=False)
+        collecting = asyncio.ensure_future(self._collect_output(message_id, output))
         try:
-            await asyncio.wait({answer, self._ended}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done() and self.alive:
+            await asyncio.wait({collecting, self._exit_task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not collecting.done() and self.alive:
                 output.complain(f"the code was stopped: it ran for longer than {seconds or 0:g} seconds\n")
-                await self._interrupt(answer)
-            exit_code = await self._outcome(answer, output)
+                await self._interrupt(collecting)
+            exit_code = await self._outcome(collecting, output)
         except asyncio.CancelledError:
-            await self._interrupt(answer)
+            await self._interrupt(collecting)
             raise
         finally:
-            answer.cancel()
+            collecting.cancel()
         return await self._with_files(output, exit_code)
 
     async def stop(self) -> None:
-        """End it at once, with all that its code started, and delete its folder."""
+        """Kill it with all processes that its code started, and delete its folder."""
         end_group(self._process.pid)
         self._client.stop_channels()
-        await self._ended
+        await self._exit_task
         self._at_exit.detach()
         await asyncio.to_thread(self._folder.close)
 
@@ -157,23 +157,23 @@ class ChildKernel:
     async def _until_ready(self) -> None:
         ready = asyncio.ensure_future(self._client.wait_for_ready(timeout=START_SECONDS))
         try:
-            await asyncio.wait({ready, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ready, self._exit_task}, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                raise RuntimeError(f"its process ended with {how_it_ended(self._ended.result())}")
+                raise RuntimeError(f"its process ended with {exit_text(self._exit_task.result())}")
             ready.result()
         finally:
             ready.cancel()
 
-    async def _answer(self, asked: str, output: Output) -> bool:
-        """Take in what the kernel says of one question until it is idle again. True: the code ran to its end."""
-        ok, too_much = True, False
+    async def _collect_output(self, message_id: str, output: Output) -> bool:
+        """Collect the messages of one request until the kernel is idle. True: the code succeeded."""
+        ok, over_limit = True, False
         while True:
-            if output.dropped > _TOO_MUCH and not too_much:
-                too_much = True
-                output.complain(f"the code was stopped: it printed more than {_TOO_MUCH:,} characters\n")
+            if output.dropped > _MAX_DROPPED and not over_limit:
+                over_limit = True
+                output.complain(f"the code was stopped: it printed more than {_MAX_DROPPED:,} characters\n")
                 end_group(self._process.pid, signal.SIGINT)
             message = await self._client.get_iopub_msg()
-            if message["parent_header"].get("msg_id") != asked:
+            if message["parent_header"].get("msg_id") != message_id:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
@@ -184,40 +184,42 @@ class ChildKernel:
                 ok = False
                 output.complain("\n".join([*content["traceback"], ""]))
             elif kind == "status" and content["execution_state"] == "idle":
-                return ok and await self._replied_ok(asked)
+                return ok and await self._reply_is_ok(message_id)
 
-    async def _replied_ok(self, asked: str) -> bool:
-        """The kernel's own word; it comes on another socket, and would fill it if nobody took it."""
+    async def _reply_is_ok(self, message_id: str) -> bool:
+        """Read the status from the shell channel, which would fill up if nobody did."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_REPLY_SECONDS):
                 while True:
                     message = await self._client.get_shell_msg()
-                    if message["parent_header"].get("msg_id") == asked:
+                    if message["parent_header"].get("msg_id") == message_id:
                         return message["content"]["status"] == "ok"
         return True
 
-    async def _interrupt(self, answer: "asyncio.Future[bool]") -> None:
+    async def _interrupt(self, collecting: "asyncio.Future[bool]") -> None:
         if sys.platform != "win32":
             end_group(self._process.pid, signal.SIGINT)
-            await asyncio.wait({answer, self._ended}, timeout=INTERRUPT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
+            await asyncio.wait(
+                {collecting, self._exit_task}, timeout=INTERRUPT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+        if not collecting.done():
             end_group(self._process.pid)
-            await self._ended
+            await self._exit_task
 
-    async def _outcome(self, answer: "asyncio.Future[bool]", output: Output) -> int:
-        """The exit code of the code, or of the kernel that ended with it."""
-        if answer.done():
-            return 0 if answer.result() else 1
-        exit_code = await self._ended
-        await asyncio.wait({answer}, timeout=0.1)  # its last words may be on their way
-        output.complain(f"the kernel ended with {how_it_ended(exit_code)}; {LOST}\n")
+    async def _outcome(self, collecting: "asyncio.Future[bool]", output: Output) -> int:
+        """The exit code of the code, or of the kernel if that ended."""
+        if collecting.done():
+            return 0 if collecting.result() else 1
+        exit_code = await self._exit_task
+        await asyncio.wait({collecting}, timeout=0.1)  # its last output may still arrive
+        output.complain(f"the kernel ended with {exit_text(exit_code)}; {LOST}\n")
         return exit_code or 1
 
     async def _with_files(self, output: Output, exit_code: int) -> CodeExecutionResult:
-        files, left = await asyncio.to_thread(self._folder.taken)
+        files, skipped = await asyncio.to_thread(self._folder.take_changed)
         output.files += files
-        if left:
-            output.say(f"\n[not kept, too large or too many: {', '.join(left)}]\n")
+        if skipped:
+            output.say(f"\n[not kept, too large or too many: {', '.join(skipped)}]\n")
         return output.result(exit_code)
 
     def _image_name(self, extension: str) -> str:
@@ -226,7 +228,7 @@ class ChildKernel:
 
 
 class _Client(Protocol):
-    """What is used of jupyter_client's AsyncKernelClient."""
+    """The members of jupyter_client's AsyncKernelClient in use."""
 
     def load_connection_file(self, connection_file: str) -> None: ...
     def start_channels(self, *, stdin: bool, hb: bool, control: bool) -> None: ...

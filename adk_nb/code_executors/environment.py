@@ -1,4 +1,4 @@
-"""The environment variables that code of a model gets: what programs need to run, and no keys."""
+"""Environment variables for model-written code: what programs need to run, without keys."""
 
 import os
 
@@ -9,8 +9,8 @@ _PASSED = (
 )
 
 
-def environment(**more: str) -> dict[str, str]:
-    """This process's variables as far as they are known to be harmless, and `more`."""
+def environment(**extra: str) -> dict[str, str]:
+    """The variables of this process that are known to be harmless, and `extra`."""
     passed = _PASSED.split()
-    kept = {name: value for name, value in os.environ.items() if name.upper() in passed or name.startswith("LC_")}
-    return kept | {"PYTHONIOENCODING": "utf-8"} | more
+    variables = {name: value for name, value in os.environ.items() if name.upper() in passed or name.startswith("LC_")}
+    return variables | {"PYTHONIOENCODING": "utf-8"} | extra

@@ -1,4 +1,4 @@
-"""How far a model's code is kept apart from the processes beside it, and what does that on this machine."""
+"""Isolation of model-written code from other processes, with the tools of this machine."""
 
 import functools
 import logging
@@ -15,18 +15,18 @@ from adk_nb.errors import ConfigurationError
 logger = logging.getLogger(__name__)
 
 Level = Literal["auto", "none", "processes", "sandbox"]
-"""How far code is kept apart.
+"""Levels of isolation.
 
-`processes`: it sees no process but its own, so no other's environment variables, and none that it starts outlives it.
-`sandbox`: besides, it has no network, and of the files a folder of its own, and to read those of the system and of this
-Python. `none`: nothing of that. `auto`: `processes` where this machine can do it, else `none` and a warning. A level
-that is named and not to be had is an error.
+`processes`: the code sees only its own processes, so no other's environment variables, and none of its processes
+outlives it. `sandbox`: besides, no network, and no files but a folder of its own and read access to the system and this
+Python. `none`: no isolation. `auto`: `processes` where available, else `none` with a warning. An explicit level that is
+not available is an error.
 """
 _TRY_SECONDS = 10.0
 _SIGNALLED = 128
 _BWRAP = ("--die-with-parent", "--unshare-pid", "--dev-bind", "/", "/", "--proc", "/proc")
 _SANDBOX = ("--die-with-parent", "--unshare-all", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
-_OF_THE_SYSTEM = (
+_SYSTEM_PATHS = (
     "/usr",
     "/bin",
     "/sbin",
@@ -39,38 +39,38 @@ _OF_THE_SYSTEM = (
 )
 _UNSHARE = ("--pid", "--fork", "--kill-child", "--mount-proc")
 _INIT = ("/bin/sh", "-c", 'exec 3>&2 2>/dev/null; (exec "$@" 2>&3 3>&-); exit $?', "sh")
-"""Process 1 of a namespace, which signals from within do not end: not the code itself. It says nothing of its own."""
+"""Process 1 of a namespace: signals from within cannot end it. It writes nothing of its own."""
 _IGNORING_INTERRUPTS = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """A program that starts another one in namespaces of its own. No program: none is."""
+    """A program that starts a command in namespaces of its own. Empty: no isolation."""
 
     program: str = ""
     arguments: tuple[str, ...] = ()
     is_sandbox: bool = False
-    """The command sees the folder that it is given, and no other of the user's."""
+    """True: the command sees only its folder and none of the user's files."""
 
     def __bool__(self) -> bool:
         return bool(self.program)
 
     def command(self, command: Sequence[str], folder: str = "", *, interrupted: bool = False) -> list[str]:
-        """`command`, isolated.
+        """The command line for `command` in isolation.
 
         Args:
-            command: It, with its arguments.
-            folder: What it may write to in a sandbox.
-            interrupted: Its group gets SIGINT, which is for it alone.
+            command: Program and arguments.
+            folder: Writable folder in a sandbox.
+            interrupted: The process group may get SIGINT, which only the command must handle.
         """
         if not self:
             return list(command)
-        before = _IGNORING_INTERRUPTS if interrupted else ()
-        own = ("--bind", folder, folder) if self.is_sandbox and folder else ()
-        return [*before, self.program, *self.arguments, *own, *command]
+        prefix = _IGNORING_INTERRUPTS if interrupted else ()
+        bind = ("--bind", folder, folder) if self.is_sandbox and folder else ()
+        return [*prefix, self.program, *self.arguments, *bind, *command]
 
     def exit_code(self, code: int) -> int:
-        """The exit code of the isolated command, for that of the program: -9 for 137, as of a process of one's own."""
+        """Map the program's exit code to the command's: 137 to -9, as for a child process."""
         return _SIGNALLED - code if self and code > _SIGNALLED else code
 
 
@@ -79,24 +79,24 @@ NONE = Isolation()
 
 @functools.cache
 def available(*, sandbox: bool = False) -> Isolation:
-    """The first that works here. In a container, or with namespaces switched off, one that is installed may not."""
+    """The first that works here. In a container, or with namespaces disabled, an installed program may not work."""
     return next(filter(_works, _sandboxes() if sandbox else _candidates()), NONE)
 
 
-def chosen(level: Level, executor: str) -> Isolation:
-    """What an executor's code is started with.
+def select_isolation(level: Level, executor: str) -> Isolation:
+    """Select the isolation for an executor.
 
     Args:
-        level: As its author says.
-        executor: Its name, for the error or the warning.
+        level: The author's setting.
+        executor: Name of the executor, for messages.
 
     Raises:
-        ConfigurationError: `level` is `processes` or `sandbox`, and nothing here does that.
+        ConfigurationError: `level` is `processes` or `sandbox`, and not available here.
     """
     if level == "none":
         return NONE
-    if found := available(sandbox=level == "sandbox"):
-        return found
+    if isolation := available(sandbox=level == "sandbox"):
+        return isolation
     if level != "auto":
         missing = "bwrap does not work on this machine" if level == "sandbox" else MISSING
         raise ConfigurationError(
@@ -126,23 +126,23 @@ def _candidates() -> Iterator[Isolation]:
 
 def _sandboxes() -> Iterator[Isolation]:
     if sys.platform == "linux" and (bwrap := shutil.which("bwrap")):
-        paths = dict.fromkeys([*_OF_THE_SYSTEM, sys.base_prefix, sys.prefix, *_links(sys.executable)])
-        seen = [word for path in paths for word in ("--ro-bind-try", path, path)]
-        yield Isolation(bwrap, (*_SANDBOX, *seen), is_sandbox=True)
+        paths = dict.fromkeys([*_SYSTEM_PATHS, sys.base_prefix, sys.prefix, *_links(sys.executable)])
+        binds = [option for path in paths for option in ("--ro-bind-try", path, path)]
+        yield Isolation(bwrap, (*_SANDBOX, *binds), is_sandbox=True)
 
 
 def _links(path: str) -> Iterator[str]:
-    """The folders of the links that lead from `path` to its file."""
+    """Folders of the symbolic links from `path` to its target."""
     while os.path.islink(path):
         yield os.path.dirname(path)
         path = os.path.join(os.path.dirname(path), os.readlink(path))
 
 
 def _works(isolation: Isolation) -> bool:
-    """Whether it runs a program that sees itself as a process of a small number."""
-    seen = isolation.command(["/bin/sh", "-c", "echo $$"])
+    """True if a shell in it has a small process number."""
+    probe = isolation.command(["/bin/sh", "-c", "echo $$"])
     try:
-        done = subprocess.run(seen, capture_output=True, text=True, timeout=_TRY_SECONDS, stdin=subprocess.DEVNULL)
+        done = subprocess.run(probe, capture_output=True, text=True, timeout=_TRY_SECONDS, stdin=subprocess.DEVNULL)
         return done.returncode == 0 and int(done.stdout) < 10
     except (OSError, ValueError, subprocess.SubprocessError):
         return False

@@ -1,4 +1,4 @@
-"""Code in a Jupyter kernel: what one block defines, the next blocks of the same session find."""
+"""Stateful code execution in a Jupyter kernel per session."""
 
 import asyncio
 from dataclasses import dataclass
@@ -9,64 +9,65 @@ from pydantic import Field, PrivateAttr
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.child_kernel import ChildKernel
-from adk_nb.code_executors.isolation import NONE, Isolation, Level, chosen
+from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isolation
 from adk_nb.code_executors.this_kernel import run_here
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.code_executor_context import CodeExecutorContext
 from adk_nb.runtime.invocation_context import InvocationContext
 
-_Key = tuple[str, str, str]
-_FRESH = "[this kernel is fresh: what earlier code of this conversation defined is gone]\n"
+_SessionKey = tuple[str, str, str]
+_FRESH_NOTE = "[this kernel is fresh: what earlier code of this conversation defined is gone]\n"
 
 
 @dataclass
-class _Place:
-    """Room for one session's kernel."""
+class _Slot:
+    """The slot of one session's kernel."""
 
     busy: bool = False
     kernel: ChildKernel | None = None
 
 
 class KernelCodeExecutor(BaseCodeExecutor):
-    """Runs code in a Jupyter kernel beside this one: one for each session, ended with this process or by `close`.
+    """Runs code in Jupyter kernels beside this one: one per session, until this process ends or `close`.
 
-    The code may do whatever this user may do, as with UnsafeLocalCodeExecutor: a kernel of its own keeps it out of
-    this notebook's variables, and `isolation` away from other processes; files and the network are open to it, but in a
-    `sandbox`. Pictures it shows and files it writes to its folder come back as files.
+    The code has the user's permissions, as with UnsafeLocalCodeExecutor: a separate kernel protects the notebook's
+    variables, and `isolation` other processes; files and network are accessible except in a `sandbox`. Images and files
+    in its folder are returned as files.
 
     Raises:
-        ConfigurationError: `stateful=False` is asked for, or an isolation that is not to be had here.
+        ConfigurationError: `stateful=False`, or an isolation that is not available here.
     """
 
     stateful: bool = True
     timeout_seconds: float | None = 300
-    """The longest that one block may run. Then it is interrupted, and killed with its kernel if it goes on."""
+    """Time limit of one block in seconds. Then it is interrupted, and killed with its kernel if it continues."""
     kernel: Literal["child", "this"] = "child"
-    """`this`: the notebook's own kernel, with all its variables, which the code can read, change and delete. No limits
-    hold there, a Ctrl-C stops the code, and it may not await."""
+    """`this`: the notebook's own kernel, where the code can read, change and delete all variables. Limits do not apply,
+    Ctrl-C stops the code, and it cannot use `await`."""
     memory_limit_mb: int | None = Field(default=2048, gt=0)
-    """MB of memory of its own that a kernel, and each process it starts, may have; on Linux. None: no limit."""
+    """Limit of private memory in MB for a kernel and each process it starts; Linux only. None: no limit."""
     isolation: Level = "auto"
-    """From other processes: see `adk_nb.code_executors.isolation.Level`."""
+    """Isolation from other processes: see `adk_nb.code_executors.isolation.Level`."""
     max_kernels: int = Field(default=4, gt=0)
-    """Kernels at once. For one more, the one that was idle longest is ended; its session gets a fresh one later."""
+    """Limit of kernels. For another one the longest idle one is stopped; its session gets a fresh one later."""
 
     _isolation: Isolation = PrivateAttr(default=NONE)
-    _places: dict[_Key, _Place] = PrivateAttr(default_factory=dict[_Key, _Place])
-    """The least recently used first."""
+    _slots: dict[_SessionKey, _Slot] = PrivateAttr(default_factory=dict[_SessionKey, _Slot])
+    """In order of use, the least recent first."""
     _changed: asyncio.Condition = PrivateAttr(default_factory=asyncio.Condition)
 
-    def __init__(self, **given: Any) -> None:
-        if given.get("stateful") is False:
+    def __init__(self, **fields: Any) -> None:
+        if fields.get("stateful") is False:
             raise ConfigurationError("KernelCodeExecutor cannot be stateful=False; use UnsafeLocalCodeExecutor")
-        super().__init__(**given)
+        super().__init__(**fields)
         if self.kernel == "child":
-            self._isolation = chosen(self.isolation, type(self).__name__)
+            self._isolation = select_isolation(self.isolation, type(self).__name__)
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
+        """Run the code and wait for it."""
         return sync.run(self.execute_code_async(invocation_context, code_execution_input))
 
     async def execute_code_async(
@@ -78,52 +79,53 @@ class KernelCodeExecutor(BaseCodeExecutor):
         return await sync.arun(self._run(invocation_context, code_execution_input))
 
     async def close(self) -> None:
+        """Stop all kernels."""
         await sync.arun(self._close())
 
-    async def _run(self, ctx: InvocationContext, asked: CodeExecutionInput) -> CodeExecutionResult:
+    async def _run(self, ctx: InvocationContext, code_input: CodeExecutionInput) -> CodeExecutionResult:
         session = ctx.session
-        key = (session.app_name, session.user_id, asked.execution_id or session.id)
-        before = CodeExecutorContext(session.state).get_execution_id() is not None
-        place, put_out = await self._take(key)
+        key = (session.app_name, session.user_id, code_input.execution_id or session.id)
+        had_kernel = CodeExecutorContext(session.state).get_execution_id() is not None
+        slot, evicted = await self._acquire(key)
         try:
-            await _stop(*put_out)
-            fresh = place.kernel is None
-            if place.kernel is None:
-                place.kernel = await ChildKernel.start(self.memory_limit_mb, self._isolation)
-            result = await place.kernel.run(asked.code, asked.input_files, self.timeout_seconds)
+            await _stop(*evicted)
+            is_fresh = slot.kernel is None
+            if slot.kernel is None:
+                slot.kernel = await ChildKernel.start(self.memory_limit_mb, self._isolation)
+            result = await slot.kernel.run(code_input.code, code_input.input_files, self.timeout_seconds)
         finally:
-            place.busy = False
+            slot.busy = False
             async with self._changed:
                 self._changed.notify_all()
-        if fresh and before:
-            result.stdout = _FRESH + result.stdout
+        if is_fresh and had_kernel:
+            result.stdout = _FRESH_NOTE + result.stdout
         return result
 
-    async def _take(self, key: _Key) -> tuple[_Place, list[ChildKernel]]:
-        """The session's place, busy from now on, and kernels that are to be ended first. Waits while all are busy."""
+    async def _acquire(self, key: _SessionKey) -> tuple[_Slot, list[ChildKernel]]:
+        """Acquire the session's slot, and evict kernels that the caller has to stop first. Waits while all are busy."""
         async with self._changed:
-            while not self._has_room(key):
+            while not self._is_available(key):
                 await self._changed.wait()
-            place = self._places.pop(key, None) or _Place()
-            put_out: list[ChildKernel] = []
-            if place.kernel and not place.kernel.alive:
-                put_out, place.kernel = [place.kernel], None
-            if len(self._places) == self.max_kernels:
-                idle = next(one for one, other in self._places.items() if not other.busy)
-                kernel = self._places.pop(idle).kernel
-                put_out += [kernel] if kernel else []
-            place.busy = True
-            self._places[key] = place
-        return place, put_out
+            slot = self._slots.pop(key, None) or _Slot()
+            evicted: list[ChildKernel] = []
+            if slot.kernel and not slot.kernel.alive:
+                evicted, slot.kernel = [slot.kernel], None
+            if len(self._slots) == self.max_kernels:
+                idle = next(candidate for candidate, candidate_slot in self._slots.items() if not candidate_slot.busy)
+                kernel = self._slots.pop(idle).kernel
+                evicted += [kernel] if kernel else []
+            slot.busy = True
+            self._slots[key] = slot
+        return slot, evicted
 
-    def _has_room(self, key: _Key) -> bool:
-        if place := self._places.get(key):
-            return not place.busy
-        return len(self._places) < self.max_kernels or not all(place.busy for place in self._places.values())
+    def _is_available(self, key: _SessionKey) -> bool:
+        if slot := self._slots.get(key):
+            return not slot.busy
+        return len(self._slots) < self.max_kernels or not all(slot.busy for slot in self._slots.values())
 
     async def _close(self) -> None:
-        places, self._places = self._places, {}
-        await _stop(*(place.kernel for place in places.values() if place.kernel))
+        slots, self._slots = self._slots, {}
+        await _stop(*(slot.kernel for slot in slots.values() if slot.kernel))
 
 
 async def _stop(*kernels: ChildKernel) -> None:

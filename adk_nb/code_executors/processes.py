@@ -1,4 +1,4 @@
-"""Processes that run a model's code, and all they started: ended together."""
+"""Process groups of model-written code."""
 
 import os
 import signal
@@ -6,9 +6,9 @@ from contextlib import suppress
 
 
 def end_group(pid: int, signal_number: int = getattr(signal, "SIGKILL", signal.SIGTERM)) -> None:
-    """Signal a process that leads a group, and everyone in the group. None there: nothing happens.
+    """Signal a process and its group. A missing process is ignored.
 
-    A process that left the group on purpose is not reached.
+    A process that left the group deliberately is not reached.
     """
     with suppress(OSError):
         if hasattr(os, "killpg"):
@@ -17,8 +17,8 @@ def end_group(pid: int, signal_number: int = getattr(signal, "SIGKILL", signal.S
             os.kill(pid, signal_number)
 
 
-def how_it_ended(exit_code: int) -> str:
-    """`status 3`, or the signal that ended it."""
+def exit_text(exit_code: int) -> str:
+    """`status 3`, or `signal SIGKILL`."""
     if exit_code >= 0:
         return f"status {exit_code}"
     try:

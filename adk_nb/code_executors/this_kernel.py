@@ -1,4 +1,4 @@
-"""A model's code among the notebook's own variables: in the IPython shell that this process is."""
+"""Code execution in the notebook's own IPython shell."""
 
 import ast
 import traceback
@@ -11,11 +11,11 @@ from adk_nb.runtime.code import CodeExecutionResult
 
 
 def run_here(code: str) -> CodeExecutionResult:
-    """Run `code` in this thread, in the shell's namespace, and take what it prints and shows.
+    """Run `code` in this thread in the shell's namespace, and capture its output.
 
     Raises:
-        ConfigurationError: This process is no IPython shell.
-        KeyboardInterrupt: Ctrl-C stopped it.
+        ConfigurationError: This process has no IPython shell.
+        KeyboardInterrupt: Ctrl-C.
     """
     shell: Any = require("IPython", package="ipython").get_ipython()
     if shell is None:
@@ -33,16 +33,16 @@ def run_here(code: str) -> CodeExecutionResult:
                 shell.display_pub.publish(*shell.display_formatter.format(value))
         except (Exception, SystemExit) as error:
             exit_code = 1
-            output.complain("".join(traceback.format_exception(type(error), error, _below_here(error))))
+            output.complain("".join(traceback.format_exception(type(error), error, _own_traceback(error))))
     output.say(captured.stdout)
     output.complain(captured.stderr)
-    for shown in captured.outputs:
-        output.show(shown.data)
+    for display in captured.outputs:
+        output.show(display.data)
     return output.result(exit_code)
 
 
 def _run(code: str, namespace: dict[str, Any]) -> Any:
-    """Run it; the value of the expression it ends with, or None."""
+    """Execute `code`; return the value of its last expression, or None."""
     tree = ast.parse(code, "<code>")
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
@@ -52,9 +52,9 @@ def _run(code: str, namespace: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), "<code>", "eval"), namespace)
 
 
-def _below_here(error: BaseException) -> Any:
+def _own_traceback(error: BaseException) -> Any:
     """The traceback without the frames of this file."""
-    at = error.__traceback__
-    while at and at.tb_frame.f_code.co_filename == __file__:
-        at = at.tb_next
-    return at
+    frame = error.__traceback__
+    while frame and frame.tb_frame.f_code.co_filename == __file__:
+        frame = frame.tb_next
+    return frame

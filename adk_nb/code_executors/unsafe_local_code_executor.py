@@ -1,4 +1,4 @@
-"""Code in a process of its own, each time a new one: apart from other processes, and from nothing else."""
+"""Stateless code execution in a new process per block."""
 
 import codecs
 import os
@@ -15,15 +15,15 @@ from pydantic import PrivateAttr
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.environment import environment
-from adk_nb.code_executors.isolation import NONE, Isolation, Level, chosen
+from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isolation
 from adk_nb.code_executors.output import Output
-from adk_nb.code_executors.processes import end_group, how_it_ended
+from adk_nb.code_executors.processes import end_group, exit_text
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
 
-_LAST_WORDS_SECONDS = 1.0
-"""How long the output of a process that has ended is waited for: one that left its group may hold it open."""
+_DRAIN_SECONDS = 1.0
+"""Maximum wait for output after the process ended: a process that left its group may keep the pipe open."""
 _CHUNK = 65_536
 _RUN = """
 import linecache, sys, traceback
@@ -40,38 +40,38 @@ except BaseException as error:
 
 
 class UnsafeLocalCodeExecutor(BaseCodeExecutor):
-    """Runs code in a new Python process, in the folder and with the import path of this one.
+    """Runs code in a new Python process, with the working folder and import path of this one.
 
-    It is unsafe: the code may do whatever this user may do, with the files of this machine and on the network; not so
-    with `isolation="sandbox"`. It does not get this process's environment variables, where keys are, but for those that
-    programs need to run. It gets no input files and gives none.
+    It is unsafe: the code has the user's permissions for files and the network, except with `isolation="sandbox"`. It
+    gets only the environment variables that programs need, so no keys. Input and output files are not supported.
 
     Raises:
-        ConfigurationError: `stateful` or `optimize_data_file` is asked for, or an isolation that is not to be had here.
+        ConfigurationError: `stateful` or `optimize_data_file` is set, or the isolation is not available here.
     """
 
     timeout_seconds: float | None = 300
     isolation: Level = "auto"
-    """From other processes: see `adk_nb.code_executors.isolation.Level`."""
+    """Isolation from other processes: see `adk_nb.code_executors.isolation.Level`."""
 
     _isolation: Isolation = PrivateAttr(default=NONE)
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         for field in ("stateful", "optimize_data_file"):
-            if given.get(field):
+            if fields.get(field):
                 raise ConfigurationError(f"UnsafeLocalCodeExecutor cannot be {field}=True; use KernelCodeExecutor")
-        super().__init__(**given)
-        self._isolation = chosen(self.isolation, type(self).__name__)
+        super().__init__(**fields)
+        self._isolation = select_isolation(self.isolation, type(self).__name__)
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
+        """Run the code and wait for it."""
         return _Run(code_execution_input.code, self.timeout_seconds, self._isolation).result()
 
     async def execute_code_async(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        """Run the code; a cancelled run ends it, and all that it started."""
+        """Run the code; a cancelled run kills it with all processes that it started."""
         run = _Run(code_execution_input.code, self.timeout_seconds, self._isolation)
         try:
             return await sync.blocking(run.result, thread=True)
@@ -80,7 +80,7 @@ class UnsafeLocalCodeExecutor(BaseCodeExecutor):
 
 
 class _Run:
-    """One process, from its start to its end. `stop` may be called from another thread, at any time."""
+    """One process from start to end. `stop` is thread-safe and may be called at any time."""
 
     def __init__(self, code: str, seconds: float | None, isolated: Isolation) -> None:
         self._code = code
@@ -91,7 +91,7 @@ class _Run:
         self._process: subprocess.Popen[bytes] | None = None
 
     def result(self) -> CodeExecutionResult:
-        """Run it, and wait for it."""
+        """Run it and wait for it."""
         if not self._isolation.is_sandbox:
             return self._result(None)
         with tempfile.TemporaryDirectory(prefix="adk_nb_code_", ignore_cleanup_errors=True) as folder:
@@ -99,10 +99,10 @@ class _Run:
 
     def _result(self, folder: str | None) -> CodeExecutionResult:
         output = Output(lambda extension: extension)
-        process = self._started(folder)
+        process = self._start(folder)
         readers = [
-            threading.Thread(target=_read, args=(stream, tell), daemon=True)
-            for stream, tell in ((process.stdout, output.say), (process.stderr, output.complain))
+            threading.Thread(target=_read, args=(stream, write), daemon=True)
+            for stream, write in ((process.stdout, output.say), (process.stderr, output.complain))
         ]
         for reader in readers:
             reader.start()
@@ -112,23 +112,23 @@ class _Run:
             exit_code = -1
             output.complain(f"the code was stopped: it ran for longer than {self._seconds or 0:g} seconds\n")
         finally:
-            end_group(process.pid)  # the code, or what it left running
+            end_group(process.pid)  # the process, or what it left running
             process.wait()
             for reader in readers:
-                reader.join(_LAST_WORDS_SECONDS)
+                reader.join(_DRAIN_SECONDS)
         result = output.result(exit_code)
         if exit_code and not result.stderr:
-            result.stderr = f"the code ended with {how_it_ended(exit_code)}"
+            result.stderr = f"the code ended with {exit_text(exit_code)}"
         return result
 
     def stop(self) -> None:
-        """End it, if it runs, and do not let it begin."""
+        """Kill the process if it runs, and prevent it from starting."""
         with self._lock:
             self._stopped = True
             if self._process and self._process.poll() is None:
                 end_group(self._process.pid)
 
-    def _started(self, folder: str | None) -> "subprocess.Popen[bytes]":
+    def _start(self, folder: str | None) -> "subprocess.Popen[bytes]":
         with tempfile.TemporaryFile() as source, self._lock:
             if self._stopped:
                 raise CancelledError
@@ -147,9 +147,9 @@ class _Run:
             return self._process
 
 
-def _read(stream: IO[bytes], tell: Callable[[str], None]) -> None:
+def _read(stream: IO[bytes], write: Callable[[str], None]) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     with stream:
         while chunk := stream.read(_CHUNK):
-            tell(decoder.decode(chunk))
-    tell(decoder.decode(b"", final=True))
+            write(decoder.decode(chunk))
+    write(decoder.decode(b"", final=True))
