@@ -1,4 +1,4 @@
-"""Planning by the model itself: models that think before they answer."""
+"""Planning by a model that thinks before it answers."""
 
 import logging
 from collections.abc import Sequence
@@ -12,28 +12,31 @@ logger = logging.getLogger(__name__)
 
 
 class BuiltInPlanner(BasePlanner):
-    """Turns on, and bounds, the thinking that the model's service offers."""
+    """Enables and configures the thinking of the model's service."""
 
     def __init__(self, *, thinking_config: types.ThinkingConfig) -> None:
-        """`thinking_config` stands above the one in the agent's `generate_content_config`."""
+        """`thinking_config` takes precedence over the one in the agent's `generate_content_config`."""
         self.thinking_config = thinking_config
 
     def apply_thinking_config(self, llm_request: LlmRequest) -> None:
-        """Ask for thinking, as ADK calls it; a different setting that is there already is replaced with a warning."""
-        before = llm_request.config.thinking_config
-        if before is not None and before != self.thinking_config:
+        """Set the thinking configuration; replacing a different one logs a warning. ADK's name."""
+        current = llm_request.config.thinking_config
+        if current is not None and current != self.thinking_config:
             logger.warning(
                 "the planner's thinking_config replaces the one in generate_content_config; set it in one of them"
             )
         llm_request.config.thinking_config = self.thinking_config
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
+        """Set the thinking configuration."""
         self.apply_thinking_config(llm_request)
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str | None:
+        """None: the model plans by itself."""
         return None
 
     def process_planning_response(
         self, callback_context: CallbackContext, response_parts: Sequence[types.Part]
     ) -> list[types.Part] | None:
+        """None: the answer is stored unchanged."""
         return None

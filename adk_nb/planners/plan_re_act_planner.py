@@ -1,4 +1,4 @@
-"""Planning in words: any model is told to plan, act and reason in tagged sections, and to answer in the last one."""
+"""Planning by instruction, for any model: plan, action, reasoning and answer in tagged sections."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,56 +42,57 @@ What is in the conversation already need not be looked up again. If the question
 
 
 class PlanReActPlanner(BasePlanner):
-    """Plan, act, reason, answer. What comes before the answer is kept as thoughts; the model needs no gift for them."""
+    """Plan, act, reason, answer. Everything before the answer is stored as thoughts; any model can use it."""
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str | None:
+        """The instruction with the sections and their tags."""
         return _INSTRUCTION
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
-        """The plan of this turn is told as words, so that the model can follow it; thoughts of earlier turns go."""
+        """Send this turn's thoughts as text, so that the model can follow its plan; drop those of earlier turns."""
         contents = llm_request.contents
-        turn = next((at for at in reversed(range(len(contents))) if _asks(contents[at])), 0)
-        kept = [_without_thoughts(content) for content in contents[:turn]]
-        kept += [_with_plain_thoughts(content) for content in contents[turn:]]
-        llm_request.contents = [content for content in kept if content.parts]
+        turn_start = next((index for index in reversed(range(len(contents))) if _is_user_text(contents[index])), 0)
+        processed = [_without_thoughts(content) for content in contents[:turn_start]]
+        processed += [_with_plain_thoughts(content) for content in contents[turn_start:]]
+        llm_request.contents = [content for content in processed if content.parts]
 
     def process_planning_response(
         self, callback_context: CallbackContext, response_parts: Sequence[types.Part]
     ) -> list[types.Part] | None:
-        """Thoughts and answer apart, tags left out; parts after the first group of calls are dropped.
+        """Split thoughts and answer, and strip the tags; parts after the first group of calls are dropped.
 
-        A model that goes on after its calls makes up their results.
+        Text that a model adds after its calls is a guess at their results.
         """
-        kept: list[types.Part] = []
-        called = False
+        processed: list[types.Part] = []
+        has_calls = False
         for part in response_parts:
             if part.function_call:
-                called = called or bool(part.function_call.name)
-                kept += [part] if part.function_call.name else []
-            elif called:
+                has_calls = has_calls or bool(part.function_call.name)
+                processed += [part] if part.function_call.name else []
+            elif has_calls:
                 break
             else:
-                kept += _sorted(part)
-        return kept
+                processed += _split(part)
+        return processed
 
 
-def _sorted(part: types.Part) -> Iterator[types.Part]:
-    """One part as its thoughts and its answer."""
+def _split(part: types.Part) -> Iterator[types.Part]:
+    """Split a part into thoughts and answer."""
     if part.text is None or part.thought:
         yield part
         return
-    before, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
+    thoughts_text, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
     if not tag and not part.text.lstrip().startswith(_THINKING):
         yield part
         return
-    thoughts, said = (before, answer) if tag else (part.text, "")
+    thoughts, answer_text = (thoughts_text, answer) if tag else (part.text, "")
     if thoughts := _THINKING_TAG.sub("", thoughts).replace(FINAL_ANSWER_TAG, "").strip():
         yield part.model_copy(update={"text": thoughts, "thought": True})
-    if said := said.strip():
-        yield types.Part(text=said)
+    if answer_text := answer_text.strip():
+        yield types.Part(text=answer_text)
 
 
-def _asks(content: types.Content) -> bool:
+def _is_user_text(content: types.Content) -> bool:
     return content.role == "user" and not any(part.function_response for part in content.parts or ())
 
 

@@ -1,4 +1,4 @@
-"""What a plugin may override: one hook for each point that every run passes, whatever its agents."""
+"""The base class of plugins, with a hook for each point of a run."""
 
 from typing import Any
 
@@ -14,89 +14,92 @@ from adk_nb.tools.base_tool import BaseTool
 class BasePlugin:
     """Hooks around everything that a runner's agents do. Override those you need; the others cost nothing.
 
-    Plugins are asked in their order, before the agent's own callback of the same kind. The first answer that is not
-    None stops the later plugins and that callback. A hook that raises ends the run, but for the two that only hear of
-    an error: what they raise is logged.
+    Plugins run in order, before the agent's own callback of the same kind. The first result that is not None skips the
+    later plugins and that callback. A hook that raises ends the run, except `on_agent_error_callback` and
+    `on_run_error_callback`, whose errors are logged.
 
     Source of names and arguments: google-adk, https://google.github.io/adk-docs/plugins/.
     """
 
     def __init__(self, name: str) -> None:
-        """`name`: no other plugin of the same runner has it."""
+        """`name`: unique among the plugins of a runner."""
         self.name = name
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
-        """Before the message is stored. A content takes its place."""
+        """Called before the message is stored. A returned content replaces it."""
         return None
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
-        """After the message is stored. A content is the answer, and no agent runs."""
+        """Called after the message is stored. A returned content is the answer, and no agent runs."""
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """After the last event; not when the run failed or was stopped."""
+        """Called after the last event, unless the run failed or was stopped."""
         return None
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
-        """Before an event is stored and shown, the user's own apart. What is set in the answer takes its place.
+        """Called before an event is stored and shown, except for the user's own. Fields of a returned event replace its
+        own.
 
-        Its id, invocation and time stay.
+        Its id, invocation and time are kept.
         """
         return None
 
     async def before_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> types.Content | None:
-        """Before an agent works. A content is its answer, and it does not run."""
+        """Called before an agent runs. A returned content is its answer, and it does not run."""
         return None
 
     async def after_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> types.Content | None:
-        """After an agent's work. A content is said after its own answer."""
+        """Called after an agent ran. A returned content is added after its own answer."""
         return None
 
     async def on_agent_error_callback(self, *, agent: Any, callback_context: CallbackContext, error: Exception) -> None:
-        """When an agent raised, before the event that tells of it. The error goes on."""
+        """Called when an agent raised, before the error event. The error propagates."""
         return None
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Before a model is asked; the request may be changed. A response is taken instead of asking."""
+        """Called before a model call; may change the request. A returned response replaces the call."""
         return None
 
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
-        """After each response, pieces included. A response takes its place."""
+        """Called after each response, partial ones included. A returned response replaces it."""
         return None
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
-        """When a model raised. A response is taken as its own."""
+        """Called when a model raised. A returned response replaces its own."""
         return None
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        """Before a tool runs; the arguments may be changed. A dict is the result, and it does not run."""
+        """Called before a tool runs; may change the arguments. A returned dict is the result, and the tool does not
+        run.
+        """
         return None
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
-        """After a tool ran; `result` is what it returned, any value. A dict takes its place."""
+        """Called after a tool ran; `result` is its return value, of any type. A returned dict replaces it."""
         return None
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
-        """When a tool raised, or is not there. A dict is the result."""
+        """Called when a tool raised, or does not exist. A returned dict is the result."""
         return None
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
-        """When a run ends in an error, after the event that tells of it is stored. The error goes on."""
+        """Called when a run ends with an error, after the error event is stored. The error propagates."""
         return None
 
     async def close(self) -> None:
-        """Let go of files and connections, when the runner is closed."""
+        """Release files and connections. Called when the runner is closed."""

@@ -1,4 +1,4 @@
-"""A plugin that keeps a long conversation short for the model."""
+"""A plugin that limits the conversation sent to the model."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,10 +10,9 @@ from adk_nb.runtime.context import CallbackContext
 
 
 class ContextFilterPlugin(BasePlugin):
-    """Sends the model only the newest turns, or what a function of yours keeps. The session keeps everything.
+    """Sends only the newest turns to the model, or what a custom filter keeps. The session is unchanged.
 
-    A turn is what the user said, however many messages, and all that answers it: a call is never parted from its
-    result.
+    A turn is one or more consecutive messages of the user with all answers to them, so calls stay with their results.
 
     Raises:
         ConfigurationError: A number is less than 1.
@@ -26,14 +25,15 @@ class ContextFilterPlugin(BasePlugin):
         name: str = "context_filter_plugin",
         remove_amount: int = 1,
     ) -> None:
-        """Say how much is kept.
+        """Configure the filter.
 
         Args:
-            num_invocations_to_keep: How many turns, the present one included. None: all.
-            custom_filter: Given what is left, oldest first, a copy of its own; returns what is sent.
-            name: No other plugin of the same runner has it.
-            remove_amount: Turns are left out by this many at once: between, what is sent begins alike, and a model's
-                service can go on from what it has in its cache.
+            num_invocations_to_keep: Number of turns, including the current one. None: all.
+            custom_filter: Gets the remaining contents, oldest first, as a list of its own; returns the contents to
+                send.
+            name: Unique among the plugins of a runner.
+            remove_amount: Number of turns to drop at once. In between requests start with the same contents, so that
+                the service's prompt cache applies.
         """
         super().__init__(name)
         if num_invocations_to_keep is not None and num_invocations_to_keep < 1:
@@ -48,19 +48,20 @@ class ContextFilterPlugin(BasePlugin):
         self._remove = remove_amount
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        kept = llm_request.contents
+        """Filter the contents of the request."""
+        contents = llm_request.contents
         if self._keep is not None:
-            begins = _beginnings(kept)
-            over = max(0, len(begins) - self._keep)
-            if out := over - over % self._remove:
-                kept = kept[begins[out] :]
-        llm_request.contents = self._filter(kept) if self._filter else kept
+            turn_starts = _turn_starts(contents)
+            excess = max(0, len(turn_starts) - self._keep)
+            if dropped := excess - excess % self._remove:
+                contents = contents[turn_starts[dropped] :]
+        llm_request.contents = self._filter(contents) if self._filter else contents
 
 
-def _beginnings(contents: Sequence[types.Content]) -> list[int]:
-    """Where the user began to speak; a tool's results are a user's content too, and no beginning."""
-    speaks = [
+def _turn_starts(contents: Sequence[types.Content]) -> list[int]:
+    """Indices where the user begins to speak. Tool results also have the role `user`, but do not count."""
+    is_user_text = [
         content.role == "user" and not any(part.function_response for part in content.parts or [])
         for content in contents
     ]
-    return [index for index, one in enumerate(speaks) if one and not (index and speaks[index - 1])]
+    return [index for index, is_text in enumerate(is_user_text) if is_text and not (index and is_user_text[index - 1])]

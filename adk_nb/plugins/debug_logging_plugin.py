@@ -1,4 +1,4 @@
-"""A plugin that writes down everything a run does, whole, for a program or a person to read later."""
+"""A plugin that logs everything in a run as JSON lines."""
 
 import threading
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ from adk_nb.tools.base_tool import BaseTool
 
 
 class DebugLoggingPlugin(BasePlugin):
-    """Appends a line of JSON to a file for each message, request, response, tool call, result, event and error.
+    """Appends a JSON line to a file for each message, request, response, tool call, result, event and error.
 
-    Every line has `time` (seconds since the epoch), `invocation_id`, `session_id`, `agent` and `kind`; what else is in
-    it depends on the kind. What users and tools said stands in it as it is, bytes in base64; keys and headers of
-    requests do not.
+    Each line has `time` (seconds since the epoch), `invocation_id`, `session_id`, `agent` and `kind`; further fields
+    depend on the kind. Texts of users and tools are included as they are, bytes in base64; keys and headers of requests
+    are not.
     """
 
     def __init__(
@@ -36,92 +36,106 @@ class DebugLoggingPlugin(BasePlugin):
         include_session_state: bool = True,
         include_system_instruction: bool = True,
     ) -> None:
-        """Say where, and what.
+        """Configure the log.
 
         Args:
-            output_path: The file; made when it is not there, and its folder too.
-            name: No other plugin of the same runner has it.
-            include_session_state: Also the session's state, at the end of each run.
-            include_system_instruction: Also the instruction, in each request.
+            output_path: The file, created with its folder if missing.
+            name: Unique among the plugins of a runner.
+            include_session_state: Add the session's state at the end of each run.
+            include_system_instruction: Add the instruction to each request.
         """
         super().__init__(name)
         self._path = Path(output_path)
-        self._with_state = include_session_state
-        self._without = {"http_options"} | (set[str]() if include_system_instruction else {"system_instruction"})
+        self._include_state = include_session_state
+        self._excluded = {"http_options"} | (set[str]() if include_system_instruction else {"system_instruction"})
         self._lock = threading.Lock()
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> None:
-        self._note(invocation_context, "user_message", content=user_message)
+        """Log `user_message`."""
+        self._write_entry(invocation_context, "user_message", content=user_message)
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        self._note(invocation_context, "run_begins")
+        """Log `run_begins`."""
+        self._write_entry(invocation_context, "run_begins")
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        state = {"state": invocation_context.session.state} if self._with_state else {}
-        self._note(invocation_context, "run_ends", **state)
+        """Log `run_ends`, with the state."""
+        state = {"state": invocation_context.session.state} if self._include_state else {}
+        self._write_entry(invocation_context, "run_ends", **state)
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
-        self._note(invocation_context, "run_failed", error=error)
+        """Log `run_failed`."""
+        self._write_entry(invocation_context, "run_failed", error=error)
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
-        self._note(invocation_context, "event", event=event)
+        """Log `event`."""
+        self._write_entry(invocation_context, "event", event=event)
 
     async def before_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> None:
-        self._note(callback_context.get_invocation_context(), "agent_begins")
+        """Log `agent_begins`."""
+        self._write_entry(callback_context.get_invocation_context(), "agent_begins")
 
     async def after_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> None:
-        self._note(callback_context.get_invocation_context(), "agent_ends")
+        """Log `agent_ends`."""
+        self._write_entry(callback_context.get_invocation_context(), "agent_ends")
 
     async def on_agent_error_callback(self, *, agent: Any, callback_context: CallbackContext, error: Exception) -> None:
-        self._note(callback_context.get_invocation_context(), "agent_failed", error=error)
+        """Log `agent_failed`."""
+        self._write_entry(callback_context.get_invocation_context(), "agent_failed", error=error)
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        self._note(
+        """Log `request`."""
+        self._write_entry(
             callback_context.get_invocation_context(),
             "request",
             model=llm_request.model,
             contents=llm_request.contents,
-            config=llm_request.config.model_dump(exclude=self._without, exclude_none=True),
+            config=llm_request.config.model_dump(exclude=self._excluded, exclude_none=True),
         )
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
-        self._note(callback_context.get_invocation_context(), "response", response=llm_response)
+        """Log `response`."""
+        self._write_entry(callback_context.get_invocation_context(), "response", response=llm_response)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> None:
-        self._note(callback_context.get_invocation_context(), "model_failed", error=error)
+        """Log `model_failed`."""
+        self._write_entry(callback_context.get_invocation_context(), "model_failed", error=error)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> None:
-        self._note_call(tool, tool_context, "tool_called", args=tool_args)
+        """Log `tool_called`."""
+        self._write_call(tool, tool_context, "tool_called", args=tool_args)
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> None:
-        self._note_call(tool, tool_context, "tool_answered", result=result)
+        """Log `tool_answered`."""
+        self._write_call(tool, tool_context, "tool_answered", result=result)
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> None:
-        self._note_call(tool, tool_context, "tool_failed", args=tool_args, error=error)
+        """Log `tool_failed`."""
+        self._write_call(tool, tool_context, "tool_failed", args=tool_args, error=error)
 
-    def _note_call(self, tool: BaseTool, context: ToolContext, kind: str, **more: Any) -> None:
+    def _write_call(self, tool: BaseTool, context: ToolContext, kind: str, **fields: Any) -> None:
         call = {"tool": tool.name, "function_call_id": context.function_call_id}
-        self._note(context.get_invocation_context(), kind, **call, **more)
+        self._write_entry(context.get_invocation_context(), kind, **call, **fields)
 
-    def _note(self, ctx: InvocationContext, kind: str, **more: Any) -> None:
-        about = {
+    def _write_entry(self, ctx: InvocationContext, kind: str, **fields: Any) -> None:
+        common = {
             "time": clock.now(),
             "invocation_id": ctx.invocation_id,
             "session_id": ctx.session.id,
             "agent": ctx.agent.name,
             "kind": kind,
         }
-        line = without_known(_json(about | more).decode()).encode()
+        line = without_known(_to_json(common | fields).decode()).encode()
         try:
             with self._lock:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,14 +145,14 @@ class DebugLoggingPlugin(BasePlugin):
             raise StorageError(f"{str(self._path)!r} cannot be written: {error}; give another output_path") from error
 
 
-def _json(entry: Mapping[str, Any]) -> bytes:
+def _to_json(entry: Mapping[str, Any]) -> bytes:
     try:
-        return to_json(entry, exclude_none=True, by_alias=False, bytes_mode="base64", fallback=_otherwise)
-    except (ValueError, RecursionError):  # a value that holds itself, or is nested too deeply
-        return to_json({key: one if isinstance(one, str | float) else repr(one) for key, one in entry.items()})
+        return to_json(entry, exclude_none=True, by_alias=False, bytes_mode="base64", fallback=_fallback)
+    except (ValueError, RecursionError):  # a recursive value, or one nested too deeply
+        return to_json({key: value if isinstance(value, str | float) else repr(value) for key, value in entry.items()})
 
 
-def _otherwise(value: Any) -> Any:
+def _fallback(value: Any) -> Any:
     if isinstance(value, BaseException):
         return hidden(f"{type(value).__name__}: {value}")
     return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else repr(value)

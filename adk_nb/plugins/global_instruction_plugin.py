@@ -1,4 +1,4 @@
-"""A plugin that tells every agent the same, before its own instruction."""
+"""A plugin that adds an instruction to all agents."""
 
 import inspect
 from collections.abc import Callable
@@ -12,23 +12,24 @@ from adk_nb.runtime.instructions import inject_session_state
 
 
 class GlobalInstructionPlugin(BasePlugin):
-    """Puts an instruction before that of every agent of the app, and after what is static in that."""
+    """Prepends an instruction to that of every agent of the app, after its static instruction."""
 
     def __init__(
         self,
         global_instruction: str | Callable[[ReadonlyContext], Any] = "",
         name: str = "global_instruction",
     ) -> None:
-        """`global_instruction`: a text, with `{keys}` as in an agent's instruction; or `(context) -> str`, sync or
-        async, whose text is taken as it is.
+        """`global_instruction`: a text with `{keys}` as in an agent's instruction; or `(context) -> str`, sync or
+        async, whose result is used as it is.
         """
         super().__init__(name)
         self.global_instruction = global_instruction
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        """Add the instruction to the request."""
         if text := await self._text(callback_context):
             config = llm_request.config
-            config.system_instruction = _put_in(text, cast(Any, config).system_instruction, llm_request)
+            config.system_instruction = _prepend(text, cast(Any, config).system_instruction, llm_request)
 
     async def _text(self, ctx: ReadonlyContext) -> str:
         if isinstance(self.global_instruction, str):
@@ -37,20 +38,20 @@ class GlobalInstructionPlugin(BasePlugin):
         return await text if inspect.isawaitable(text) else text
 
 
-def _put_in(text: str, present: Any, request: LlmRequest) -> Any:
-    """`text`, a blank line, and the present instruction, in whichever of its forms that is.
+def _prepend(text: str, current: Any, request: LlmRequest) -> Any:
+    """`text`, a blank line, and the current instruction, in whichever form that is.
 
-    What is the same at every call stays first, so that a service can go on from what it keeps in its cache.
+    The static part stays first, so that the service's prompt cache applies.
     """
-    if not present:
+    if not current:
         return text
-    if isinstance(present, str):
+    if isinstance(current, str):
         static = request.static_instruction
-        if static and present.startswith(static):
-            return f"{static}\n\n{text}{present.removeprefix(static)}"
-        return f"{text}\n\n{present}"
-    if isinstance(present, types.Content):
-        parts = [types.Part(text=f"{text}\n\n"), *(present.parts or [])]
-        return types.Content(role=present.role, parts=parts)
-    rest = cast(list[Any], present) if isinstance(present, list) else [present]
+        if static and current.startswith(static):
+            return f"{static}\n\n{text}{current.removeprefix(static)}"
+        return f"{text}\n\n{current}"
+    if isinstance(current, types.Content):
+        parts = [types.Part(text=f"{text}\n\n"), *(current.parts or [])]
+        return types.Content(role=current.role, parts=parts)
+    rest = cast(list[Any], current) if isinstance(current, list) else [current]
     return [f"{text}\n\n", *rest]

@@ -1,4 +1,4 @@
-"""The plugins of one runner: for each point of a run, the hooks that stand there."""
+"""The plugins of a runner, and their hooks for each point of a run."""
 
 import asyncio
 import inspect
@@ -19,19 +19,19 @@ _POINTS = (
     "before_tool", "after_tool", "on_tool_error",
     "on_run_error",
 )  # fmt: skip
-_IN_A_PLUGIN = {"args": "tool_args", "tool_response": "result"}
-"""What the runtime, as an agent's callbacks, calls otherwise than a plugin's hooks do."""
+_PLUGIN_ARGUMENTS = {"args": "tool_args", "tool_response": "result"}
+"""Argument names of agents' callbacks that differ in plugins' hooks."""
 
 
 class PluginManager:
-    """Plugins in the order in which they are asked.
+    """Plugins in the order of their hooks.
 
     Raises:
-        ConfigurationError: Two have one name, or one has none.
+        ConfigurationError: Two have the same name, or one has none.
     """
 
     def __init__(self, plugins: Iterable[BasePlugin] = (), close_timeout: float = 5.0) -> None:
-        """`close_timeout`: seconds that each plugin has to close."""
+        """`close_timeout`: seconds for each plugin to close."""
         self.plugins: list[BasePlugin] = []
         self._close_timeout = close_timeout
         self._hooks: dict[str, tuple[Hook, ...]] = dict.fromkeys(_POINTS, ())
@@ -39,7 +39,7 @@ class PluginManager:
             self.register_plugin(plugin)
 
     def register_plugin(self, plugin: BasePlugin) -> None:
-        """Ask `plugin` too, after those that are there. What it overrides is looked up now, once."""
+        """Append a plugin. The hooks that it overrides are looked up now, once."""
         name = getattr(plugin, "name", None)
         if not name:
             raise ConfigurationError(f"{type(plugin).__name__} has no name; call super().__init__(name='...') in it")
@@ -51,21 +51,21 @@ class PluginManager:
                 self._hooks[point] = (*self._hooks[point], _hook(plugin, point))
 
     def get_plugin(self, plugin_name: str) -> BasePlugin | None:
-        """The plugin of that name, if it is here."""
-        return next((one for one in self.plugins if one.name == plugin_name), None)
+        """The plugin with this name, or None."""
+        return next((plugin for plugin in self.plugins if plugin.name == plugin_name), None)
 
     def hooks(self, name: str, /) -> tuple[Hook, ...]:
-        """The hooks at a point such as `before_tool`, to be called with the runtime's names for what they are told."""
+        """The hooks of a point such as `before_tool`, to be called with the runtime's argument names."""
         return self._hooks[name]
 
     async def close(self) -> None:
-        """Close each plugin, all of them whatever one of them does.
+        """Close all plugins, even if some fail.
 
         Raises:
-            PluginError: One or more raised, or took too long; said after all were asked.
+            PluginError: One or more raised or timed out; raised after all were closed.
         """
         failed: list[tuple[str, Exception]] = []
-        for plugin in self.plugins:  # one after the other, in this task: what one opened may be bound to it
+        for plugin in self.plugins:  # in this task, one by one: a plugin's resources may be bound to the task
             try:
                 async with asyncio.timeout(self._close_timeout):
                     await plugin.close()
@@ -75,8 +75,8 @@ class PluginManager:
                 logger.exception("plugin %r did not close", plugin.name)
                 failed.append((plugin.name, error))
         if failed:
-            told = "; ".join(f"{name!r}: {_words(error)}" for name, error in failed)
-            raise PluginError(f"plugins that did not close: {told}") from failed[0][1]
+            messages = "; ".join(f"{name!r}: {_error_text(error)}" for name, error in failed)
+            raise PluginError(f"plugins that did not close: {messages}") from failed[0][1]
 
 
 def _overrides(plugin: BasePlugin, point: str) -> bool:
@@ -85,27 +85,27 @@ def _overrides(plugin: BasePlugin, point: str) -> bool:
 
 
 def _hook(plugin: BasePlugin, point: str) -> Hook:
-    """A plugin's method as the runtime calls it, sync or async; what it raises says whose it is."""
+    """Wrap a plugin's method, sync or async; errors name the plugin."""
     method = getattr(plugin, f"{point}_callback")
     of_agent = point.endswith(("_agent", "_agent_error"))
 
-    async def hook(**said: Any) -> Any:
+    async def hook(**arguments: Any) -> Any:
         try:
-            answer = method(**(_with_agent(said) if of_agent else _renamed(said)))
-            return await answer if inspect.isawaitable(answer) else answer
+            result = method(**(_with_agent(arguments) if of_agent else _plugin_arguments(arguments)))
+            return await result if inspect.isawaitable(result) else result
         except Exception as error:
-            raise PluginError(f"plugin {plugin.name!r}: {point}_callback raised {_words(error)}") from error
+            raise PluginError(f"plugin {plugin.name!r}: {point}_callback raised {_error_text(error)}") from error
 
     return hook
 
 
-def _with_agent(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {"agent": said["callback_context"].get_invocation_context().agent, **said}
+def _with_agent(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"agent": arguments["callback_context"].get_invocation_context().agent, **arguments}
 
 
-def _renamed(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {_IN_A_PLUGIN.get(name, name): one for name, one in said.items()}
+def _plugin_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {_PLUGIN_ARGUMENTS.get(name, name): value for name, value in arguments.items()}
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

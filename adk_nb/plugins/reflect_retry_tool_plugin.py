@@ -1,4 +1,4 @@
-"""A plugin that lets a model mend a tool call that failed, and not for ever."""
+"""A plugin that asks the model to correct failed tool calls, a limited number of times."""
 
 import threading
 from collections import OrderedDict
@@ -12,23 +12,23 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 
 REFLECT_AND_RETRY_RESPONSE_TYPE = "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN"
-"""Marks the results that this plugin wrote. Source: google-adk 2.13."""
-_SCOPES_KEPT = 1_000
+"""Marks the results of this plugin. Source: google-adk 2.13."""
+_MAX_SCOPES = 1_000
 
 
 class TrackingScope(Enum):
-    """How long a tool's failures in a row are counted."""
+    """The scope of counting consecutive failures of a tool."""
 
     INVOCATION = "invocation"
-    """Within one run."""
+    """One run."""
     GLOBAL = "global"
-    """Across all runs, sessions and users of the plugin."""
+    """All runs, sessions and users of the plugin."""
 
 
 class ReflectAndRetryToolPlugin(BasePlugin):
-    """Answers a tool's error with what went wrong and how to think about it, up to a number of failures in a row.
+    """Replaces a tool's error by a result with advice for the model, up to a number of consecutive failures.
 
-    Failures are counted for each tool; a success begins anew.
+    Failures are counted per tool; a success resets the count.
 
     Raises:
         ConfigurationError: `max_retries` is negative.
@@ -41,14 +41,14 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         throw_exception_if_retry_exceeded: bool = True,
         tracking_scope: TrackingScope = TrackingScope.INVOCATION,
     ) -> None:
-        """Say how often is enough.
+        """Configure the retries.
 
         Args:
-            name: No other plugin of the same runner has it.
-            max_retries: Failures in a row that the model is asked to mend; 0 for none.
-            throw_exception_if_retry_exceeded: One more ends the run with the tool's error as the `__cause__` of a
-                PluginError. False: the model is told to give the tool up.
-            tracking_scope: How long failures are counted.
+            name: Unique among the plugins of a runner.
+            max_retries: Consecutive failures that the model may correct; 0 for none.
+            throw_exception_if_retry_exceeded: One more failure ends the run with a PluginError whose `__cause__` is the
+                tool's error. False: the model is told to stop using the tool.
+            tracking_scope: Scope of counting.
         """
         super().__init__(name)
         if max_retries < 0:
@@ -57,19 +57,20 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         self.throw_exception_if_retry_exceeded = throw_exception_if_retry_exceeded
         self.scope = tracking_scope
         self._failures: OrderedDict[str, dict[str, int]] = OrderedDict()
-        """Scope -> tool -> failures in a row."""
+        """Scope -> tool -> consecutive failures."""
         self._lock = threading.Lock()
 
     async def extract_error_from_result(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> Any:
-        """What in a result is an error, though the tool did not raise. Override it; by default None, nothing is."""
+        """Return the error in a result of a tool that did not raise, or None (the default). Override this."""
         return None
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
-        if _is_ours(result):
+        """Count an error in the result, or reset the count."""
+        if _is_own_result(result):
             return None
         error = await self.extract_error_from_result(
             tool=tool, tool_args=tool_args, tool_context=tool_context, result=result
@@ -83,22 +84,23 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
+        """Count the error, and answer with advice."""
         return self._answer(tool, tool_args, tool_context, error)
 
     def _get_scope_key(self, tool_context: ToolContext) -> str:
-        """Whose failures count together. Override it to count by user or session; ADK's name."""
+        """Key of a counting scope. Override it to count per user or session; ADK's name."""
         return tool_context.invocation_id if self.scope is TrackingScope.INVOCATION else "global"
 
     def _answer(self, tool: BaseTool, args: dict[str, Any], context: ToolContext, error: Any) -> dict[str, Any]:
-        failed = self._count(self._get_scope_key(context), tool.name)
-        if failed <= self.max_retries:
-            return _told(error, failed, _advice(tool.name, args, failed, self.max_retries))
+        failures = self._count(self._get_scope_key(context), tool.name)
+        if failures <= self.max_retries:
+            return _failure_result(error, failures, _advice(tool.name, args, failures, self.max_retries))
         if self.throw_exception_if_retry_exceeded:
             raise error if isinstance(error, Exception) else RuntimeError(f"{tool.name}() answered {error}")
-        return _told(
+        return _failure_result(
             error,
-            failed,
-            f"{tool.name}() failed {failed} times in a row. Do not call it again for this task: reach the goal in "
+            failures,
+            f"{tool.name}() failed {failures} times in a row. Do not call it again for this task: reach the goal in "
             "another way, or tell the user what you could not do and why.",
         )
 
@@ -107,30 +109,30 @@ class ReflectAndRetryToolPlugin(BasePlugin):
             counts = self._failures.setdefault(scope, {})
             self._failures.move_to_end(scope)
             counts[tool] = counts.get(tool, 0) + 1
-            if len(self._failures) > _SCOPES_KEPT:
+            if len(self._failures) > _MAX_SCOPES:
                 self._failures.popitem(last=False)
             return counts[tool]
 
 
-def _is_ours(result: Any) -> bool:
-    told = cast(dict[str, Any], result) if isinstance(result, dict) else {}
-    return told.get("response_type") == REFLECT_AND_RETRY_RESPONSE_TYPE
+def _is_own_result(result: Any) -> bool:
+    result_dict = cast(dict[str, Any], result) if isinstance(result, dict) else {}
+    return result_dict.get("response_type") == REFLECT_AND_RETRY_RESPONSE_TYPE
 
 
-def _told(error: Any, failed: int, advice: str) -> dict[str, Any]:
-    """The result in the shape of google-adk's ToolFailureResponse."""
+def _failure_result(error: Any, failures: int, advice: str) -> dict[str, Any]:
+    """A result in the format of google-adk's ToolFailureResponse."""
     return {
         "response_type": REFLECT_AND_RETRY_RESPONSE_TYPE,
         "error_type": type(error).__name__ if isinstance(error, Exception) else "ToolError",
         "error_details": hidden(str(error)),
-        "retry_count": failed,
+        "retry_count": failures,
         "reflection_guidance": advice,
     }
 
 
-def _advice(tool: str, args: dict[str, Any], failed: int, most: int) -> str:
+def _advice(tool: str, args: dict[str, Any], failures: int, max_retries: int) -> str:
     return (
-        f"{tool}({args}) failed; this is failure {failed}, and after {most} in a row the tool is given up. "
+        f"{tool}({args}) failed; this is failure {failures}, and after {max_retries} in a row the tool is given up. "
         "Do not repeat the same call. Ask yourself: do the arguments fit the tool's declaration? Has an earlier step "
         "not done what this one needs? Is there a tool that fits better, or a smaller step? Then try again, corrected."
     )
