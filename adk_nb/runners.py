@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from adk_nb import sync, workflow
 from adk_nb.agents.toolsets import close_toolsets
-from adk_nb.apps.app import App, what_runs
+from adk_nb.apps.app import App, resolve_runner_arguments
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
@@ -95,7 +95,7 @@ class Runner:
             root: Runs = node if hasattr(node, "run_async") else workflow.Workflow.of(node)
             agent, app_name = root, app_name or root.name
         self.app = app
-        self.app_name, self.agent, plugins = what_runs(app, app_name, agent, plugins)
+        self.app_name, self.agent, plugins = resolve_runner_arguments(app, app_name, agent, plugins)
         check_runner_arguments(self.agent, session_service, artifact_service, memory_service)
         self.session_service = session_service
         self.artifact_service = artifact_service

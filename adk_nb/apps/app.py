@@ -1,4 +1,4 @@
-"""An app: a root agent under a name, and what holds for all of its runs."""
+"""Apps: a root agent with a name and the settings of its runs."""
 
 import re
 from collections.abc import Sequence
@@ -23,34 +23,34 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class App(BaseModel):
-    """What a runner runs: `Runner(app=App(name="shop", root_agent=agent, plugins=[...]), session_service=...)`.
+    """The app of a runner: `Runner(app=App(name="shop", root_agent=agent, plugins=[...]), session_service=...)`.
 
     Raises:
-        ConfigurationError: A field is unknown, missing or wrong.
+        ConfigurationError: A field is unknown, missing or invalid.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     name: str
-    """A letter, then letters, digits, `_` and `-`; not `user`. Sessions and artifacts are kept under it."""
+    """A letter, then letters, digits, `_` and `-`; not `user`. Sessions and artifacts are stored under it."""
     root_agent: BaseAgent
-    """The agent that a message goes to."""
+    """The agent that receives messages."""
     plugins: list[BasePlugin] = Field(default_factory=list[BasePlugin])
-    """Asked in this order, before the agents' own callbacks."""
+    """Plugins in order; they run before the agents' own callbacks."""
     events_compaction_config: EventsCompactionConfig | None = None
-    """When the older part of a conversation is summed up. None: never."""
+    """Compaction of long conversations. None: no compaction."""
     context_cache_config: ContextCacheConfig | None = None
-    """How long models may keep the beginning of a conversation. None: they are not asked to."""
+    """Prompt caching by the models' services. None: not requested."""
 
     resumability_config: ResumabilityConfig | None = None
-    """Whether a run that was left can be gone on with. None: only what it asked can be answered."""
+    """Resumption of interrupted runs. None: only interrupts can be answered."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
-            told = wrong_fields(error, type(self).model_fields)
-            raise ConfigurationError(f"app {given.get('name')!r}: {told}") from error
+            errors = wrong_fields(error, type(self).model_fields)
+            raise ConfigurationError(f"app {fields.get('name')!r}: {errors}") from error
         _check_name(self.name)
         if not (self._has_summarizer() or isinstance(self.root_agent, LlmAgent)):
             raise ConfigurationError(
@@ -66,11 +66,11 @@ class App(BaseModel):
 
     @property
     def is_resumable(self) -> bool:
-        """True: runs can be gone on with, by their invocation id."""
+        """True if runs can be resumed by their invocation id."""
         return self.resumability_config is not None and self.resumability_config.is_resumable
 
     def compaction(self) -> Compaction | None:
-        """What keeps this app's conversations short. None: nothing does."""
+        """The compaction of this app's conversations. None: not configured."""
         config = self.events_compaction_config
         return config and Compaction(
             summarizer=self._summarizer,
@@ -84,35 +84,35 @@ class App(BaseModel):
         return self.events_compaction_config is None or self.events_compaction_config.summarizer is not None
 
     def _summarizer(self) -> BaseEventsSummarizer:
-        given = self.events_compaction_config and self.events_compaction_config.summarizer
-        return given or LlmEventSummarizer(cast(LlmAgent, self.root_agent).canonical_model)
+        summarizer = self.events_compaction_config and self.events_compaction_config.summarizer
+        return summarizer or LlmEventSummarizer(cast(LlmAgent, self.root_agent).canonical_model)
 
 
 def _check_name(name: str) -> None:
     if name == "user":
         raise ConfigurationError("an app cannot be named 'user': that is the author of the user's own messages")
     if not _NAME.fullmatch(name):
-        better = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_-")
-        better = better if _NAME.fullmatch(better) else f"app_{better}".rstrip("_")
+        suggestion = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_-")
+        suggestion = suggestion if _NAME.fullmatch(suggestion) else f"app_{suggestion}".rstrip("_")
         raise ConfigurationError(
-            f"an app's name is a letter, then letters, digits, '_' and '-', and {name!r} is not; try {better!r}"
+            f"an app's name is a letter, then letters, digits, '_' and '-', and {name!r} is not; try {suggestion!r}"
         )
 
 
-def what_runs(
+def resolve_runner_arguments(
     app: App | None, app_name: str | None, agent: Runs | None, plugins: Sequence[BasePlugin] | None
 ) -> tuple[str, Runs, Sequence[BasePlugin]]:
-    """The app's name, the root agent and the plugins of a runner, by its arguments.
+    """The app's name, the root agent and the plugins of a runner, from its arguments.
 
     Raises:
-        ConfigurationError: They contradict each other, or one is missing.
+        ConfigurationError: The arguments are contradictory or incomplete.
     """
     if app is not None:
         if agent is not None or plugins is not None:
-            named = "agent" if agent is not None else "plugins"
+            argument = "agent" if agent is not None else "plugins"
             raise ConfigurationError(
-                f"a runner takes its {named} from app={app.name!r}; "
-                f"pass {'one of app and agent' if named == 'agent' else 'them to App(plugins=[...])'}"
+                f"a runner takes its {argument} from app={app.name!r}; "
+                f"pass {'one of app and agent' if argument == 'agent' else 'them to App(plugins=[...])'}"
             )
         return app_name or app.name, app.root_agent, app.plugins
     if agent is None:

@@ -1,4 +1,4 @@
-"""What every summariser of events can do."""
+"""The base class of event summarizers."""
 
 from abc import ABC, abstractmethod
 
@@ -6,16 +6,16 @@ from adk_nb.events.event import Event
 
 
 class BaseEventsSummarizer(ABC):
-    """Makes one event out of many. Subclass it to bring your own."""
+    """Summarizes events. Subclass it to bring your own."""
 
     @abstractmethod
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
-        """Sum up `events`.
+        """Summarize `events`.
 
         Args:
-            events: Oldest first; an older summary among them is an event whose author is `model`.
+            events: Oldest first; an earlier summary among them is an event with author `model`.
 
         Returns:
-            An event of author `user` without a content of its own, whose `actions.compaction` has the summary and the
-            time of the first and the last event. None: the events stay as they are.
+            An event with author `user` and without content, whose `actions.compaction` has the summary and the times of
+            the first and the last event. None: do not compact.
         """

@@ -1,4 +1,4 @@
-"""When an app's conversations are summed up, and by what."""
+"""Configuration of event compaction."""
 
 from typing import Any
 
@@ -12,34 +12,34 @@ _PAIRS = (("compaction_interval", "overlap_size"), ("token_threshold", "event_re
 
 
 class EventsCompactionConfig(BaseModel):
-    """Long conversations are kept short: EventsCompactionConfig(compaction_interval=5, overlap_size=1).
+    """Keeps long conversations short: EventsCompactionConfig(compaction_interval=5, overlap_size=1).
 
-    A summary takes the place of the older events in what models are sent; the events stay in the session. Give one pair
-    of numbers, or both; a prompt that is too long is then looked at first.
+    A summary replaces the older events in requests to models; the session keeps the events. Set one pair of numbers, or
+    both; the token threshold is then checked first.
 
     Raises:
-        ConfigurationError: A field is unknown or wrong, or one of a pair is missing.
+        ConfigurationError: A field is unknown or invalid, or one of a pair is missing.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     summarizer: BaseEventsSummarizer | None = None
-    """None: the model of the app's root agent."""
+    """None: use the model of the app's root agent."""
     compaction_interval: int | None = Field(default=None, gt=0)
-    """After a run: how many new invocations (a user's message, with all that answers it) are summed up at a time."""
+    """Number of new invocations (a user's message with all answers) to summarize at a time, after a run."""
     overlap_size: int | None = Field(default=None, ge=0)
-    """How many invocations before the new ones are summed up once more, so that summaries hang together."""
+    """Number of earlier invocations to include in a summary again, for continuity."""
     token_threshold: int | None = Field(default=None, gt=0)
-    """After a run and before each model call: a prompt of so many tokens is shortened."""
+    """Number of prompt tokens that triggers a compaction, checked after a run and before each model call."""
     event_retention_size: int | None = Field(default=None, ge=0)
-    """How many of the newest events are then kept as they are; more, where a call and its response would be parted."""
+    """Number of newest events to keep then; more if a call would be separated from its response."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
-            told = wrong_fields(error, type(self).model_fields)
-            raise ConfigurationError(f"events_compaction_config: {told}") from error
+            errors = wrong_fields(error, type(self).model_fields)
+            raise ConfigurationError(f"events_compaction_config: {errors}") from error
         missing = [pair for pair in _PAIRS if (getattr(self, pair[0]) is None) != (getattr(self, pair[1]) is None)]
         if missing:
             raise ConfigurationError(f"{missing[0][0]!r} and {missing[0][1]!r} belong together; give both")

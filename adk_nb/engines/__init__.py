@@ -1,4 +1,4 @@
-"""What lets the runs of one app be the work of many processes."""
+"""Engines that distribute the runs of an app over several processes."""
 
 from adk_nb.lazy import face
 

@@ -1,4 +1,4 @@
-"""Runs for many machines: any worker may do one, and another goes on with it if that one dies."""
+"""Distributed runs: any worker can execute a run, and another worker resumes it if the first one dies."""
 
 import asyncio
 import hashlib
@@ -19,8 +19,8 @@ from adk_nb.engines.dbos_worker import (
     WORKFLOW,
     JsonSerializer,
     Worker,
-    not_reached,
     refuse_pickles,
+    unreachable_error,
 )
 from adk_nb.engines.keyed_runs import KeyedRuns
 from adk_nb.errors import ConfigurationError, InputError, NotFoundError
@@ -35,9 +35,9 @@ from adk_nb.sessions.journal import Journal
 from adk_nb.wire import not_json, plain_json
 
 RUNS_AT_ONCE = 32
-"""Of one worker."""
+"""Limit per worker."""
 POLL_SECONDS = 0.25
-"""Between two looks of a worker for something to do."""
+"""Interval of a worker's polling."""
 _PAUSE_SECONDS = 0.2
 
 T = TypeVar("T")
@@ -45,54 +45,54 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a run ended."""
+    """The outcome of a run."""
 
     status: Literal["done", "failed", "cancelled"]
-    """`done` as well: it asked something. The answer is a message like any other."""
+    """`done` includes runs that ended with an open interrupt; its answer is sent as a message of its own."""
     invocation_id: str | None = None
-    """Under which its events are in the session; None if it is not `done`."""
+    """Invocation id of its events in the session; None unless `done`."""
     error: str | None = None
-    """What was raised, in words."""
+    """The error message."""
 
 
 class DbosEngine:
-    """Runs of a runner, done by worker processes that share a PostgreSQL, and kept in it until they are done.
+    """Executes runs of a runner in worker processes that share a PostgreSQL database, which stores the runs until their
+    end.
 
-    Anyone may `start` a run, `wait` for it and `cancel` it; `async with engine:` makes this process a worker meanwhile.
-    The runs of one session are done one after the other. A worker holds a lock of the server, which ends with its
-    process: then another worker goes on with its runs, from what the journal of the session service has of them. So
-    no call that came to its end is made again, and a tool whose `effect` is `once`, and which may have run, is asked
-    about. Waiting for an answer is no work: the run is over, nobody holds it, and any worker does what the answer says.
-    A session is free at the latest 15 seconds after its worker died. A process that stands still is not dead: its runs
-    wait until it goes on, or is killed.
+    Any process may `start` a run, `wait` for it and `cancel` it; `async with engine:` makes this process a worker. Runs
+    of one session are executed one by one. A worker holds an advisory lock of the server, which is released when its
+    process ends; then another worker resumes its runs from the journal of the session service. Completed calls are not
+    repeated, and for an interrupted call of a tool with effect `once` the user is asked. A run that raised an interrupt
+    has ended: no worker is blocked, and any worker can process the answer. A session is free at most 15 seconds after
+    its worker died. A suspended process is not dead: its runs wait until it continues or is killed.
 
-    Messages and outcomes are JSON, in the schema `dbos` of the database; a row that claims to be a pickle is refused.
-    Nobody else needs to write there: who may only read the sessions should have no right to it.
+    Messages and outcomes are stored as JSON in the schema `dbos` of the database; rows marked as pickles are refused.
+    Only workers and callers need write access to it.
     """
 
     def __init__(self, runner: Runner, db_url: str, *, run_config: RunConfig | None = None) -> None:
-        """Nothing is opened before it is needed.
+        """Connections are opened on first use.
 
         Args:
-            runner: What runs; in every worker the same agents. Its services stay the caller's.
-            db_url: `postgresql://user:password@host/database`, of the sessions or another. The server itself, or a
-                proxy that gives each client a connection of its own: locks end with connections.
-            run_config: How all runs are to be done.
+            runner: The runner, with equal agents in each worker. Its services remain the caller's.
+            db_url: `postgresql://user:password@host/database`, the database of the sessions or another. Connect to the
+                server itself, or through a proxy with a connection per client: locks are bound to connections.
+            run_config: Settings of all runs.
 
         Raises:
             MissingExtraError: DBOS is not installed.
-            InputError: `db_url` is not one of PostgreSQL.
-            ConfigurationError: The runner is none, its session service has no journal, or its agents cannot go on where
-                they were; or `run_config` is none.
+            InputError: `db_url` is not a PostgreSQL URL.
+            ConfigurationError: `runner` is not a Runner, its session service has no journal, or its agents cannot be
+                resumed; or `run_config` is invalid.
         """
         self._dbos: Any = require("dbos", package=PACKAGE)
-        self._url = _checked(db_url)
+        self._url = _normalize_url(db_url)
         _check(runner)
         run_config = run_config or RunConfig()
         check_run_config(run_config, None)
         self._queue = f"{APP} {runner.app_name}"
         self._worker: Worker | None = None
-        self._opened: Any = None
+        self._client: Any = None
         self._lock = threading.Lock()
         self._runs = KeyedRuns(runner, run_config)
         refuse_pickles()
@@ -106,44 +106,44 @@ class DbosEngine:
         state_delta: dict[str, Any] | None = None,
         run_id: str | None = None,
     ) -> str:
-        """Have a message answered by some worker; the run's id. It is kept when this returns.
+        """Enqueue a run; returns its id. The run is stored when this returns.
 
         Args:
-            user_id: Whose session it is.
+            user_id: The user of the session.
             session_id: The session.
-            new_message: As in `Runner.run_async`; also an answer to what a run asked.
-            state_delta: Written to the state together with the message.
-            run_id: Given twice, it is one run: for callers who do not know whether they were heard.
+            new_message: As in `Runner.run_async`; may answer an interrupt.
+            state_delta: State written together with the message.
+            run_id: Idempotency key: starting the same id twice is one run.
 
         Raises:
-            InputError: An id is none, or the message is not JSON, or holds a credential, which this database is not to
-                keep.
+            InputError: An id is invalid, or the message is not JSON or contains a credential, which this database must
+                not store.
             StorageError: The database could not be reached.
         """
         run_id = clock.new_id() if run_id is None else run_id
         _check_ids(user_id=user_id, session_id=session_id, run_id=run_id)
-        said = {
+        request = {
             "user_id": user_id,
             "session_id": session_id,
-            "message": _written(as_content(new_message)),
+            "message": _message_json(as_content(new_message)),
             "state_delta": plain_json(state_delta, "state_delta of a run"),
         }
-        lane = hashlib.blake2b(json.dumps([user_id, session_id]).encode(), digest_size=16).hexdigest()
+        partition_key = hashlib.blake2b(json.dumps([user_id, session_id]).encode(), digest_size=16).hexdigest()
         options = {
             "workflow_name": WORKFLOW,
             "queue_name": self._queue,
-            "queue_partition_key": lane,
+            "queue_partition_key": partition_key,
             "workflow_id": run_id,
             "app_version": VERSION,
         }
-        await self._ask(lambda client: client.enqueue(options, said))
+        await self._query(lambda client: client.enqueue(options, request))
         return run_id
 
     async def wait(self, run_id: str) -> Outcome:
-        """How a run ended, once it did. Who is cancelled while he waits does not cancel the run.
+        """Wait for the end of a run. Cancelling the wait does not cancel the run.
 
         Raises:
-            NotFoundError: No such run was started.
+            NotFoundError: There is no such run.
             StorageError: The database could not be reached.
         """
         while True:
@@ -152,38 +152,38 @@ class DbosEngine:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def cancel(self, run_id: str) -> None:
-        """Stop a run, wherever it is, as `abort_signal` does: within seconds. Nothing happens if it has ended.
+        """Stop a run on any worker within seconds, like `abort_signal`. An ended run is ignored.
 
         Raises:
-            NotFoundError: No such run was started.
+            NotFoundError: There is no such run.
             StorageError: The database could not be reached.
         """
         await self._row(run_id)
-        await self._ask(lambda client: client.cancel_workflow(run_id))
+        await self._query(lambda client: client.cancel_workflow(run_id))
 
     async def close(self) -> None:
-        """Let the connections go; again is no error. A worker ends with its `async with`."""
+        """Close the connections; idempotent. A worker ends with its `async with`."""
         with self._lock:
-            opened, self._opened = self._opened, None
-        if opened:
-            await asyncio.to_thread(opened.destroy)
+            client, self._client = self._client, None
+        if client:
+            await asyncio.to_thread(client.destroy)
 
     async def __aenter__(self) -> Self:
-        """Be a worker. One in a process.
+        """Become a worker, the only one in this process.
 
         Raises:
-            ConfigurationError: This process uses DBOS already.
+            ConfigurationError: This process already uses DBOS.
             StorageError: The database could not be reached.
         """
-        await self._ask(lambda _: None)  # what is not there yet is made
+        await self._query(lambda _: None)  # creates missing tables
         worker = Worker(self._url, self._queue, self._runs)
         await asyncio.to_thread(worker.launch)
         self._worker = worker
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Take no more runs, and wait for the ends of those that are under way. What takes longer than LEAVE_SECONDS is
-        cut: calls that are open are answered with that, and another worker goes on.
+        """Accept no more runs, and wait for running ones, at most LEAVE_SECONDS. Longer ones are interrupted: their
+        open calls are closed, and another worker resumes them.
         """
         worker, self._worker = self._worker, None
         if worker:
@@ -192,28 +192,28 @@ class DbosEngine:
 
     async def _row(self, run_id: str) -> Any:
         _check_ids(run_id=run_id)
-        found = await self._ask(lambda client: client.list_workflows(workflow_ids=[run_id], load_input=False))
-        if not found:
+        rows = await self._query(lambda client: client.list_workflows(workflow_ids=[run_id], load_input=False))
+        if not rows:
             raise NotFoundError("run", run_id, hint="start it first")
-        return found[0]
+        return rows[0]
 
-    async def _ask(self, work: Callable[[Any], T]) -> T:
-        def ask() -> T:
+    async def _query(self, work: Callable[[Any], T]) -> T:
+        def query() -> T:
             with self._lock:
-                if self._opened is None:
-                    self._opened = self._open()
-                client = self._opened
+                if self._client is None:
+                    self._client = self._open()
+                client = self._client
             return work(client)
 
         try:
-            return await asyncio.to_thread(ask)
+            return await asyncio.to_thread(query)
         except (self._dbos.error.DBOSException, require("sqlalchemy.exc", package=PACKAGE).SQLAlchemyError) as error:
-            raise not_reached(error) from None
+            raise unreachable_error(error) from None
 
     def _open(self) -> Any:
         probe = require("sqlalchemy", package=PACKAGE).create_engine(self._url)
         try:
-            probe.connect().close()  # DBOS would make a database that is not there, also of a misspelt name
+            probe.connect().close()  # fail for a missing database, which DBOS would create, even for a misspelt name
         finally:
             probe.dispose()
         self._dbos.DBOS.migrate(self._url)
@@ -230,12 +230,12 @@ class DbosEngine:
 
 
 def _check_ids(**ids: Any) -> None:
-    for what, one in ids.items():
-        if not isinstance(one, str) or not one.strip() or not_json(one):
-            raise InputError(f"the {what} of a run is a text that is not empty, and not {one!r:.80}")
+    for name, value in ids.items():
+        if not isinstance(value, str) or not value.strip() or not_json(value):
+            raise InputError(f"the {name} of a run is a text that is not empty, and not {value!r:.80}")
 
 
-def _written(message: types.Content) -> str:
+def _message_json(message: types.Content) -> str:
     for part in message.parts or ():
         if part.function_response and part.function_response.name == CREDENTIAL_REQUEST:
             raise InputError(
@@ -262,8 +262,8 @@ def _outcome(row: Any) -> Outcome | None:
             return None
 
 
-def _checked(url: str) -> str:
-    """`url`, with the driver that DBOS brings."""
+def _normalize_url(url: str) -> str:
+    """`url` with the driver that DBOS installs."""
     sqlalchemy: Any = require("sqlalchemy", package=PACKAGE)
     try:
         parsed = sqlalchemy.make_url(url)

@@ -1,8 +1,8 @@
-"""One process's part in DBOS: settings that keep its runs and its database safe, and a look for workers that died.
+"""A DBOS worker process: safe settings, recovery of dead workers' runs, and cancellation.
 
-Source: DBOS 3.4, https://docs.dbos.dev/python/reference/configuration. What it does by default and this does not: one
-executor id for all processes, pickles, a version that changes with the text of a cell, and dead workers left to a
-service of its maker.
+Source: DBOS 3.4, https://docs.dbos.dev/python/reference/configuration. Its defaults differ: one executor id for all
+processes, pickles, a version derived from source code (which changes with the text of a cell), and recovery by the
+vendor's service.
 """
 
 import hashlib
@@ -26,58 +26,58 @@ PACKAGE = "'adk-nb[dbos]'"
 APP = "adk-nb"
 WORKFLOW = "adk_nb.run"
 VERSION = f"journal-{len(POSTGRES)}"
-"""Workers take runs of their own version only: it changes with what the journal's tables are, and nothing else."""
+"""Workers execute only runs of their own version, which changes with the journal's tables alone."""
 LEAVE_SECONDS = 30
-"""How long a worker that leaves waits for the ends of its runs."""
+"""Maximum wait of a leaving worker for its runs."""
 LOOK_SECONDS = 1.0
-"""Between two looks for workers that died, and for runs that were cancelled."""
-_ATTEMPTS = 10
-"""How many workers a run may take with it."""
+"""Interval of checks for dead workers and cancelled runs."""
+_MAX_ATTEMPTS = 10
+"""Limit of workers that may die from the same run."""
 _KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3}
-"""Seconds, and how often: the server frees the lock of a machine that fell silent, and its worker hears of it."""
+"""TCP keepalive (seconds, seconds, count): the server releases the lock of a machine that lost its connection."""
 
 
 class JsonSerializer:
-    """What DBOS keeps, as JSON: whoever wrote it, it is read as data."""
+    """Serializes DBOS's data as JSON, which is read as plain data whoever wrote it."""
 
     def name(self) -> str:
-        """How rows of this kind are marked."""
+        """Marker of rows in this format."""
         return "adk_nb_json"
 
     def serialize(self, data: Any) -> str:
-        """JSON of ASCII alone, which any column of text holds; of an error, its words."""
-        return json.dumps(data, default=_words)
+        """ASCII JSON, which any text column can store; an error becomes its message."""
+        return json.dumps(data, default=_error_text)
 
     def deserialize(self, text: str) -> Any:
-        """JSON values."""
+        """Parse JSON."""
         return json.loads(text)
 
 
-def _words(error: Any) -> str:
+def _error_text(error: Any) -> str:
     return hidden(f"{type(error).__name__}: {error}")
 
 
 def refuse_pickles() -> None:
-    """Let DBOS read no pickle in this process: a row says itself how it is to be read, whatever the serializer is."""
-    require("dbos._serialization", package=PACKAGE).DBOSDefaultSerializer.deserialize = _refuse
+    """Disable unpickling by DBOS in this process: each row selects its own serializer."""
+    require("dbos._serialization", package=PACKAGE).DBOSDefaultSerializer.deserialize = _refuse_pickle
 
 
-def _refuse(_: str) -> Any:
+def _refuse_pickle(_: str) -> Any:
     raise StorageError("a row of DBOS claims to be a pickle, and was not read; see who else writes to the database")
 
 
-def _in_one_line(record: logging.LogRecord) -> bool:
-    """Let DBOS tell of an error in words, as a run's outcome does; that a run was cancelled is none."""
+def _shorten_record(record: logging.LogRecord) -> bool:
+    """Log filter: errors in one line, as in a run's outcome; cancellations are dropped."""
     if error := record.exc_info and record.exc_info[1]:
         run = getattr(record, "operationUUID", "")
-        record.msg, record.args = " ".join(f"{run} {record.getMessage()} {_words(error)}".split()), ()
+        record.msg, record.args = " ".join(f"{run} {record.getMessage()} {_error_text(error)}".split()), ()
         record.exc_info = None
     return not isinstance(error, require("dbos", package=PACKAGE).error.DBOSAwaitedWorkflowCancelledError)
 
 
 class Worker:
-    """Does runs, from `launch` until `leave`. Both block, and belong into a thread without an event loop: DBOS would
-    let its work run on the caller's.
+    """Executes runs from `launch` to `leave`. Both block and must be called in a thread without an event loop: DBOS
+    would use the caller's loop for its work.
     """
 
     def __init__(self, url: str, queue: str, runs: KeyedRuns) -> None:
@@ -88,22 +88,22 @@ class Worker:
         self._dbos: Any = require("dbos", package=PACKAGE).DBOS
         self._locks = _Locks(url)
         self._stop = threading.Event()
-        self._watching = threading.Thread(target=self._watch, name="adk-nb-dbos", daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name="adk-nb-dbos", daemon=True)
 
     def launch(self) -> None:
-        """Begin to take runs.
+        """Start to accept runs.
 
         Raises:
-            ConfigurationError: This process uses DBOS already.
+            ConfigurationError: This process already uses DBOS.
             StorageError: The database could not be reached.
         """
         try:
-            self._locks.hold(self.id)
+            self._locks.acquire_own(self.id)
             self._launch()
         except BaseException:
             self._end(0)
             raise
-        self._watching.start()
+        self._watcher.start()
 
     def _launch(self) -> None:
         config = {
@@ -115,62 +115,63 @@ class Worker:
             "log_level": "WARNING",
         }
         self._dbos(config=config)
-        _dbos_logger.addFilter(_in_one_line)
+        _dbos_logger.addFilter(_shorten_record)
         if self._dbos.executor_id != self.id:
             raise ConfigurationError("this process uses DBOS already; start the worker in a process of its own")
 
-        async def run(said: dict[str, Any]) -> dict[str, Any]:  # DBOS notes on the function what it is
-            return {"invocation_id": await self._runs.run(self._dbos.workflow_id, said)}
+        # DBOS sets attributes on the function, so each worker needs its own.
+        async def run(request: dict[str, Any]) -> dict[str, Any]:
+            return {"invocation_id": await self._runs.run(self._dbos.workflow_id, request)}
 
-        self._dbos.workflow(name=WORKFLOW, max_recovery_attempts=_ATTEMPTS)(run)
+        self._dbos.workflow(name=WORKFLOW, max_recovery_attempts=_MAX_ATTEMPTS)(run)
         self._dbos.listen_queues([self._queue])
         self._dbos.launch()
 
     def leave(self) -> None:
-        """Take no more, wait for the ends of what runs here, and let others have what did not end."""
+        """Accept no more runs, wait for running ones, and release the rest to other workers."""
         self._stop.set()
-        self._watching.join()
+        self._watcher.join()
         self._end(LEAVE_SECONDS if self._runs.running() else 0)
 
     def _end(self, seconds: int) -> None:
         if self._dbos.executor_id == self.id:
             self._dbos.destroy(destroy_registry=True, workflow_completion_timeout_sec=seconds)
-            _dbos_logger.removeFilter(_in_one_line)
+            _dbos_logger.removeFilter(_shorten_record)
         self._locks.close()
 
     def _watch(self) -> None:
         failures = (StorageError, self._locks.errors, require("dbos", package=PACKAGE).error.DBOSException)
         while not self._stop.wait(LOOK_SECONDS):
             try:
-                self._locks.hold(self.id)
-                self._take_over()
+                self._locks.acquire_own(self.id)
+                self._recover_dead_workers()
                 self._stop_cancelled()
             except failures as error:
-                logger.warning("worker %r could not look after others: %s", self.id, not_reached(error))
+                logger.warning("worker %r could not look after others: %s", self.id, unreachable_error(error))
 
-    def _take_over(self) -> None:
+    def _recover_dead_workers(self) -> None:
         pending = self._dbos.list_workflows(
             status="PENDING", queue_name=self._queue, app_version=VERSION, load_input=False, load_output=False
         )
-        for other in {one.executor_id or "" for one in pending} - {self.id}:
-            if self._locks.take(other):
-                logger.warning("worker %r is dead: its runs go on elsewhere", other)
+        for worker_id in {workflow.executor_id or "" for workflow in pending} - {self.id}:
+            if self._locks.try_acquire(worker_id):
+                logger.warning("worker %r is dead: its runs go on elsewhere", worker_id)
                 try:
-                    self._dbos._recover_pending_workflows([other])
+                    self._dbos._recover_pending_workflows([worker_id])
                 finally:
-                    self._locks.free(other)
+                    self._locks.release(worker_id)
 
     def _stop_cancelled(self) -> None:
-        if mine := self._runs.running():
+        if run_ids := self._runs.running():
             cancelled = self._dbos.list_workflows(
-                workflow_ids=mine, status="CANCELLED", load_input=False, load_output=False
+                workflow_ids=run_ids, status="CANCELLED", load_input=False, load_output=False
             )
-            for one in cancelled:
-                self._runs.stop(one.workflow_id)
+            for workflow in cancelled:
+                self._runs.stop(workflow.workflow_id)
 
 
 class _Locks:
-    """PostgreSQL's advisory locks, each named after a worker: the server frees those of a process that ended."""
+    """PostgreSQL advisory locks, one per worker: the server releases those of an ended process."""
 
     def __init__(self, url: str) -> None:
         sqlalchemy: Any = require("sqlalchemy", package=PACKAGE)
@@ -183,55 +184,55 @@ class _Locks:
             connect_args={**_KEEPALIVE, "options": server_side, "application_name": APP},
         )
         self._db: Any = None
-        self._is_held = False
-        """This worker's own, on this connection."""
+        self._is_locked = False
+        """True: this connection holds the worker's own lock."""
 
-    def hold(self, worker: str) -> None:
-        """Hold this worker's lock; take it again if the connection was lost.
+    def acquire_own(self, worker: str) -> None:
+        """Acquire this worker's lock, again after a lost connection.
 
         Raises:
-            StorageError: It cannot be had now.
+            StorageError: Another process holds it.
         """
-        if self._is_held:
-            self._ask("SELECT true")
+        if self._is_locked:
+            self._query("SELECT true")
             return
-        self._is_held = self.take(worker)
-        if not self._is_held:
+        self._is_locked = self.try_acquire(worker)
+        if not self._is_locked:
             raise StorageError("another holds this worker's lock; its connection was lost, and is taken for dead")
 
-    def take(self, worker: str) -> bool:
-        """True if the lock was free, and is held now."""
-        return self._ask("SELECT pg_try_advisory_lock(:key)", key=_key(worker))
+    def try_acquire(self, worker: str) -> bool:
+        """Try to acquire a lock; True on success."""
+        return self._query("SELECT pg_try_advisory_lock(:key)", key=_key(worker))
 
-    def free(self, worker: str) -> None:
-        """Let go of it."""
-        self._ask("SELECT pg_advisory_unlock(:key)", key=_key(worker))
+    def release(self, worker: str) -> None:
+        """Release a lock."""
+        self._query("SELECT pg_advisory_unlock(:key)", key=_key(worker))
 
     def close(self) -> None:
-        """Let go of all."""
+        """Close the connection, which releases all locks."""
         if self._db is not None:
             self._db.close()
         self._engine.dispose()
 
-    def _ask(self, query: str, **given: Any) -> bool:
+    def _query(self, query: str, **parameters: Any) -> bool:
         try:
             if self._db is None:
                 self._db = self._engine.connect()
-            return bool(self._db.execute(self._text(query), given).scalar())
+            return bool(self._db.execute(self._text(query), parameters).scalar())
         except self.errors as error:
             if self._db is not None:
                 self._db.invalidate()
                 self._db.close()
-            self._db, self._is_held = None, False
-            raise not_reached(error) from None
+            self._db, self._is_locked = None, False
+            raise unreachable_error(error) from None
 
 
-def not_reached(error: Any) -> StorageError:
-    """`error`, in our words: what the driver says may hold the password."""
+def unreachable_error(error: Any) -> StorageError:
+    """A StorageError without the driver's text, which may contain the password."""
     if isinstance(error, StorageError):
         return error
-    said = " ".join(hidden(str(getattr(error, "orig", None) or error)).split())
-    return StorageError(f"the database of DBOS could not be read or written: {said:.400}; see that it runs")
+    message = " ".join(hidden(str(getattr(error, "orig", None) or error)).split())
+    return StorageError(f"the database of DBOS could not be read or written: {message:.400}; see that it runs")
 
 
 def _key(worker: str) -> int:

@@ -1,4 +1,4 @@
-"""Runs that are done to their end, however often it takes: their events have a key by which another goes on."""
+"""Runs with an idempotency key, which are retried or resumed until they end."""
 
 import asyncio
 from collections.abc import Generator
@@ -12,60 +12,60 @@ from adk_nb.runtime.history import RUN_KEY, History
 from adk_nb.runtime.run_config import RunConfig
 
 _PAUSE_SECONDS = 0.2
-_AWAY = 300
-"""How many pauses a run waits for a database that is away."""
+_MAX_STORAGE_ERRORS = 300
+"""Limit of storage errors per run, with a pause after each."""
 
 
 class KeyedRuns:
-    """The runs that this process works on."""
+    """The runs of this process."""
 
     def __init__(self, runner: Runner, config: RunConfig) -> None:
         self._runner = runner
         self._config = config
-        self._here: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._running: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def running(self) -> list[str]:
-        """Their ids. From any thread, as `stop`."""
-        return [one for one, *_ in list(self._here)]
+        """Ids of the running runs. Thread-safe, like `stop`."""
+        return [run_id for run_id, *_ in list(self._running)]
 
     def stop(self, run_id: str) -> None:
-        """Stop it, if it is one of them, as `abort_signal` does."""
-        for one, loop, signal in list(self._here):
-            if one == run_id:
+        """Stop a run like `abort_signal`, if this process executes it."""
+        for running_id, loop, signal in list(self._running):
+            if running_id == run_id:
                 loop.call_soon_threadsafe(signal.set)
 
-    async def run(self, run_id: str, said: dict[str, Any]) -> str:
-        """Do a run, or go on with it where it was left; the id of its invocation.
+    async def run(self, run_id: str, request: dict[str, Any]) -> str:
+        """Execute a run, or resume it; returns its invocation id.
 
         Args:
-            run_id: The same at every attempt.
-            said: `user_id`, `session_id`, `message` (a content, as JSON text) and `state_delta`.
+            run_id: The idempotency key, equal in every attempt.
+            request: `user_id`, `session_id`, `message` (a content, as JSON text) and `state_delta`.
 
         Raises:
-            Exception: As `Runner.run_async`; but who works on the session is waited for, and so is a database that
-                is away, for a minute.
+            Exception: As for `Runner.run_async`; but waits while the session is busy, and for an unavailable database
+                for a minute.
         """
-        away = _AWAY
+        attempts_left = _MAX_STORAGE_ERRORS
         with self._signal(run_id) as signal:
             while not signal.is_set():
                 try:
-                    return await self._go_on(run_id, said, signal)
+                    return await self._run_or_resume(run_id, request, signal)
                 except (SessionBusyError, StaleSessionError):
-                    pass  # another run works on the session, or this one does, in a worker that was taken for dead
+                    pass  # another run uses the session, or this run does, in a worker that was considered dead
                 except StorageError:
-                    away -= 1
-                    if not away:
+                    attempts_left -= 1
+                    if not attempts_left:
                         raise
                 await asyncio.sleep(_PAUSE_SECONDS)
         return ""
 
-    async def _go_on(self, run_id: str, said: dict[str, Any], signal: asyncio.Event) -> str:
-        where: dict[str, Any] = {"user_id": said["user_id"], "session_id": said["session_id"]}
+    async def _run_or_resume(self, run_id: str, request: dict[str, Any], signal: asyncio.Event) -> str:
+        owner: dict[str, Any] = {"user_id": request["user_id"], "session_id": request["session_id"]}
         metadata = (self._config.custom_metadata or {}) | {RUN_KEY: run_id}
         events = self._runner.run_async(
-            **where,
-            new_message=types.Content.model_validate_json(said["message"]),
-            state_delta=said["state_delta"],
+            **owner,
+            new_message=types.Content.model_validate_json(request["message"]),
+            state_delta=request["state_delta"],
             run_config=self._config.model_copy(update={"custom_metadata": metadata}),
             yield_user_message=True,
             abort_signal=signal,
@@ -74,19 +74,19 @@ class KeyedRuns:
         async with aclosing(events):
             async for event in events:
                 invocation_id = event.invocation_id
-        return invocation_id or await self._begun_as(run_id, where)
+        return invocation_id or await self._finished_invocation(run_id, owner)
 
-    async def _begun_as(self, run_id: str, where: dict[str, Any]) -> str:
-        """Of a run that had come to its end, and nobody had heard."""
+    async def _finished_invocation(self, run_id: str, owner: dict[str, Any]) -> str:
+        """The invocation of a run that had ended before its outcome was stored."""
         runner = self._runner
-        session = await runner.session_service.get_session(app_name=runner.app_name, **where)
+        session = await runner.session_service.get_session(app_name=runner.app_name, **owner)
         return (History(session.events).run_with_key(run_id) if session else None) or ""
 
     @contextmanager
     def _signal(self, run_id: str) -> Generator[asyncio.Event]:
-        one = run_id, asyncio.get_running_loop(), asyncio.Event()
-        self._here.append(one)
+        entry = run_id, asyncio.get_running_loop(), asyncio.Event()
+        self._running.append(entry)
         try:
-            yield one[2]
+            yield entry[2]
         finally:
-            self._here.remove(one)
+            self._running.remove(entry)
