@@ -48,7 +48,7 @@ def test_running_async_work_needs_no_content_types():
 
 def test_a_schema_is_checked_without_the_grammar_of_a_format_which_still_works_for_others():
     check = "from adk_nb.tools.json_arguments import JsonArguments\n"
-    check += "assert JsonArguments({'type': 'integer'}, '').wrong('x')"
+    check += "assert JsonArguments({'type': 'integer'}, '').error_message('x')"
     iri = "from jsonschema import FormatChecker; fits = FormatChecker().conforms; "
     iri += "assert fits('http://ä.de/x', 'iri') and not fits('a b', 'iri')"
 

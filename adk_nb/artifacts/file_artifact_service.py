@@ -130,7 +130,7 @@ class FileArtifactService(BaseArtifactService):
             numbers = _numbers(versions)
             if numbers and not (newest := _metadata(versions, numbers[-1])).is_of(key):
                 raise InputError(f"artifact {key.filename!r} is on this disk one with {newest.file_name!r}; rename it")
-            pending = f".{clock.new_id()}.pending"
+            pending = f".{clock.new_id()}.pending"  # not a number, so readers ignore it
             try:
                 with versions.child(pending, make=True) as staged:
                     staged.write(name, data)

@@ -12,6 +12,7 @@ _MAX_NAME_BYTES = 255  # bytes; what ext4, APFS and NTFS allow for one name
 _MAX_PATH_BYTES = 1_024
 DEEPEST = 16
 """Limit of path segments in a name."""
+# Source: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _DRIVE = re.compile(r"[A-Za-z]:")
 _NOT_ON_WINDOWS = frozenset('<>:"|?*') if os.name == "nt" else frozenset[str]()
@@ -34,7 +35,7 @@ def folders_of(name: str) -> list[str]:
         raise _name_error(name, f"has more than {DEEPEST} parts; leave some out")
     for segment in segments:
         _check(name, segment)
-    if segments[-1].casefold() == METADATA:
+    if segments[-1].casefold() == METADATA:  # the disk may ignore case
         raise _name_error(name, "is where what is known of an artifact is kept; choose another")
     return segments
 

@@ -58,7 +58,7 @@ class Folder:
         try:
             return Folder(path, os.open(name, _FOLDER | _NO_LINK, dir_fd=self._handle))
         except OSError as error:
-            if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):  # a link gives either, depending on the system
                 raise _unexpected_entry(path) from error
             raise
 
@@ -106,7 +106,7 @@ class Folder:
             os.rename(self.path / name, self.path / new)
             return
         os.rename(name, new, src_dir_fd=self._handle, dst_dir_fd=self._handle)
-        os.fsync(self._handle)
+        os.fsync(self._handle)  # makes the rename durable
 
     def remove(self, name: str) -> None:
         """Remove a folder recursively. Links in it are removed, not followed."""
@@ -126,7 +126,7 @@ class Folder:
             return
 
     def _open(self, name: str, flags: int) -> int:
-        return os.open(self._entry(name), flags, 0o666, dir_fd=self._handle)
+        return os.open(self._entry(name), flags, 0o666, dir_fd=self._handle)  # reduced by the umask
 
     def _mode(self, name: str) -> int:
         return os.stat(self._entry(name), dir_fd=self._handle, follow_symlinks=False).st_mode

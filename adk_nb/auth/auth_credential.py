@@ -33,6 +33,7 @@ class HttpCredentials(Guarded):
     token: Secret = None
 
     def model_post_init(self, context: Any, /) -> None:
+        """Register the secrets for redaction, also in the form that is sent."""
         super().model_post_init(context)
         # the encoded form is a secret too. Source: RFC 7617
         if self.password:

@@ -38,6 +38,7 @@ class AuthConfig(Guarded):
         return value or ""
 
     def model_post_init(self, context: Any, /) -> None:
+        """Derive the key if none is given."""
         super().model_post_init(context)
         self.credential_key = self.credential_key or self._derive_key()
 
@@ -47,6 +48,7 @@ class AuthConfig(Guarded):
         if not (raw := self.raw_auth_credential):
             return key + "_"
         public = raw.public()
+        # Fields of a single authorization must not change the key.
         if public.oauth2:
             public.oauth2 = public.oauth2.model_copy(update=dict.fromkeys(_FLOW_FIELDS))
         return f"{key}_{raw.auth_type.value}_{_digest(public)}"

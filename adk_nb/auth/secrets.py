@@ -69,6 +69,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def without(value: Any, secrets: Iterable[str]) -> Any:
     """Replace each of `secrets` in the texts of a JSON value by `[secret]`."""
+    # Longest first: one secret may contain another.
     ordered = sorted((secret for secret in secrets if len(secret) >= _MIN_LENGTH), key=len, reverse=True)
     return _without(value, ordered) if ordered else value
 

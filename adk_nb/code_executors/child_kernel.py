@@ -99,7 +99,7 @@ class ChildKernel:
                     IPYTHONDIR=str(folder.private / "ipython"),
                     JUPYTER_RUNTIME_DIR=str(folder.private),
                 ),
-                start_new_session=True,
+                start_new_session=True,  # a process group of its own, which end_group signals
             )
         client = cast(_Client, asyncio_client.AsyncKernelClient())
         client.load_connection_file(connection)
@@ -230,10 +230,23 @@ class ChildKernel:
 class _Client(Protocol):
     """The members of jupyter_client's AsyncKernelClient in use."""
 
-    def load_connection_file(self, connection_file: str) -> None: ...
-    def start_channels(self, *, stdin: bool, hb: bool, control: bool) -> None: ...
-    def stop_channels(self) -> None: ...
-    def wait_for_ready(self, timeout: float) -> Coroutine[Any, Any, None]: ...
-    def execute(self, code: str, *, store_history: bool, allow_stdin: bool, stop_on_error: bool) -> str: ...
-    def get_iopub_msg(self) -> Coroutine[Any, Any, Mapping[str, Any]]: ...
-    def get_shell_msg(self) -> Coroutine[Any, Any, Mapping[str, Any]]: ...
+    def load_connection_file(self, connection_file: str) -> None:
+        """Read ports and key."""
+
+    def start_channels(self, *, stdin: bool, hb: bool, control: bool) -> None:
+        """Open the sockets."""
+
+    def stop_channels(self) -> None:
+        """Close the sockets."""
+
+    def wait_for_ready(self, timeout: float) -> Coroutine[Any, Any, None]:
+        """Wait until the kernel responds."""
+
+    def execute(self, code: str, *, store_history: bool, allow_stdin: bool, stop_on_error: bool) -> str:
+        """Request the execution of code; returns the message id."""
+
+    def get_iopub_msg(self) -> Coroutine[Any, Any, Mapping[str, Any]]:
+        """The next message about output or status."""
+
+    def get_shell_msg(self) -> Coroutine[Any, Any, Mapping[str, Any]]:
+        """The next reply."""

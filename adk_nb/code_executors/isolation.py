@@ -71,7 +71,7 @@ class Isolation:
 
     def exit_code(self, code: int) -> int:
         """Map the program's exit code to the command's: 137 to -9, as for a child process."""
-        return _SIGNALLED - code if self and code > _SIGNALLED else code
+        return _SIGNALLED - code if self and code > _SIGNALLED else code  # shells report death by signal n as 128 + n
 
 
 NONE = Isolation()
@@ -143,6 +143,6 @@ def _works(isolation: Isolation) -> bool:
     probe = isolation.command(["/bin/sh", "-c", "echo $$"])
     try:
         done = subprocess.run(probe, capture_output=True, text=True, timeout=_TRY_SECONDS, stdin=subprocess.DEVNULL)
-        return done.returncode == 0 and int(done.stdout) < 10
+        return done.returncode == 0 and int(done.stdout) < 10  # process numbers of a new namespace start at 1
     except (OSError, ValueError, subprocess.SubprocessError):
         return False

@@ -106,7 +106,7 @@ class KernelCodeExecutor(BaseCodeExecutor):
         async with self._changed:
             while not self._is_available(key):
                 await self._changed.wait()
-            slot = self._slots.pop(key, None) or _Slot()
+            slot = self._slots.pop(key, None) or _Slot()  # added again below, as the most recent
             evicted: list[ChildKernel] = []
             if slot.kernel and not slot.kernel.alive:
                 evicted, slot.kernel = [slot.kernel], None

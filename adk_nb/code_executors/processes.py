@@ -11,7 +11,7 @@ def end_group(pid: int, signal_number: int = getattr(signal, "SIGKILL", signal.S
     A process that left the group deliberately is not reached.
     """
     with suppress(OSError):
-        if hasattr(os, "killpg"):
+        if hasattr(os, "killpg"):  # not on Windows
             os.killpg(pid, signal_number)
         else:
             os.kill(pid, signal_number)

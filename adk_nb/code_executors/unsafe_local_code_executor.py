@@ -137,7 +137,7 @@ class _Run:
             self._process = subprocess.Popen(
                 self._isolation.command([sys.executable, "-c", _RUN], folder or ""),
                 cwd=folder,
-                bufsize=0,
+                bufsize=0,  # read what is there, without waiting for a full buffer
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -34,7 +34,7 @@ class WorkFolder:
     def put(self, files: Iterable[File]) -> None:
         """Write the files, except those that were written before: the code may have changed them since."""
         for file in files:
-            name, data = Path(file.name).name, file.data
+            name, data = Path(file.name).name, file.data  # no folders: the name must not lead out
             if name and self._digests.get(name) != (digest := hashlib.sha256(data).digest()):
                 self._digests[name] = digest
                 path = self.path / name
@@ -50,6 +50,7 @@ class WorkFolder:
         skipped: list[str] = []
         for entry in sorted(os.scandir(self.path), key=lambda entry: entry.name):
             mark = _mark(entry_stat := entry.stat(follow_symlinks=False))
+            # A symbolic link could lead to any file of the user.
             if not stat.S_ISREG(entry_stat.st_mode) or self._marks.get(entry.name) == mark:
                 continue
             self._marks[entry.name] = mark

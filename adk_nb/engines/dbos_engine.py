@@ -128,6 +128,7 @@ class DbosEngine:
             "message": _message_json(as_content(new_message)),
             "state_delta": plain_json(state_delta, "state_delta of a run"),
         }
+        # A partition per session: DBOS executes one run of a partition at a time.
         partition_key = hashlib.blake2b(json.dumps([user_id, session_id]).encode(), digest_size=16).hexdigest()
         options = {
             "workflow_name": WORKFLOW,
@@ -199,6 +200,7 @@ class DbosEngine:
 
     async def _query(self, work: Callable[[Any], T]) -> T:
         def query() -> T:
+            """Open the client on first use."""
             with self._lock:
                 if self._client is None:
                     self._client = self._open()

@@ -121,6 +121,7 @@ class Worker:
 
         # DBOS sets attributes on the function, so each worker needs its own.
         async def run(request: dict[str, Any]) -> dict[str, Any]:
+            """Execute a run, or resume it."""
             return {"invocation_id": await self._runs.run(self._dbos.workflow_id, request)}
 
         self._dbos.workflow(name=WORKFLOW, max_recovery_attempts=_MAX_ATTEMPTS)(run)
@@ -177,6 +178,7 @@ class _Locks:
         sqlalchemy: Any = require("sqlalchemy", package=PACKAGE)
         self._text = sqlalchemy.text
         self.errors = sqlalchemy.exc.SQLAlchemyError
+        # libpq's keepalives detect a lost server, the server's own (as options) a lost client.
         server_side = " ".join(f"-c tcp_{name}={value}" for name, value in _KEEPALIVE.items())
         self._engine: Any = sqlalchemy.create_engine(
             url,

@@ -32,7 +32,7 @@ class KeyedRuns:
         """Stop a run like `abort_signal`, if this process executes it."""
         for running_id, loop, signal in list(self._running):
             if running_id == run_id:
-                loop.call_soon_threadsafe(signal.set)
+                loop.call_soon_threadsafe(signal.set)  # an asyncio event belongs to its loop
 
     async def run(self, run_id: str, request: dict[str, Any]) -> str:
         """Execute a run, or resume it; returns its invocation id.

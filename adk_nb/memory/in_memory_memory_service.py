@@ -71,6 +71,7 @@ class InMemoryMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
+        """Add the events that are not stored yet."""
         entries = event_entries(events, custom_metadata)
         """Add the events that are not stored yet."""
         with self._lock:
@@ -98,7 +99,7 @@ class InMemoryMemoryService(BaseMemoryService):
             memory = self._memories.get((app_name, user_id))
             stored_entries = list(memory.entries.values()) if memory and terms else []
         matches = [(score, stored) for stored in stored_entries if (score := stored.score(terms))]
-        matches.sort(key=lambda match: -match[0])
+        matches.sort(key=lambda match: -match[0])  # stable: equal scores keep the order of arrival
         return SearchMemoryResponse(
             memories=[stored.entry.model_copy(deep=True) for _, stored in matches[:MAX_RESULTS]]
         )

@@ -99,6 +99,7 @@ class SqliteMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
+        """Add the events that are not stored yet."""
         rows = _rows(event_entries(events, custom_metadata), session_id)
         """Add the events that are not stored yet."""
         await self._write(app_name, user_id, partial(_add, rows=rows))
@@ -111,6 +112,7 @@ class SqliteMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, Any] | None = None,
     ) -> None:
+        """Store the entries; a deleted id may be used again."""
         rows = _rows([stored_entry(memory, custom_metadata) for memory in memories], None)
         """Store the entries; a deleted id may be used again."""
         await self._write(app_name, user_id, partial(_overwrite, rows=rows))
@@ -134,7 +136,7 @@ class SqliteMemoryService(BaseMemoryService):
     def _change(self, app_name: str, user_id: str, change: Callable[[sqlite3.Connection, int], None]) -> None:
         """Apply `change` in one transaction."""
         with self._open() as db:
-            db.execute("begin immediate")
+            db.execute("begin immediate")  # upgrading a read lock could deadlock with another writer
             _make_tables(db)
             db.execute("insert or ignore into memory_owners (app_name, user_id) values (?, ?)", (app_name, user_id))
             change(db, _owner(db, app_name, user_id) or 0)
@@ -147,6 +149,7 @@ class SqliteMemoryService(BaseMemoryService):
             owner = _owner(db, app_name, user_id) if _version(db) else None
             if owner is None:
                 return []
+            # Quoted, so that FTS5 does not parse terms as operators.
             owned_terms = json.dumps([f'"{owner}_{term}"' for term in terms.ascii])
             parameters = {
                 "words": owned_terms,

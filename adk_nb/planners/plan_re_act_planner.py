@@ -81,7 +81,7 @@ def _split(part: types.Part) -> Iterator[types.Part]:
     if part.text is None or part.thought:
         yield part
         return
-    thoughts_text, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)
+    thoughts_text, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)  # the last tag: a plan may mention it
     if not tag and not part.text.lstrip().startswith(_THINKING):
         yield part
         return

@@ -137,7 +137,7 @@ class DebugLoggingPlugin(BasePlugin):
         }
         line = without_known(_to_json(common | fields).decode()).encode()
         try:
-            with self._lock:
+            with self._lock:  # lines of concurrent runs must not mix
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with self._path.open("ab") as file:
                     file.write(line + b"\n")

@@ -90,6 +90,7 @@ def _hook(plugin: BasePlugin, point: str) -> Hook:
     of_agent = point.endswith(("_agent", "_agent_error"))
 
     async def hook(**arguments: Any) -> Any:
+        """Call the method with the plugin's argument names."""
         try:
             result = method(**(_with_agent(arguments) if of_agent else _plugin_arguments(arguments)))
             return await result if inspect.isawaitable(result) else result

@@ -110,7 +110,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
             self._failures.move_to_end(scope)
             counts[tool] = counts.get(tool, 0) + 1
             if len(self._failures) > _MAX_SCOPES:
-                self._failures.popitem(last=False)
+                self._failures.popitem(last=False)  # the least recent scope
             return counts[tool]
 
 

@@ -41,7 +41,8 @@ class CallableAgent(Runs, Protocol):
     """The members that AgentTool reads of an agent."""
 
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """Description for the calling model."""
 
 
 class _Request(BaseModel):
@@ -134,11 +135,12 @@ class AgentTool(BaseTool):
         tool_context.nested_usage = usage
         async with aclosing(invoke(ctx, first)) as events:
             async for event in events:
+                # Stored with the caller's result: the events of an isolated session are not kept.
                 usage += as_json(event)
                 _copy_to_caller(event, tool_context)
                 if root.stop.why:
                     break
-        own_events = ctx.session.events[1:]
+        own_events = ctx.session.events[1:]  # without the input message
         if reason := _wait_reason(own_events):
             message = (
                 f"agent {self.name!r} stopped to wait for {reason}, and nobody can answer an agent that works apart"
@@ -216,6 +218,7 @@ class AgentTool(BaseTool):
             return _Request.model_validate(args).request
         value = shape.read_arguments(args)
         if not shape.wrapper:
+            # Shape.read leaves None out of models; keep the nulls that the caller passed.
             value = {key: None for key, value in args.items() if value is None} | value
         return to_json(value).decode()
 
@@ -282,6 +285,7 @@ class AgentTool(BaseTool):
             resumability_config=None,
             end_invocation=False,
             checkpoints=None,
+            # Stop flags of its own, but limits are counted at the root.
             shared=Shared(whole=caller.shared.whole or caller.shared),
             live_request_queue=None,
             live_session_resumption_handle=None,
@@ -327,7 +331,7 @@ def _run_agent(ctx: InvocationContext, *, resumed: bool) -> AsyncGenerator[Event
 
 async def _nothing() -> AsyncGenerator[Event, None]:
     return
-    yield
+    yield  # makes the function a generator
 
 
 def _events_since(call_id: str, ctx: InvocationContext) -> tuple[int, list[Event]]:

@@ -88,6 +88,8 @@ def _local_names(target: Any) -> dict[str, Any]:
     if code is None or not outer_name:
         return {}
     names: dict[str, Any] = {}
+    # A class of the enclosing function is not in the closure unless the function body uses it, but it is a local
+    # variable of the enclosing frame while that runs.
     frame = inspect.currentframe()
     while frame and not (frame.f_code.co_qualname == outer_name and frame.f_globals is func.__globals__):
         frame = frame.f_back

@@ -62,6 +62,7 @@ class BaseToolset(ABC):
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """List the tools as the agent is offered them: filtered and prefixed. Cached for one invocation."""
         invocation = readonly_context.invocation_id if readonly_context else None
+        # Cached for the invocation, so that the tools do not change between the steps of one run.
         if invocation and self._cached and self._cached[0] == invocation:
             return self._cached[1]
         tools = await self.get_tools(readonly_context)
@@ -114,6 +115,7 @@ class _RequestHook(BaseTool):
         self._toolset = toolset
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Return an error: a model never calls this tool."""
         return {"error": f"{self.name!r} is a toolset; call one of its tools"}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:

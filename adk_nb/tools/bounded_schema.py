@@ -76,6 +76,7 @@ def matches(pattern: Any, text: str) -> bool | None:
 def _compile(pattern: str) -> SchemaValidator | None:
     """Compile for the Rust engine, which refuses look-around and back references."""
     try:
+        # Raises SchemaError if _SPARE copies exceed the engine's size limit.
         _engine(f"(?:{pattern}){{{_SPARE}}}")
         return _engine(pattern)
     except SchemaError:
@@ -88,6 +89,7 @@ def _engine(pattern: str) -> SchemaValidator:
 
 def _timed(rule: Rule) -> Rule:
     def check(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        # Checked at every keyword: jsonschema has no time limit of its own.
         if time.monotonic() > _deadline.get():
             raise ValidationTimeout
         yield from rule(validator, value, instance, schema) or ()
@@ -118,6 +120,7 @@ def _additional_properties(rule: Rule) -> Rule:
         patterns: Mapping[str, Any] = schema.get("patternProperties") or {}
         if not patterns or not validator.is_type(instance, "object"):
             return rule(validator, value, instance, schema)
+        # jsonschema would match the patterns with `re` here, so pass the matching names as known properties.
         matched = {name: [matches(pattern, name) for pattern in patterns] for name in instance}
         covered = {name: True for name, results in matched.items() if any(result is not False for result in results)}
         return rule(validator, value, instance, {"properties": {**(schema.get("properties") or {}), **covered}})

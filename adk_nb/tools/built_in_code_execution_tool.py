@@ -14,11 +14,16 @@ class _CodingAgent(Protocol):
     """The members that the tool reads of its agent."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the agent, for the error."""
+
     @property
-    def canonical_model(self) -> BaseLlm: ...
+    def canonical_model(self) -> BaseLlm:
+        """The agent's model."""
+
     @property
-    def code_executor(self) -> object | None: ...
+    def code_executor(self) -> object | None:
+        """The agent's own executor, which takes precedence."""
 
 
 class BuiltInCodeExecutionTool(BaseTool):

@@ -62,6 +62,7 @@ async def condition_holds(condition: Condition, args: Mapping[str, Any], tool_co
         result = condition(**_accepted(condition, values))
         return bool(await result if is_awaitable(result) else result)
     except Exception as error:
+        # A condition that fails must not let the call pass without approval.
         _warn(error)
         return True
 

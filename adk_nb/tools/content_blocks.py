@@ -26,6 +26,7 @@ def with_base64(response: dict[str, Any], media: list[Media]) -> dict[str, Any]:
     """Replace placeholders of `media` in a response by base64 text, for storage in an event."""
 
     def text(_: _Holder, reference: Any) -> str | None:
+        """Base64 of the media that a placeholder refers to."""
         number: Any = cast(_Holder, reference).get("part") if isinstance(reference, dict) else None
         if type(number) is not int or not 0 < number <= len(media) or not media[number - 1].data:
             return None
@@ -41,6 +42,7 @@ def with_references(response: types.FunctionResponse) -> types.FunctionResponse:
     number, blobs = 0, [part.inline_data for part in response.parts]
 
     def reference(_: _Holder, text: Any) -> dict[str, Any] | None:
+        """Placeholder of the next part with the same bytes."""
         nonlocal number
         decoded = blob(text, None)
         if decoded is None:

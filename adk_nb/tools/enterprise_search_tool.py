@@ -14,6 +14,7 @@ class EnterpriseWebSearchTool(ServiceTool):
         super().__init__("enterprise_web_search")
 
     def setting(self, tool_context: ToolContext) -> types.Tool:
+        """The field `enterprise_web_search`."""
         return types.Tool(enterprise_web_search=types.EnterpriseWebSearch())
 
 

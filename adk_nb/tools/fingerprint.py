@@ -29,6 +29,7 @@ def fingerprint(tool: BaseTool) -> str:
     """
     declared = tool.declaration.model_dump(mode="json", exclude_none=True) if tool.declaration else None
     func: Any = tool.func if isinstance(tool, FunctionTool) else type(tool).run_async
+    # Parts are joined with a null character, so that adjacent parts cannot merge.
     parts = [type(tool).__qualname__, tool.name, tool.bound_to, json.dumps(declared, sort_keys=True, default=repr)]
     return hashlib.sha256("\0".join([*parts, *_tokens(func)]).encode()).hexdigest()[:32]
 
@@ -54,7 +55,7 @@ def _tokens(value: Any) -> Iterator[str]:
         else:
             seen[id(item)] = item
             yield kind.__qualname__
-            pending += reversed(_parts(item, rebound_cells))
+            pending += reversed(_parts(item, rebound_cells))  # a stack: reversed keeps the parts in order
 
 
 def _functions_in(value: Any) -> Iterator[FunctionType]:

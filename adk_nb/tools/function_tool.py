@@ -84,7 +84,7 @@ class FunctionTool(BaseTool):
                 f"tool {self.name!r}: an effect is 'pure', 'idempotent' or 'once', and not {effect!r:.80}"
             )
         self.effect = effect
-        self.thread = thread or timeout is not None
+        self.thread = thread or timeout is not None  # only a worker thread can be abandoned at the timeout
         self.timeout = timeout
         self._has_own_description = description is not None
         self._analyze()
@@ -113,7 +113,7 @@ class FunctionTool(BaseTool):
             return self
         fresh = copy.copy(self)
         fresh.description = self.description if self._has_own_description else _description(self.func)
-        fresh._declaration_cache = ()
+        fresh._declaration_cache = ()  # declare it anew
         fresh._analyze()
         return fresh
 
@@ -163,6 +163,7 @@ class FunctionTool(BaseTool):
         arguments = self._call_arguments(args, tool_context)
         if isinstance(arguments, str):
             return {"error": arguments}
+        # Positional-only parameters cannot be passed by keyword.
         positional = [arguments.pop(name) for name in self.signature.positional if name in arguments]
         if self.timeout is None:
             return await self._run(tool_context, positional, arguments)
@@ -171,7 +172,7 @@ class FunctionTool(BaseTool):
             async with limit:
                 return await self._run(tool_context, positional, arguments)
         except TimeoutError as error:
-            if not limit.expired():
+            if not limit.expired():  # a TimeoutError of the function itself
                 raise
             note = "; it goes on by itself, and may take effect" if tool_context.is_abandoned else ""
             raise TimeoutError(f"{self.name}() had no result after {self.timeout:g} seconds{note}") from error
@@ -190,7 +191,7 @@ class FunctionTool(BaseTool):
             return await run_with_progress(items, self.name, context, as_responses=self.is_long_running)
         call = functools.partial(_call, self.func, positional, arguments)
         result = await sync.blocking(call, thread=thread, threads=max_threads, on_abandon=abandon)
-        if type(result) is AsyncGeneratorType:
+        if type(result) is AsyncGeneratorType:  # a plain function may return an async generator
             return await self._run_stream(cast(Any, result), context)
         return await result if is_awaitable(result) else result
 

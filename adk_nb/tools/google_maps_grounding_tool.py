@@ -12,6 +12,7 @@ class GoogleMapsGroundingTool(ServiceTool):
         super().__init__("google_maps")
 
     def setting(self, tool_context: ToolContext) -> types.Tool:
+        """The field `google_maps`."""
         return types.Tool(google_maps=types.GoogleMaps())
 
 

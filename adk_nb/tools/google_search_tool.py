@@ -61,6 +61,7 @@ class GoogleSearchTool(ServiceTool):
         self.model = model
 
     def setting(self, tool_context: ToolContext) -> types.Tool:
+        """The field `google_search`."""
         return types.Tool(google_search=types.GoogleSearch())
 
     def check(self, args: dict[str, Any]) -> str | None:

@@ -61,6 +61,7 @@ def media_in(value: Any) -> Media | None:
 
 
 def _in_bytes(data: bytes) -> Media | None:
+    # WebP: a RIFF container. Source: https://developers.google.com/speed/webp/docs/riff_container
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return Media("image/webp", data)
     mime_type = next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), None)

@@ -82,6 +82,7 @@ class _PlainTitles(GenerateJsonSchema):
     """JSON Schema without a title per field, which would repeat the name. A default without JSON form is left out."""
 
     def emit_warning(self, kind: Any, detail: str) -> None:
+        """Log pydantic's warnings instead of printing them."""
         # pydantic warns of a default that it cannot encode; the user cannot mend that.
         logger.debug("%s: %s", kind, detail)
 
@@ -182,6 +183,7 @@ def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> 
     metadata: list[Any] = [default] if isinstance(default, FieldInfo) else []
     metadata += getattr(hint, "__metadata__", ())
     description = next((text for entry in metadata if (text := _metadata_description(entry))), description)
+    # `x: int = None` means that None is allowed.
     if default is None and hint is not Any:
         hint = Union[hint, None]  # noqa: UP007 - a value, not an annotation
     if isinstance(default, FieldInfo):
@@ -234,6 +236,8 @@ def _build_model(name: str, fields: dict[str, _Field], extra_type: Any) -> type[
     config = ConfigDict(extra=extra_mode, arbitrary_types_allowed=False, protected_namespaces=())
     namespace: dict[str, Any] = {"__module__": __name__, "model_config": config}
     if extra_type not in (None, Any):
+        # pydantic reads the type of extra arguments from this annotation. Source:
+        # https://docs.pydantic.dev/latest/concepts/models/#extra-data
         namespace["__annotations__"] = {"__pydantic_extra__": dict[str, extra_type]}
     model = create_model(name, __base__=type(name, (BaseModel,), namespace), **definitions)
     model.model_json_schema(schema_generator=_PlainTitles)

@@ -15,9 +15,12 @@ class _ModelAgent(Protocol):
     """The members that the tool reads of its agent."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the agent, for the error."""
+
     @property
-    def canonical_model(self) -> BaseLlm: ...
+    def canonical_model(self) -> BaseLlm:
+        """The agent's model."""
 
 
 class ServiceTool(BaseTool):

@@ -75,7 +75,7 @@ class Shape:
             ConfigurationError: The value cannot be stored in a state: NaN, or nested too deeply.
         """
         value = self._adapter.dump_python(self.parse(text), mode="json", exclude_none=True)
-        committed({"the answer": value})
+        committed({"the answer": value})  # raises for values that a state cannot store
         return value
 
     def parse(self, text: str) -> Any:

@@ -72,6 +72,7 @@ def tool(
         raise ConfigurationError(_unknown_option_error(option))
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
+        """Make the tool."""
         _refuse_untyped(func, name)
         return make_function_tool(
             func,

@@ -44,6 +44,7 @@ async def run_with_progress(
                     if item.output is None:
                         continue
                     value = item.output
+                # One value behind: only the end of the generator tells which value was the last.
                 await emit(context, tool, result)
                 result = value
         except Exception:

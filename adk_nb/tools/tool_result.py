@@ -152,7 +152,7 @@ def _to_plain(value: Any, conversion: _Conversion) -> Any:
     if kind is str:
         return _text(value, conversion)
     if kind is int and value.bit_length() <= _MAX_INT_BITS:
-        conversion.left -= 1 + value.bit_length() // 4
+        conversion.left -= 1 + value.bit_length() // 4  # a decimal digit has less than 4 bits
         return value
     if value is None or kind is bool:
         conversion.left -= 4
@@ -221,7 +221,7 @@ def _items(values: Iterable[Any], conversion: _Conversion) -> list[Any]:
 
 
 def _sorted(values: Iterable[Any], conversion: _Conversion) -> list[Any]:
-    return sorted(_items(values, conversion), key=lambda item: to_json(item))
+    return sorted(_items(values, conversion), key=lambda item: to_json(item))  # sets have no stable order
 
 
 def _model(value: BaseModel) -> Any:
@@ -231,10 +231,11 @@ def _model(value: BaseModel) -> Any:
         return value.model_dump(mode="python", warnings=False)
 
 
+# The order matters: an Enum may be a str or an int, and a bool is an int.
 _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
     (Enum, lambda value: value.value),
     (BaseModel, _model),
-    ((Secret, SecretStr, SecretBytes), str),
+    ((Secret, SecretStr, SecretBytes), str),  # str() masks the value
     (str, str.__str__),
     (bool, bool),
     (int, int),

@@ -21,9 +21,12 @@ class Target(Protocol):
     """The members that the tool reads of a target agent."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the agent."""
+
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """Description for the model."""
 
 
 @pure

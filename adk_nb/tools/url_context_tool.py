@@ -12,6 +12,7 @@ class UrlContextTool(ServiceTool):
         super().__init__("url_context")
 
     def setting(self, tool_context: ToolContext) -> types.Tool:
+        """The field `url_context`."""
         return types.Tool(url_context=types.UrlContext())
 
 

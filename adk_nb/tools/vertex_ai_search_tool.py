@@ -51,6 +51,7 @@ class VertexAiSearchTool(ServiceTool):
         self.max_results = max_results
 
     def setting(self, tool_context: ToolContext) -> types.Tool:
+        """The field `retrieval`."""
         search = types.VertexAISearch(
             datastore=self.data_store_id,
             data_store_specs=self.data_store_specs,

@@ -181,6 +181,7 @@ class WebAccess:
                 [address, *_] = await _public_addresses(url, must_resolve=direct)
                 if direct:
                     headers = {**headers, "Host": url.netloc.decode()}
+                    # The certificate is for the host name, not for the address.
                     options["extensions"] = {"sni_hostname": url.raw_host.decode()}
                     request_url = str(url.copy_with(host=address))
             async with client.stream(
@@ -199,6 +200,7 @@ class WebAccess:
             transport=transport,
             timeout=httpx2.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
             follow_redirects=False,
+            # A proxy of the environment would resolve the host itself, unchecked.
             trust_env=False,
             # The client is shared by all users of an agent, so cookies of one must not be sent for another.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
@@ -219,7 +221,7 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
         addresses = await _public_addresses(request.url)
         if host not in self._transports:
             self._transports[host] = httpx2.AsyncHTTPTransport(verify=self._certificates, trust_env=False)
-        for remaining, address in enumerate(addresses, 1 - len(addresses)):
+        for remaining, address in enumerate(addresses, 1 - len(addresses)):  # 0 at the last address
             pinned = httpx2.Request(
                 request.method,
                 request.url.copy_with(host=address),
@@ -255,6 +257,7 @@ def _system_certificates() -> ssl.SSLContext:
 
 
 async def _read(response: Any) -> Answer:
+    # Nested compression expands exponentially before MAX_BYTES takes effect.
     if "," in response.headers.get("content-encoding", ""):
         raise httpx2.DecodingError("the answer is packed more than once, and is not unpacked")
     chunks, remaining = list[bytes](), MAX_BYTES
@@ -322,10 +325,11 @@ def _private_address_error(host: str) -> Refused:
 
 def is_public(address: str) -> bool:
     """True if an IP address is globally reachable; an address that embeds another one is judged by that."""
-    ip = ipaddress.ip_address(address.split("%")[0])
+    ip = ipaddress.ip_address(address.split("%")[0])  # without the IPv6 zone
     if isinstance(ip, ipaddress.IPv6Address):
         if ip in _NAT64 or ip in _COMPATIBLE:
             return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+        # IPv4 inside of IPv6: RFC 4291, 2.5.5.2; 6to4, RFC 3056; Teredo, RFC 4380.
         if inner := ip.ipv4_mapped or ip.sixtofour or (ip.teredo and ip.teredo[1]):
             return is_public(str(inner))
         if ip in _LOCAL_NAT64 or ip.is_site_local:

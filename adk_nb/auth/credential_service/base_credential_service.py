@@ -9,17 +9,20 @@ from adk_nb.auth.auth_tool import AuthConfig
 
 class _OwnerSession(Protocol):
     @property
-    def app_name(self) -> Any: ...
+    def app_name(self) -> Any:
+        """Name of the app."""
 
 
 class CredentialOwner(Protocol):
     """The members that a service reads of the owner; every Context has them."""
 
     @property
-    def user_id(self) -> str: ...
+    def user_id(self) -> str:
+        """Id of the user."""
 
     @property
-    def session(self) -> _OwnerSession: ...
+    def session(self) -> _OwnerSession:
+        """The session, for the name of its app."""
 
 
 class BaseCredentialService(ABC):

@@ -76,6 +76,7 @@ class FileCredentialService(BaseCredentialService):
 
 
 def _read(path: Path) -> bytes:
+    # O_NOFOLLOW: a link planted in the folder must not lead elsewhere.
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
         return file.read()
 
@@ -87,7 +88,7 @@ def _write(path: Path, data: bytes) -> None:
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # before the rename, so that a crash leaves no partial file
         temporary.replace(path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -27,6 +27,7 @@ class KeyringCredentialService(BaseCredentialService):
         self._keyring: Any = require("keyring", package="'adk-nb[auth]'")
         self._keyring_error: Any = require("keyring.errors", package="'adk-nb[auth]'").KeyringError
         self.service_name = service_name
+        # keyring's backends `fail` and `null` have a priority of 0 and below.
         if self._keyring.get_keyring().priority <= 0:
             raise ConfigurationError(
                 "this machine has no store of secrets that keyring knows; write FileCredentialService('~/.adk_nb')"

@@ -15,7 +15,7 @@ from adk_nb.tools.auth.service_account import fetch_token
 LEEWAY = 60
 """Seconds before expiry at which a token is renewed."""
 _BY_TOKEN = (AuthCredentialTypes.OAUTH2, AuthCredentialTypes.OPEN_ID_CONNECT)
-_locks: WeakValueDictionary[tuple[Any, ...], asyncio.Lock] = WeakValueDictionary()
+_locks: WeakValueDictionary[tuple[Any, ...], asyncio.Lock] = WeakValueDictionary()  # a lock lives while it is used
 
 
 async def find_credential(config: AuthConfig, context: Context) -> AuthCredential | None:
@@ -72,6 +72,7 @@ async def store(config: AuthConfig, credential: AuthCredential | None, context: 
 def _lock(config: AuthConfig, context: Context) -> asyncio.Lock:
     service = context.get_invocation_context().credential_service
     owner = (context.session.app_name, context.user_id, config.credential_key)
+    # By loop: an asyncio lock cannot be shared between event loops.
     return _locks.setdefault((asyncio.get_running_loop(), id(service), *owner), asyncio.Lock())
 
 
@@ -94,6 +95,7 @@ async def _refresh(config: AuthConfig, old: AuthCredential | None, context: Cont
         return None
     token, raw = old.oauth2, config.raw_auth_credential
     if raw and raw.oauth2:
+        # Stored tokens have no client secret; the author's configuration does.
         token = token.model_copy(update={"client_secret": raw.oauth2.client_secret})
     try:
         return as_credential(config, await oauth.refresh_token(config.auth_scheme, token))

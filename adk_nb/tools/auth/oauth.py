@@ -97,6 +97,7 @@ async def _discover(url: str) -> Server:
     ):
         response = (await client.get(url)).raise_for_status()
         metadata = cast(dict[str, Any], response.json())
+    # The issuer must match the URL. Source: OpenID Connect Discovery 1.0, 4.3.
     if str(metadata.get("issuer", "")).rstrip("/") + _DISCOVERY != url:
         raise CredentialError(
             f"the discovery document at {_without_query(url)} is not that of its issuer", refused=True
@@ -152,13 +153,15 @@ async def start_authorization(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2A
     if not server.authorization:
         raise ConfigurationError("nobody is asked in the flow clientCredentials; it needs a client_id and its secret")
     generate: Any = require("authlib.common.security", package=PACKAGE).generate_token
-    verifier = generate(64)
+    verifier = generate(64)  # PKCE, RFC 7636: 43 to 128 characters
     options = {"audience": client.audience, "nonce": client.nonce}
     async with _client(client, server) as oauth:
         uri, state = oauth.create_authorization_url(
             server.authorization,
             state=generate(32),
             code_verifier=verifier,
+            # Google issues refresh tokens only for offline access with consent. Source:
+            # https://developers.google.com/identity/protocols/oauth2/web-server#offline
             access_type="offline",
             prompt=client.prompt or "consent",
             **{key: value for key, value in options.items() if value},

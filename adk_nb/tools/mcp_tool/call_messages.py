@@ -34,6 +34,7 @@ class Question:
 
     @answer.setter
     def answer(self, value: Any) -> None:
+        """Set the answer, unless the call has ended."""
         self.loop.call_soon_threadsafe(lambda: self.outcome.done() or self.outcome.set_result(value))
 
 
@@ -57,7 +58,7 @@ class CallMessages:
 
     async def until(self, calling: "asyncio.Future[Any]") -> AsyncGenerator[Progress | Question, None]:
         """Messages until `calling` is done. Closing the generator cancels `calling` and waits for its end."""
-        calling.add_done_callback(lambda _: self._queue.put_nowait(None))
+        calling.add_done_callback(lambda _: self._queue.put_nowait(None))  # wakes the reader
         try:
             while message := await self._queue.get():
                 yield message
@@ -66,6 +67,7 @@ class CallMessages:
                 await asyncio.wait({calling})
 
     def _put(self, message: Progress | Question) -> None:
+        # asyncio queues are not thread-safe, and the connection may live on another loop.
         if asyncio.get_running_loop() is self._loop:
             self._queue.put_nowait(message)
         else:

@@ -15,6 +15,7 @@ class _Params(BaseModel):
     model_config = ConfigDict(from_attributes=True, extra="forbid", hide_input_in_errors=True)
 
     def model_post_init(self, context: Any, /) -> None:
+        """Register the secrets for redaction."""
         remember_named(getattr(self, "env", None))
         remember_named(getattr(self, "headers", None))
         remember_url(getattr(self, "url", None))

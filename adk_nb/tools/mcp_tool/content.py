@@ -20,6 +20,7 @@ def convert_result(response: Any) -> dict[str, Any]:
 
     A failure reported by the tool itself becomes `{"error": text, "isError": True}`.
     """
+    # by_alias: the field names of the MCP specification, such as isError.
     dumped: dict[str, Any] = response.model_dump(mode="json", by_alias=True, exclude_none=True)
     blocks: list[dict[str, Any]] = dumped.get("content", [])
     if dumped.get("isError"):

@@ -44,6 +44,7 @@ class LoadMcpResourceTool(BaseTool):
             return {"error": f"there is no resource {uri!r}; there is: {', '.join(sorted(self._uris)) or 'none'}"}
 
         async def read(client: Any) -> dict[str, Any]:
+            """Read on the connection's loop."""
             return convert_resource(await client.read_resource(uri))
 
         try:

@@ -83,6 +83,7 @@ class Connection:
 
     def explain(self, error: Exception) -> Exception:
         """`error`, or an UnauthorizedError if the service answered HTTP 401."""
+        # mcp's own error does not carry the HTTP status, so it is noted from the response.
         if self._status != 401 or isinstance(error, UnauthorizedError):
             return error
         message = f"the MCP server {server_label(self._params)!r} does not let this in: HTTP 401"
@@ -226,6 +227,7 @@ class Connection:
         `mcp` follows redirects to the same origin only.
         """
         return httpx2.AsyncClient(
+            # Uncompressed, so that the size limit counts the bytes of the content.
             headers={**self._headers, "Accept-Encoding": "identity"},
             timeout=timeout,
             transport=BoundedTransport(),

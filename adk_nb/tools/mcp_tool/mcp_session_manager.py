@@ -91,6 +91,7 @@ class McpSessionManager:
         """
 
         async def use(connection: Connection, client: Any) -> T:
+            """Run `work`, with a handler for the server's questions."""
             with connection.call(answers):
                 return await work(client)
 

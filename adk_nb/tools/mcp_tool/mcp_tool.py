@@ -101,6 +101,7 @@ class McpTool(BaseTool):
         messages = CallMessages()
 
         async def call(client: Any) -> dict[str, Any]:
+            """Call the tool on the connection's loop."""
             return self._check_output(
                 convert_result(await client.call_tool(self._remote_name, args, progress_callback=messages.progress))
             )

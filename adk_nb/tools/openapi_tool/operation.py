@@ -112,7 +112,7 @@ class Operation:
             for argument, value in pairs
             if argument.place != "body" and value is not None
         ]
-        url, headers = self.url, {"Accept": "application/json, */*;q=0.5"}
+        url, headers = self.url, {"Accept": "application/json, */*;q=0.5"}  # JSON is preferred
         for argument, value in pairs:
             if argument.place == "path":
                 segment = styles.in_path(argument.sent_as, argument.style, argument.explode, value)

@@ -160,7 +160,7 @@ class RestApiTool(BaseTool):
                 return None
             credentials.append(credential)
         response = await self._web.ask(**self._add_credentials(request, credentials))
-        if response.status != 401:
+        if response.status != 401:  # 403: valid, but not sufficient, so a new one would not help
             return response
         for position, config in enumerate(self.auth_configs):
             if (rejected := credentials[position]) == config.raw_auth_credential:

@@ -45,6 +45,7 @@ def in_query(name: str, style: str, explode: bool, value: Any, *, reserved: bool
     """Encode one or several query pairs, as `a=1&a=2`; empty if there are none."""
 
     def encode(part: Any) -> str:
+        """Percent-encode a value."""
         return quote(text(part), safe=_RESERVED if reserved else "")
 
     if not isinstance(value, dict | list):
@@ -70,7 +71,7 @@ def in_header(name: str, explode: bool, value: Any) -> str:
 
 def in_cookie(value: Any) -> str:
     """Encode a cookie value."""
-    return quote(_simple("", False, value, text), safe="")
+    return quote(_simple("", False, value, text), safe="")  # commas and semicolons would end the cookie
 
 
 def _quote(value: Any) -> str:

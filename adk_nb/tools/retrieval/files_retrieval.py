@@ -69,6 +69,7 @@ class FilesRetrieval(BaseRetrievalTool):
         return {"passages": await sync.blocking(functools.partial(self._search, args["query"]), thread=True)}
 
     def _search(self, query: str) -> list[dict[str, str]]:
+        # Quoted, so that FTS5 does not parse words such as AND or NEAR as operators.
         match_expression = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(query)[:_MAX_QUERY_WORDS]))
         if not match_expression:
             return []
@@ -80,7 +81,7 @@ class FilesRetrieval(BaseRetrievalTool):
         versions = dict(_files(self.input_dir))
         if self._index is None or versions != self._indexed:
             self._close_index()
-            self._index = sqlite3.connect(":memory:", check_same_thread=False)
+            self._index = sqlite3.connect(":memory:", check_same_thread=False)  # guarded by the lock
             self._close_index = weakref.finalize(self, self._index.close)
             self._index.execute(_SCHEMA)
             for path in versions:

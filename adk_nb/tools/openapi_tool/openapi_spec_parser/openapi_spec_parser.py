@@ -116,6 +116,8 @@ class _Reader:
         return name
 
     def _server(self, *owners: Json) -> str:
+        # The operation's servers override those of the path, which override the document's. Source: OpenAPI 3.1,
+        # Operation Object and Path Item Object.
         servers: list[list[Json]] = [
             owner_servers for owner in (*owners, self._document) if (owner_servers := owner.get("servers"))
         ]
@@ -136,6 +138,7 @@ class _Reader:
         """Parameters of the path, overridden by those of the operation."""
         references: list[Any] = [*(item.get("parameters") or []), *(definition.get("parameters") or [])]
         parameters = [self._resolve(reference) for reference in references]
+        # A parameter is identified by name and location. Source: OpenAPI 3.1, Parameter Object.
         return list({(parameter.get("name"), parameter.get("in")): parameter for parameter in parameters}.values())
 
     def _parameter(self, definition: Json, schemas: Schemas) -> Argument:
@@ -155,7 +158,7 @@ class _Reader:
             schema=_with_description(schemas.read(schema or {}), definition.get("description")),
             required=place == "path" or bool(definition.get("required")),
             style=str(style),
-            explode=bool(definition.get("explode", style == "form")),
+            explode=bool(definition.get("explode", style == "form")),  # OpenAPI: the default for style form is true
             reserved=bool(definition.get("allowReserved")),
             media_type=media_type,
         )

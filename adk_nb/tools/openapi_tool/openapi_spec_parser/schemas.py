@@ -41,7 +41,7 @@ class Schemas:
         converted = {
             key: self._value(key, value)
             for key, value in source.items()
-            if key not in _DROPPED_KEYWORDS and key[:2] != "x-"
+            if key not in _DROPPED_KEYWORDS and key[:2] != "x-"  # x-: specification extensions
         }
         if "$ref" in source:
             converted["$ref"] = f"#/$defs/{self._definition_name(str(source['$ref']))}"

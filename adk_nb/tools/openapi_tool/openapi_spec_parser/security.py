@@ -32,6 +32,7 @@ class Security:
         Raises:
             ConfigurationError: A scheme is invalid.
         """
+        # An empty list of an operation overrides the document's default: no credential is needed.
         alternatives: list[Json] = operation.get("security", self._default) or []
         return tuple(
             {name: scheme for name in requirement if (scheme := self._scheme(name, server)) is not None}
