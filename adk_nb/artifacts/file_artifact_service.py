@@ -17,7 +17,7 @@ from adk_nb import clock, sync, types
 from adk_nb.artifacts.artifact_id import ArtifactId, artifact_id
 from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 from adk_nb.artifacts.content import load_resolved, mime_type, stored_part, tombstone
-from adk_nb.artifacts.file_name import DEEPEST, METADATA, VERSIONS, folder_of, folders_of
+from adk_nb.artifacts.file_name import MAX_SEGMENTS, METADATA, VERSIONS, id_folder, name_folders
 from adk_nb.artifacts.folder import Folder
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.wire import WireModel, plain_json
@@ -43,7 +43,7 @@ class _Metadata(WireModel):
     create_time: float
     custom_metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
 
-    def is_of(self, key: ArtifactId) -> bool:
+    def belongs_to(self, key: ArtifactId) -> bool:
         """True if it belongs to the artifact `key`."""
         return (self.file_name, self.owner) == (key.filename, [key.app_name, key.user_id, key.session_id])
 
@@ -128,7 +128,7 @@ class FileArtifactService(BaseArtifactService):
         *_, name = path = _path(key)
         with Folder.open(self.root_dir, [*path, VERSIONS], make=True) as versions:
             numbers = _numbers(versions)
-            if numbers and not (newest := _metadata(versions, numbers[-1])).is_of(key):
+            if numbers and not (newest := _metadata(versions, numbers[-1])).belongs_to(key):
                 raise InputError(f"artifact {key.filename!r} is on this disk one with {newest.file_name!r}; rename it")
             pending = f".{clock.new_id()}.pending"  # not a number, so readers ignore it
             try:
@@ -190,26 +190,26 @@ class FileArtifactService(BaseArtifactService):
         """The open folder of versions, and their numbers. Raises FileNotFoundError if there is none."""
         with Folder.open(self.root_dir, [*_path(key), VERSIONS]) as versions:
             numbers = _numbers(versions)
-            if not numbers or not _metadata(versions, numbers[-1]).is_of(key):
+            if not numbers or not _metadata(versions, numbers[-1]).belongs_to(key):
                 raise FileNotFoundError(key.filename)
             yield versions, numbers
 
 
 def _scope(app_name: str, user_id: str, session_id: str | None) -> list[str]:
-    session = [] if session_id is None else ["sessions", folder_of(session_id, "session_id")]
-    app, user = folder_of(app_name, "app_name"), folder_of(user_id, "user_id")
+    session = [] if session_id is None else ["sessions", id_folder(session_id, "session_id")]
+    app, user = id_folder(app_name, "app_name"), id_folder(user_id, "user_id")
     return ["apps", app, "users", user, *session, "artifacts"]
 
 
 def _path(key: ArtifactId) -> list[str]:
-    return [*_scope(key.app_name, key.user_id, key.session_id), *folders_of(key.name)]
+    return [*_scope(key.app_name, key.user_id, key.session_id), *name_folders(key.name)]
 
 
 def _artifacts(folder: Folder, path: list[str]) -> Iterator[list[str]]:
     """Paths of the artifacts below a folder."""
     if path and folder.has_folder(VERSIONS):
         yield path
-    for name in folder.names() if len(path) < DEEPEST else ():
+    for name in folder.names() if len(path) < MAX_SEGMENTS else ():
         if name != VERSIONS and folder.has_folder(name):
             with folder.child(name) as child:
                 yield from _artifacts(child, [*path, name])

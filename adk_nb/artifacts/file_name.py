@@ -10,7 +10,7 @@ VERSIONS = "versions"
 METADATA = "metadata.json"
 _MAX_NAME_BYTES = 255  # bytes; what ext4, APFS and NTFS allow for one name
 _MAX_PATH_BYTES = 1_024
-DEEPEST = 16
+MAX_SEGMENTS = 16
 """Limit of path segments in a name."""
 # Source: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
@@ -20,7 +20,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories: control, format (including direction marks), surrogate, line separators."""
 
 
-def folders_of(name: str) -> list[str]:
+def name_folders(name: str) -> list[str]:
     """Split an artifact's name (NFC) into folder names: `a/b.txt` gives two.
 
     Raises:
@@ -31,8 +31,8 @@ def folders_of(name: str) -> list[str]:
     if len(os.fsencode(_readable(name))) > _MAX_PATH_BYTES:
         raise _name_error(name, f"is longer than {_MAX_PATH_BYTES} bytes; shorten it")
     segments = name.split("/")
-    if len(segments) > DEEPEST:
-        raise _name_error(name, f"has more than {DEEPEST} parts; leave some out")
+    if len(segments) > MAX_SEGMENTS:
+        raise _name_error(name, f"has more than {MAX_SEGMENTS} parts; leave some out")
     for segment in segments:
         _check(name, segment)
     if segments[-1].casefold() == METADATA:  # the disk may ignore case
@@ -40,7 +40,7 @@ def folders_of(name: str) -> list[str]:
     return segments
 
 
-def folder_of(value: str, field: str) -> str:
+def id_folder(value: str, field: str) -> str:
     """Check that an id can be a folder name. `field`: the name of the id, for the error.
 
     Raises:

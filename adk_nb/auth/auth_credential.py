@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from adk_nb.auth.secrets import Guarded, Secret
+from adk_nb.auth.secrets import Secret, SecretModel
 from adk_nb.redaction import remember
 
 ClientAuthMethod = Literal["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt", "none"]
@@ -25,7 +25,7 @@ class AuthCredentialTypes(str, Enum):  # noqa: UP042  # a str that prints as ADK
     SERVICE_ACCOUNT = "serviceAccount"
 
 
-class HttpCredentials(Guarded):
+class HttpCredentials(SecretModel):
     """A user name and a password, or a token."""
 
     username: str | None = None
@@ -40,7 +40,7 @@ class HttpCredentials(Guarded):
             remember(base64.b64encode(f"{self.username or ''}:{self.password}".encode()).decode())
 
 
-class HttpAuth(Guarded):
+class HttpAuth(SecretModel):
     """Credentials of an HTTP authentication scheme."""
 
     scheme: str
@@ -50,7 +50,7 @@ class HttpAuth(Guarded):
     """Header -> value; sent in addition to `Authorization`."""
 
 
-class OAuth2Auth(Guarded):
+class OAuth2Auth(SecretModel):
     """An OAuth 2 client in some state of the flow: with an authorization URL, with an answer, or with a token."""
 
     client_id: str | None = None
@@ -82,7 +82,7 @@ class OAuth2Auth(Guarded):
     """Authentication of the client. None: `client_secret_basic`, or `none` without a secret."""
 
 
-class ServiceAccountCredential(Guarded):
+class ServiceAccountCredential(SecretModel):
     """The JSON key of a Google service account."""
 
     type_: str = Field("service_account", alias="type")
@@ -98,7 +98,7 @@ class ServiceAccountCredential(Guarded):
     universe_domain: str = "googleapis.com"
 
 
-class ServiceAccount(Guarded):
+class ServiceAccount(SecretModel):
     """A Google service account: its key, or the account that this machine runs as."""
 
     service_account_credential: ServiceAccountCredential | None = None
@@ -120,7 +120,7 @@ class ServiceAccount(Guarded):
         return self
 
 
-class AuthCredential(Guarded):
+class AuthCredential(SecretModel):
     """A credential; the field for its `auth_type` is set."""
 
     auth_type: AuthCredentialTypes

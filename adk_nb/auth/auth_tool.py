@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field, field_validator
 
 from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import AuthScheme
-from adk_nb.auth.secrets import Guarded
+from adk_nb.auth.secrets import SecretModel
 
 _FLOW_FIELDS = {"auth_uri", "state", "nonce", "redirect_uri", "expires_at", "expires_in"}
 
 
-class AuthConfig(Guarded):
+class AuthConfig(SecretModel):
     """The credential that a tool needs. Tools with equal configurations share one credential."""
 
     auth_scheme: AuthScheme
@@ -54,7 +54,7 @@ class AuthConfig(Guarded):
         return f"{key}_{raw.auth_type.value}_{_digest(public)}"
 
 
-class AuthToolArguments(Guarded):
+class AuthToolArguments(SecretModel):
     """Arguments of the call that asks the user for a credential."""
 
     function_call_id: str

@@ -15,7 +15,7 @@ Secret = Annotated[str | None, Field(repr=False)]
 """Left out of `repr` and of `public()`."""
 
 
-class Guarded(WireModel):
+class SecretModel(WireModel):
     """A record whose errors and `repr` contain no secrets. `model_dump` does, for storage.
 
     From construction on, its secrets are redacted in everything that this process writes. It refuses to be pickled.
@@ -48,12 +48,12 @@ class Guarded(WireModel):
 
 
 def _public(value: Any) -> Any:
-    return value.public() if isinstance(value, Guarded) else value
+    return value.public() if isinstance(value, SecretModel) else value
 
 
 def _secrets(record: BaseModel) -> Iterator[str]:
     for name, value in record:
-        if isinstance(value, Guarded):
+        if isinstance(value, SecretModel):
             yield from _secrets(value)
         elif value and not type(record).model_fields[name].repr:
             yield from _texts(value)
@@ -67,7 +67,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def without(value: Any, secrets: Iterable[str]) -> Any:
+def redact(value: Any, secrets: Iterable[str]) -> Any:
     """Replace each of `secrets` in the texts of a JSON value by `[secret]`."""
     # Longest first: one secret may contain another.
     ordered = sorted((secret for secret in secrets if len(secret) >= _MIN_LENGTH), key=len, reverse=True)

@@ -45,7 +45,7 @@ else:
 from ipykernel.kernelapp import launch_new_instance
 launch_new_instance()
 """
-LOST = "what earlier code defined is gone; the next code begins in a fresh kernel"
+LOST_NOTE = "what earlier code defined is gone; the next code begins in a fresh kernel"
 
 
 class ChildKernel:
@@ -133,7 +133,7 @@ class ChildKernel:
         try:
             await asyncio.wait({collecting, self._exit_task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if not collecting.done() and self.alive:
-                output.complain(f"the code was stopped: it ran for longer than {seconds or 0:g} seconds\n")
+                output.write_stderr(f"the code was stopped: it ran for longer than {seconds or 0:g} seconds\n")
                 await self._interrupt(collecting)
             exit_code = await self._outcome(collecting, output)
         except asyncio.CancelledError:
@@ -170,19 +170,19 @@ class ChildKernel:
         while True:
             if output.dropped > _MAX_DROPPED and not over_limit:
                 over_limit = True
-                output.complain(f"the code was stopped: it printed more than {_MAX_DROPPED:,} characters\n")
+                output.write_stderr(f"the code was stopped: it printed more than {_MAX_DROPPED:,} characters\n")
                 end_group(self._process.pid, signal.SIGINT)
             message = await self._client.get_iopub_msg()
             if message["parent_header"].get("msg_id") != message_id:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
-                (output.complain if content["name"] == "stderr" else output.say)(content["text"])
+                (output.write_stderr if content["name"] == "stderr" else output.write_stdout)(content["text"])
             elif kind in ("execute_result", "display_data"):
-                output.show(content["data"])
+                output.add_display(content["data"])
             elif kind == "error":
                 ok = False
-                output.complain("\n".join([*content["traceback"], ""]))
+                output.write_stderr("\n".join([*content["traceback"], ""]))
             elif kind == "status" and content["execution_state"] == "idle":
                 return ok and await self._reply_is_ok(message_id)
 
@@ -212,14 +212,14 @@ class ChildKernel:
             return 0 if collecting.result() else 1
         exit_code = await self._exit_task
         await asyncio.wait({collecting}, timeout=0.1)  # its last output may still arrive
-        output.complain(f"the kernel ended with {exit_text(exit_code)}; {LOST}\n")
+        output.write_stderr(f"the kernel ended with {exit_text(exit_code)}; {LOST_NOTE}\n")
         return exit_code or 1
 
     async def _with_files(self, output: Output, exit_code: int) -> CodeExecutionResult:
         files, skipped = await asyncio.to_thread(self._folder.take_changed)
         output.files += files
         if skipped:
-            output.say(f"\n[not kept, too large or too many: {', '.join(skipped)}]\n")
+            output.write_stdout(f"\n[not kept, too large or too many: {', '.join(skipped)}]\n")
         return output.result(exit_code)
 
     def _image_name(self, extension: str) -> str:
@@ -232,21 +232,28 @@ class _Client(Protocol):
 
     def load_connection_file(self, connection_file: str) -> None:
         """Read ports and key."""
+        ...
 
     def start_channels(self, *, stdin: bool, hb: bool, control: bool) -> None:
         """Open the sockets."""
+        ...
 
     def stop_channels(self) -> None:
         """Close the sockets."""
+        ...
 
     def wait_for_ready(self, timeout: float) -> Coroutine[Any, Any, None]:
         """Wait until the kernel responds."""
+        ...
 
     def execute(self, code: str, *, store_history: bool, allow_stdin: bool, stop_on_error: bool) -> str:
         """Request the execution of code; returns the message id."""
+        ...
 
     def get_iopub_msg(self) -> Coroutine[Any, Any, Mapping[str, Any]]:
         """The next message about output or status."""
+        ...
 
     def get_shell_msg(self) -> Coroutine[Any, Any, Mapping[str, Any]]:
         """The next reply."""
+        ...

@@ -10,7 +10,7 @@ from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.child_kernel import ChildKernel
 from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isolation
-from adk_nb.code_executors.this_kernel import run_here
+from adk_nb.code_executors.this_kernel import run_in_shell
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.code_executor_context import CodeExecutorContext
@@ -75,7 +75,7 @@ class KernelCodeExecutor(BaseCodeExecutor):
     ) -> CodeExecutionResult:
         """Run the code; a cancelled run interrupts it."""
         if self.kernel == "this":
-            return await sync.blocking(lambda: run_here(code_execution_input.code))
+            return await sync.blocking(lambda: run_in_shell(code_execution_input.code))
         return await sync.arun(self._run(invocation_context, code_execution_input))
 
     async def close(self) -> None:

@@ -43,15 +43,15 @@ class Output:
         self._stdout, self._stderr = _BoundedText(), _BoundedText()
         self.files: list[File] = []
 
-    def say(self, text: str) -> None:
+    def write_stdout(self, text: str) -> None:
         """Append to stdout."""
         self._stdout.add(text)
 
-    def complain(self, text: str) -> None:
+    def write_stderr(self, text: str) -> None:
         """Append to stderr, without ANSI codes."""
         self._stderr.add(_ANSI_CODES.sub("", text))
 
-    def show(self, bundle: Mapping[str, Any]) -> None:
+    def add_display(self, bundle: Mapping[str, Any]) -> None:
         """Add a display bundle (media type -> data, binary data as base64): its image, or else its text."""
         for mime_type, extension in _IMAGES.items():
             if (data := bundle.get(mime_type)) and len(self.files) < MAX_FILES:
@@ -60,7 +60,7 @@ class Output:
                 self.files.append(File(name=name, content=content, mime_type=mime_type))
                 return
         if text := bundle.get("text/plain"):
-            self.say(_ANSI_CODES.sub("", f"{text}\n"))
+            self.write_stdout(_ANSI_CODES.sub("", f"{text}\n"))
 
     @property
     def dropped(self) -> int:

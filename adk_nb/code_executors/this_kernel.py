@@ -10,7 +10,7 @@ from adk_nb.lazy import require
 from adk_nb.runtime.code import CodeExecutionResult
 
 
-def run_here(code: str) -> CodeExecutionResult:
+def run_in_shell(code: str) -> CodeExecutionResult:
     """Run `code` in this thread in the shell's namespace, and capture its output.
 
     Raises:
@@ -33,11 +33,11 @@ def run_here(code: str) -> CodeExecutionResult:
                 shell.display_pub.publish(*shell.display_formatter.format(value))
         except (Exception, SystemExit) as error:
             exit_code = 1
-            output.complain("".join(traceback.format_exception(type(error), error, _own_traceback(error))))
-    output.say(captured.stdout)
-    output.complain(captured.stderr)
+            output.write_stderr("".join(traceback.format_exception(type(error), error, _own_traceback(error))))
+    output.write_stdout(captured.stdout)
+    output.write_stderr(captured.stderr)
     for display in captured.outputs:
-        output.show(display.data)
+        output.add_display(display.data)
     return output.result(exit_code)
 
 

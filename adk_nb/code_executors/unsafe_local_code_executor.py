@@ -102,7 +102,7 @@ class _Run:
         process = self._start(folder)
         readers = [
             threading.Thread(target=_read, args=(stream, write), daemon=True)
-            for stream, write in ((process.stdout, output.say), (process.stderr, output.complain))
+            for stream, write in ((process.stdout, output.write_stdout), (process.stderr, output.write_stderr))
         ]
         for reader in readers:
             reader.start()
@@ -110,7 +110,7 @@ class _Run:
             exit_code = self._isolation.exit_code(process.wait(self._seconds))
         except subprocess.TimeoutExpired:
             exit_code = -1
-            output.complain(f"the code was stopped: it ran for longer than {self._seconds or 0:g} seconds\n")
+            output.write_stderr(f"the code was stopped: it ran for longer than {self._seconds or 0:g} seconds\n")
         finally:
             end_group(process.pid)  # the process, or what it left running
             process.wait()

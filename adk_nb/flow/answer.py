@@ -32,7 +32,7 @@ class Answer:
     repeated: int = 0
     """As in `Context`."""
     shown: list[dict[str, Any]] | None = None
-    """What a person is shown of the result; see `tools.showing`."""
+    """What a person is shown of the result; see `tools.previews`."""
     usage: list[dict[str, Any]] | None = None
     """As `nested_usage` in `Context`."""
     waits_inside: bool = False

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from adk_nb import parts, sync, types
-from adk_nb.auth.secrets import without
+from adk_nb.auth.secrets import redact
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.redaction import in_result, without_known
 from adk_nb.runtime.context import Context
 from adk_nb.tools.content_blocks import with_base64, with_blobs
 from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
-from adk_nb.tools.showing import MIME_TYPES, Piece
+from adk_nb.tools.previews import MIME_TYPES, Piece
 from adk_nb.tools.tool_result import as_response, convert_result
 
 MAX_SHOWN_CHARS = 64 * 1024
@@ -48,7 +48,7 @@ async def as_part(
             context, f"{name}-{call.id}", "application/json", lambda: hide(whole().decode()).encode()
         )
     if context.auth_credential:
-        response = without(response, context.auth_credential.secrets())
+        response = redact(response, context.auth_credential.secrets())
     response = in_result(response)
     if decided and decided.confirmed and decided.args is not None:
         key = "approval_note" if "note" in response else "note"
@@ -93,7 +93,7 @@ async def _to_be_shown(context: Context, name: str, pieces: list[Piece]) -> list
 
 def _without_secrets(context: Context, value: Any) -> Any:
     """Text or JSON."""
-    return without_known(without(value, context.auth_credential.secrets()) if context.auth_credential else value)
+    return without_known(redact(value, context.auth_credential.secrets()) if context.auth_credential else value)
 
 
 async def _kept(context: Context, name: str, mime_type: str, data: bytes | Callable[[], bytes]) -> dict[str, Any]:

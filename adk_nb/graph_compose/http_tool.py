@@ -19,7 +19,7 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.effects import effect_of_method
 from adk_nb.tools.json_arguments import JsonArguments
-from adk_nb.tools.web_access import Answer, WebAccess
+from adk_nb.tools.web_access import WebAccess, WebResponse
 from adk_nb.wire import not_json
 
 _PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException, TimeoutError)
@@ -119,9 +119,9 @@ class HttpTool(BaseTool):
             return self._failed(f"{type(error).__name__}: {told}", None)
         return self._read(answer)
 
-    async def _ask(self, asked: dict[str, Any]) -> Answer:
+    async def _ask(self, asked: dict[str, Any]) -> WebResponse:
         async with asyncio.timeout(self._activity.start_to_close_timeout):
-            answer = await self._web.ask(**asked, follow=False)
+            answer = await self._web.send(**asked, follow=False)
         if not 200 <= answer.status < 300:
             body = hidden(answer.body[: 8 * _MAX_ERROR].decode("utf-8", "replace"))[:_MAX_ERROR]
             refused = ServiceRefused(answer.status, body, self.name)
@@ -133,7 +133,7 @@ class HttpTool(BaseTool):
         told: dict[str, Any] = {"body": None, "headers": {}} if self._config.raw else {}
         return told | {"error": f"{self.name}: {why}", "status_code": status}, False
 
-    def _read(self, answer: Answer) -> _Result:
+    def _read(self, answer: WebResponse) -> _Result:
         if answer.cut:
             return self._failed(f"the answer has more than {len(answer.body):,} bytes", answer.status)
         text = answer.body.decode("utf-8", "replace")

@@ -160,7 +160,7 @@ class Context(ReadonlyContext):
     failed_at: str | None = None
     """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
     shown: list[dict[str, Any]] | None = None
-    """What a person is shown of the tool's result; see `tools.showing`."""
+    """What a person is shown of the tool's result; see `tools.previews`."""
     nested_usage: list[dict[str, Any]] | None = None
     """Tokens of the models that a tool asked apart from the session, as `events.usage` writes them."""
     speaks: bool = False

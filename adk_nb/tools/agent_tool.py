@@ -43,6 +43,7 @@ class CallableAgent(Runs, Protocol):
     @property
     def description(self) -> str:
         """Description for the calling model."""
+        ...
 
 
 class _Request(BaseModel):
@@ -232,10 +233,10 @@ class AgentTool(BaseTool):
         if resumed:  # resume the sub-agent that raised the interrupt or spoke last, or the outermost agent that runs it
             history = history_of(caller.session)
             if caller.task == call_id:
-                asker = last_speaker(agent, history, branch)
+                resumed_agent = last_speaker(agent, history, branch)
             else:
-                asker = agent.find_agent(recipient(history, caller.calls_answered, branch)) or agent
-            agent = outermost(asker, under=agent.parent_agent)
+                resumed_agent = agent.find_agent(recipient(history, caller.calls_answered, branch)) or agent
+            agent = outermost(resumed_agent, under=agent.parent_agent)
         return replace(
             caller,
             agent=agent,

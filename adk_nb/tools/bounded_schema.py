@@ -16,7 +16,7 @@ MAX_TEXT = 10_000
 """Length limit of a matched text, in characters."""
 MAX_UNIQUE = 1_000
 """Item limit of a list with `uniqueItems`: jsonschema compares all pairs."""
-_SPARE = 20
+_SIZE_MARGIN = 20
 """A pattern must compile this many times over within the engine's size limit (10 MB): the time per character grows with
 the compiled size, which counted repetitions multiply."""
 
@@ -76,8 +76,8 @@ def matches(pattern: Any, text: str) -> bool | None:
 def _compile(pattern: str) -> SchemaValidator | None:
     """Compile for the Rust engine, which refuses look-around and back references."""
     try:
-        # Raises SchemaError if _SPARE copies exceed the engine's size limit.
-        _engine(f"(?:{pattern}){{{_SPARE}}}")
+        # Raises SchemaError if _SIZE_MARGIN copies exceed the engine's size limit.
+        _engine(f"(?:{pattern}){{{_SIZE_MARGIN}}}")
         return _engine(pattern)
     except SchemaError:
         return None

@@ -16,14 +16,17 @@ class _CodingAgent(Protocol):
     @property
     def name(self) -> str:
         """Name of the agent, for the error."""
+        ...
 
     @property
     def canonical_model(self) -> BaseLlm:
         """The agent's model."""
+        ...
 
     @property
     def code_executor(self) -> object | None:
         """The agent's own executor, which takes precedence."""
+        ...
 
 
 class BuiltInCodeExecutionTool(BaseTool):

@@ -35,7 +35,7 @@ class CrewaiTool(ForeignTool):
         schema = getattr(tool, "args_schema", None)
         # CrewAI's `run` starts an event loop of its own for an async `_run`.
         async_names = [
-            name_ for name_ in ("_run", "run", "func") if inspect.iscoroutinefunction(getattr(tool, name_, None))
+            method for method in ("_run", "run", "func") if inspect.iscoroutinefunction(getattr(tool, method, None))
         ]
         call = find_callable(tool, *async_names, "run", "_run", "func")
         super().__init__(

@@ -26,7 +26,7 @@ from adk_nb.tools.effects import effect_of
 from adk_nb.tools.schema import docstring_owners, signature_of
 from adk_nb.tools.shape import error_text
 from adk_nb.tools.tool_progress import run_with_progress
-from adk_nb.tools.tool_result import LAZY, adrained, drained
+from adk_nb.tools.tool_result import LAZY_TYPES, acollect, collect
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ class FunctionTool(BaseTool):
         if streams := context.get_invocation_context().streams:
             return streams.start(self.name, context.function_call_id or "", items, self.response_scheduling)
         if not self.reports_progress:
-            return await adrained(items)
+            return await acollect(items)
         return await run_with_progress(items, self.name, context, as_responses=self.is_long_running)
 
     def check(self, args: dict[str, Any]) -> str | None:
@@ -284,7 +284,7 @@ def _user_input_queue(tool_context: ToolContext) -> LiveRequestQueue:
 
 def _call(func: Callable[..., Any], positional: list[Any], arguments: dict[str, Any]) -> Any:
     result = func(*positional, **arguments)
-    return drained(result) if type(result) in LAZY else result  # iterate in the tool's thread
+    return collect(result) if type(result) in LAZY_TYPES else result  # iterate in the tool's thread
 
 
 def _items_and_return_value(

@@ -38,7 +38,7 @@ async def load_web_page(url: str) -> str | dict[str, Any]:
     """
     try:
         async with asyncio.timeout(_SECONDS):
-            response = await web.ask("GET", url)
+            response = await web.send("GET", url)
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
         return {"error": f"{url} was not read: {error or type(error).__name__}"}
     kind = response.headers.get("content-type", "text/html")

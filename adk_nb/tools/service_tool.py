@@ -17,10 +17,12 @@ class _ModelAgent(Protocol):
     @property
     def name(self) -> str:
         """Name of the agent, for the error."""
+        ...
 
     @property
     def canonical_model(self) -> BaseLlm:
         """The agent's model."""
+        ...
 
 
 class ServiceTool(BaseTool):

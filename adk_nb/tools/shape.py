@@ -103,9 +103,9 @@ def error_text(error: Exception) -> str:
         return " ".join(f"{type(error).__name__}: {error}".split())[:1_000]
     errors = error.errors(include_url=False, include_context=False)
     messages = [
-        f"{path}{error_['msg']} (got {_quote(error_['input'])})"
-        for error_ in errors
-        for path in ["".join(f"{step}." for step in error_["loc"])[:-1] + ": " if error_["loc"] else ""]
+        f"{path}{fault['msg']} (got {_quote(fault['input'])})"
+        for fault in errors
+        for path in ["".join(f"{step}." for step in fault["loc"])[:-1] + ": " if fault["loc"] else ""]
     ]
     if len(messages) > _MAX_ERRORS:
         messages[_MAX_ERRORS:] = [f"and {len(messages) - _MAX_ERRORS} more"]

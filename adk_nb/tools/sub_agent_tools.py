@@ -58,11 +58,11 @@ class TaskTool(AgentTool):
         if any(key != scope for key in waiting(ctx.agent, history_of(ctx.session), ctx.branch, since=since)):
             return True
         agent_events = [event for event in events_since if event.isolation_scope == scope and event.author != "user"]
-        return bool(agent_events) and speaks(agent_events[-1]) and not any(map(_finish, agent_events))
+        return bool(agent_events) and speaks(agent_events[-1]) and not any(map(_is_finish_event, agent_events))
 
     def _result(self, events: Sequence[Event], tool_context: ToolContext) -> Any:
         for event in reversed(events):
-            if _finish(event):
+            if _is_finish_event(event):
                 return event.output
         live = tool_context.get_invocation_context().live_request_queue
         reason = "; in a live conversation it cannot talk with the user" if live else ""
@@ -71,7 +71,7 @@ class TaskTool(AgentTool):
         }
 
 
-def _finish(event: Event) -> bool:
+def _is_finish_event(event: Event) -> bool:
     return any(
         response.name == FINISH and "error" not in (response.response or {})
         for response in event.get_function_responses()

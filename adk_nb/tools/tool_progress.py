@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 from adk_nb import parts, types
-from adk_nb.auth.secrets import without
+from adk_nb.auth.secrets import redact
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.redaction import in_result
@@ -84,7 +84,7 @@ async def _emit_response(context: ToolContext, tool: str, value: Any) -> None:
 def _response(context: ToolContext, value: Any, tool: str) -> dict[str, Any]:
     response = convert_result(value, tool).response
     if context.auth_credential:
-        response = without(response, context.auth_credential.secrets())
+        response = redact(response, context.auth_credential.secrets())
     return in_result(response)
 
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic_core import to_json
 
 from adk_nb.tools.media import MAX_MEDIA, Media, close_inline_figure, media_in
-from adk_nb.tools.showing import MAX_PREVIEWS, MIME_TYPES, Piece, preview
+from adk_nb.tools.previews import MAX_PREVIEWS, MIME_TYPES, Piece, preview
 from adk_nb.tools.tables import plain_table
 
 logger = logging.getLogger(__name__)
@@ -70,20 +70,24 @@ def convert_result(answer: Any, tool: str) -> ToolResult:
     """Convert a tool's return value, whatever its type."""
     conversion = _Conversion(_MAX_CHARS)
     response, text = _response_and_json(answer, conversion)
-    if conversion.odd:
-        logger.warning("tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, conversion.odd)
-    if conversion.left > 0 and len(text) <= MAX_BYTES:
-        return ToolResult(response, None, conversion.media, conversion.shown)
-    size = str(len(text)) if conversion.left > 0 else f"more than {max(len(text), _MAX_CHARS - conversion.left)}"
+    if conversion.unconvertible:
+        logger.warning(
+            "tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, conversion.unconvertible
+        )
+    if conversion.remaining > 0 and len(text) <= MAX_BYTES:
+        return ToolResult(response, None, conversion.media, conversion.previews)
+    size = (
+        str(len(text)) if conversion.remaining > 0 else f"more than {max(len(text), _MAX_CHARS - conversion.remaining)}"
+    )
     logger.warning("tool %r returned %s bytes; the model gets the first %d", tool, size, _EXCERPT)
     note = f"the result was {size} bytes of JSON, over the limit of {MAX_BYTES}; this is its beginning"
     excerpt = {"note": note, "excerpt": text[:_EXCERPT].decode("utf-8", "ignore")}
-    is_complete = conversion.left > 0 or conversion.used_up  # a consumed iterator cannot be read again
+    is_complete = conversion.remaining > 0 or conversion.consumed_iterator  # a consumed iterator cannot be read again
     return ToolResult(
         excerpt,
         lambda: text if is_complete else _response_and_json(answer, _Conversion(_MAX_FULL_CHARS))[1],
         conversion.media,
-        conversion.shown,
+        conversion.previews,
     )
 
 
@@ -93,7 +97,7 @@ def _response_and_json(answer: Any, conversion: "_Conversion") -> tuple[dict[str
     return response, to_json(response)
 
 
-def drained(items: Iterable[Any]) -> list[Any]:
+def collect(items: Iterable[Any]) -> list[Any]:
     """Items of an iterable as a list, cut with a note after 10,000 items or a megabyte of text."""
     collected, remaining = list[Any](), _MAX_CHARS
     for item in items:
@@ -104,8 +108,8 @@ def drained(items: Iterable[Any]) -> list[Any]:
     return collected
 
 
-async def adrained(items: AsyncGenerator[Any, None]) -> list[Any]:
-    """As `drained`, for an async generator, which is closed when cut."""
+async def acollect(items: AsyncGenerator[Any, None]) -> list[Any]:
+    """As `collect`, for an async generator, which is closed when cut."""
     collected, remaining = list[Any](), _MAX_CHARS
     async with aclosing(items):
         async for item in items:
@@ -124,26 +128,26 @@ def _cut_note(collected: list[Any]) -> str:
     return f"... cut after {len(collected)} items"
 
 
-LAZY = (types.GeneratorType, map, filter, zip, enumerate)
+LAZY_TYPES = (types.GeneratorType, map, filter, zip, enumerate)
 """Types of lazy iterators."""
 
 
 class _Conversion:
     """State of one conversion."""
 
-    __slots__ = ("budget", "inside", "left", "media", "odd", "shown", "used_up")
+    __slots__ = ("budget", "consumed_iterator", "inside", "media", "previews", "remaining", "unconvertible")
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.left = budget
+        self.remaining = budget
         """Characters of JSON left; the count is a lower bound of the JSON's length."""
         self.inside: set[int] = set()
         """Ids of the objects being converted, to detect cycles."""
         self.media: list[Media] = []
-        self.shown: list[Piece] = []
-        self.odd = ""
+        self.previews: list[Piece] = []
+        self.unconvertible = ""
         """The first value without JSON form, for the log."""
-        self.used_up = False
+        self.consumed_iterator = False
         """True: an iterator was consumed."""
 
 
@@ -152,15 +156,15 @@ def _to_plain(value: Any, conversion: _Conversion) -> Any:
     if kind is str:
         return _text(value, conversion)
     if kind is int and value.bit_length() <= _MAX_INT_BITS:
-        conversion.left -= 1 + value.bit_length() // 4  # a decimal digit has less than 4 bits
+        conversion.remaining -= 1 + value.bit_length() // 4  # a decimal digit has less than 4 bits
         return value
     if value is None or kind is bool:
-        conversion.left -= 4
+        conversion.remaining -= 4
         return value
     if kind is float:
-        conversion.left -= 3
+        conversion.remaining -= 3
         return value if math.isfinite(value) else _float_text(value)
-    if conversion.left <= 0:
+    if conversion.remaining <= 0:
         return None
     if id(value) in conversion.inside or len(conversion.inside) >= MAX_DEPTH:
         return _unserializable(
@@ -173,7 +177,7 @@ def _convert_safely(value: Any, conversion: _Conversion) -> Any:
     conversion.inside.add(id(value))
     try:
         kind = cast(type[Any], type(value))
-        return _EXACT.get(kind, _converted)(value, conversion)
+        return _EXACT.get(kind, _convert)(value, conversion)
     except Exception as error:  # any method of a foreign object may raise, and the tool has already run
         return _unserializable(value, conversion, f"{type(error).__name__} while reading it")
     finally:
@@ -181,8 +185,8 @@ def _convert_safely(value: Any, conversion: _Conversion) -> Any:
 
 
 def _text(text: str, conversion: _Conversion) -> str:
-    conversion.left -= len(text) + 2
-    if conversion.left <= 0:
+    conversion.remaining -= len(text) + 2
+    if conversion.remaining <= 0:
         text = text[: conversion.budget]
     return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8 form
 
@@ -193,14 +197,14 @@ def _float_text(value: float) -> str:
 
 def _object(value: Mapping[Any, Any], conversion: _Conversion) -> dict[str, Any]:
     converted: dict[str, Any] = {}
-    conversion.left -= 2
+    conversion.remaining -= 2
     for key, item in value.items():
-        if conversion.left <= 0:
+        if conversion.remaining <= 0:
             break
         name = key if type(key) is str and key.isascii() else _key(key, conversion)
         while name in converted:  # 1 and "1" are different keys
             name += f" ({type(key).__name__})"
-        conversion.left -= len(name) + 2
+        conversion.remaining -= len(name) + 2
         converted[name] = _to_plain(item, conversion)
     return converted
 
@@ -212,9 +216,9 @@ def _key(key: Any, conversion: _Conversion) -> str:
 
 def _items(values: Iterable[Any], conversion: _Conversion) -> list[Any]:
     converted: list[Any] = []
-    conversion.left -= 2
+    conversion.remaining -= 2
     for item in values:
-        if conversion.left <= 0:
+        if conversion.remaining <= 0:
             break
         converted.append(_to_plain(item, conversion))
     return converted
@@ -244,11 +248,11 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
     ((dt.datetime, dt.date, dt.time), lambda value: value.isoformat()),
     (dt.timedelta, lambda value: value.total_seconds()),
     ((uuid.UUID, pathlib.PurePath, decimal.Decimal, fractions.Fraction), str),
-    (LAZY, drained),
+    (LAZY_TYPES, collect),
 ]
 
 
-def _converted(value: Any, conversion: _Conversion) -> Any:
+def _convert(value: Any, conversion: _Conversion) -> Any:
     close_inline_figure(value)  # before rendering it: the notebook may render and close open figures at any moment
     if media := media_in(value):
         return _media_placeholder(media, conversion)
@@ -257,7 +261,7 @@ def _converted(value: Any, conversion: _Conversion) -> Any:
         return _to_plain(table, conversion)
     for kinds, convert in _CONVERSIONS:
         if isinstance(value, kinds):
-            conversion.used_up = conversion.used_up or kinds is LAZY
+            conversion.consumed_iterator = conversion.consumed_iterator or kinds is LAZY_TYPES
             return _to_plain(convert(value), conversion)
     if isinstance(value, Mapping):
         return _object(cast(Mapping[Any, Any], value), conversion)
@@ -269,9 +273,9 @@ def _converted(value: Any, conversion: _Conversion) -> Any:
 
 
 def _add_preview(value: Any, conversion: _Conversion) -> Piece | None:
-    piece = preview(value) if len(conversion.shown) < MAX_PREVIEWS else None
+    piece = preview(value) if len(conversion.previews) < MAX_PREVIEWS else None
     if piece:
-        conversion.shown.append(piece)
+        conversion.previews.append(piece)
     return piece
 
 
@@ -282,7 +286,7 @@ def _preview_placeholder(value: Any, piece: Piece, conversion: _Conversion) -> d
         "note": "this is shown to the user; you cannot see it",
         "repr": _bounded_repr(value, _bounded_text(type(value).__qualname__, 100)),
     }
-    conversion.left -= 80 + len(placeholder["repr"])
+    conversion.remaining -= 80 + len(placeholder["repr"])
     return placeholder
 
 
@@ -295,7 +299,7 @@ def _media_placeholder(media: Media, conversion: _Conversion) -> dict[str, Any]:
         media.placeholder["part"] = len(conversion.media)
     else:
         media.placeholder["note"] = f"left out: a result can have at most {MAX_MEDIA} pieces of media"
-    conversion.left -= 40
+    conversion.remaining -= 40
     return media.placeholder
 
 
@@ -324,11 +328,11 @@ _EXACT: dict[type, Callable[[Any, _Conversion], Any]] = {
 
 def _unserializable(value: Any, conversion: _Conversion, reason: str, text: str | None = None) -> dict[str, Any]:
     name = _bounded_text(type(value).__qualname__, 100)
-    conversion.odd = conversion.odd or f"{name} ({reason})"
+    conversion.unconvertible = conversion.unconvertible or f"{name} ({reason})"
     if reason.startswith("nested"):  # its repr may be endless too
         text = f"<{name}, {reason}>"
     replacement = {"unserializable": name, "repr": text or _bounded_repr(value, name)}
-    conversion.left -= len(name) + len(replacement["repr"])
+    conversion.remaining -= len(name) + len(replacement["repr"])
     return replacement
 
 

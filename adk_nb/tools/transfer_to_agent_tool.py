@@ -13,7 +13,7 @@ from adk_nb.tools.effects import pure
 
 NAME = TRANSFER
 _DESCRIPTION = "Hands the conversation over to another agent, which answers next."
-MOST_TRANSFERS = 50
+MAX_TRANSFERS = 50
 """Limit per turn, against agents that transfer in a circle."""
 
 
@@ -23,10 +23,12 @@ class Target(Protocol):
     @property
     def name(self) -> str:
         """Name of the agent."""
+        ...
 
     @property
     def description(self) -> str:
         """Description for the model."""
+        ...
 
 
 @pure
@@ -45,7 +47,7 @@ class TransferToAgentTool(BaseTool):
         """`parent`: the agent to transfer to when no other fits."""
         super().__init__(name=NAME, description=_DESCRIPTION)
         self._targets = {agent if isinstance(agent, str) else agent.name: agent for agent in agent_names}
-        self._instruction = _roster(list(self._targets.values()), parent)
+        self._instruction = _instruction_text(list(self._targets.values()), parent)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         properties = {
@@ -70,7 +72,7 @@ class TransferToAgentTool(BaseTool):
         if message := self.check(args):
             return {"error": message}
         shared = tool_context.get_invocation_context().shared
-        if shared.transfers >= MOST_TRANSFERS:
+        if shared.transfers >= MAX_TRANSFERS:
             return {"error": f"nothing was handed over: that happened {shared.transfers} times in this turn; answer it"}
         tool_context.actions.transfer_to_agent = args["agent_name"]
         tool_context.actions.transfer_reason = args.get("transfer_reason")
@@ -82,7 +84,7 @@ class TransferToAgentTool(BaseTool):
         llm_request.append_instructions([self._instruction])
 
 
-def _roster(targets: Sequence[str | Target], parent: Target | None) -> str:
+def _instruction_text(targets: Sequence[str | Target], parent: Target | None) -> str:
     entries = [
         target if isinstance(target, str) else f"{target.name}: {target.description or 'no description'}"
         for target in targets

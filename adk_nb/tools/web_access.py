@@ -56,7 +56,7 @@ class Refused(httpx2.RequestError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class WebResponse:
     """A response."""
 
     status: int
@@ -66,7 +66,7 @@ class Answer:
     """True: the body was cut at `MAX_BYTES`."""
 
     @property
-    def moved_to(self) -> str | None:
+    def redirect_target(self) -> str | None:
         """Target of a redirect. None: it is not one."""
         return self.headers.get("location") if self.status in _REDIRECT_STATUSES else None
 
@@ -94,11 +94,11 @@ class WebAccess:
         self._factory = client_factory
         self._clients: PerLoop[httpx2.AsyncClient] = PerLoop()
 
-    def verifying(self, verify: Verify) -> "WebAccess":
+    def with_verification(self, verify: Verify) -> "WebAccess":
         """A copy with another verification of certificates."""
         return WebAccess(allow_private_network_access=self._allow_private, verify=verify, client_factory=self._factory)
 
-    async def ask(
+    async def send(
         self,
         method: str,
         url: str,
@@ -108,7 +108,7 @@ class WebAccess:
         files: Sequence[tuple[str, Any]] = (),
         secrets: Collection[str] = (),
         follow: bool = True,
-    ) -> Answer:
+    ) -> WebResponse:
         """Send a request and read the response, whatever its status.
 
         GET and HEAD follow `REDIRECTS` redirects. Each address is checked anew; another host gets no header that may be
@@ -133,16 +133,16 @@ class WebAccess:
         async with asyncio.timeout(READ_SECONDS):
             for _ in range(REDIRECTS + 1):
                 response = await self._send(method, location, sent_headers, body)
-                if not follow or method not in _READS or response.moved_to is None:
+                if not follow or method not in _READS or response.redirect_target is None:
                     return response
-                target = self._parse_url(location.join(response.moved_to))
+                target = self._parse_url(location.join(response.redirect_target))
                 if _origin(target) != _origin(location):
                     sent_headers = {k: value for k, value in sent_headers.items() if k.lower() in _PUBLIC_HEADERS}
                     target = _without_secrets(location, target, [*secrets, *redaction.known()])
                 location = target
         raise httpx2.TooManyRedirects(f"it was sent on more than {REDIRECTS} times")
 
-    def forget(self) -> None:
+    def drop_connections(self) -> None:
         """Drop the connections; the next request opens new ones."""
         self._clients = PerLoop()
 
@@ -154,7 +154,9 @@ class WebAccess:
             raise Refused("an address with a name or a password before its host is not reached; leave them out")
         return parsed
 
-    async def _send(self, method: str, url: httpx2.URL, headers: Mapping[str, str], body: Mapping[str, Any]) -> Answer:
+    async def _send(
+        self, method: str, url: httpx2.URL, headers: Mapping[str, str], body: Mapping[str, Any]
+    ) -> WebResponse:
         if self._factory is not None:
             try:
                 return await self._send_with_factory(self._factory, method, url, headers, body)
@@ -173,7 +175,7 @@ class WebAccess:
         url: httpx2.URL,
         headers: Mapping[str, str],
         body: Mapping[str, Any],
-    ) -> Answer:
+    ) -> WebResponse:
         async with factory() as client:
             options, request_url = dict[str, Any](body), str(url)
             if not self._allow_private:
@@ -256,7 +258,7 @@ def _system_certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-async def _read(response: Any) -> Answer:
+async def _read(response: Any) -> WebResponse:
     # Nested compression expands exponentially before MAX_BYTES takes effect.
     if "," in response.headers.get("content-encoding", ""):
         raise httpx2.DecodingError("the answer is packed more than once, and is not unpacked")
@@ -266,7 +268,7 @@ async def _read(response: Any) -> Answer:
         remaining -= len(chunk)
         if remaining < 0:
             break
-    return Answer(response.status_code, response.headers, b"".join(chunks), remaining < 0)
+    return WebResponse(response.status_code, response.headers, b"".join(chunks), remaining < 0)
 
 
 def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from adk_nb import types
-from adk_nb.auth.secrets import without
+from adk_nb.auth.secrets import redact
 from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
@@ -190,7 +190,7 @@ class NodeRun(RunState):
             self._drop(value)
             return []
         if context.auth_credential:
-            value = without(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
+            value = redact(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
         if self.asked:
             logger.warning(
                 "node %r gave an output while its question %r waits; it counts only once that is answered",

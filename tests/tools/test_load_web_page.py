@@ -79,7 +79,7 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     web = WebAccess(allow_private_network_access=True)
     monkeypatch.setattr(importlib.import_module("adk_nb.tools.load_web_page"), "web", web)
     yield
-    web.forget()
+    web.drop_connections()
 
 
 @pytest.mark.usefixtures("inside")

@@ -135,7 +135,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     web = WebAccess()
     monkeypatch.setattr(importlib.import_module("adk_nb.tools.load_web_page"), "web", web)
     yield
-    web.forget()
+    web.drop_connections()
 
 
 def ask(tool: Any, name: str, /, **args: Any) -> Any:

@@ -11,6 +11,7 @@ class _OwnerSession(Protocol):
     @property
     def app_name(self) -> Any:
         """Name of the app."""
+        ...
 
 
 class CredentialOwner(Protocol):
@@ -19,10 +20,12 @@ class CredentialOwner(Protocol):
     @property
     def user_id(self) -> str:
         """Id of the user."""
+        ...
 
     @property
     def session(self) -> _OwnerSession:
         """The session, for the name of its app."""
+        ...
 
 
 class BaseCredentialService(ABC):

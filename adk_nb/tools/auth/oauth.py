@@ -17,7 +17,7 @@ import httpx2
 from adk_nb import clock
 from adk_nb.auth.auth_credential import OAuth2Auth
 from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase, OAuth2, OpenIdConnect
-from adk_nb.auth.secrets import without
+from adk_nb.auth.secrets import redact
 from adk_nb.errors import ConfigurationError, CredentialError
 from adk_nb.lazy import require
 
@@ -257,7 +257,7 @@ async def _hide_secrets(endpoint: str, auth: OAuth2Auth | None = None) -> AsyncG
         yield
     except oauth_error as error:
         message = ": ".join(str(text) for text in (error.error, error.description) if text)
-        message = without(message, auth.secrets() if auth else ())
+        message = redact(message, auth.secrets() if auth else ())
         raise CredentialError(f"{endpoint} gave no token: {message:.300}", refused=error.error in _REFUSALS) from None
     except httpx2.HTTPStatusError as error:
         raise CredentialError(f"{endpoint} gave nothing: it answered HTTP {error.response.status_code}") from None

@@ -53,7 +53,7 @@ async def answer_question(callback: ElicitationCallback | None, question: Questi
         server: The server's name in messages.
     """
     mcp_types = require("mcp_types", package=EXTRA)
-    handler = callback or cast(ElicitationCallback, partial(_by_input, server))
+    handler = callback or cast(ElicitationCallback, partial(_ask_by_input, server))
     try:
         if inspect.iscoroutinefunction(handler):
             reply = await handler(question.context, question.params)
@@ -80,7 +80,7 @@ def _result(reply: Any, mcp_types: Any) -> Any:
     return mcp_types.ElicitResult(action="accept" if reply is True else "decline")
 
 
-def _by_input(server: str, _context: Any, params: Any) -> dict[str, Any] | bool | None:
+def _ask_by_input(server: str, _context: Any, params: Any) -> dict[str, Any] | bool | None:
     if threading.current_thread() is not threading.main_thread():
         raise _NoUser("no cell waits for this run")
     start = f"The MCP server {server!r} asks: {clean_text(params.message)}\n"

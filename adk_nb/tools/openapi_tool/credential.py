@@ -10,7 +10,7 @@ from adk_nb.tools.openapi_tool.styles import in_query
 
 
 def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: AuthCredential | None) -> dict[str, Any]:
-    """Add `credential` to `request` (arguments of `WebAccess.ask`) as `scheme` demands. None adds nothing.
+    """Add `credential` to `request` (arguments of `WebAccess.send`) as `scheme` demands. None adds nothing.
 
     Source: OpenAPI 3.1, Security Scheme Object; RFC 6750 and RFC 7617 for the header.
     """

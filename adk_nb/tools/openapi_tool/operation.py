@@ -93,7 +93,7 @@ class Operation:
         return {key: value for key, value in args.items() if value is not None or key in nullable}
 
     def build_request(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Build the request as arguments of `WebAccess.ask`. `args`: the result of `without_nulls`.
+        """Build the request as arguments of `WebAccess.send`. `args`: the result of `without_nulls`.
 
         Raises:
             ValueError: A value would change the path, or does not match its declared encoding.

@@ -23,7 +23,7 @@ from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from adk_nb.tools.openapi_tool.credential import with_credential
 from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_spec_parser import EXTRA
 from adk_nb.tools.openapi_tool.operation import Operation, is_json
-from adk_nb.tools.web_access import Answer, Verify, WebAccess
+from adk_nb.tools.web_access import Verify, WebAccess, WebResponse
 
 HeaderProvider = Callable[[ReadonlyContext], Any]
 """`(context) -> dict[str, str]`, sync or async: headers of each request, which the model never sees."""
@@ -84,7 +84,7 @@ class RestApiTool(BaseTool):
 
     def configure_ssl_verify(self, ssl_verify: Verify | None = None) -> None:
         """Set the verification of server certificates. None: the system's store."""
-        self._web = self._web.verifying(True if ssl_verify is None else ssl_verify)
+        self._web = self._web.with_verification(True if ssl_verify is None else ssl_verify)
 
     def set_default_headers(self, headers: Mapping[str, str]) -> None:
         """Send these headers with each request, unless it sets them itself."""
@@ -150,7 +150,7 @@ class RestApiTool(BaseTool):
         """Alias of `run_async` in ADK."""
         return await self.run_async(args=args, tool_context=tool_context)
 
-    async def _send(self, request: dict[str, Any], context: ToolContext) -> Answer | None:
+    async def _send(self, request: dict[str, Any], context: ToolContext) -> WebResponse | None:
         """Send the request, again with renewed credentials after HTTP 401. None: the user has to be asked for one."""
         credentials: list[AuthCredential] = []
         for config in self.auth_configs:
@@ -159,7 +159,7 @@ class RestApiTool(BaseTool):
                 context.request_credential(config)
                 return None
             credentials.append(credential)
-        response = await self._web.ask(**self._add_credentials(request, credentials))
+        response = await self._web.send(**self._add_credentials(request, credentials))
         if response.status != 401:  # 403: valid, but not sufficient, so a new one would not help
             return response
         for position, config in enumerate(self.auth_configs):
@@ -173,18 +173,18 @@ class RestApiTool(BaseTool):
         author_credentials = [config.raw_auth_credential for config in self.auth_configs]
         if credentials == author_credentials:
             return response
-        return await self._web.ask(**self._add_credentials(request, credentials))
+        return await self._web.send(**self._add_credentials(request, credentials))
 
     def _add_credentials(self, request: dict[str, Any], credentials: Sequence[AuthCredential]) -> dict[str, Any]:
         for config, credential in zip(self.auth_configs, credentials, strict=True):
             request = with_credential(request, config.auth_scheme, credential)
         return request
 
-    def _result(self, response: Answer) -> dict[str, Any]:
+    def _result(self, response: WebResponse) -> dict[str, Any]:
         if response.status >= 300:
             redirect = (
-                f" to {response.moved_to}, which is not followed for {self.operation.method}"
-                if response.moved_to
+                f" to {response.redirect_target}, which is not followed for {self.operation.method}"
+                if response.redirect_target
                 else ""
             )
             body = hidden(response.body[: 8 * _MAX_ERROR].decode("utf-8", "replace"))[:_MAX_ERROR]

@@ -54,7 +54,7 @@ def in_query(name: str, style: str, explode: bool, value: Any, *, reserved: bool
     if isinstance(items, list):
         pairs = [(name, item) for item in items]
     elif style == "deepObject":
-        return "&".join(_deep(name, items, encode))
+        return "&".join(_deep_object(name, items, encode))
     else:
         pairs = list(items.items())
     if explode:
@@ -88,11 +88,11 @@ def _flatten(value: dict[str, Any]) -> list[Any]:
     return [item for pair in value.items() for item in pair]
 
 
-def _deep(name: str, value: dict[str, Any], encode: Callable[[Any], str]) -> Iterable[str]:
+def _deep_object(name: str, value: dict[str, Any], encode: Callable[[Any], str]) -> Iterable[str]:
     for key, child in value.items():
         inner = f"{name}[{key}]"
         if isinstance(child, dict):
-            yield from _deep(inner, cast(dict[str, Any], child), encode)
+            yield from _deep_object(inner, cast(dict[str, Any], child), encode)
         else:
             items = cast(list[Any], child) if isinstance(child, list) else [child]
             yield from (f"{_quote(inner)}={encode(item)}" for item in items)

@@ -112,7 +112,7 @@ class OpenAPIToolset(BaseToolset):
 
     async def close(self) -> None:
         """Close idle connections."""
-        self._web.forget()
+        self._web.drop_connections()
 
 
 def _document(
