@@ -43,7 +43,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.tools.auth import oauth
-from adk_nb.tools.auth.service_account import fetch_token
+from adk_nb.tools.auth.exchange import fetch_token
 from adk_nb.tools.mcp_tool import (
     McpToolset,
     StdioConnectionParams,

@@ -26,7 +26,7 @@ from adk_nb.tools.mcp_tool import (
     StdioConnectionParams,
     StdioServerParameters,
     StreamableHTTPConnectionParams,
-    mcp_transport,
+    mcp_connection,
 )
 from tests.talk import Talk, told
 from tests.tools import hostile_mcp_server as hostile
@@ -319,7 +319,7 @@ class _Long(_Redirects):
 
 @pytest.mark.parametrize(("packed", "why"), [(False, "has more than 20000 bytes"), (True, "the answer is packed")])
 def test_an_answer_without_end_is_broken_off(monkeypatch: pytest.MonkeyPatch, packed: bool, why: str):
-    monkeypatch.setattr(mcp_transport, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(mcp_connection, "MAX_BYTES", 20_000)
     handler = type("Handler", (_Long,), {"packed": packed})
     with listening(handler=handler) as (url, _):
         one = McpToolset(connection_params=StreamableHTTPConnectionParams(url=url, timeout=STARTING))

@@ -1,19 +1,29 @@
 """Finds the credential for a tool: the author's, a stored one, a new one, or none before the user is asked."""
 
 import asyncio
+import calendar
 from typing import Any
 from weakref import WeakValueDictionary
 
-from adk_nb import clock
-from adk_nb.auth.auth_credential import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials, OAuth2Auth
+from adk_nb import clock, sync
+from adk_nb.auth.auth_credential import (
+    AuthCredential,
+    AuthCredentialTypes,
+    HttpAuth,
+    HttpCredentials,
+    OAuth2Auth,
+    ServiceAccount,
+)
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import CredentialError
+from adk_nb.lazy import require
 from adk_nb.runtime.context import Context
 from adk_nb.tools.auth import oauth
-from adk_nb.tools.auth.service_account import fetch_token
 
 LEEWAY = 60
 """Seconds before expiry at which a token is renewed."""
+_GOOGLE_AUTH = "'google-auth[requests]'"
+_DEFAULT_SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 _BY_TOKEN = (AuthCredentialTypes.OAUTH2, AuthCredentialTypes.OPEN_ID_CONNECT)
 _locks: WeakValueDictionary[tuple[Any, ...], asyncio.Lock] = WeakValueDictionary()  # a lock lives while it is used
 
@@ -131,3 +141,41 @@ def as_client_credential(config: AuthConfig, client: OAuth2Auth) -> AuthCredenti
     raw = config.raw_auth_credential
     kind = raw.auth_type if raw else AuthCredentialTypes(config.auth_scheme.type_.value)
     return AuthCredential(auth_type=kind, oauth2=client)
+
+
+async def fetch_token(account: ServiceAccount) -> tuple[str, int | None]:
+    """Fetch a token, and its expiry in seconds since the epoch (UTC); None if that is not known.
+
+    Raises:
+        CredentialError: Google issues none, or the key cannot be read.
+    """
+    if key := account.service_account_credential:
+        oauth.refuse_insecure(key.token_uri)
+    return await sync.blocking(lambda: _google_token(account), thread=True)
+
+
+def _google_token(account: ServiceAccount) -> tuple[str, int | None]:
+    auth_error: Any = require("google.auth.exceptions", package=_GOOGLE_AUTH).GoogleAuthError
+    request: Any = require("google.auth.transport.requests", package=_GOOGLE_AUTH).Request()
+    try:
+        if account.use_id_token and not account.service_account_credential:
+            id_token = require("google.oauth2.id_token", package=_GOOGLE_AUTH)
+            return id_token.fetch_id_token(request, account.audience), None
+        credentials = _google_credentials(account)
+        credentials.refresh(request)
+    except auth_error as error:
+        raise CredentialError(f"no token for the service account: {type(error).__name__}") from None
+    except ValueError:  # its message may contain the key
+        raise CredentialError("the key of the service account cannot be read", refused=True) from None
+    expiry = credentials.expiry
+    return credentials.token, calendar.timegm(expiry.timetuple()) if expiry else None
+
+
+def _google_credentials(account: ServiceAccount) -> Any:
+    if not (key := account.service_account_credential):
+        return require("google.auth", package=_GOOGLE_AUTH).default(scopes=account.scopes or _DEFAULT_SCOPES)[0]
+    service_account: Any = require("google.oauth2.service_account", package=_GOOGLE_AUTH)
+    info = key.model_dump(by_alias=False) | {"type": key.type_}
+    if account.use_id_token:
+        return service_account.IDTokenCredentials.from_service_account_info(info, target_audience=account.audience)
+    return service_account.Credentials.from_service_account_info(info, scopes=account.scopes or _DEFAULT_SCOPES)
