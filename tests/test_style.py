@@ -127,7 +127,7 @@ MAKES_JSON = {
     "event_words.py": "texts of these rows",
     "error_card.py": "cards of errors",
     "interrupt_text.py": "notes on cards",
-    "reply_document.py": "the answer in a live view",
+    "reply_view.py": "the answer in a live view",
     "results.py": "artifacts in a live view",
     "prompt.py": "the panel of prompts",
     "waterfall.py": "the panel of the waterfall",

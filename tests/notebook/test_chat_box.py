@@ -17,7 +17,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.chat_box import ChatBox
-from adk_nb.notebook.view.reply_document import conversation_document
+from adk_nb.notebook.view.reply_view import conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import words_of
 from adk_nb.sessions import InMemorySessionService, Session

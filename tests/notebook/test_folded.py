@@ -8,7 +8,7 @@ from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.reply_document import MAX_MEMBERS, answer_for_view
+from adk_nb.notebook.view.reply_view import MAX_MEMBERS, answer_for_view
 from adk_nb.tools import AgentTool
 from tests.notebook.test_who_answers import agent
 

@@ -18,7 +18,7 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.reply_document import answer_for_view, conversation_document
+from adk_nb.notebook.view.reply_view import answer_for_view, conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.tools.function_tool import FunctionTool
 from tests.notebook.conftest import Shell

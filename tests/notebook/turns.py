@@ -1,7 +1,6 @@
 """Real turns to look at: an agent with a scripted model, its events, and the replies they make."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from adk_nb import sync, types
 from adk_nb.agents import LlmAgent
@@ -10,9 +9,9 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.document import Table, document
-from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.event_table import event_table
 from adk_nb.notebook.view.notices import Notices
-from adk_nb.notebook.view.reply_document import event_table, reply_document
+from adk_nb.notebook.view.reply_view import ReplyView, reply_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime import interrupts
@@ -64,31 +63,13 @@ class Talk:
         return session
 
 
-@dataclass(kw_only=True)
-class Shown:
-    """What a reply is made of."""
-
-    agent: str = "weather"
-    events: list[Event]
-    text: str = ""
-    answered_by: str = ""
-    interrupts: list[Interrupt] = field(default_factory=list[Interrupt])
-    schemas: dict = field(default_factory=dict)
-    elsewhere: dict[str, Verdict] = field(default_factory=dict)
-    magic: str = "%confirm"
-    redefined: tuple[str, ...] = ()
-    status: str = "done"
-    error: str | None = None
-    take_back_with: str = ""
-    notice: str | None = None
-    shows_question: bool = False
-
-    @property
-    def notices(self) -> Notices:
-        return Notices(self.notice)
+def Shown(*, notice: str | None = None, **fields) -> ReplyView:
+    """What a cell shows of a reply."""
+    usual = {"question": None, "agent": "weather", "text": "", "magic": "%confirm", "status": "done"}
+    return ReplyView(**{**usual, **fields}, notices=Notices(notice))
 
 
-def reply_forms(reply: Shown | Reply, *, history: Sequence[Event] = ()) -> dict[str, str]:
+def reply_forms(reply: ReplyView | Reply, *, history: Sequence[Event] = ()) -> dict[str, str]:
     """A reply in the forms that a notebook keeps."""
     return bundle(reply_document(reply.view if isinstance(reply, Reply) else reply, history=history))
 

@@ -13,7 +13,7 @@ from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
 from adk_nb.events import Event
 from adk_nb.models import call
-from adk_nb.notebook.view.reply_document import row_text
+from adk_nb.notebook.view.event_table import row_text
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, session_lease

@@ -16,10 +16,10 @@ from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view import run_difference
+from adk_nb.notebook.view.event_table import event_table
 from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.reply_document import event_table
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Trace

@@ -12,8 +12,7 @@ from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.page import with_view
-from adk_nb.notebook.view.reply_document import conversation_document, waiting_for
-from adk_nb.notebook.view.reply_view import ReplyView
+from adk_nb.notebook.view.reply_view import ReplyView, conversation_document, waiting_label
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.notebook.view.writers import bundle
@@ -92,7 +91,7 @@ class ChatBoxView(LiveRun):
     def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
         self._clicks = clicks
         self._push({"op": "card", "card": self._old_cards[key]} for key in keys if key in self._old_cards)
-        self._pause("pending", waiting_for(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys))
+        self._pause("pending", waiting_label(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys))
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
         if self._turns:

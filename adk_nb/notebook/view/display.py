@@ -25,8 +25,7 @@ from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.page import views_stay
 from adk_nb.notebook.view.panel import Follower, PanelRun
 from adk_nb.notebook.view.panels import RunPanels
-from adk_nb.notebook.view.reply_document import answer_for_view, waiting_for, waits_for
-from adk_nb.notebook.view.reply_view import ReplyView
+from adk_nb.notebook.view.reply_view import ReplyView, answer_for_view, waiting_label
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.side_shell import side_shell
@@ -151,7 +150,7 @@ class LiveRun(RunView):
         self._clicks = clicks
         self._place.file_text = requests
         self._open(session, keys)
-        self._waits_for = waiting_for(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys)
+        self._waits_for = waiting_label(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys)
         self._pause("pending", self._waits_for)
 
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
@@ -264,7 +263,7 @@ class LiveRun(RunView):
         self._over = reply.status != "pending"
         if self._over:
             self._fold(turn)
-        self._waits_for = waits_for(reply)
+        self._waits_for = reply.waiting_label
         self._set_status(reply.status, _STATUS_TEXTS.get(reply.status) or self._waits_for)
         self._trouble.goes_on()
         if reply.status == "error":

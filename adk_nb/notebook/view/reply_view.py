@@ -1,30 +1,60 @@
-"""A turn's result as its cell shows it: the answer, and all that stands around it in each form."""
+"""The result of a turn as its cell shows it: the answer, open requests and errors, and, folded, the events."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import panels
+from adk_nb.notebook.view import grounding, panels, results
 from adk_nb.notebook.view.call_shown import Schema, Schemas
-from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.document import (
+    Block,
+    Document,
+    Fold,
+    Heading,
+    Inline,
+    Markdown,
+    Notice,
+    Only,
+    Section,
+    Span,
+    Speech,
+    Text,
+    in_html,
+    joined,
+    parts_of,
+    plain,
+    rich,
+)
+from adk_nb.notebook.view.error_card import FAILED
+from adk_nb.notebook.view.event_table import row_table
+from adk_nb.notebook.view.event_words import WAITS, in_words, question_text, who_said
+from adk_nb.notebook.view.interrupt_text import Decision, Verdict, awaited, in_reply, waits_for_credential
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.page import with_view
 from adk_nb.notebook.view.panel import PanelRun
-from adk_nb.notebook.view.reply_document import reply_document
-from adk_nb.notebook.view.writers import as_text, bundle
+from adk_nb.notebook.view.plain_text import cleaned, one_line
+from adk_nb.notebook.view.rows import rows_and_decisions
+from adk_nb.notebook.view.spending import usage_of
+from adk_nb.notebook.view.view_state import MAX_ROWS, Json
+from adk_nb.notebook.view.writers import as_text, bundle, html
+from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 
 Status = Literal["done", "pending", "cancelled", "error"]
 Redefined = Callable[[Sequence[Interrupt]], Collection[str]]
-"""Returns the ids of those approvals whose tools were redefined since they were asked for."""
+"""Returns the ids of those approvals whose tools were redefined since the call."""
+MAX_MEMBERS = 8
+_MAX_MEMBER_CHARS = 300
+_MAX_CHARS = 2_000
+"""Of an error or a question."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReplyView:
-    """The result of a turn, and what its forms say of it."""
+    """The result of a turn, and all that its forms need."""
 
     question: str | None
     """The user's text. None: the turn resumed from an interrupt."""
@@ -43,7 +73,7 @@ class ReplyView:
     interrupts: list[Interrupt] = field(default_factory=list[Interrupt])
     """Open in the session after the turn, by number."""
     elsewhere: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
-    """Interrupt id -> how it was answered in another cell since."""
+    """Interrupt id -> its answer in another cell."""
     schemas: Schemas = field(default_factory=dict[str, Schema | None])
     """Approval id -> JSON schema of the tool's arguments."""
     magic: str = ""
@@ -64,7 +94,7 @@ class ReplyView:
     live: Callable[[], str] = str
     """Returns the id of the widget that shows it on the page; empty: none does."""
     is_shown: Callable[[], bool] = bool
-    """Whether the cell that runs now shows it already."""
+    """Returns True if the cell that runs now shows it already."""
 
     @property
     def notice(self) -> str | None:
@@ -75,6 +105,21 @@ class ReplyView:
     def pending(self) -> list[Interrupt]:
         """The approvals among `interrupts`."""
         return [interrupt for interrupt in self.interrupts if interrupt.kind == "approval"]
+
+    @property
+    def heading(self) -> str:
+        """The agent of the chat, and behind it the member of its team that answered, if that was another one."""
+        return one_line(f"{self.agent} · {self.answered_by}" if self.is_answer_of_member else self.agent)
+
+    @property
+    def is_answer_of_member(self) -> bool:
+        """Another agent than that of the chat gave the answer."""
+        return bool(self.text.strip()) and self.answered_by not in ("", self.agent)
+
+    @property
+    def waiting_label(self) -> str:
+        """What the turn waits for; empty for nothing."""
+        return waiting_label(awaited(self.interrupts, self.text))
 
     def after(self, before: "ReplyView") -> "ReplyView":
         """This part of a turn and `before`, the part up to its last pause, as one."""
@@ -89,13 +134,14 @@ class ReplyView:
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict]) -> "ReplyView":
         """The same turn after interrupts of it were answered in another cell."""
-        left = [interrupt for interrupt in self.interrupts if interrupt.id not in verdicts]
-        return replace(self, interrupts=left, elsewhere={**self.elsewhere, **verdicts})
+        still_open = [interrupt for interrupt in self.interrupts if interrupt.id not in verdicts]
+        return replace(self, interrupts=still_open, elsewhere={**self.elsewhere, **verdicts})
 
     def in_words(self) -> dict[str, str]:
         """All forms that a page without a kernel can show, by media type."""
         run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace, events=self.events)
-        return bundle(reply_document(self._refreshed(), history=self.history, panels=panels.saved(run), typed=False))
+        saved = panels.saved(run)
+        return bundle(reply_document(self._refreshed(), history=self.history, panels=saved, typed=False))
 
     def mimebundle(self) -> Any:
         """What IPython displays: the forms, and the live view where one still shows the turn."""
@@ -111,3 +157,185 @@ class ReplyView:
         if not self.pending or self.redefined_now is None:
             return self
         return replace(self, redefined=self.redefined_now(self.pending))
+
+
+def waiting_label(interrupts: Iterable[Interrupt]) -> str:
+    """What is needed of the user, by the most urgent of the interrupts; empty for none."""
+    by_kind = {"question" if interrupt.is_question else interrupt.kind: interrupt for interrupt in interrupts}
+    if "approval" not in by_kind and (credential := by_kind.get("credential")):
+        return waits_for_credential(credential.auth_config)
+    if {"approval", "question"} & by_kind.keys():
+        return WAITS
+    return "waiting for an outcome" if by_kind else ""
+
+
+def reply_document(
+    reply: ReplyView, *, history: Sequence[Event] = (), panels: Sequence[Block] = (), typed: bool = True
+) -> Document:
+    """A reply: the answer, open requests or the error, and, folded, the events that led to it.
+
+    Args:
+        reply: The turn.
+        history: The session's earlier events, oldest first; only needed to show the arguments and old state values
+            of a turn that resumed from an approval.
+        panels: What the panels keep, folded together with the events; folds stand below these.
+        typed: As of `in_reply`.
+    """
+    return Document((Section(_reply_blocks(reply, history, panels, reply.notices.blocks(), typed=typed)),))
+
+
+def conversation_document(turns: Sequence[ReplyView]) -> Document:
+    """Questions, answers, calls and approvals, oldest turn first; empty for no turns."""
+    sections: list[Block] = []
+    notices: list[Notice] = []
+    for turn in turns:
+        new = [notice for notice in turn.notices.blocks() if notice not in notices]
+        notices += new
+        sections.append(Section(tuple(_conversation_blocks(turn, new))))
+    return Document(tuple(sections))
+
+
+def _conversation_blocks(turn: ReplyView, notices: Sequence[Notice]) -> list[Block]:
+    question = one_line(question_text(turn.question, turn.events), _MAX_CHARS)
+    you = [plain(Text(f"you > {question}")), rich(Text((Span("you:", "strong"), f" {question}")))]
+    blocks = _reply_blocks(turn, turn.history, (), notices, typed=False)
+    forms = [Only(("text/plain", "text/markdown"), blocks), in_html(Section(blocks))]
+    return [*(you if question else []), rich(Heading(f"{turn.heading}:")), *forms]
+
+
+def _reply_blocks(
+    reply: ReplyView, history: Sequence[Event], panels: Sequence[Block], notices: Sequence[Notice], *, typed: bool
+) -> tuple[Block, ...]:
+    rows, decided = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
+    rows = _new_rows(reply, rows)
+    found = grounding.grounding_of(reply.events)
+    error = one_line(in_words(reply.error or "the run failed"), _MAX_CHARS) if reply.status == "error" else ""
+    take_back = [Text(reply.take_back_with)] if reply.take_back_with else []
+    decisions = decision_blocks(decided)
+    failure = [Text((Span("Error:", "strong"), f" {error}")), *take_back] if error else []
+    stopped = [Text(Span("Stopped.", "em"))] if reply.status == "cancelled" else []
+    open_ = awaited(reply.interrupts, reply.text)
+    return (
+        rich(*decisions, *(Text(text, small=True) for text in _team_lines(reply))),
+        Speech(reply.heading, _plain_answer(reply, found, error), _answer(reply, found), _remark(reply, rows)),
+        plain(*take_back, *decisions),
+        *grounding.blocks(found),
+        *results.of_events(reply.events),
+        rich(*failure, *stopped),
+        *in_reply(open_, reply.magic, reply.schemas, reply.redefined, typed=typed),
+        *notices,
+        *([_event_fold(reply, rows, panels)] if rows else ()),
+    )
+
+
+def decision_blocks(decisions: Iterable[Decision]) -> list[Text]:
+    """A line for each decision."""
+    return [decision.block for decision in decisions]
+
+
+def _new_rows(reply: ReplyView, rows: list[Json]) -> list[Json]:
+    """Return the rows without a question and an error that stand beside them."""
+    if rows and rows[0]["kind"] == "user" and reply.shows_question:
+        rows = rows[1:]
+    error = f"{reply.events[-1].id}/error" if reply.status == "error" and reply.events else ""
+    return [{**row, "text": FAILED} if row["id"] == error else row for row in rows]
+
+
+def _plain_answer(reply: ReplyView, found: grounding.Grounding, error: str) -> str:
+    text = grounding.cited(reply.text, reply.events, found, grounding.PLAIN).strip()
+    if error:
+        return f"{text}\nerror: {error}".strip()
+    if text:
+        return text
+    if reply.status != "pending" or reply.waiting_label:
+        return f"({reply.waiting_label or 'no answer'})"
+    is_answered = any(verdict.state == "answered" for verdict in reply.elsewhere.values())
+    return "(waited for an answer)" if is_answered else "(waited for you)"
+
+
+def _answer(reply: ReplyView, found: grounding.Grounding) -> Block | None:
+    if not reply.text.strip():
+        return None
+    text = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
+    return results.answer_block(reply.events, reply.text) or Markdown(text)
+
+
+def _counts(rows: list[Json]) -> tuple[str, str]:
+    """Return `2 tool calls` and `1 failed`; empty for none."""
+    calls = sum(row["kind"] == "call" and row["author"] != "user" for row in rows)
+    failed = sum(row["kind"] == "call" and row["ok"] is False for row in rows)
+    return f"{calls} tool call{'s' if calls > 1 else ''}" if calls else "", f"{failed} failed" if failed else ""
+
+
+def _remark(reply: ReplyView, rows: list[Json]) -> str:
+    return "; ".join(filter(None, (*_counts(rows), "stopped" if reply.status == "cancelled" else "")))
+
+
+def _event_fold(reply: ReplyView, rows: list[Json], panels: Sequence[Block]) -> Fold:
+    above = [block for block in panels if not isinstance(block, Fold)]
+    below = [block for block in panels if isinstance(block, Fold)]
+    parts = [in_html(*above)] if above else [], [row_table(rows)], [in_html(*below)] if below else []
+    return Fold(_summary(reply, rows), tuple(block for part in parts for block in part))
+
+
+def _summary(reply: ReplyView, rows: list[Json]) -> tuple[Inline, ...]:
+    """`1 tool call · 1 failed · 300 tokens`: nothing in it is measured, so that every run gives the same."""
+    calls, failed = _counts(rows)
+    events = f"{len(rows)} event{'s' if len(rows) > 1 else ''}"
+    tokens = usage_of(reply.events).total_tokens
+    parts: list[Inline] = [calls or (events if len(rows) < MAX_ROWS else f"the last {MAX_ROWS} events")]
+    parts += [Span(failed, "strong")] if failed else []
+    parts += [f"{tokens:,} tokens"] if tokens else []
+    return parts_of(joined(parts, " · "))
+
+
+# ---- members of a team
+
+
+def members(reply: ReplyView) -> list[Json]:
+    """`{"who", "text"}`: the last text of each agent that spoke besides the one that answered, in their order."""
+    texts: dict[str, str] = {}
+    for event in reply.events:
+        is_of_call = calls_to(event.branch, event.node_info.path)
+        if event.author == "user" or event.partial or is_of_call or not event.text.strip():
+            continue
+        texts.pop(who_said(event), None)
+        texts[who_said(event)] = event.text
+    if texts.pop(reply.answered_by, None) is None:  # a workflow hands on the text of its last agent
+        repeating = [agent for agent, text in texts.items() if text.strip() == reply.text.strip()]
+        texts = {agent: text for agent, text in texts.items() if agent not in repeating[-1:]}
+    last = [
+        {"who": one_line(agent, 100), "text": one_line(html.readable(text[: 4 * _MAX_MEMBER_CHARS]), _MAX_MEMBER_CHARS)}
+        for agent, text in list(texts.items())[-MAX_MEMBERS:]
+    ]
+    more = len(texts) - len(last)
+    return [*([{"who": "", "text": f"{more} more agents, in the events"}] if more else []), *last]
+
+
+def _team_lines(reply: ReplyView) -> list[str]:
+    rows = members(reply) if reply.status == "done" else []
+    lines = [f"{row['who']}: {row['text']}" if row["who"] else row["text"] for row in rows]
+    return [*lines, *([reply.heading] if reply.is_answer_of_member else [])]
+
+
+def answer_for_view(reply: ReplyView) -> dict[str, Any]:
+    """Question and answer of a run that is over, for a view that has all the rest in its panels.
+
+    Returns:
+        `{"question", "members", "who", "decisions", "html", "pages", "shown"}`; `question` is empty where the run
+        resumed from an approval, `members` are as `members` returns them, `decisions` are for a view that has no card
+        of its own for them, `shown` is as `html.for_view`.
+    """
+    found = grounding.grounding_of(reply.events)
+    decisions = rows_and_decisions(reply.events, history=reply.history, elsewhere=reply.elsewhere)[1]
+    answer = _answer(reply, found) or (None if reply.elsewhere else Text(Span("No answer.", "em")))
+    blocks = [*([answer] if answer else []), *grounding.lines(found)]
+    return {
+        "question": cleaned(question_text(reply.question, reply.events)),
+        "members": members(reply),
+        "who": reply.heading,
+        "decisions": html.write(decision_blocks(decisions)),
+        "html": html.write(blocks),
+        "pages": html.page_sources(found.suggestions),
+        "shown": html.for_view(results.of_events(reply.events, live=True)),
+    }

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.document import Block, Code, Heading, Inline, Line, Only, Section, Span, Style, Table, in_html
+from adk_nb.notebook.view.event_table import row_text
 from adk_nb.notebook.view.panels.prompt import Prompt, prompts
 from adk_nb.notebook.view.panels.waterfall import bars, duration
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.reply_document import row_text
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.spending import usage_of
 from adk_nb.notebook.view.turn_answer import answer_in

@@ -7,8 +7,8 @@ from IPython.core.getipython import get_ipython
 
 from adk_nb.errors import UserError
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.event_table import row_text
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.reply_document import heading, row_text
 from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.run_view import Clicks, RunView
@@ -137,7 +137,7 @@ class TerminalRun(RunView):
         if self._ends_with_exception:
             self._end_line()
             return
-        whole, answered = str(reply), f"{heading(reply)} > {self._answer.strip()}"
+        whole, answered = str(reply), f"{reply.heading} > {self._answer.strip()}"
         if self._answer and whole.startswith(answered):
             sys.stdout.write(whole.removeprefix(answered) + "\n")
             self._answer = ""
