@@ -71,7 +71,6 @@ ALLOWED_SCANS = {
     "flow/history/compaction.py": "the contents' own view",
     "flow/history/contents.py": "the contents' own view",
     "notebook/chat.py": "hands out the list",
-    "notebook/going_back.py": "hands out the list",
     "notebook/turn.py": "keeps the list of a turn's beginning",
     "notebook/magics/confirm.py": "keeps the list of a turn's beginning",
     "notebook/magics/state.py": "a row for each event",

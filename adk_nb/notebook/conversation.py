@@ -73,6 +73,7 @@ class Conversation:
         self.user_id = user_id
         self.runner = _checked_runner(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
         """Whose sessions and services these are. Another may use it too: it stays as it is."""
+        self._owns_runner = not isinstance(agent, Runner)
         self.service = self.runner.session_service
         self.agent = cast(BaseAgent, self.runner.agent)
         """Who answers."""
@@ -216,6 +217,11 @@ class Conversation:
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
             raise PendingError(interrupted_runs.edited_words(self.agent.name, magic))
         return runs[-1], session
+
+    async def close(self) -> None:
+        """Close the toolsets and plugins of an agent or app; a runner's stay open."""
+        if self._owns_runner:
+            await self.runner.close()
 
     async def leave(self) -> None:
         """As `Chat.drop`."""

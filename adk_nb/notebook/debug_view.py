@@ -6,7 +6,7 @@ from typing import Any, cast
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.plugins.base_plugin import BasePlugin
@@ -27,15 +27,6 @@ class _LastError(BasePlugin):
         self.error = error
 
 
-class _DebugChat(Chat):
-    """A chat that keeps the error which ended its last turn."""
-
-    def __init__(self, runner: Runner, *, session: str, user_id: str, show: Mode) -> None:
-        super().__init__(runner, session=session, user_id=user_id, show=show)
-        self.last = _LastError()
-        self._conversation.plugins.register_plugin(self.last)
-
-
 def debug_view(mode: Callable[[], Mode]) -> DebugView:
     """The view to register. `mode`: how the notebook shows turns."""
 
@@ -47,12 +38,13 @@ def debug_view(mode: Callable[[], Mode]) -> DebugView:
 
 
 async def _run(runner: Runner, messages: Sequence[str], user_id: str, session_id: str, mode: Mode) -> list[Event]:
-    chat = _DebugChat(runner, session=session_id, user_id=user_id, show=mode)
+    chat, last = Chat(runner, session=session_id, user_id=user_id, show=mode), _LastError()
+    turn_runner(chat).conversation.plugins.register_plugin(last)
     events: list[Event] = []
     for message in messages:
         reply = await chat.aask(message)
         display(reply)
-        if error := chat.last.error:
+        if error := last.error:
             raise _in_brief(error)
         events += [event for event in reply.events if event.author != "user"]
     return events

@@ -160,9 +160,9 @@ def type_credential(interrupt: Interrupt) -> str:
     try:
         typed = getpass.getpass(prompt).strip()
     except (EOFError, OSError, NotImplementedError) as error:
-        raise InputError("nobody can be asked here; write chat.submit_credential('...')") from error
+        raise InputError("nobody can be asked here; write chat.answer('...')") from error
     if not typed:
-        raise InputError("nothing was typed; to refuse, write chat.submit_credential(None)")
+        raise InputError("nothing was typed; to refuse, write chat.answer(None)")
     return typed
 
 
@@ -336,7 +336,7 @@ def open_message(open_: Sequence[Interrupt], magic: str) -> str:
     approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval"]
     if not approvals:
         typed = " and ".join(dict.fromkeys(way for interrupt in open_ for way in ways(interrupt, magic, open_)))
-        refuse = f"{typed.split(' and ')[0]} --no" if magic else "chat.submit_credential(None)"
+        refuse = f"{typed.split(' and ')[0]} --no" if magic else "chat.answer(None)"
         return f"{'; '.join(map(needs, open_))}; answer with {typed}, or refuse with {refuse}"
     tools = ", ".join(interrupt.call.name or "" for interrupt in approvals)
     count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"

@@ -59,6 +59,12 @@ class OpenCards:
             shown.undone(keys)
         self.close_answered(*views)
 
+    def close_all(self) -> None:
+        """Close all views; their cards can be answered no more."""
+        views = dict.fromkeys(view for views in self._views.values() for view in views)
+        self._views = {}
+        self.close_answered(*views)
+
     def close_answered(self, *views: RunView) -> None:
         """Close those of which no card can be answered any more."""
         for shown in views:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, TypedDict, get_args
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
@@ -11,13 +11,12 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook import attachments
+from adk_nb.notebook import attachments, settings
+from adk_nb.notebook.settings import Confirm
 from adk_nb.notebook.view.display import Mode, Show, checked_mode
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 
-Confirm = Literal["ask", "yes", "no"]
-"""Calls that wait for approval are left open, run, or are refused."""
 LentTool = Callable[..., Any] | BaseTool | BaseToolset
 
 
@@ -33,6 +32,10 @@ class TurnOptions:
     """None: as the chat."""
     max_cost: float | None = None
     """US dollars. None: as `settings` has it."""
+    confirm: Confirm = "ask"
+    """Approvals of the turn are left open, given, or refused."""
+    confirm_by: str = ""
+    """Where `confirm` was set, for the log of an approval."""
 
     def on(self, agent: BaseAgent) -> BaseAgent:
         """`agent` as it is in this turn: itself, or a copy that has the model and the tools.
@@ -71,6 +74,7 @@ class AskOptions(TypedDict, total=False):
     model: str | BaseLlm | None
     show: Show | None
     max_cost: float | None
+    confirm: Confirm | None
 
 
 def turn_options(
@@ -80,26 +84,30 @@ def turn_options(
     model: str | BaseLlm | None = None,
     show: Show | None = None,
     max_cost: float | None = None,
+    confirm: Confirm | None = None,
+    confirm_by: str = "",
 ) -> TurnOptions:
     """A turn with these options.
 
     Raises:
-        InputError: Something cannot be attached, `show` names no mode, or `max_cost` is no limit.
+        InputError: Something cannot be attached, `show` or `confirm` is unknown, or `max_cost` is no limit.
         ModelNotFoundError: There is no such model.
     """
+    if confirm is None:
+        confirm, confirm_by = settings.now.confirm, "%config AdkNb.confirm"
+    if confirm not in get_args(Confirm):
+        raise InputError(f"confirm={confirm!r} says not what happens to approvals; write 'ask', 'yes' or 'no'")
     if isinstance(model, str):
         LLMRegistry.resolve(model)
     if max_cost is not None and not 0 < max_cost < math.inf:
         raise InputError(f"max_cost={max_cost!r} is no limit; write US dollars above zero, or None for no limit")
     mode = None if show is None else checked_mode(show)
-    return TurnOptions(parts=attachments.all_of(attach), tools=tuple(tools), model=model, show=mode, max_cost=max_cost)
-
-
-def check_policy(confirm: str) -> None:
-    """Refuse an unknown policy.
-
-    Raises:
-        InputError: It is none.
-    """
-    if confirm not in get_args(Confirm):
-        raise InputError(f"confirm={confirm!r} says not what happens to approvals; write 'ask', 'yes' or 'no'")
+    return TurnOptions(
+        parts=attachments.all_of(attach),
+        tools=tuple(tools),
+        model=model,
+        show=mode,
+        max_cost=max_cost,
+        confirm=confirm,
+        confirm_by=confirm_by or f"chat.ask(confirm={confirm!r})",
+    )

@@ -6,7 +6,7 @@ import asyncio, json, threading, time
 from adk_nb import sync, tool, types
 from adk_nb.agents import Agent
 from adk_nb.models import BaseLlm, LlmResponse, ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 
 requests, tokens, closed, tools_ended = [], [], [], []
 in_the_middle = threading.Event()
@@ -16,7 +16,7 @@ def begun(what):
     in_the_middle.set()
 
 def stop_in_the_middle(chat):
-    threading.Thread(target=lambda: in_the_middle.wait(30) and chat.stop()).start()
+    threading.Thread(target=lambda: in_the_middle.wait(30) and turn_runner(chat).stop()).start()
 
 def said(text, **more):
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), **more)

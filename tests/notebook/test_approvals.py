@@ -1,7 +1,6 @@
 """Approvals as a person answers them: what is said can be typed, and settles the call it was said of."""
 
 import re
-from typing import Any
 
 import pytest
 
@@ -288,14 +287,14 @@ def own_chat(paid: list[int], *answers: object) -> Chat:
 def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -> None:
     paid: list[int] = []
     chat = own_chat(paid, call("pay", amount=1), "done")
-    [asked] = chat.ask("Pay").interrupts
+    chat.ask("Pay")
 
     with pytest.raises(InputError, match=r"^pay\(\) has no argument 'amuont'; did you mean 'amount'\?$"):
         chat.approve(amuont=2)
     with pytest.raises(InputError, match="did you mean 'amount'"):
-        chat.decide({asked.id: ToolConfirmation(confirmed=True, args={"amount": 1, "amuont": 2})})
+        chat.answer(ToolConfirmation(confirmed=True, args={"amount": 1, "amuont": 2}))
 
-    assert paid == [] and len(chat.pending) == 1
+    assert paid == [] and len(chat.interrupts) == 1
     assert chat.approve(amount=2, to="Bo").text == "done"
     assert paid == [2]
 
@@ -303,12 +302,11 @@ def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -
 def test_what_is_no_decision_and_a_reason_in_the_wrong_place_are_told_in_a_line() -> None:
     paid: list[int] = []
     chat = own_chat(paid, call("pay", amount=1), "as you wish")
-    [asked] = chat.ask("Pay").interrupts
-    decide: Any = chat.decide
+    chat.ask("Pay")
 
-    for wrong in (True, {asked.id: True}):
-        with pytest.raises(InputError, match=r"write chat\.decide\(\{chat\.pending\[0\]\.id: ToolConfirmation\("):
-            decide(wrong)
+    for wrong in ("perhaps", {"yes": True}, 1):
+        with pytest.raises(InputError, match=r"neither a yes nor a no to pay; write .*ToolConfirmation\("):
+            chat.answer(wrong)
     with pytest.raises(InputError, match=r"^no approval 'too much' is open; .*; a reason is given as reason='\.\.\.'$"):
         chat.reject("too much")
 

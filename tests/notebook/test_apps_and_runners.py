@@ -7,6 +7,7 @@ import pytest
 from adk_nb import App, Chat, InMemoryRunner, Runner, tool
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import call
+from adk_nb.notebook.chat import turn_runner
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER
 from adk_nb.sessions import InMemorySessionService
@@ -121,11 +122,11 @@ def test_a_chat_leaves_its_runner_as_it_is():
     chat = Chat(runner)
 
     assert chat.ask("hi").text == "one"
-    chat.agent, chat.sticky = second, False
+    chat.agent, turn_runner(chat).conversation.sticky = second, False
     fork = chat.fork()
     assert chat.ask("hi").text == "three"
 
-    assert (fork.agent, fork.sticky) == (second, False)
+    assert (fork.agent, turn_runner(fork).conversation.sticky) == (second, False)
     assert (runner.agent, runner.sticky_agents, runner.auto_create_session) == (first, True, False)
     assert runner.plugin_manager.plugins == []
     assert Chat(runner).ask("hi").text == "two"

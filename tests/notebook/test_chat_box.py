@@ -15,8 +15,9 @@ from adk_nb.agents import Agent
 from adk_nb.errors import SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.chat_box import ChatBox
+from adk_nb.notebook.turn_options import TurnOptions
 from adk_nb.notebook.view.reply_view import conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import words_of
@@ -170,8 +171,9 @@ def box(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Wi
     def opened(*answers: Any, service: InMemorySessionService | None = None) -> tuple[Wire, Kept]:
         refund = FunctionTool(lambda: "paid", name="refund", require_confirmation=True)
         chat = Chat(Agent(name="guide", model=ScriptedLlm(*answers), tools=[refund]), session_service=service)
-        made = ChatBox(chat.agent, "main", "", lambda text, shown: chat.say_in(shown, text), 400)
-        chat.open_in(made)
+        runner = turn_runner(chat)
+        made = ChatBox(chat.agent, "main", "", lambda text, view: runner.send_in_box(text, view, TurnOptions()), 400)
+        runner.open_box(made)
         kept = made.shown._twin = Kept()  # pyright: ignore[reportPrivateUsage]
         return cast(Wire, made.shown._view.comm), kept  # pyright: ignore[reportPrivateUsage]
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from adk_nb import Agent, Chat, sync, tool
+from adk_nb import Agent, Chat, tool
 from adk_nb.agents import LoopAgent
 from adk_nb.apps import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.chat import turn_runner
 from adk_nb.plugins import BasePlugin
 from tests.notebook.conftest import Shell
 
@@ -59,13 +60,6 @@ def test_a_turn_in_the_background_says_whether_it_is_done():
     assert repr(started) == "Started(done)"
 
 
-def test_work_runs_on_the_loop_of_the_agents():
-    async def where() -> bool:
-        return sync.on_a_loop_thread()
-
-    assert Chat(guide("hello")).run_on_loop(where())
-
-
 def test_a_reply_that_goes_on_from_an_approval_shows_the_call_it_was_about():
     @tool(confirm=True)
     def pay(amount: float) -> str:
@@ -74,7 +68,7 @@ def test_a_reply_that_goes_on_from_an_approval_shows_the_call_it_was_about():
 
     chat = Chat(Agent(name="payer", model=ScriptedLlm(call("pay", amount=3), "Done."), tools=[pay]))
     heard: list[str] = []
-    chat.on_reply = lambda reply: heard.append(reply.status)
+    turn_runner(chat).on_reply = lambda reply: heard.append(reply.status)
     chat.ask("pay 3")
 
     reply = chat.approve()

@@ -81,7 +81,7 @@ def test_every_kind_is_in_one_list_and_answered_by_number_id_or_name():
     by_kind = {interrupt.kind: interrupt for interrupt in open_}
     chat.answer("yes", "pay")
     chat.answer(SECRET, which=by_kind["credential"].number)
-    chat.answer({"status": "sent"}, id=by_kind["long_running"].id)
+    chat.answer({"status": "sent"}, by_kind["long_running"])
     last = chat.answer("A1")
     assert (sorted(done), chat.interrupts, last.interrupts) == (["mail", "paid 7"], [], [])
 

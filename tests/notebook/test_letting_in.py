@@ -50,12 +50,11 @@ def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: Au
         in (shown["text/html"])
     )
     assert f"[this page](<{asked.auth_uri}>)" in shown["text/markdown"]
-    assert (
-        f"    Open this page {asked.auth_uri}\n    Then paste the address it leads to into chat.submit_credential()"
-        in str(reply)
+    assert f"    Open this page {asked.auth_uri}\n    Then paste the address it leads to into chat.answer()" in str(
+        reply
     )
 
-    done = chat.submit_credential(server.let_in(asked.auth_uri or ""))
+    done = chat.answer(server.let_in(asked.auth_uri or ""))
 
     assert (done.status, done.text, done.interrupts) == ("done", "one mail", [])
     assert box.tokens == list(server.access_tokens)
@@ -88,22 +87,22 @@ def test_where_nobody_can_type_it_says_what_to_write(monkeypatch: pytest.MonkeyP
     chat, _ = chat_with(KEY, call("mail"), "one mail")
     chat.ask("mail?")
 
-    with pytest.raises(InputError, match=r"chat\.submit_credential\('\.\.\.'\)"):
-        chat.submit_credential()
+    with pytest.raises(InputError, match=r"chat\.answer\('\.\.\.'\)"):
+        chat.answer()
 
 
 def test_nothing_else_can_be_asked_meanwhile_and_a_refusal_is_told_to_the_model():
     chat, box = chat_with(KEY, call("mail"), "as you wish", "hello")
     chat.ask("mail?")
 
-    with pytest.raises(PendingError, match=r"mail needs a key .* chat\.submit_credential\(None\)"):
+    with pytest.raises(PendingError, match=r"mail needs a key .* chat\.answer\(None\)"):
         chat.ask("hello?")
-    done = chat.submit_credential(None)
+    done = chat.answer(None)
 
     assert done.text == "as you wish" and box.seen == []
     assert chat.ask("hello?").text == "hello"
-    with pytest.raises(InputError, match="no credential request is open"):
-        chat.submit_credential("late")
+    with pytest.raises(InputError, match="no interrupt is open"):
+        chat.answer("late")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_text_is_read_as_what_was_asked_for(scheme: str, given: Any, seen: Any):
     chat, box = chat_with(AuthConfig(auth_scheme=HTTPBase(scheme=scheme)), call("mail"), "one mail")
     chat.ask("mail?")
 
-    chat.submit_credential(given)
+    chat.answer(given)
 
     [http] = [one.http for one in box.seen if one and one.http]
     said = http.credentials
@@ -130,9 +129,9 @@ def test_a_password_without_its_name_is_not_taken_for_a_token():
     chat.ask("mail?")
 
     with pytest.raises(InputError, match="mail needs name:password, and there is no colon in what was given") as error:
-        chat.submit_credential("lovelace")
+        chat.answer("lovelace")
     assert "lovelace" not in str(error.value)
-    assert chat.submit_credential("ada:lovelace").text == "one mail" and len(box.seen) == 1
+    assert chat.answer("ada:lovelace").text == "one mail" and len(box.seen) == 1
 
 
 def test_a_credential_may_be_given_whole():
@@ -140,7 +139,7 @@ def test_a_credential_may_be_given_whole():
     chat.ask("mail?")
     given = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-persons-key")
 
-    chat.submit_credential(given)
+    chat.answer(given)
 
     assert box.seen == [given]
 
@@ -148,7 +147,7 @@ def test_a_credential_may_be_given_whole():
 def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: AuthServer):
     chat, _ = chat_with(by_code(server), call("mail"), "one mail")
     reply = chat.ask("mail?")
-    done = chat.submit_credential(server.let_in(reply.interrupts[0].auth_uri or ""))
+    done = chat.answer(server.let_in(reply.interrupts[0].auth_uri or ""))
 
     first, second = rows_of(reply.events), rows_of(done.events, history=reply.events)
 

@@ -140,13 +140,13 @@ def test_several_questions_are_answered_the_oldest_first_or_by_their_number():
     talk = chat(asked, "both?", "both", tools=[request_input])
     talk.ask("go")
 
-    talk.answer("2nd", id=2)
+    talk.answer("2nd", 2)
     assert [one.prompt for one in talk.ask("1st").interrupts] == []
 
     said = [one.response for event in talk.events for one in event.get_function_responses()]
     assert said == [{"result": "2nd"}, {"result": "1st"}]
     with pytest.raises(InputError, match="no interrupt is open"):
-        talk.answer("x", id=3)
+        talk.answer("x", 3)
 
 
 def test_a_chat_line_answers_who_asked_whoever_was_spoken_to_last(shell: Shell):
@@ -197,7 +197,7 @@ def test_a_called_agent_is_refused_in_the_chat_with_its_caller():
     talk.ask("refund")
 
     assert talk.reject(reason="no").text == "All done."
-    assert talk.pending == []
+    assert talk.interrupts == []
 
 
 def test_what_a_called_agent_says_before_it_waits_is_not_the_answer():
@@ -224,7 +224,7 @@ def test_an_approval_of_an_agent_that_is_not_there_as_it_was_can_be_refused():
     with pytest.raises(InputError, match=r"agent 'expert', which asked this, is not there as it was; refuse .*reject"):
         talk.approve()
     assert talk.reject().text == "I could not."
-    assert talk.pending == []
+    assert talk.interrupts == []
 
 
 def test_confirm_answers_what_a_called_agent_asks(shell: Shell):

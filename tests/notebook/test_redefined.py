@@ -8,9 +8,8 @@ import pytest
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.tools.tool_decorator import tool
@@ -151,7 +150,7 @@ def test_a_chat_of_pythons_keeps_no_earlier_tools() -> None:
     [one] = chat.ask("Pay 5").interrupts
 
     with pytest.raises(InputError, match=r"only cells keep tools as they were; refuse the call with chat.reject\(\)"):
-        chat.decide({one.id: ToolConfirmation(confirmed=True)}, as_asked=True)
+        turn_runner(chat).answer_now({one.id: True}, as_asked=True)
 
 
 def test_in_a_kernel_without_the_old_tool_only_what_works_is_offered(shell: Shell, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from adk_nb.auth.secrets import HIDDEN
 from adk_nb.events.event import Event
 from adk_nb.flow.result_part import MAX_SHOWN_CHARS
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.document import Table
 from adk_nb.notebook.view.reply_view import ReplyView
@@ -189,7 +189,7 @@ def test_a_secret_is_not_in_the_file_with_the_whole_of_a_long_result():
     reply, _ = asked("the-secret-of-the-page " + "x" * 300_000)
 
     [name] = [name for event in reply.events for name in event.actions.artifact_delta]
-    kept = run(cast(Any, reply).chat._conversation.file(name))
+    kept = run(turn_runner(cast(Chat, reply.chat)).conversation.file(name))
     assert kept.inline_data.data.startswith(b'{"result":"' + HIDDEN.encode() + b" xxx")
 
 

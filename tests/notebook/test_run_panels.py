@@ -16,6 +16,7 @@ from adk_nb.agents import Agent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.page import VIEW_MIME, set_page, views_stay, with_view
@@ -351,7 +352,7 @@ def test_asking_again_from_an_event_keeps_the_conversation_as_it_was():
     second = chat.ask("Second?")
     before = [event.id for event in chat.events]
 
-    again = sync.run(chat.rerun_in_a_fork(second.events[-1].id))
+    again = sync.run(turn_runner(chat).rerun_in_fork(second.events[-1].id))
 
     assert (again.question, again.text) == ("Second?", "Three.")
     assert "main-2" in (again.view.notice or "")
@@ -366,6 +367,6 @@ def test_what_cannot_be_asked_again_leaves_no_copy_behind():
 
     for event_id in ("nothing", first.events[0].id):
         with pytest.raises(InputError):
-            sync.run(chat.rerun_in_a_fork(event_id))
+            sync.run(turn_runner(chat).rerun_in_fork(event_id))
 
     assert chat.fork().session_id == "main-2"

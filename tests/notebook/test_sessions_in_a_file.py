@@ -885,8 +885,8 @@ def test_an_outcome_a_login_and_a_question_that_were_waited_for_are_given_in_a_l
     later("asks", call("adk_request_input", message="Which order?")).ask("Send it back")
 
     assert later("tea", "It came.").answer("delivered").text == "It came."
-    assert later("mail", "One.").submit_credential("a-persons-key").text == "One."
+    assert later("mail", "One.").answer("a-persons-key").text == "One."
     assert later("asks", "A1 then.").ask("A1").text == "A1 then."
     assert done == ["order tea", "mail in"]
-    with pytest.raises(InputError, match="no credential request is open"):
-        later("mail", "Two.").submit_credential("a-persons-key")
+    with pytest.raises(InputError, match="no interrupt is open"):
+        later("mail", "Two.").answer("a-persons-key")

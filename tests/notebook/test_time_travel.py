@@ -116,7 +116,7 @@ def test_an_approval_in_what_is_undone_is_closed_and_the_call_is_not_made():
 
     assert "closed: 1 that waited for an answer" in str(talk.rewind())
 
-    assert talk.pending == []
+    assert talk.interrupts == []
     with pytest.raises(InputError):
         asked.approve()
     talk.ask("Hi")

@@ -10,6 +10,7 @@ import pytest
 
 from adk_nb import Chat, LlmAgent, clock
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
+from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.view.document import Document
 from adk_nb.notebook.view.panels import waterfall
 from adk_nb.notebook.view.panels.prompt import Prompt, prompts
@@ -124,7 +125,8 @@ def test_what_a_callback_asks_in_a_run_of_its_own_is_in_the_trace_of_its_turn():
     chat = Chat(planner, show="off")
     chat.ask("Hi")
 
-    assert [one.agent for one in chat.traces.of(chat.turns[-1].invocation_ids).requests] == ["judge", "planner"]
+    trace = turn_runner(chat).traces.of(chat.turns[-1].invocation_ids)
+    assert [request.agent for request in trace.requests] == ["judge", "planner"]
 
 
 def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: list[float]):
@@ -141,7 +143,7 @@ def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: lis
     chat.approve()
 
     turn = chat.turns[-1]
-    found = bars(turn.events, chat.traces.of(turn.invocation_ids))
+    found = bars(turn.events, turn_runner(chat).traces.of(turn.invocation_ids))
 
     assert [(one["kind"], one["begin"], one["end"]) for one in found if one["kind"] != "agent"] == [
         ("model", 0.0, 0.0),
@@ -239,7 +241,7 @@ def test_a_prompt_has_tools_history_settings_and_the_answer_before_callbacks_and
 def test_only_who_listens_keeps_requests_and_only_the_newest():
     model = ScriptedLlm(*"1234")
     chat = Chat(LlmAgent(name="planner", model=model))
-    chat.traces = traces = Traces(most_requests=2)
+    turn_runner(chat).traces = traces = Traces(most_requests=2)
     runs = [chat.ask(text).events[0].invocation_id for text in "abc"]
 
     assert [len(traces.of([run]).requests) for run in runs] == [0, 1, 1]
@@ -356,7 +358,7 @@ def test_what_an_earlier_kernel_sent_is_not_known_but_when_it_was_at_work_is(she
     shell.cell("%chat planner Where to?")
     notebook: Any = getattr(shell.ip, "adk_nb")  # noqa: B009
     for chat in notebook.chats_in("main"):
-        chat.traces = notebook.traces = Traces()
+        turn_runner(chat).traces = notebook.traces = Traces()
 
     assert "what was sent in turn 1 is not known" in str(shell.cell("%trace --why"))
     assert "  look   |" in str(shell.cell("%trace --waterfall"))

@@ -8,7 +8,7 @@ from turns import reply_forms
 from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.tools import FunctionTool, exit_loop
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
@@ -51,7 +51,7 @@ def test_in_python_a_conversation_stays_with_who_has_it_unless_that_is_unwanted(
     chat = Chat(agent("boss", TO_HELPER, "Boss here.", sub_agents=[helper]), show="off")
 
     said = [chat.ask("Help me.").text, chat.ask("Go on.").text]
-    chat.sticky = False
+    turn_runner(chat).conversation.sticky = False
 
     assert [*said, chat.ask("And you?").text] == ["Helper here.", "Helper again.", "Boss here."]
 

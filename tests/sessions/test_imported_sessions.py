@@ -121,7 +121,7 @@ def test_a_question_in_a_file_is_not_open(tmp_path: Path, forge: Callable[[Event
 
     chat.load(path)
 
-    assert chat.pending == []
+    assert chat.interrupts == []
     with pytest.raises(InputError):
         chat.reject()
     assert till.paid == []

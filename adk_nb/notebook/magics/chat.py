@@ -13,7 +13,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import types
 from adk_nb.errors import InputError, SessionNotFoundError, closest
 from adk_nb.notebook import attachments
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, decided_in_lines, talk_in_lines
 from adk_nb.notebook.last_error import last_error
 from adk_nb.notebook.magics import record, values
@@ -26,7 +26,8 @@ from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.templates import Location, parse
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.turn_options import Confirm, turn_options
+from adk_nb.notebook.settings import Confirm
+from adk_nb.notebook.turn_options import turn_options
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import in_a_kernel
@@ -167,7 +168,7 @@ def _say(notebook: Notebook, message: _Message) -> Reply:
     chat, options = _resolve(notebook, message)
     _announce_session(notebook, message)
     text = options.pop("text")
-    reply = chat.ask_with_policy(text, turn_options(**options), message.confirm, message.policy)
+    reply = turn_runner(chat).ask(text, turn_options(**options))
     if args.ask and display_mode() != "static":
         reply = decided_in_lines(reply)
     if args.capture:
@@ -205,10 +206,11 @@ def _open_box(notebook: Notebook, message: _Message) -> None:
 
     async def say_in_box(text: str, box: ChatBoxView) -> Reply:
         chat, options = await asyncio.to_thread(_resolve, notebook, replace(message, text=text))
-        return await chat.say_in(box, **options, confirm=message.confirm, by=message.policy)
+        return await turn_runner(chat).send_in_box(options.pop("text"), box, turn_options(**options))
 
     _announce_session(notebook, first)
-    chat.open_in(ChatBox(chat.agent, chat.session_id, chat.magic(), say_in_box, height))
+    runner = turn_runner(chat)
+    runner.open_box(ChatBox(chat.agent, chat.session_id, runner.magic(), say_in_box, height))
     return None
 
 
@@ -226,6 +228,8 @@ def _resolve(notebook: Notebook, message: _Message) -> tuple[Chat, dict[str, Any
         "tools": notebook.tools_named(args.tools or ()),
         "model": args.model and (notebook.model_named(args.model) or args.model),
         "max_cost": args.max_cost,
+        "confirm": message.confirm,
+        "confirm_by": message.policy,
     }
     notebook.chat(name, session)
     if message.fresh:
@@ -235,7 +239,7 @@ def _resolve(notebook: Notebook, message: _Message) -> tuple[Chat, dict[str, Any
     chat = notebook.chat(name, session, show=message.show)
     notebook.last_asked = name
     if name in notebook.agent_names:
-        chat.sticky = args.agent is None
+        turn_runner(chat).conversation.sticky = args.agent is None
     return chat, options
 
 

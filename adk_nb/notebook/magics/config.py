@@ -27,7 +27,7 @@ _TURN_SETTINGS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", 
 """Those that `notebook.settings` has, too."""
 
 # Loaded when a setting needs them: %load_ext is to cost nothing.
-_late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry", "Chat": "adk_nb.notebook.chat"})
+_late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry"})
 
 
 class AdkNb(Configurable):
@@ -202,7 +202,7 @@ class AdkNb(Configurable):
 
     @observe("confirm")
     def _set_policy(self, change: Any) -> None:
-        _late("Chat").policy = change.new
+        settings.now.confirm = change.new
 
     @observe("google_adk")
     def _set_google_adk(self, change: Any) -> None:

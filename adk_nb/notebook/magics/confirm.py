@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, ToolNotFoundError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.interrupted_runs import cut_in_brief
 from adk_nb.notebook.interrupts import (
     HIDDEN_FIELD,
@@ -68,9 +69,8 @@ CONFIRM = Grammar(
         Option("--payload k=v", "what the tool asks for beside a yes (JSON, else text)", many=True),
         Option("--reason TEXT", "why; the agent is told"),
     ],
-    twin="chat.interrupts, chat.ask_again(), chat.answer(value, which), chat.approve(id, amount=100), "
-    "chat.reject(id, reason=...), chat.submit_credential(), "
-    "chat.decide({id: ToolConfirmation(confirmed=True)}, as_asked=True)",
+    twin="chat.interrupts, chat.answer(value, which), chat.answer(True, chat.interrupts), "
+    "chat.approve(id, amount=100), chat.reject(id, reason=...)",
     pairs=True,
     surplus_hint="one approval at a time, or --all; a reason of several words stands in quotes",
 )
@@ -133,7 +133,7 @@ class _Confirm:
         if answered := self._same_answers(edits, payload):
             return text(*answered)
         if credential := self._refused_credential():
-            return self._chat(credential).submit_credential(None, id=credential.id)
+            return self._chat(credential).answer(None, credential.id)
         return self._decide(self._chosen(), edits, payload)
 
     @property
@@ -173,7 +173,7 @@ class _Confirm:
                 f"{numbered} alone; a field that does not show it asks for it"
             )
         if interrupt.kind == "credential":
-            return self._chat(interrupt).submit_credential(HIDDEN_FIELD, id=interrupt.id)
+            return self._chat(interrupt).answer(HIDDEN_FIELD, interrupt.id)
         if interrupt.is_approval:
             return self._chat(interrupt).answer(self._read_decision(interrupt, value), interrupt.id)
         if not value:
@@ -278,7 +278,7 @@ class _Confirm:
                 )
         for name, decided in decisions.items():
             chat = self._notebook.chat(name, self._session, show=self._show)
-            reply = chat.decide(decided, as_asked=self._args.old)
+            reply = turn_runner(chat).answer_now(decided, by="%confirm", as_asked=self._args.old)
         assert reply is not None
         return reply
 
@@ -314,7 +314,7 @@ class _Confirm:
                 if interrupt.has_card and (name := self._recipient(interrupt)):
                     chat = self._notebook.chat(name, self._session, show=self._show)
                     chats.setdefault(name, (chat, []))[1].append(interrupt.id)
-        return {id for chat, ids in chats.values() if chat.ask_again(*ids) for id in ids}
+        return {id for chat, ids in chats.values() if turn_runner(chat).draw_cards(ids) for id in ids}
 
     def _list(self, drawn: Collection[str]) -> Output | None:
         """List the open interrupts and what to type for each. `drawn`: ids of those that a card shows already."""

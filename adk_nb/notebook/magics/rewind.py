@@ -3,6 +3,7 @@
 from typing import Any
 
 from adk_nb.errors import InputError
+from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
@@ -50,7 +51,7 @@ def rewind(host: Host, line: str, cell: str | None) -> Any:
     chat = notebook.chat(
         name, session, show=host.settings.display
     )  # an agent that is not ready is told of before anything is undone
-    return chat.say_again(_rewound(notebook, to, session).message)
+    return turn_runner(chat).repeat(_rewound(notebook, to, session).message)
 
 
 def _to(notebook: Notebook, args: Any, session: str) -> int | str:
@@ -67,10 +68,10 @@ def _to(notebook: Notebook, args: Any, session: str) -> int | str:
 
 
 def _rewound(notebook: Notebook, to: int | str, session: str, *, dry_run: bool = False) -> Rewound:
-    chats = notebook.chats_in(session)
-    for chat in chats:
-        chat.refuse_while_busy()
+    runners = [turn_runner(chat) for chat in notebook.chats_in(session)]
+    for runner in runners:
+        runner.refuse_while_busy()
     undone = notebook.sessions.rewind(to, session, dry_run=dry_run)
-    for chat in () if dry_run else chats:
-        chat.let_go(undone)
+    for runner in () if dry_run else runners:
+        runner.cards.undone(undone.closed)
     return undone

@@ -13,7 +13,7 @@ from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError, UserError
 from adk_nb.models.default_model import default_model
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.registry import team_cell
 from adk_nb.notebook.registry.agent_cell import CellAgent, lost_parameters, notes_on, unfit_history
 from adk_nb.notebook.registry.definitions import (
@@ -125,7 +125,7 @@ class Notebook(Names):
         report = [line for name, definition in definitions.items() for line in self._define_tool(name, definition)]
         self._rebuild_teams()
         for _, chat in self._chats.values():  # open cards say that a tool was redefined
-            chat.tools_changed()
+            turn_runner(chat).tools_changed()
         return report
 
     def forget_agent(self, name: str) -> str:
@@ -308,7 +308,7 @@ class Notebook(Names):
             self._chats[key] = source, chat
         elif chat.agent is not agent:
             chat.agent = agent
-        chat.show = show
+        turn_runner(chat).show = show
         return chat
 
     def _new_chat(self, name: str, session: str, source: App | Runner | None) -> Chat:
@@ -325,10 +325,12 @@ class Notebook(Names):
                 memory_service=self.sessions.memory,
                 credential_service=self.sessions.credentials,
             )
-            chat.magic = lambda: self.confirm_magic(session)
-            chat.versions = self.earlier
-            chat.about = lambda: run_metadata(name, self.digest_of(name), self.versions_of(name))
-        chat.on_reply, chat.traces = self._note_reply, self.traces
+            runner = turn_runner(chat)
+            runner.magic = lambda: self.confirm_magic(session)
+            runner.versions = self.earlier
+            runner.metadata = lambda: run_metadata(name, self.digest_of(name), self.versions_of(name))
+        runner = turn_runner(chat)
+        runner.on_reply, runner.traces = self._note_reply, self.traces
         return chat
 
     def _note_reply(self, reply: Reply) -> None:
@@ -370,4 +372,4 @@ class Notebook(Names):
         return self.name_of(agent)
 
     def _paused_chats(self, id: str) -> list[str]:
-        return [name for (name, _), (_, chat) in self._chats.items() if chat.has_asked(id)]
+        return [name for (name, _), (_, chat) in self._chats.items() if turn_runner(chat).is_paused_at(id)]

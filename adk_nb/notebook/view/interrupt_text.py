@@ -210,7 +210,7 @@ def ways(
     number = interrupt.number or 1
     if interrupt.kind == "credential":
         several = sum(other.kind == "credential" for other in among) > 1
-        return (f"{magic} {number}" if magic else f"chat.submit_credential({f'id={number}' if several else ''})",)
+        return (f"{magic} {number}" if magic else f"chat.answer({f'which={number}' if several else ''})",)
     if interrupt.kind == "task":
         return (f"{magic.replace('%confirm', '%chat', 1)} ..." if magic else "chat.ask('...')",)
     if not interrupt.is_question:
