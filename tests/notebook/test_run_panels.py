@@ -248,6 +248,18 @@ def test_a_panel_of_ones_own_has_a_tab_and_its_data(monkeypatch: pytest.MonkeyPa
     assert "Words" in notice and "ZeroDivisionError: no words" in notice
 
 
+def test_a_panel_sees_the_status_of_its_run_and_the_state_after_its_events(
+    words: Panel, monkeypatch: pytest.MonkeyPatch
+):
+    register(replace(words, data=lambda run, id: [run.status, run.state], exists=lambda run: run.status == "running"))
+
+    seen = Seen(monkeypatch, agent())
+
+    assert seen.told("words") == ["done", {"asked": "Oslo"}]
+    seen.run.wrote("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
+    assert seen.told("words") == ["done", {"asked": "Rome"}]
+
+
 def test_a_panel_has_its_tab_as_soon_as_it_exists(words: Panel):
     panels = RunPanels(PanelRun())
     assert "words" not in repr(panels.offers())

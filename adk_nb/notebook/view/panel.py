@@ -49,7 +49,7 @@ class PanelRun:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The session's state after the last event."""
+        """The session's state after the last event; in a saved form, the changes of the turn alone."""
         count, state = self._state
         state = dict(state if count else self.start_state)
         for event in self.events[count:]:
