@@ -79,7 +79,7 @@ class ChatBoxView(LiveRun):
         self._begun = self._goes_on = False
 
     def answered_by(self, agent: BaseAgent, notice: str | None) -> None:
-        """Who answers what was asked last."""
+        """The agent that answers the last question, and a notice on its model."""
         self.agent, self._answering = agent.name, agent
         self.notices = self.notices.of_next_turn(notice)
 
@@ -108,7 +108,7 @@ class ChatBoxView(LiveRun):
             self._seen.add(event.id)
         super().event(event)
 
-    def refused(self, why: str) -> None:
+    def refused(self, reason: str) -> None:
         """The question could not be answered, and the reader has to mend it."""
         self._refused += 1
         row = f"refused{self._refused}"
@@ -116,7 +116,7 @@ class ChatBoxView(LiveRun):
             question = {"id": f"{row}/asked", "author": "user", "kind": "user", "text": self.question or ""}
             self._view.push({"op": "append", "row": question})
             self.question, self._goes_on = self._before
-        self._view.push({"op": "append", "row": {"id": row, "author": "notebook", "kind": "error", "text": why}})
+        self._view.push({"op": "append", "row": {"id": row, "author": "notebook", "kind": "error", "text": reason}})
         self._pause("error", "not said" if not self._begun else "")
 
     def end(self, reply: ReplyView) -> None:
@@ -145,7 +145,7 @@ class ChatBoxView(LiveRun):
     def stays_as(self) -> str:
         return ""  # it is not the view of one reply
 
-    def anew(self, made: Callable[[], RunView]) -> RunView:
+    def anew(self, create: Callable[[], RunView]) -> RunView:
         self.asks(self.question or "")
         return self
 

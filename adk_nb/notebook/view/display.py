@@ -243,8 +243,8 @@ class LiveRun(RunView):
         self._show_queue()
         self._trouble.waits(model, error, seconds)
 
-    def left_out(self, words: str) -> None:
-        super().left_out(words)
+    def left_out(self, text: str) -> None:
+        super().left_out(text)
         self._push_notices()
 
     # ---- the run ends, or pauses
@@ -278,8 +278,8 @@ class LiveRun(RunView):
         """Fold the log of a run that is over, below its answer."""
         self._view.push({"op": "answer", "answer": answer_for_view(reply)})
 
-    def anew(self, made: Callable[[], RunView]) -> RunView:
-        view = made()
+    def anew(self, create: Callable[[], RunView]) -> RunView:
+        view = create()
         if isinstance(view, LiveRun):
             view._kernel_loop, view.resumed, view.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
             view._own_cell = self._own_cell
@@ -321,19 +321,19 @@ class LiveRun(RunView):
         self._view.push({"op": "panel", "name": "refused", "id": key, "data": why_not})
         self._view.close_run()
 
-    def say(self, words: str) -> None:
-        self._view.push({"op": "notice", "text": words})
+    def say(self, text: str) -> None:
+        self._view.push({"op": "notice", "text": text})
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
         if self._rows:
             for key in self._cards.intersection(verdicts):
                 self._push(self._rows.answered_elsewhere(key, verdicts[key]))
-        where = next(filter(None, (verdict.where for verdict in verdicts.values())), "in another cell")
-        self._place.why_not = f"What waited here was answered {where}."
+        place = next(filter(None, (verdict.where for verdict in verdicts.values())), "in another cell")
+        self._place.why_not = f"What waited here was answered {place}."
         self._place.answered(verdicts, self._rows.decisions if self._rows else ())
         if last and (turn := self._place.turn):
             self._fold(turn)
-        self._pause(*("done", f"answered {where}") if last else ("pending", self._waits_for))
+        self._pause(*("done", f"answered {place}") if last else ("pending", self._waits_for))
 
     def undone(self, keys: Collection[str]) -> None:
         verdict = Verdict("superseded", "its turn was undone")
@@ -347,8 +347,8 @@ class LiveRun(RunView):
         if key in self._cards:
             self._view.push({"op": "card", "card": {"id": key, **fields}})
 
-    def ask_again(self, key: str, why: str) -> None:
-        self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": why}})
+    def ask_again(self, key: str, reason: str) -> None:
+        self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": reason}})
 
     def say_stale(self, key: str) -> None:
         self._view.push({"op": "card", "card": {"id": key, "state": "stale", "note": "it is answered already"}})

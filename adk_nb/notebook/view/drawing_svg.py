@@ -27,7 +27,7 @@ _NONE: Mapping[str, str] = {}
 
 
 def live_drawing(drawing: Drawing) -> dict[str, Any]:
-    """What a live view draws: `title`, `width`, `height` and `shapes`, as JSON."""
+    """The drawing for a live view: `title`, `width`, `height` and `shapes`, as JSON."""
     layout = layout_of(drawing)
     size = {"width": round(layout.width), "height": round(layout.height)}
     return {"title": _title(drawing), **size, "shapes": _shapes(layout)}

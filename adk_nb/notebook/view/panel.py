@@ -39,7 +39,7 @@ class PanelRun:
     start_state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The session's state before the first event."""
     artifacts: dict[str, Json] = field(default_factory=dict[str, Json])
-    """What the run has saved, by id, as `results.artifact`."""
+    """Saved by the run, by id, as `results.artifact`."""
     rows: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
     """Row of the log -> the events that it shows."""
 

@@ -114,13 +114,13 @@ class RunView:
     def waits(self, model: str, error: str, seconds: float) -> None:
         """A model is busy (`error`: its answer), and is called again after `seconds`."""
 
-    def left_out(self, words: str) -> None:
+    def left_out(self, text: str) -> None:
         """An agent runs without tools that could not be listed; every form of the reply says so."""
-        self.notices.add(one_line(words, _LEFT_OUT))
+        self.notices.add(one_line(text, _LEFT_OUT))
 
-    def anew(self, made: "Callable[[], RunView]") -> "RunView":
-        """The view of the next try of a failed run, in its cell. `made`: makes a new one."""
-        return made()
+    def anew(self, create: "Callable[[], RunView]") -> "RunView":
+        """The view of the next try of a failed run, in its cell. `create`: makes a new one."""
+        return create()
 
     def saved(self, name: str, version: int, file: types.Part | None) -> None:
         """The last event has saved an artifact."""
@@ -172,7 +172,7 @@ class RunView:
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
         """Change fields of the card of the interrupt `key`."""
 
-    def ask_again(self, key: str, why: str) -> None:
+    def ask_again(self, key: str, reason: str) -> None:
         """A click's answer was refused."""
 
     def say_stale(self, key: str) -> None:
@@ -186,5 +186,5 @@ class RunView:
         """Start `work` beside other runs; it displays in the cell of this view."""
         sync.start(work)
 
-    def say(self, words: str) -> None:
+    def say(self, text: str) -> None:
         """Show a notice, as the reason why a click had no effect."""

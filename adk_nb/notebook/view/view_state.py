@@ -73,7 +73,7 @@ class ViewState:
         """Seconds of work before the status was set, without pauses."""
         self._status_at = time.monotonic()
         self.notice = ""
-        """What went wrong beside the run."""
+        """A failure beside the run, as of a click."""
         self.notices: list[Json] = []
         self.usage: Json = {"text": "", "title": "", "tokens": 0}
         self.earlier = 0

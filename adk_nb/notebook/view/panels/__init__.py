@@ -58,7 +58,7 @@ def listed() -> list[Json]:
 
 
 def saved(run: PanelRun) -> tuple[Block, ...]:
-    """What a saved notebook keeps of the panels of a run that has ended, or pauses."""
+    """The blocks that a saved notebook keeps of the panels of a run."""
     blocks: tuple[Block, ...] = ()
     for panel in registered():
         try:
