@@ -71,7 +71,7 @@ CELLS = [
 
 
 def test_each_magic_is_here():
-    assert {name for name in MAGICS if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == MAGICS.keys()
+    assert {name for name in MAGICS if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == set(MAGICS)
 
 
 def ignored(cell: str) -> str:
