@@ -9,7 +9,7 @@ import pytest
 from adk_nb import types
 from adk_nb.models.attempts import Attempt, on_wait
 from adk_nb.models.retrying import ask_again
-from adk_nb.notebook.view.error_card import Trouble, card, traced
+from adk_nb.notebook.view.error_card import ErrorCards, cell_traceback, error_card
 from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.redaction import HIDDEN, remember
@@ -32,22 +32,22 @@ def wrong(shell: Shell) -> ZeroDivisionError:
     return shell.names["wrong"]
 
 
-def cards(tell: Callable[[Trouble], None]) -> list[dict[str, Any]]:
-    """The cards of a view that is told of trouble."""
+def cards(tell: Callable[[ErrorCards], None]) -> list[dict[str, Any]]:
+    """The cards of a view that is told of errors."""
     view = ViewState()
 
     def push(ops: list[dict[str, Any]]) -> None:
         for op in ops:
             view.apply(op)
 
-    tell(Trouble(push))
+    tell(ErrorCards(push))
     return list(view.cards.values())
 
 
 def test_a_card_tells_what_where_and_how_in_the_words_of_the_notebook(wrong: ZeroDivisionError) -> None:
-    def ends(trouble: Trouble) -> None:
-        trouble.failed(wrong)
-        trouble.ended("payer", "ZeroDivisionError: division by zero (In[2] line 2)", "e1")
+    def ends(errors: ErrorCards) -> None:
+        errors.failed(wrong)
+        errors.ended("payer", "ZeroDivisionError: division by zero (In[2] line 2)", "e1")
 
     [told] = cards(ends)
 
@@ -62,7 +62,7 @@ def test_a_card_tells_what_where_and_how_in_the_words_of_the_notebook(wrong: Zer
 
 
 def test_a_card_says_in_words_what_a_code_means() -> None:
-    [told] = cards(lambda trouble: trouble.ended("guide", "MAX_COST: this run has cost about $1", "e1"))
+    [told] = cards(lambda errors: errors.ended("guide", "MAX_COST: this run has cost about $1", "e1"))
 
     assert told["title"] == "the limit of cost is reached: this run has cost about $1"
 
@@ -76,18 +76,18 @@ def test_a_traceback_begins_at_the_cell_and_holds_no_secret(shell: Shell, monkey
         "try:\n    raise RuntimeError(os.environ['OPENAI_API_KEY'])\nexcept Exception as error:\n    two = error"
     )
 
-    assert traced(shell.names["one"]).splitlines()[1].startswith("  In[2] line 3")
-    assert "decoder.py" in traced(shell.names["one"])
-    assert "sk-not" not in traced(shell.names["two"])
+    assert cell_traceback(shell.names["one"]).splitlines()[1].startswith("  In[2] line 3")
+    assert "decoder.py" in cell_traceback(shell.names["one"])
+    assert "sk-not" not in cell_traceback(shell.names["two"])
 
 
 def test_nothing_can_be_said_again_where_nothing_was_said() -> None:
-    assert [one["ways"] for one in cards(lambda trouble: trouble.ended("payer", "no key", ""))] == [[]]
+    assert [one["ways"] for one in cards(lambda errors: errors.ended("payer", "no key", ""))] == [[]]
 
 
 @pytest.mark.parametrize(("decision", "state"), [("retry", "retried"), ("drop", "dropped")])
 def test_a_click_after_an_error_is_one_of_its_ways(decision: str, state: str) -> None:
-    asked = card("e", "payer", "it broke", None, ["retry", "drop"])
+    asked = error_card("e", "payer", "it broke", None, ["retry", "drop"])
 
     assert answer_of(asked, {"decision": decision}) == (
         {"kind": "answer", "id": "e", "decision": decision},
@@ -100,9 +100,9 @@ def test_a_click_after_an_error_is_one_of_its_ways(decision: str, state: str) ->
 def test_the_row_of_a_failed_call_has_the_cell_the_arguments_and_what_the_model_is_told(
     wrong: ZeroDivisionError,
 ) -> None:
-    trouble = Trouble(lambda _: None)
-    trouble.tool_failed("c2", "split", {"bill": 1, "people": 0}, wrong)
-    trouble.tool_failed("c3", "look", {}, ValueError("of no cell"))
+    errors = ErrorCards(lambda _: None)
+    errors.tool_failed("c2", "split", {"bill": 1, "people": 0}, wrong)
+    errors.tool_failed("c3", "look", {}, ValueError("of no cell"))
     told = [{"result": 1}, {"error": "ZeroDivisionError: division by zero"}, {"error": "of no cell"}]
     responses = [types.FunctionResponse(id=f"c{n}", name="f", response=one) for n, one in enumerate(told, 1)]
     ops: list[dict[str, Any]] = [
@@ -111,7 +111,7 @@ def test_the_row_of_a_failed_call_has_the_cell_the_arguments_and_what_the_model_
         {"op": "patch", "ok": False},
     ]
 
-    trouble.put_in(ops, responses)
+    errors.add_failures(ops, responses)
 
     failure = ops[1]["row"]["failure"]
     assert (failure["tool"], failure["where"]) == ("split", "In[2] line 2")
@@ -123,12 +123,12 @@ def test_the_row_of_a_failed_call_has_the_cell_the_arguments_and_what_the_model_
 def test_error_cards_hold_no_known_secret(wrong: ZeroDivisionError) -> None:
     remember("q7Zx-5bR1-mm2")
 
-    def ends(trouble: Trouble) -> None:
-        trouble.ended("payer", "ValueError: no order q7Zx-5bR1-mm2", "e1")
+    def ends(errors: ErrorCards) -> None:
+        errors.ended("payer", "ValueError: no order q7Zx-5bR1-mm2", "e1")
 
-    trouble, patch = Trouble(lambda _: None), {"op": "patch", "ok": False}
-    trouble.tool_failed("c", "split", {"bill": "q7Zx-5bR1-mm2", "rows": "x" * 1_000_000}, wrong)
-    trouble.put_in([patch], [types.FunctionResponse(id="c", name="f", response={"error": "x"})])
+    errors, patch = ErrorCards(lambda _: None), {"op": "patch", "ok": False}
+    errors.tool_failed("c", "split", {"bill": "q7Zx-5bR1-mm2", "rows": "x" * 1_000_000}, wrong)
+    errors.add_failures([patch], [types.FunctionResponse(id="c", name="f", response={"error": "x"})])
 
     told = json.dumps([cards(ends), patch])
     assert "q7Zx" not in told and told.count(HIDDEN) == 2
@@ -136,17 +136,17 @@ def test_error_cards_hold_no_known_secret(wrong: ZeroDivisionError) -> None:
 
 
 def test_a_busy_model_has_a_card_until_it_goes_on() -> None:
-    def twice(trouble: Trouble) -> None:
-        trouble.waits("gemini-2.5-flash", "HTTP 429", 4.5)
-        trouble.waits("gemini-2.5-flash", "HTTP 503", 9.0)
-        trouble.goes_on()
-        trouble.goes_on()
+    def twice(errors: ErrorCards) -> None:
+        errors.waits("gemini-2.5-flash", "HTTP 429", 4.5)
+        errors.waits("gemini-2.5-flash", "HTTP 503", 9.0)
+        errors.goes_on()
+        errors.goes_on()
 
     first, second = cards(twice)
 
     assert (first["title"], first["hint"], first["seconds"]) == ("gemini-2.5-flash is busy", "HTTP 429", 4.5)
     assert (first["state"], second["state"]) == ("over", "over")
-    [waiting] = cards(lambda trouble: trouble.waits("m", "HTTP 429", 1))
+    [waiting] = cards(lambda errors: errors.waits("m", "HTTP 429", 1))
     assert waiting["state"] == "asked"
 
 

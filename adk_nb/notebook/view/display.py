@@ -19,7 +19,7 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.view.cell_output import CellOutput, OwnCell
-from adk_nb.notebook.view.error_card import Trouble
+from adk_nb.notebook.view.error_card import ErrorCards
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.page import views_stay
@@ -116,7 +116,7 @@ class LiveRun(RunView):
         self._queue: deque[Event] = deque()
         """Events whose rows are not made yet."""
         self._cards: set[str] = set()
-        self._trouble = Trouble(self._push)
+        self._errors = ErrorCards(self._push)
         self._view = view or LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
         self._own_cell = OwnCell()
@@ -190,7 +190,7 @@ class LiveRun(RunView):
         while self._queue:
             event = self._queue.popleft()
             try:
-                self._trouble.goes_on()
+                self._errors.goes_on()
                 self._show(event)
                 if self._meter and (usage := self._meter.feed(event)):
                     self._view.push(usage)
@@ -204,7 +204,7 @@ class LiveRun(RunView):
         self._push(self._lanes.feed(event))
         lane = self._lanes.of(event)
         ops = self._rows.feed(event)
-        self._trouble.put_in(ops, event.get_function_responses())
+        self._errors.add_failures(ops, event.get_function_responses())
         if not event.partial:
             self._panels.run.feed(event, ops)
         self._push({**op, "row": {**op["row"], "lane": lane}} if op["op"] == "append" else op for op in ops)
@@ -234,14 +234,14 @@ class LiveRun(RunView):
         self._show_queue()
 
     def failed(self, wrong: BaseException) -> None:
-        self._trouble.failed(wrong)
+        self._errors.failed(wrong)
 
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
-        self._trouble.tool_failed(call_id, tool, args, wrong)
+        self._errors.tool_failed(call_id, tool, args, wrong)
 
     def waits(self, model: str, error: str, seconds: float) -> None:
         self._show_queue()
-        self._trouble.waits(model, error, seconds)
+        self._errors.waits(model, error, seconds)
 
     def left_out(self, text: str) -> None:
         super().left_out(text)
@@ -265,10 +265,10 @@ class LiveRun(RunView):
             self._fold(turn)
         self._waits_for = reply.waiting_label
         self._set_status(reply.status, _STATUS_TEXTS.get(reply.status) or self._waits_for)
-        self._trouble.goes_on()
+        self._errors.goes_on()
         if reply.status == "error":
             last = reply.events[-1].id if reply.events else ""
-            self._trouble.ended(self.agent, reply.error or "the run failed", last)
+            self._errors.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
         asks = any(interrupt.id in self._cards for interrupt in reply.interrupts)
         if not (asks and reply.pending and self.answers_approvals):

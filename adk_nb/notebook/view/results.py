@@ -24,47 +24,47 @@ _MOST_RECORDS, _DEEPEST, _LONGEST_LEAF = 100, 6, 500
 Piece = Image | Table | Page | Text
 
 
-class Room:
-    """How much one run may put into a page."""
+class Capacity:
+    """The bytes of media that one run may put into a page."""
 
     def __init__(self, *, live: bool) -> None:
         """`live`: in a view; else in a saved notebook."""
         self._each, self._left = (1_500_000, 6_000_000) if live else (500_000, 2_000_000)
 
     def holds(self, size: int) -> bool:
-        """Whether so many bytes still fit; then they are counted."""
+        """Return True if so many bytes still fit, and count them."""
         if size > min(self._each, self._left):
             return False
         self._left -= size
         return True
 
 
-def of_result(event: Event, response: types.FunctionResponse, tool: str, room: Room) -> list[Piece]:
+def of_result(event: Event, response: types.FunctionResponse, tool: str, capacity: Capacity) -> list[Piece]:
     """The images, tables and pages in a result; a line of text for each that is too large."""
-    pieces = [_image(part.inline_data, f"image that {tool}() gave", room) for part in response.parts or ()]
+    pieces = [_image(part.inline_data, f"image that {tool}() gave", capacity) for part in response.parts or ()]
     stored: Any = (event.custom_metadata or {}).get("shown")
-    own: Any = cast(dict[str, Any], stored).get(response.id or "") if isinstance(stored, dict) else None
-    if isinstance(own, list):
-        pieces += [_checked_piece(piece, tool, room) for piece in cast(list[Any], own)]
+    of_call: Any = cast(dict[str, Any], stored).get(response.id or "") if isinstance(stored, dict) else None
+    if isinstance(of_call, list):
+        pieces += [_checked_piece(piece, tool, capacity) for piece in cast(list[Any], of_call)]
     return [piece for piece in pieces if piece]
 
 
-def of_message(event: Event, room: Room) -> list[Piece]:
+def of_message(event: Event, capacity: Capacity) -> list[Piece]:
     """The images among an event's own parts."""
     author = "you" if event.author == "user" else event.author
-    pieces = [_image(part.inline_data, f"image of {author}", room) for part in event.parts if part.inline_data]
+    pieces = [_image(part.inline_data, f"image of {author}", capacity) for part in event.parts if part.inline_data]
     return [piece for piece in pieces if piece]
 
 
 def of_events(events: Iterable[Event], *, live: bool = False) -> list[Piece]:
     """The images, tables and pages that tools and models gave in a turn."""
-    room, pieces = Room(live=live), list[Piece]()
+    capacity, pieces = Capacity(live=live), list[Piece]()
     for event in events:
         if event.author == "user" or event.partial:
             continue
-        pieces += of_message(event, room)
+        pieces += of_message(event, capacity)
         for response in event.get_function_responses():
-            pieces += of_result(event, response, name_text(response.name), room)
+            pieces += of_result(event, response, name_text(response.name), capacity)
     return pieces
 
 
@@ -100,30 +100,30 @@ def data_uri(mime: str, data: bytes) -> str:
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"
 
 
-def _image(blob: types.Blob | types.FunctionResponseBlob | None, alt: str, room: Room) -> Piece | None:
+def _image(blob: types.Blob | types.FunctionResponseBlob | None, alt: str, capacity: Capacity) -> Piece | None:
     if blob is None or blob.mime_type not in IMAGES or not blob.data:
         return None
-    if not room.holds(len(blob.data)):
+    if not capacity.holds(len(blob.data)):
         return _note(f"{alt}: {len(blob.data):,} bytes are too many for the page; they are in the event")
     return Image(data_uri(blob.mime_type or "", blob.data), alt)
 
 
-def _checked_piece(stored: Any, tool: str, room: Room) -> Piece | None:
+def _checked_piece(stored: Any, tool: str, capacity: Capacity) -> Piece | None:
     """A piece, if it is one: an event may come from a file that anybody wrote."""
     try:
-        return _piece(stored, tool, room)
+        return _piece(stored, tool, capacity)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
-def _piece(stored: Json, tool: str, room: Room) -> Piece | None:
+def _piece(stored: Json, tool: str, capacity: Capacity) -> Piece | None:
     kind, text = stored.get("kind"), str(stored.get("text", ""))
     if "chars" in stored:
-        where = f"is kept as {stored['artifact']}" if "artifact" in stored else "is not kept"
-        return _note(f"what {tool}() gave to look at has {stored['chars']:,} characters and {where}")
+        place = f"is kept as {stored['artifact']}" if "artifact" in stored else "is not kept"
+        return _note(f"what {tool}() gave to look at has {stored['chars']:,} characters and {place}")
     if kind == "table":
         return _table(stored, tool)
-    if not room.holds(len(text)):
+    if not capacity.holds(len(text)):
         return _note(f"what {tool}() gave to look at is too large for the page; it is in the event")
     if kind == "svg":
         return Image(data_uri("image/svg+xml", text.encode()), f"drawing that {tool}() gave")

@@ -1,4 +1,4 @@
-"""What was used, of one event, a turn or a session: tokens as the services counted them, and what they cost."""
+"""The tokens of an event, a turn or a session, as the services counted them, and their cost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.view_state import Json
 
 _MOST_PRICED = 300
-"""Earlier answers whose price is looked up; each takes a millisecond. Of longer sessions the tokens alone are told."""
+"""Earlier answers whose price is looked up; each takes a millisecond. Longer sessions show their tokens alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +21,9 @@ class Usage:
 
     model_calls: int = 0
     input_tokens: int = 0
-    """Of all that was sent, what was read from a cache included."""
+    """Cached ones included."""
     output_tokens: int = 0
-    """Of what was said; thoughts are counted beside it."""
+    """Without thoughts."""
     cached_tokens: int = 0
     thoughts_tokens: int = 0
     total_tokens: int = 0
@@ -118,7 +118,7 @@ class Meter:
     """Adds up a run, event by event, and the session that it is a turn of."""
 
     hinted = False
-    """It was said in this process how to install the prices."""
+    """This process has shown how to install the prices."""
 
     def __init__(self, before: Iterable[Event], limit: float | None) -> None:
         """`before`: the session's earlier events. `limit`: `RunConfig.max_cost_usd` of the run."""
@@ -129,7 +129,7 @@ class Meter:
         self._hints = False
 
     def feed(self, event: Event) -> Json | None:
-        """The op with which a view tells of it; None: there is nothing to tell."""
+        """Return the op for a view; None: nothing was counted."""
         if not _counts(event) or not (usage := _usage(event)).total_tokens:
             return None
         self._usage += usage
@@ -141,42 +141,42 @@ class Meter:
         except MissingExtraError:
             self._hints = self._hints or not Meter.hinted
             Meter.hinted = True
-            words = self._usage.in_words()
-            return {"op": "usage", "text": f"{words} · {HOW}" if self._hints else words, "title": HOW} | tokens
+            text = self._usage.in_words()
+            return {"op": "usage", "text": f"{text} · {HOW}" if self._hints else text, "title": HOW} | tokens
 
     def _text(self, session: tuple[Usage, Cost | None]) -> str:
-        said = [self._usage.in_words(), str(self._cost), ", ".join(self._cost.models)]
+        parts = [self._usage.in_words(), str(self._cost), ", ".join(self._cost.models)]
         used, cost = session
         if used.total_tokens:
             all_tokens = f"session {(used + self._usage).total_tokens:,} tokens"
-            said.append(f"{all_tokens}, {cost + self._cost}" if cost is not None else all_tokens)
-        return " · ".join(filter(None, said))
+            parts.append(f"{all_tokens}, {cost + self._cost}" if cost is not None else all_tokens)
+        return " · ".join(filter(None, parts))
 
     def _title(self) -> str:
-        told = [f"An estimate: {table()}"]
+        sentences = [f"An estimate: {table()}"]
         if self._limit is not None:
-            told.append(unlimited(self._cost, self._limit) or f"The run may cost {dollars(self._limit)}")
-        return ". ".join(told)
+            sentences.append(unlimited(self._cost, self._limit) or f"The run may cost {dollars(self._limit)}")
+        return ". ".join(sentences)
 
 
 def unlimited(cost: Cost, limit: float) -> str:
-    """That a limit could not be kept, since nobody knows the price of a model; empty if it could."""
+    """Say that a limit does not hold, as the price of a model is unknown; empty if it holds."""
     if not cost.unknown:
         return ""
     return f"the limit of {dollars(limit)} does not hold: no price is known for {', '.join(cost.unknown)}"
 
 
 def row_usage(event: Event) -> Json | None:
-    """What a row says of the tokens of its event: a short text, and a title with all of it. None: nothing."""
+    """The tokens of an event for its row: a short text, and a title with cost and models. None: nothing was counted."""
     if not _counts(event) or not (usage := _usage(event)).total_tokens:
         return None
-    told = [usage.tokens_in_words()]
+    parts = [usage.tokens_in_words()]
     try:
         cost = _cost(event)
-        told += [str(cost), *cost.models]
+        parts += [str(cost), *cost.models]
     except MissingExtraError:
         pass
-    return {"text": f"{usage.total_tokens:,} tok", "title": " · ".join(told)}
+    return {"text": f"{usage.total_tokens:,} tok", "title": " · ".join(parts)}
 
 
 def _added_up(before: list[Event]) -> tuple[Usage, Cost | None]:
@@ -188,17 +188,17 @@ def _counts(event: Event) -> bool:
 
 
 def _usage(event: Event) -> Usage:
-    return sum((_tokens(one.tokens) for one in usages_of(event)), start=Usage())
+    return sum((_tokens(usage.tokens) for usage in usages_of(event)), start=Usage())
 
 
-def _tokens(told: types.GenerateContentResponseUsageMetadata) -> Usage:
+def _tokens(metadata: types.GenerateContentResponseUsageMetadata) -> Usage:
     return Usage(
         model_calls=1,
-        input_tokens=(told.prompt_token_count or 0) + (told.tool_use_prompt_token_count or 0),
-        output_tokens=told.candidates_token_count or 0,
-        cached_tokens=told.cached_content_token_count or 0,
-        thoughts_tokens=told.thoughts_token_count or 0,
-        total_tokens=told.total_token_count or 0,
+        input_tokens=(metadata.prompt_token_count or 0) + (metadata.tool_use_prompt_token_count or 0),
+        output_tokens=metadata.candidates_token_count or 0,
+        cached_tokens=metadata.cached_content_token_count or 0,
+        thoughts_tokens=metadata.thoughts_token_count or 0,
+        total_tokens=metadata.total_token_count or 0,
     )
 
 
