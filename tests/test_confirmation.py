@@ -458,9 +458,9 @@ def test_wrong_arguments_go_back_before_an_expression_is_asked():
         ("", "write it as in Python"),
         (7, "tool 'pay': a condition must be True (always), False (never), a function or an expression, got 7;"),
         (["amount > 1"], "got ['amount > 1']; write text like 'amount > 100'"),
-        (lambda amuont: amuont > 1, "tool 'pay': its condition needs 'amuont', which is no parameter of it; did you"),
-        (lambda limit, tool_context: True, "its condition needs 'limit', which is no parameter of it; there is: amou"),
-        (lambda *, euros: True, "its condition needs 'euros', which is no parameter of it; there is: amount, tags, to"),
+        (lambda amuont: amuont > 1, "tool 'pay': its condition needs 'amuont', which is not a parameter"),
+        (lambda limit, tool_context: True, "its condition needs 'limit', which is not a parameter of the tool;"),
+        (lambda *, euros: True, "its condition needs 'euros', which is not a parameter of the tool; there is: amount"),
     ],
 )
 def test_a_condition_that_cannot_be_is_refused_when_the_tool_is_made(condition: Any, said: str):

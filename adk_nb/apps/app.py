@@ -54,7 +54,7 @@ class App(BaseModel):
         _check_name(self.name)
         if not (self._has_summarizer() or isinstance(self.root_agent, LlmAgent)):
             raise ConfigurationError(
-                f"app {self.name!r}: the root agent's model is asked for summaries, and agent {self.root_agent.name!r} "
+                f"app {self.name!r}: summaries need a model, and the root agent {self.root_agent.name!r} "
                 f"has none; pass EventsCompactionConfig(summarizer=LlmEventSummarizer(llm=...))"
             )
 

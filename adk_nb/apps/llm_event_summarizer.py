@@ -50,7 +50,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
             ConfigurationError: The template has no `{conversation_history}`.
         """
         if prompt_template is not None and _HISTORY not in prompt_template:
-            raise ConfigurationError(f"a prompt_template has to say where the conversation goes; add {_HISTORY} to it")
+            raise ConfigurationError(f"a prompt_template must contain the conversation; add {_HISTORY} to it")
         self._llm = llm
         self._prompt = prompt_template or _PROMPT
 

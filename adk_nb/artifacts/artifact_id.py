@@ -45,9 +45,7 @@ def artifact_id(app_name: str, user_id: str, filename: str, session_id: str | No
     """
     name = unicodedata.normalize("NFC", filename.removeprefix(USER))
     if not name.strip() or not_json(name):
-        raise InputError(
-            f"an artifact needs a name, and {filename!r:.80} is none; write 'report.txt', or 'user:report.txt'"
-        )
+        raise InputError(f"invalid artifact name {filename!r:.80}; write 'report.txt', or 'user:report.txt'")
     if filename.startswith(USER):
         return ArtifactId(app_name, user_id, None, name)
     if session_id is None:
@@ -67,7 +65,7 @@ def parse_reference(uri: str, key: ArtifactId) -> tuple[ArtifactId, int]:
     match = _URI.fullmatch(uri)
     if not match:
         raise InputError(
-            f"{uri!r:.200} is no reference to an artifact; write artifact://apps/APP/users/USER"
+            f"{uri!r:.200} is not a reference to an artifact; write artifact://apps/APP/users/USER"
             "[/sessions/SESSION]/artifacts/NAME/versions/0"
         )
     app, user, session, name = (unquote(segment) if segment else None for segment in match.groups()[:4])

@@ -75,7 +75,7 @@ def _from_json(part_json: dict[str, Any], key: ArtifactId) -> types.Part:
     try:  # JSON validation decodes base64 text to bytes
         return types.Part.model_validate_json(to_json(part_json, bytes_mode="base64"))
     except ValueError as error:
-        raise InputError(f"artifact {key.filename!r} is no part of a content: {error!s:.200}") from error
+        raise InputError(f"artifact {key.filename!r} is not a valid part: {error!s:.200}") from error
 
 
 def _invalid_part(key: ArtifactId, value: object) -> InputError:

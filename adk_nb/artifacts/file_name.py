@@ -36,7 +36,7 @@ def name_folders(name: str) -> list[str]:
     for segment in segments:
         _check(name, segment)
     if segments[-1].casefold() == METADATA:  # the disk may ignore case
-        raise _name_error(name, "is where what is known of an artifact is kept; choose another")
+        raise _name_error(name, "is reserved for metadata; choose another")
     return segments
 
 
@@ -67,7 +67,7 @@ def _check(name: str, segment: str) -> None:
     if len(segment.encode()) > _MAX_NAME_BYTES:
         raise _name_error(name, f"has a part longer than {_MAX_NAME_BYTES} bytes; shorten it")
     if segment.casefold() == VERSIONS:
-        raise _name_error(name, f"has a part {VERSIONS!r}, where versions are kept; choose another")
+        raise _name_error(name, f"has a part {VERSIONS!r}, which is reserved; choose another")
 
 
 def _readable(name: str) -> str:

@@ -136,4 +136,4 @@ class Folder:
 
 
 def _unexpected_entry(path: Path) -> StorageError:
-    return StorageError(f"{str(path)!r} is a link, or not what artifacts keep there; move it away")
+    return StorageError(f"{str(path)!r} is a link or an unexpected kind of file; move it away")

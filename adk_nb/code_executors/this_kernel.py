@@ -20,7 +20,7 @@ def run_in_shell(code: str) -> CodeExecutionResult:
     shell: Any = require("IPython", package="ipython").get_ipython()
     if shell is None:
         raise ConfigurationError(
-            'KernelCodeExecutor(kernel="this") runs code in a notebook\'s own kernel, and this process is none; '
+            'KernelCodeExecutor(kernel="this") runs code in a notebook\'s own kernel, and this process is not one; '
             "leave kernel= out"
         )
     images = iter(range(1, 1_000_000))

@@ -280,7 +280,7 @@ def _normalize_url(url: str) -> str:
 def _check(runner: Any) -> None:
     if not isinstance(runner, Runner):
         raise ConfigurationError(
-            f"an engine takes a runner, and {runner!r:.60} is none; "
+            f"DbosEngine needs a Runner, got {runner!r:.60}; "
             "write DbosEngine(Runner(app_name=..., agent=..., session_service=...), db_url)"
         )
     if not isinstance(runner.session_service, Journal):
@@ -291,7 +291,7 @@ def _check(runner: Any) -> None:
     resumable = runner.app is not None and runner.app.is_resumable
     if not resumable and _runs_others(runner.agent):
         raise ConfigurationError(
-            f"no worker could go on with a run of {runner.agent.name!r}: it keeps no marks of where its agents stand; "
+            f"no worker could resume a run of {runner.agent.name!r}: its app stores no checkpoints; "
             "write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
         )
 

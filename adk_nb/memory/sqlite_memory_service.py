@@ -79,7 +79,7 @@ class SqliteMemoryService(BaseMemoryService):
             InputError: It is not a file path.
         """
         if str(db_path) in ("", ":memory:"):
-            raise InputError(f"{str(db_path)!r} is no file; pass a path, or take InMemoryMemoryService()")
+            raise InputError(f"{str(db_path)!r} is not a file path; pass a path, or use InMemoryMemoryService()")
         self.db_path = Path(db_path).expanduser().absolute()
 
     def __repr__(self) -> str:
@@ -287,4 +287,4 @@ def _check_owner(app_name: str, user_id: str) -> None:
     for name, value in (("app_name", app_name), ("user_id", user_id)):
         # a replaced character could merge two users
         if _utf8(value) != value:
-            raise InputError(f"{name} {value!a} is no text that a file can hold; choose another")
+            raise InputError(f"{name} {value!a} cannot be stored as UTF-8; choose another")

@@ -113,7 +113,7 @@ def _refuse_unknown(func: Callable[..., Any], tool: str, names: Sequence[str]) -
             suggestion = closest(parameter.name, names)
             hint = f"did you mean {suggestion!r}?" if suggestion else f"there is: {', '.join(names) or 'none'}"
             raise ConfigurationError(
-                f"{tool}: its condition needs {parameter.name!r}, which is no parameter of it; {hint}"
+                f"{tool}: its condition needs {parameter.name!r}, which is not a parameter of the tool; {hint}"
             )
 
 

@@ -100,7 +100,7 @@ class FunctionTool(BaseTool):
         self.reports_progress = is_generator(func)
         if self.signature.untyped:
             logger.warning(
-                "tool %r: no type that can be read for %s, so the model is not told what to send",
+                "tool %r: the type of %s cannot be resolved, so the model gets no schema for it",
                 self.name,
                 ", ".join(self.signature.untyped),
             )
@@ -174,7 +174,7 @@ class FunctionTool(BaseTool):
         except TimeoutError as error:
             if not limit.expired():  # a TimeoutError of the function itself
                 raise
-            note = "; it goes on by itself, and may take effect" if tool_context.is_abandoned else ""
+            note = "; it continues in its thread, and may take effect" if tool_context.is_abandoned else ""
             raise TimeoutError(f"{self.name}() had no result after {self.timeout:g} seconds{note}") from error
 
     async def _run(self, context: ToolContext, positional: list[Any], arguments: dict[str, Any]) -> Any:
@@ -253,13 +253,13 @@ def _refuse_non_function(func: Any, kind: str) -> None:
             f"{kind} takes a function, and {func.name!r} is a tool already; use it as it is, or hand over its .func"
         )
     if not callable(func):
-        raise ConfigurationError(f"a tool is made of a function, and {func!r:.60} is none; pass the function itself")
+        raise ConfigurationError(f"a tool needs a function, got {func!r:.60}; pass the function itself")
 
 
 def _refuse_non_config(auth_config: Any, tool: str) -> None:
     if not isinstance(auth_config, AuthConfig | None):  # its value may be a key: name only its type
         raise ConfigurationError(
-            f"tool {tool!r}: auth_config says how it is let in, and {type(auth_config).__name__} does not; "
+            f"tool {tool!r}: auth_config must be an AuthConfig, got {type(auth_config).__name__}; "
             "write AuthConfig(auth_scheme=APIKey(name='X-Key', in_='header')), or another scheme"
         )
 

@@ -76,7 +76,7 @@ class LoadArtifactsTool(BaseTool):
             # The model chose the name: load it only if it was listed.
             part = await _load(name, tool_context) if name in names else None
             if part is None:
-                logger.warning("the model asked for artifact %.200r, which is not there to load", name)
+                logger.warning("the model requested artifact %.200r, which cannot be loaded", name)
                 continue
             parts = [types.Part(text=f"Artifact {name} is:"), await _readable(part, name)]
             llm_request.contents.append(types.Content(role="user", parts=parts))

@@ -45,7 +45,7 @@ async def load_web_page(url: str) -> str | dict[str, Any]:
     if response.status != 200:
         return {"error": f"{url} was not read: its server answered HTTP {response.status}"}
     if not re.match(r"text/|application/(.*\+)?(json|xml)\b", kind):
-        return {"error": f"{url} was not read: it is no text, but {kind}"}
+        return {"error": f"{url} was not read: its type is {kind}, which is not text"}
     text = _decoded(response.body, kind)
     return await sync.blocking(partial(_lines, text), thread=True) if "html" in kind else text
 

@@ -171,9 +171,7 @@ def _parameters(func: Callable[..., Any], name: str) -> list[inspect.Parameter]:
     try:
         parameters = inspect.signature(cast(Any, func)).parameters.values()
     except ValueError as error:
-        raise ConfigurationError(
-            f"tool {name!r}: {func!r:.80} does not say what it takes; write a function around it"
-        ) from error
+        raise ConfigurationError(f"tool {name!r}: {func!r:.80} has no signature; wrap it in a function") from error
     return [parameter for parameter in parameters if parameter.name not in bound]
 
 
@@ -214,7 +212,7 @@ def _arguments(name: str, fields: dict[str, _Field], extra: tuple[str, Any] | No
         culprit_type = _type_text(fields[culprit][0])
         if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
             raise ConfigurationError(
-                f"tool {name!r}: parameter {culprit!r} has a type that cannot be read here: {culprit_type}; "
+                f"tool {name!r}: parameter {culprit!r} has a type that cannot be resolved: {culprit_type}; "
                 "define or import what it names first"
             ) from error
         hint = "; a variable defined outside needs no parameter, the function can use it"
@@ -258,7 +256,7 @@ def _type_text(hint: Any) -> str:
 
 def _no_type_fault(func: Callable[..., Any], name: str, hint: Any) -> str:
     if isinstance(hint, str) and (reason := resolution_error(func, name, hint)):
-        return f"parameter {name!r} has a type that cannot be read here: {reason}; define or import it first"
+        return f"parameter {name!r} has a type that cannot be resolved: {reason}; define or import it first"
     return (
         f"parameter {name!r} has no type, so the model cannot be told what to send; "
         f"write `{name}: str`, or whatever it is"

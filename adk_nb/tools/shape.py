@@ -52,7 +52,9 @@ class Shape:
             self.json_schema = _json_schema(self.schema, self._adapter)
         except PydanticUserError as error:
             reason = str(error).splitlines()[0]
-            raise ConfigurationError(f"{_schema_text(schema)} is no schema that JSON can have ({reason})") from error
+            raise ConfigurationError(
+                f"{_schema_text(schema)} is not a schema that JSON can express ({reason})"
+            ) from error
         self.wrapper = None if "properties" in self.json_schema else _wrapper(schema)
         """Name of the argument that carries a value which is not an object with fields. None: the value is the
         arguments.
@@ -122,7 +124,7 @@ def _normalize(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     fields = cast(dict[str, Any], schema)
-    message = f"{_schema_text(fields)} is no JSON Schema; write one, or a pydantic model"
+    message = f"{_schema_text(fields)} is not a JSON Schema; write one, or a pydantic model"
     name = fields.get("type")
     if not _SCHEMA_KEYWORDS & fields.keys() or (isinstance(name, str) and name.lower() not in {*_JSON_TYPES, "null"}):
         raise ConfigurationError(message)
@@ -143,7 +145,7 @@ def _python_type(schema: Any) -> Any:
         return _JSON_TYPES.get(name, Any) if isinstance(name, str) else Any
     # pydantic takes the name of a type, a function and the class of a value for types, and would validate by those.
     if isinstance(schema, str | BaseModel) or inspect.isroutine(schema):
-        raise ConfigurationError(f"{_schema_text(schema)} is no schema; pass a type, or a JSON Schema as a dict")
+        raise ConfigurationError(f"{_schema_text(schema)} is not a schema; pass a type, or a JSON Schema as a dict")
     return schema
 
 

@@ -72,7 +72,7 @@ def convert_result(answer: Any, tool: str) -> ToolResult:
     response, text = _response_and_json(answer, conversion)
     if conversion.unconvertible:
         logger.warning(
-            "tool %r returned what JSON cannot hold: %s; the model gets a text of it", tool, conversion.unconvertible
+            "tool %r returned a value without JSON form: %s; the model gets its repr", tool, conversion.unconvertible
         )
     if conversion.remaining > 0 and len(text) <= MAX_BYTES:
         return ToolResult(response, None, conversion.media, conversion.previews)

@@ -230,7 +230,7 @@ async def test_a_sessions_file_needs_its_session(service: BaseArtifactService):
 @pytest.mark.parametrize("filename", ["", " ", "user:", "user: "])
 def test_an_artifact_needs_a_name(service: BaseArtifactService, filename: str):
     for use in (save, load):
-        with pytest.raises(InputError, match="an artifact needs a name"):
+        with pytest.raises(InputError, match="invalid artifact name"):
             asyncio.run(use(service, filename))
 
 
@@ -316,8 +316,8 @@ async def test_a_reference_that_goes_round_is_refused(service: BaseArtifactServi
         ("artifact://apps/app/users/v/artifacts/x/versions/0", "belongs to another user or app"),
         ("artifact://apps/other/users/u/artifacts/x/versions/0", "belongs to another user or app"),
         ("artifact://apps/app/users/u/sessions/t/artifacts/x/versions/0", "belongs to another session"),
-        ("artifact://apps/app/users/u/artifacts/x/versions/", "is no reference to an artifact"),
-        ("artifact:///etc/passwd", "is no reference to an artifact"),
+        ("artifact://apps/app/users/u/artifacts/x/versions/", "is not a reference to an artifact"),
+        ("artifact:///etc/passwd", "is not a reference to an artifact"),
     ],
 )
 def test_a_reference_out_of_reach_is_refused_before_it_is_kept(service: BaseArtifactService, uri: str, why: str):

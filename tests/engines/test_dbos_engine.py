@@ -370,13 +370,13 @@ def test_an_engine_is_refused_where_no_worker_could_go_on():
 
     with pytest.raises(ConfigurationError, match="InMemorySessionService has no journal, from which another worker"):
         DbosEngine(InMemoryRunner(clerk), url)
-    with pytest.raises(ConfigurationError, match=r"no worker could go on with a run of 'series'.*is_resumable=True"):
+    with pytest.raises(ConfigurationError, match=r"no worker could resume a run of 'series'.*is_resumable=True"):
         DbosEngine(Runner(app_name="app", agent=series, session_service=service), url)
     marked = App(name="app", root_agent=series, resumability_config=ResumabilityConfig(is_resumable=True))
     runner = Runner(app=marked, session_service=service)
     DbosEngine(runner, url)
     given: Any = clerk
-    with pytest.raises(ConfigurationError, match=r"an engine takes a runner, and .* is none; write DbosEngine\(Runner"):
+    with pytest.raises(ConfigurationError, match=r"DbosEngine needs a Runner, got .*; write DbosEngine\(Runner"):
         DbosEngine(given, url)
     given = {"max_llm_calls": 1}
     with pytest.raises(ConfigurationError, match="RunConfig"):

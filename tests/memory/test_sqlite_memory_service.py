@@ -96,7 +96,7 @@ def test_the_index_holds_no_more_than_the_memories(tmp_path: Path):
 
 @pytest.mark.parametrize("path", ["", ":memory:"])
 def test_what_is_no_file_is_refused(path: str):
-    with pytest.raises(InputError, match="pass a path, or take InMemoryMemoryService"):
+    with pytest.raises(InputError, match="pass a path, or use InMemoryMemoryService"):
         SqliteMemoryService(path)
 
 
@@ -148,7 +148,7 @@ def test_tables_of_a_later_version_are_left_alone(tmp_path: Path):
 def test_a_user_whose_name_no_file_can_hold_is_refused(tmp_path: Path):
     service = SqliteMemoryService(tmp_path / "m.db")
 
-    with pytest.raises(InputError, match=r"user_id '\\ud800' is no text that a file can hold"):
+    with pytest.raises(InputError, match=r"user_id '\\ud800' cannot be stored as UTF-8"):
         asyncio.run(service.search_memory(app_name="app", user_id="\ud800", query="cat"))
     with pytest.raises(InputError, match="app_name"):
         asyncio.run(service.delete_memory(app_name="\ud800", user_id="u", memory_id="m"))

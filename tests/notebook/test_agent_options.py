@@ -103,7 +103,7 @@ def test_a_text_that_only_looks_like_options_is_a_text_and_said_to_be(shell: She
 WRONG = [
     ("--output-schema Trp", "there is no variable 'Trp'; did you mean 'Trip'?"),
     ("--output-schema list[Trip]", "write Wanted = list[Trip] in a cell, and %%agent --output-schema Wanted"),
-    ("--output-schema model", "output_schema: ScriptedLlm(model='scripted') is no schema"),
+    ("--output-schema model", "output_schema: ScriptedLlm(model='scripted') is not a schema"),
     ("--set include_contents=non", "include_contents is default or none, and not 'non'; did you mean none?"),
     ("--set includ_contents=none", "an agent has no field 'includ_contents'; did you mean include_contents?"),
     ("--set temprature=1", 'did you mean temperature? write --set generate_content_config={"temperature": 1}'),

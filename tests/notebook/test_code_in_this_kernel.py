@@ -69,4 +69,4 @@ def test_outside_of_a_notebook_it_is_refused(monkeypatch: pytest.MonkeyPatch):
     )
     talk.say()
 
-    assert "this process is none; leave kernel= out" in str(talk.error)
+    assert "this process is not one; leave kernel= out" in str(talk.error)

@@ -68,7 +68,7 @@ def test_a_plain_function_with_a_star_stays_a_tool_and_is_warned_of(caplog: pyte
 def test_a_type_that_cannot_be_read_is_said_to_be_that(shell: Shell, hint: str, why: str) -> None:
     said = shell.fails(f"%%tool\nimport logging\ndef f(x: {hint}) -> str:\n    'F.'\n    return ''")
 
-    assert f"tool 'f': parameter 'x' has a type that cannot be read here: {why};" in said
+    assert f"tool 'f': parameter 'x' has a type that cannot be resolved: {why};" in said
     assert "\n" not in said
 
 

@@ -114,5 +114,5 @@ def test_an_error_in_a_result_can_count_too():
 
 
 def test_a_negative_number_is_refused():
-    with pytest.raises(ConfigurationError, match="max_retries=-1 is no number of retries; write 0 for none"):
+    with pytest.raises(ConfigurationError, match="max_retries=-1 must not be negative; write 0 for none"):
         ReflectAndRetryToolPlugin(max_retries=-1)

@@ -136,7 +136,7 @@ def test_a_name_that_was_not_listed_is_not_looked_up(tmp_path: Path, name: str, 
 
     assert talk.error is None
     assert sent(model.requests[1].contents)[3:] == [("user", "Artifact a.txt is:; hello")]
-    assert "which is not there to load" in caplog.text
+    assert "which cannot be loaded" in caplog.text
 
 
 @pytest.mark.parametrize("args", [{}, {"artifact_names": "a.txt"}, {"artifact_names": [1]}, {"artifact_names": None}])

@@ -456,9 +456,9 @@ def test_a_tool_is_not_wrapped_as_if_it_were_a_function():
 
 def test_what_is_no_function_makes_no_tool():
     for kind in (FunctionTool, LongRunningFunctionTool):
-        with pytest.raises(ConfigurationError, match="a tool is made of a function, and 3 is none"):
+        with pytest.raises(ConfigurationError, match="a tool needs a function, got 3"):
             kind(3)  # pyright: ignore[reportArgumentType]  # what a newcomer may write
-    with pytest.raises(ConfigurationError, match="auth_config says how it is let in, and str does not; write AuthCon"):
+    with pytest.raises(ConfigurationError, match="auth_config must be an AuthConfig, got str; write AuthCon"):
         FunctionTool(results, auth_config="the-key")  # pyright: ignore[reportArgumentType]
     misused: Any = tool
     with pytest.raises(ConfigurationError, match=r"and 'pay' is neither; write @tool, or @tool\(name='...', confirm="):

@@ -257,7 +257,7 @@ def test_one_that_cannot_be_renewed_is_asked_for_again(guarded: tuple[Service, G
 def test_what_cannot_be_shown_is_refused_at_once(guarded: tuple[Service, Guard]):
     key = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k")
 
-    with pytest.raises(ConfigurationError, match="is shown its API key 'key' in a header or a cookie"):
+    with pytest.raises(ConfigurationError, match="gets its API key 'key' in a header or a cookie"):
         toolset_at(guarded[0], APIKey(name="key", in_=APIKeyIn.query), key)
-    with pytest.raises(ConfigurationError, match=r"a program gets what it needs by StdioServerParameters\(env="):
+    with pytest.raises(ConfigurationError, match=r"with StdioServerParameters\(env="):
         McpToolset(connection_params=stdio(), auth_scheme=APIKey(name="key", in_=APIKeyIn.header), auth_credential=key)

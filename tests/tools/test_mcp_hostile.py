@@ -317,7 +317,9 @@ class _Long(_Redirects):
         self.wfile.write(said)
 
 
-@pytest.mark.parametrize(("packed", "why"), [(False, "has more than 20000 bytes"), (True, "the answer is packed")])
+@pytest.mark.parametrize(
+    ("packed", "why"), [(False, "has more than 20000 bytes"), (True, "the response is compressed")]
+)
 def test_an_answer_without_end_is_broken_off(monkeypatch: pytest.MonkeyPatch, packed: bool, why: str):
     monkeypatch.setattr(mcp_connection, "MAX_BYTES", 20_000)
     handler = type("Handler", (_Long,), {"packed": packed})

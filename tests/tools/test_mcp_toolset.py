@@ -330,5 +330,5 @@ def test_without_the_package_the_names_are_there_and_the_error_says_what_to_type
 
 @pytest.mark.parametrize("wrong", [None, "python server.py", {"command": "x"}])
 def test_a_server_that_cannot_be_known_is_refused_at_once(wrong: Any):
-    with pytest.raises(ConfigurationError, match=r"connection_params=StdioConnectionParams"):
+    with pytest.raises(ConfigurationError, match=r"connection_params must be StdioConnectionParams"):
         McpToolset(connection_params=wrong)

@@ -476,9 +476,9 @@ def test_a_scheme_and_a_credential_are_made_of_few_words(made: Any, type_: str, 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: token_to_scheme_credential("apikey", None, "k", "v"), "'apiKey' is no security scheme"),
+        (lambda: token_to_scheme_credential("apikey", None, "k", "v"), "'apiKey' is not a security scheme"),
         (lambda: token_to_scheme_credential("basic"), "'apikey' or 'oauth2Token', and not 'basic'"),  # type: ignore[arg-type]
-        (lambda: dict_to_auth_scheme({"type": "magic"}), "'magic' is no security scheme"),
+        (lambda: dict_to_auth_scheme({"type": "magic"}), "'magic' is not a security scheme"),
         (lambda: auth_helpers.openid_dict_to_scheme_credential({}, [], {}), "lacks or has wrong: "),
         (
             lambda: auth_helpers.openid_dict_to_scheme_credential(
@@ -532,11 +532,11 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("openapi: !!python/name:os.system", "could not determine a constructor"),
         ("openapi: !!python/object:adk_nb.agents.LlmAgent {}", "could not determine a constructor"),
         (BOMB, "more than 2000000 values, once its aliases are read"),
-        ("a: &a [*a]", "stands for what it is in"),
-        ("a: &a {b: *a}", "stands for what it is in"),
+        ("a: &a [*a]", "a recursive alias"),
+        ("a: &a {b: *a}", "a recursive alias"),
         ("[" * 100_000, "more than 200 levels deep"),
         ("\n".join(" " * n + "a:" for n in range(300)), "more than 200 levels deep"),
-        ("? [a]\n: b", "is no YAML"),
+        ("? [a]\n: b", "is not valid YAML"),
         ("a: *nothing", "undefined alias"),
     ],
 )
@@ -546,7 +546,7 @@ def test_yaml_that_does_more_than_say_values_is_refused(text: str, message: str)
 
 
 def test_json_that_is_too_deep_is_refused():
-    with pytest.raises(ConfigurationError, match="is no JSON"):
+    with pytest.raises(ConfigurationError, match="is not valid JSON"):
         OpenAPIToolset(spec_str="[" * 100_000)
 
 
@@ -575,7 +575,7 @@ def test_a_schema_that_is_too_deep_is_refused(schema: Any):
 
 @pytest.mark.parametrize("url", ["https://user:word@shop.example", "https://user@shop.example/v1"])
 def test_a_server_with_a_password_in_its_address_is_refused(url: str):
-    with pytest.raises(ConfigurationError, match="which is no address"):
+    with pytest.raises(ConfigurationError, match="which is not an absolute URL"):
         Asked({"servers": [{"url": url}]})
 
 

@@ -577,8 +577,8 @@ def test_text_in_json_and_yaml_is_read():
     [
         ({}, "one document"),
         ({"spec_dict": {}, "spec_str": "{}"}, "one document"),
-        ({"spec_dict": {"swagger": "2.0"}}, "no OpenAPI 3 document"),
-        ({"spec_str": "{"}, "no JSON"),
+        ({"spec_dict": {"swagger": "2.0"}}, "not an OpenAPI 3 document"),
+        ({"spec_str": "{"}, "not valid JSON"),
         (
             {"spec_dict": document({}), "auth_credential": KEY},
             "schemes are none, and it fits none of them; write auth_scheme=",
@@ -589,11 +589,11 @@ def test_text_in_json_and_yaml_is_read():
         ),
         ({"spec_dict": document({}), "auth_credential": {"key": "the-key"}}, "by security scheme, and not str; for a"),
         ({"spec_dict": "openapi: 3.0.3"}, "and not str; for its text write spec_str=..., spec_str_type="),
-        ({"spec_str": "a: [", "spec_str_type": "yaml"}, "no YAML"),
+        ({"spec_str": "a: [", "spec_str_type": "yaml"}, "not valid YAML"),
         ({"spec_str": "[]"}, "not an object"),
         ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', and not 'toml'"),
-        ({"spec_dict": document({"/a": {"get": {}}}, "/v1")}, "'/v1', which is no address"),
-        ({"spec_dict": document({"/a": {"get": {}}}, "file:///etc")}, "'file:///etc', which is no address"),
+        ({"spec_dict": document({"/a": {"get": {}}}, "/v1")}, "'/v1', which is not an absolute URL"),
+        ({"spec_dict": document({"/a": {"get": {}}}, "file:///etc")}, "'file:///etc', which is not an absolute URL"),
         ({"spec_dict": document({"/a": {"$ref": "http://127.0.0.1/x"}})}, "'http://127.0.0.1/x', which is not in it"),
         ({"spec_dict": document({"/a": {"get": {"parameters": [{"$ref": "#/no"}]}}})}, "'#/no', which is not in it"),
         (

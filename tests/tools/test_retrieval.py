@@ -80,7 +80,7 @@ def test_a_link_out_of_the_folder_is_not_followed(notes: Path, tmp_path_factory:
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path):
-    with pytest.raises(ConfigurationError, match=r"looks through a folder, and .* is none"):
+    with pytest.raises(ConfigurationError, match=r"needs a folder, and .* is not one"):
         retrieval(tmp_path / "nowhere")
 
 

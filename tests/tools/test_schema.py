@@ -336,7 +336,7 @@ def test_a_type_that_cannot_be_resolved_leaves_the_others_told(caplog: pytest.Lo
 
     assert properties(f) == {"x": {}, "y": {"type": "integer"}}
     assert [record.getMessage() for record in caplog.records] == [
-        "tool 'f': no type that can be read for x, so the model is not told what to send"
+        "tool 'f': the type of x cannot be resolved, so the model gets no schema for it"
     ]
 
 
@@ -386,7 +386,7 @@ def test_a_type_that_json_cannot_fill_is_refused_when_the_tool_is_made(hint: Any
 def test_what_has_no_name_or_no_signature_is_refused():
     with pytest.raises(ConfigurationError, match="lambda has no name"):
         FunctionTool(lambda x: x)
-    with pytest.raises(ConfigurationError, match=r"'max'.*write a function around it"):
+    with pytest.raises(ConfigurationError, match=r"'max'.*has no signature; wrap it in a function"):
         FunctionTool(max)
 
 

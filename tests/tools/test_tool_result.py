@@ -400,7 +400,7 @@ def test_one_warning_a_result(caplog: pytest.LogCaptureFixture):
         told(lambda: [object()] * 100)
 
     assert [record.getMessage() for record in caplog.records] == [
-        "tool 'get' returned what JSON cannot hold: object (no JSON form); the model gets a text of it"
+        "tool 'get' returned a value without JSON form: object (no JSON form); the model gets its repr"
     ]
 
 

@@ -35,8 +35,7 @@ class FileCredentialService(BaseCredentialService):
             raise ConfigurationError(f"credentials cannot be kept in {str(self.folder)!r}: {error.strerror}") from error
         if os.name == "posix" and mode & _GROUP_AND_OTHERS:
             raise ConfigurationError(
-                f"others may look into {str(self.folder)!r}, where credentials are to be kept; "
-                f"type: !chmod 700 {self.folder}"
+                f"folder {str(self.folder)!r} for credentials is open to other users; type: !chmod 700 {self.folder}"
             )
 
     def __repr__(self) -> str:
@@ -53,7 +52,7 @@ class FileCredentialService(BaseCredentialService):
             return None
         except (OSError, ValidationError) as error:  # the message does not quote the file's content
             raise StorageError(
-                f"the credential in {path.name!r} cannot be read; delete it, and be asked anew"
+                f"the credential in {path.name!r} cannot be read; delete it to be asked again"
             ) from error
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialOwner) -> None:

@@ -151,7 +151,9 @@ async def start_authorization(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2A
     """`client` with an authorization URL for the user, and the state and verifier to check the answer with."""
     server = await server_of(scheme)
     if not server.authorization:
-        raise ConfigurationError("nobody is asked in the flow clientCredentials; it needs a client_id and its secret")
+        raise ConfigurationError(
+            "the flow clientCredentials involves no user; it needs a client_id and a client_secret"
+        )
     generate: Any = require("authlib.common.security", package=PACKAGE).generate_token
     verifier = generate(64)  # PKCE, RFC 7636: 43 to 128 characters
     options = {"audience": client.audience, "nonce": client.nonce}
@@ -266,13 +268,13 @@ async def _hide_secrets(endpoint: str, auth: OAuth2Auth | None = None) -> AsyncG
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, ConfigurationError):
             raise
-        raise CredentialError(f"{endpoint} answered what is no token") from None
+        raise CredentialError(f"{endpoint} returned no valid token") from None
 
 
 def _with_token(auth: OAuth2Auth, token: dict[str, Any]) -> OAuth2Auth:
     """`auth` with the token, and without the data of the exchange."""
     if not isinstance(token.get("access_token"), str):
-        raise CredentialError("the server answered what is no token")
+        raise CredentialError("the server returned no token")
     seconds = token.get("expires_in")
     expires_at = token.get("expires_at") if seconds is None else clock.now() + float(seconds)
     values = {

@@ -96,7 +96,7 @@ def _ask_by_input(server: str, _context: Any, params: Any) -> dict[str, Any] | b
 
 def _open_url(start: str, url: str) -> bool:
     if not url.startswith(("https://", "http://")):
-        raise _NoUser("it wants an address opened that is no web page")
+        raise _NoUser("the URL is not a web page")
     return input(f"{start}Open {clean_text(url)} in a browser. Done? [y/n] ").strip().lower() in _YES
 
 

@@ -287,7 +287,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         if self._packed:
-            raise httpx2.StreamError("the answer is packed, which was not asked for: nobody knows how long it is")
+            raise httpx2.StreamError("the response is compressed, which was not requested, so its size is unknown")
         remaining = MAX_BYTES
         async for chunk in self._stream:
             remaining -= len(chunk)

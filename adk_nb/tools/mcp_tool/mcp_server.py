@@ -91,11 +91,11 @@ def _check(config: AuthConfig, sessions: McpSessionManager) -> None:
     scheme = config.auth_scheme
     if isinstance(sessions.params, StdioConnectionParams):
         raise ConfigurationError(
-            "auth_scheme is for an MCP server on the web; a program gets what it needs by "
+            "auth_scheme is for an MCP server on the web; pass credentials to a program with "
             "StdioServerParameters(env={...})"
         )
     if isinstance(scheme, APIKey) and scheme.in_ is APIKeyIn.query:
         raise ConfigurationError(
-            f"an MCP server is shown its API key {scheme.name!r} in a header or a cookie; where it has to stand in the "
-            "address, write it into the url of the connection_params"
+            f"an MCP server gets its API key {scheme.name!r} in a header or a cookie; for a key in the "
+            "URL, write it into the url of the connection_params"
         )

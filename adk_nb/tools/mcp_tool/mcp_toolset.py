@@ -174,8 +174,8 @@ def connection_params_of(params: Any) -> ConnectionParams:
     if hasattr(params, "command"):
         return StdioConnectionParams(server_params=StdioServerParameters.model_validate(params, from_attributes=True))
     raise ConfigurationError(
-        "an MCP server is reached as told by connection_params=StdioConnectionParams(...), "
-        f"StreamableHTTPConnectionParams(...) or SseConnectionParams(...), and not by {type(params).__name__}"
+        "connection_params must be StdioConnectionParams(...), "
+        f"StreamableHTTPConnectionParams(...) or SseConnectionParams(...), got {type(params).__name__}"
     )
 
 

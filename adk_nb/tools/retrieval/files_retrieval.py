@@ -55,7 +55,7 @@ class FilesRetrieval(BaseRetrievalTool):
         self.input_dir = Path(input_dir).resolve()
         self.max_results = max_results
         if not self.input_dir.is_dir():
-            raise ConfigurationError(f"FilesRetrieval looks through a folder, and {str(input_dir)!r} is none")
+            raise ConfigurationError(f"FilesRetrieval needs a folder, and {str(input_dir)!r} is not one")
         self.bound_to = str(self.input_dir)
         self._lock = threading.Lock()
         self._index: sqlite3.Connection | None = None

@@ -204,5 +204,6 @@ def dict_to_auth_scheme(data: Mapping[str, Any]) -> AuthScheme:
         return _SCHEMES.validate_python(dict(data))
     except ValidationError as error:
         raise ConfigurationError(
-            f"{data.get('type')!r:.40} is no security scheme: say apiKey, http, oauth2 or openIdConnect, and its fields"
+            f"{data.get('type')!r:.40} is not a security scheme; "
+            "write apiKey, http, oauth2 or openIdConnect, with its fields"
         ) from error

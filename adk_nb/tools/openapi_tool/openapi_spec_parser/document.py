@@ -35,7 +35,7 @@ def parse_document(text: str, kind: str, package: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         if isinstance(error, ConfigurationError):
             raise
-        raise ConfigurationError(f"the OpenAPI document is no {kind.upper()}: {error}") from error
+        raise ConfigurationError(f"the OpenAPI document is not valid {kind.upper()}: {error}") from error
     if not isinstance(document, dict):
         raise ConfigurationError(f"the OpenAPI document is {type(document).__name__}, and not an object")
     return cast(Mapping[str, Any], document)
@@ -60,7 +60,7 @@ def _refuse_depth(yaml: Any, text: str, loader: Any) -> None:
     for event in yaml.parse(text, loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise ConfigurationError(f"the OpenAPI document is no YAML of use: it is more than {MAX_DEPTH} levels deep")
+            raise ConfigurationError(f"the OpenAPI document is nested more than {MAX_DEPTH} levels deep")
 
 
 def _loader(yaml: Any) -> Any:
@@ -84,5 +84,5 @@ def _size(value: Any, sizes: dict[int, int]) -> int:
         children: Any = cast(dict[Any, Any], value).values() if isinstance(value, dict) else cast(list[Any], value)
         sizes[key] = 1 + sum(_size(child, sizes) for child in children)
     if sizes[key] < 0:
-        raise ValueError("an alias stands for what it is in")
+        raise ValueError("a recursive alias")
     return sizes[key]

@@ -41,7 +41,7 @@ def operations_of(document: Mapping[str, Any], *, preserve_property_names: bool 
         MissingExtraError: The package that resolves references is not installed.
     """
     if not str(document.get("openapi", "")).startswith("3."):
-        raise ConfigurationError("this is no OpenAPI 3 document: it has no field 'openapi' that says 3.x")
+        raise ConfigurationError("this is not an OpenAPI 3 document: its field 'openapi' must be 3.x")
     return _Reader(document, snake_case if not preserve_property_names else str).operations()
 
 
@@ -134,7 +134,7 @@ class _Reader:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
             raise ConfigurationError(
-                f"the OpenAPI document's first server is {url!r}, which is no address; put one in front of the others: "
+                f"the OpenAPI document's first server is {url!r}, which is not an absolute URL; put one first: "
                 '"servers": [{"url": "https://..."}]'
             )
         return url.rstrip("/")
