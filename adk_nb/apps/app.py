@@ -62,7 +62,7 @@ class App(BaseModel):
         plugins = f", plugins={[plugin.name for plugin in self.plugins]}" if self.plugins else ""
         return f"App(name={self.name!r}, root_agent={self.root_agent.name!r}{plugins})"
 
-    __str__ = __repr__
+    __str__ = __repr__  # pydantic's prints all fields
 
     @property
     def is_resumable(self) -> bool:

@@ -74,7 +74,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
             compacted_content=types.Content(role="model", parts=[types.Part(text=response.text)]),
         )
         return Event(
-            author="user",
+            author="user",  # as google-adk stores summaries
             actions=EventActions(compaction=compaction),
             usage_metadata=response.usage_metadata,
             model_version=response.model_version or self._llm.model,

@@ -64,7 +64,7 @@ def load_resolved(load: Loader, key: ArtifactId, version: int | None) -> types.P
             return None
         uri = _reference(part)
         if not uri:
-            return part.model_copy(deep=True)
+            return part.model_copy(deep=True)  # the caller may change it
         target, version = parse_reference(uri, key)
     raise InputError(
         f"artifact {key.filename!r} refers to one that refers to another, more than {MAX_REFERENCES} times"

@@ -136,7 +136,7 @@ class FileArtifactService(BaseArtifactService):
                     staged.write(name, data)
                     staged.write(METADATA, metadata.as_bytes())
                 return _publish(versions, pending, numbers[-1] + 1 if numbers else 0)
-            except BaseException:
+            except BaseException:  # cancellation, too
                 with suppress(OSError):
                     versions.remove(pending)
                 raise
@@ -254,7 +254,7 @@ def _bytes(part: types.Part) -> bytes:
     if part.inline_data:
         return part.inline_data.data or b""
     text = part.text if part.text is not None else part.file_data and part.file_data.file_uri
-    return (text or "").encode("utf-8", "surrogatepass")
+    return (text or "").encode("utf-8", "surrogatepass")  # lone surrogates have no UTF-8 form
 
 
 async def _run(work: Callable[[], T], action: str) -> T:

@@ -71,7 +71,7 @@ class InMemoryArtifactService(BaseArtifactService):
             ArtifactVersion(
                 version=number,
                 canonical_uri=key.uri("memory", number),
-                custom_metadata=plain_json(stored.metadata, filename),
+                custom_metadata=plain_json(stored.metadata, filename),  # a copy
                 create_time=stored.time,
                 mime_type=mime_type(stored.part),
             )

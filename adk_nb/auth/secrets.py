@@ -31,7 +31,7 @@ class SecretModel(WireModel):
             remember_url(secret)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.secrets() - {HIDDEN}:
+        if self.secrets() - {HIDDEN}:  # a public() copy may be pickled
             refuse_pickle(self)
         return super().__reduce_ex__(protocol)
 

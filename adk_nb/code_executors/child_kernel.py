@@ -131,6 +131,7 @@ class ChildKernel:
         message_id = self._client.execute(code, store_history=False, allow_stdin=False, stop_on_error=False)
         collecting = asyncio.ensure_future(self._collect_output(message_id, output))
         try:
+            # The kernel may die without sending a status.
             await asyncio.wait({collecting, self._exit_task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if not collecting.done() and self.alive:
                 output.write_stderr(f"the code was stopped: it ran for longer than {seconds or 0:g} seconds\n")
@@ -173,7 +174,7 @@ class ChildKernel:
                 output.write_stderr(f"the code was stopped: it printed more than {_MAX_DROPPED:,} characters\n")
                 end_group(self._process.pid, signal.SIGINT)
             message = await self._client.get_iopub_msg()
-            if message["parent_header"].get("msg_id") != message_id:
+            if message["parent_header"].get("msg_id") != message_id:  # output of an interrupted request
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":

@@ -77,7 +77,7 @@ class Isolation:
 NONE = Isolation()
 
 
-@functools.cache
+@functools.cache  # probing starts processes
 def available(*, sandbox: bool = False) -> Isolation:
     """The first that works here. In a container, or with namespaces disabled, an installed program may not work."""
     return next(filter(_works, _sandboxes() if sandbox else _candidates()), NONE)

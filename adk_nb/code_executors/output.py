@@ -54,7 +54,7 @@ class Output:
     def add_display(self, bundle: Mapping[str, Any]) -> None:
         """Add a display bundle (media type -> data, binary data as base64): its image, or else its text."""
         for mime_type, extension in _IMAGES.items():
-            if (data := bundle.get(mime_type)) and len(self.files) < MAX_FILES:
+            if (data := bundle.get(mime_type)) and len(self.files) < MAX_FILES:  # the richest form first
                 name = self._image_name(extension)
                 content = data.encode() if extension == "svg" and isinstance(data, str) else _bytes(data)
                 self.files.append(File(name=name, content=content, mime_type=mime_type))

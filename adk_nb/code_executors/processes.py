@@ -12,7 +12,7 @@ def end_group(pid: int, signal_number: int = getattr(signal, "SIGKILL", signal.S
     """
     with suppress(OSError):
         if hasattr(os, "killpg"):  # not on Windows
-            os.killpg(pid, signal_number)
+            os.killpg(pid, signal_number)  # the leader's pid is the id of the group
         else:
             os.kill(pid, signal_number)
 

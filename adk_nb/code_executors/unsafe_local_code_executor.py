@@ -129,9 +129,9 @@ class _Run:
                 end_group(self._process.pid)
 
     def _start(self, folder: str | None) -> "subprocess.Popen[bytes]":
-        with tempfile.TemporaryFile() as source, self._lock:
+        with tempfile.TemporaryFile() as source, self._lock:  # a pipe could fill up
             if self._stopped:
-                raise CancelledError
+                raise CancelledError  # stopped before it was started
             source.write(self._code.encode("utf-8", "surrogatepass"))
             source.seek(0)
             self._process = subprocess.Popen(

@@ -148,7 +148,7 @@ class DbosEngine:
             StorageError: The database could not be reached.
         """
         while True:
-            if outcome := _outcome(await self._row(run_id)):
+            if outcome := _outcome(await self._row(run_id)):  # polling: the worker is another process
                 return outcome
             await asyncio.sleep(_PAUSE_SECONDS)
 

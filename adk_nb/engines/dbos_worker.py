@@ -182,7 +182,7 @@ class _Locks:
         server_side = " ".join(f"-c tcp_{name}={value}" for name, value in _KEEPALIVE.items())
         self._engine: Any = sqlalchemy.create_engine(
             url,
-            isolation_level="AUTOCOMMIT",
+            isolation_level="AUTOCOMMIT",  # session-level locks need no transaction
             connect_args={**_KEEPALIVE, "options": server_side, "application_name": APP},
         )
         self._db: Any = None

@@ -67,7 +67,7 @@ class KeyedRuns:
             new_message=types.Content.model_validate_json(request["message"]),
             state_delta=request["state_delta"],
             run_config=self._config.model_copy(update={"custom_metadata": metadata}),
-            yield_user_message=True,
+            yield_user_message=True,  # has the invocation id, even if nothing follows
             abort_signal=signal,
         )
         invocation_id = ""

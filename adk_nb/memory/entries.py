@@ -47,7 +47,7 @@ def event_entries(events: Iterable[Event], metadata: Mapping[str, Any] | None = 
         InputError: `metadata` is not JSON.
     """
     entries = [_entry(event, plain_json(metadata, "custom_metadata")) for event in events if event.content]
-    return [entry for entry in entries if entry.text.strip()]
+    return [entry for entry in entries if entry.text.strip()]  # only events with text are remembered
 
 
 def stored_entry(entry: MemoryEntry, metadata: Mapping[str, Any] | None) -> MemoryEntry:

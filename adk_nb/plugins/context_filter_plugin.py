@@ -53,7 +53,7 @@ class ContextFilterPlugin(BasePlugin):
         if self._keep is not None:
             turn_starts = _turn_starts(contents)
             excess = max(0, len(turn_starts) - self._keep)
-            if dropped := excess - excess % self._remove:
+            if dropped := excess - excess % self._remove:  # whole batches only
                 contents = contents[turn_starts[dropped] :]
         llm_request.contents = self._filter(contents) if self._filter else contents
 

@@ -74,7 +74,7 @@ class LoggingPlugin(BasePlugin):
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
         """Log a complete model response."""
-        if llm_response.partial:
+        if llm_response.partial:  # one line per response, not per chunk
             return
         text = llm_response.error_code or words_of(llm_response.content)
         usage = llm_response.usage_metadata

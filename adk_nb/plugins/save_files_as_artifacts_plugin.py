@@ -65,7 +65,7 @@ async def _save(service: BaseArtifactService, ctx: InvocationContext, part: type
     filename = (part.inline_data and part.inline_data.display_name) or default_name
     try:
         return filename, await service.save_artifact(**owner, filename=filename, artifact=part)
-    except InputError as error:
+    except InputError as error:  # the name is not allowed
         if filename == default_name:
             raise
         logger.warning("a file is saved as %r: %s", default_name, error)

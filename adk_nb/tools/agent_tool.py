@@ -241,7 +241,7 @@ class AgentTool(BaseTool):
             caller,
             agent=agent,
             plugin_manager=caller.plugin_manager if self.include_plugins else NoPlugins(),
-            compaction=None,
+            compaction=None,  # only the caller's run compacts the session
             events_compaction_config=None,
             run_config=caller.run_config.model_copy(update={"model_input_context": None}),
             user_content=caller.user_content if resumed else delegated,

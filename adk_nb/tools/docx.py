@@ -42,6 +42,6 @@ def _paragraphs(xml: bytes) -> Iterator[str]:
                 if text:
                     yield text
                 text = ""
-            element.clear()
+            element.clear()  # a large document is not kept in memory
     if text:
         yield text

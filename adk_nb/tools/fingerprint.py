@@ -111,7 +111,7 @@ def _parts(value: Any, skipped_cells: Collection[int]) -> list[Any]:
         return list(cast(tuple[Any, ...], value))
     if isinstance(value, frozenset):  # a constant of `x in {1, 2}`; its order is arbitrary
         return [_Token(text) for text in sorted("\0".join(_tokens(item)) for item in cast(frozenset[Any], value))]
-    call_method = inspect.getattr_static(_type(value), "__call__", None)
+    call_method = inspect.getattr_static(_type(value), "__call__", None)  # without running code of the object
     return [call_method] if isinstance(call_method, FunctionType) else []
 
 

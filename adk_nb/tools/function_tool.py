@@ -193,11 +193,11 @@ class FunctionTool(BaseTool):
         result = await sync.blocking(call, thread=thread, threads=max_threads, on_abandon=abandon)
         if type(result) is AsyncGeneratorType:  # a plain function may return an async generator
             return await self._run_stream(cast(Any, result), context)
-        return await result if is_awaitable(result) else result
+        return await result if is_awaitable(result) else result  # a plain function may return a coroutine
 
     async def _run_stream(self, items: AsyncGenerator[Any, None], context: ToolContext) -> Any:
         """Run a generator: its last item if the tool declares that it yields, else a list of all items."""
-        if streams := context.get_invocation_context().streams:
+        if streams := context.get_invocation_context().streams:  # live: its items go to the model as they come
             return streams.start(self.name, context.function_call_id or "", items, self.response_scheduling)
         if not self.reports_progress:
             return await acollect(items)
@@ -219,7 +219,7 @@ class FunctionTool(BaseTool):
             return checked
         arguments = {field.alias or key: getattr(checked, key) for key, field in type(checked).model_fields.items()}
         if self.signature.takes_any:
-            arguments = (checked.model_extra or {}) | arguments
+            arguments = (checked.model_extra or {}) | arguments  # extra arguments go to **kwargs
             for bound in getattr(self.func, "keywords", ()):
                 arguments.pop(bound, None)  # bound by the partial, so not the model's to set
         if self._context_name:
@@ -238,7 +238,7 @@ class FunctionTool(BaseTool):
         try:
             return arguments.model_validate(args)
         except ValidationError as error:
-            first_error = error
+            first_error = error  # to report the arguments as they were sent
         invalid_names = {fault["loc"][0] for fault in first_error.errors(include_url=False, include_context=False)}
         try:  # some models send a list or an object as JSON text
             parsed = {key: _parse_json(value) if key in invalid_names else value for key, value in args.items()}

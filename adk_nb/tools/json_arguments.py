@@ -31,6 +31,7 @@ class JsonArguments:
         jsonschema = _jsonschema(package)
         specifications = require("jsonschema_specifications", package=package).REGISTRY
         self._schema = schema
+        # MCP and OpenAPI 3.1 default to JSON Schema 2020-12.
         self._validator_class: Any = jsonschema.validators.validator_for(
             schema, default=jsonschema.Draft202012Validator
         )
@@ -81,7 +82,7 @@ def _jsonschema(package: str) -> Any:
     try:
         return require("jsonschema", package=package)
     finally:
-        sys.modules.pop(_IRI_GRAMMAR, None)
+        sys.modules.pop(_IRI_GRAMMAR, None)  # a later import gets the real module
 
 
 def _is_valid_syntax(rule: str, text: str) -> bool:

@@ -25,6 +25,7 @@ _INSTRUCTION = (
     "even if it was loaded before: it may have changed."
 )
 _MEDIA_TYPES = ("image/", "audio/", "video/", "application/pdf")
+# SVG is sent as text: models do not take it as an image.
 _TEXT_TYPES = (
     "text/",
     "application/json",

@@ -67,6 +67,8 @@ def _lines(html: str) -> str:
 
 
 def _decoded(body: bytes, kind: str) -> str:
+    # A page declares its charset in the first 1024 bytes. Source:
+    # https://html.spec.whatwg.org/multipage/semantics.html#charset
     match = _CHARSET.search(kind) or _CHARSET.search(body[:1024].decode("ascii", "replace"))
     try:
         return body.decode(match[1] if match else "utf-8", "replace")

@@ -238,7 +238,7 @@ def _build_model(name: str, fields: dict[str, _Field], extra_type: Any) -> type[
         # https://docs.pydantic.dev/latest/concepts/models/#extra-data
         namespace["__annotations__"] = {"__pydantic_extra__": dict[str, extra_type]}
     model = create_model(name, __base__=type(name, (BaseModel,), namespace), **definitions)
-    model.model_json_schema(schema_generator=_PlainTitles)
+    model.model_json_schema(schema_generator=_PlainTitles)  # raises for types that validate but have no schema
     return model
 
 

@@ -86,7 +86,7 @@ class Shape:
         Raises:
             ValidationError: As for `read`.
         """
-        text = _strip_fence(text)
+        text = _strip_fence(text)  # models often wrap JSON in a code fence
         try:
             return self._adapter.validate_json(text)
         except ValidationError:

@@ -92,7 +92,7 @@ class WebAccess:
         self._allow_private = allow_private_network_access
         self._verify = verify
         self._factory = client_factory
-        self._clients: PerLoop[httpx2.AsyncClient] = PerLoop()
+        self._clients: PerLoop[httpx2.AsyncClient] = PerLoop()  # connections belong to an event loop
 
     def with_verification(self, verify: Verify) -> "WebAccess":
         """A copy with another verification of certificates."""

@@ -160,7 +160,7 @@ async def start_authorization(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2A
     async with _client(client, server) as oauth:
         uri, state = oauth.create_authorization_url(
             server.authorization,
-            state=generate(32),
+            state=generate(32),  # against forged answers: RFC 6749, 10.12
             code_verifier=verifier,
             # Google issues refresh tokens only for offline access with consent. Source:
             # https://developers.google.com/identity/protocols/oauth2/web-server#offline
@@ -187,7 +187,7 @@ async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer
     if answer.access_token:
         return _with_token(authorization, answer.model_dump(exclude_none=True))
     server = await server_of(scheme)
-    redirect = answer.redirect_uri or authorization.redirect_uri
+    redirect = answer.redirect_uri or authorization.redirect_uri  # must equal the one that was sent: RFC 6749, 4.1.3
     options: dict[str, Any] = {"code_verifier": authorization.code_verifier, "redirect_uri": redirect}
     if answer.auth_response_uri:
         _refuse_other_issuer(server, answer.auth_response_uri)

@@ -58,6 +58,7 @@ def _strip_metadata(block: dict[str, Any]) -> dict[str, Any]:
 
 def clean_text(text: str) -> str:
     """Strip characters from a description that only a model would see: controls and invisible marks."""
+    # Cc: control, Cf: format (direction, zero width), Co: private use, Cs: surrogate.
     cleaned = "".join(
         char for char in text if char in _ALLOWED or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cs")
     )

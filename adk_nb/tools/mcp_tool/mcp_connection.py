@@ -257,7 +257,7 @@ def _cause(error: BaseException, params: ConnectionParams) -> Exception:
     if isinstance(error, UnauthorizedError):
         return error
     notes = [*getattr(error, "__notes__", ()), *getattr(error.__cause__, "__notes__", ())]
-    while isinstance(error, BaseExceptionGroup):
+    while isinstance(error, BaseExceptionGroup):  # anyio's task groups nest them
         error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
     reason = f"no answer within {params.timeout:g} seconds" if isinstance(error, TimeoutError) else str(error)
     output = "; it said: " + notes[0] if notes else ""

@@ -197,7 +197,7 @@ def _is_answer(ctx: ReadonlyContext) -> bool:
 
 async def _pages(fetch: Any, field: str) -> list[Any]:
     items, cursor = list[Any](), None
-    for _ in range(_MAX_PAGES):
+    for _ in range(_MAX_PAGES):  # a server may send cursors without end
         page = await fetch(cursor=cursor)
         items += getattr(page, field)
         cursor = page.next_cursor

@@ -82,7 +82,7 @@ class FilesRetrieval(BaseRetrievalTool):
         if self._index is None or versions != self._indexed:
             self._close_index()
             self._index = sqlite3.connect(":memory:", check_same_thread=False)  # guarded by the lock
-            self._close_index = weakref.finalize(self, self._index.close)
+            self._close_index = weakref.finalize(self, self._index.close)  # also when the tool is collected
             self._index.execute(_SCHEMA)
             for path in versions:
                 rows = [(text, path.relative_to(self.input_dir).as_posix()) for text in _passages(path)]
@@ -98,7 +98,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
         if any(part.startswith(".") for part in relative.parts) or not path.is_file():
             continue
         stat = path.stat()
-        if stat.st_size <= _MAX_FILE_BYTES and path.resolve() == path:
+        if stat.st_size <= _MAX_FILE_BYTES and path.resolve() == path:  # not a link to elsewhere
             yield path, (stat.st_mtime_ns, stat.st_size)
 
 

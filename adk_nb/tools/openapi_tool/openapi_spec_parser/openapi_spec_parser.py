@@ -126,7 +126,7 @@ class _Reader:
         servers: list[list[Json]] = [
             owner_servers for owner in (*owners, self._document) if (owner_servers := owner.get("servers"))
         ]
-        server: Json = servers[0][0] if servers else {}
+        server: Json = servers[0][0] if servers else {}  # the first one is the default
         variables: dict[str, Json] = server.get("variables") or {}
         url = str(server.get("url") or "/")
         for name, variable in variables.items():
