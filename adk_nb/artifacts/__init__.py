@@ -1,4 +1,4 @@
-"""Files with versions and where they are kept, under ADK's import paths."""
+"""Versioned files of sessions and users, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

@@ -1,4 +1,4 @@
-"""ADK's path to what goes into an executor and what comes out."""
+"""Input and result of code executors, under ADK's import path."""
 
 from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult, File
 

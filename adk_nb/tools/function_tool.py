@@ -113,7 +113,7 @@ class FunctionTool(BaseTool):
             return self
         fresh = copy.copy(self)
         fresh.description = self.description if self._has_own_description else _description(self.func)
-        fresh._declaration_cache = ()  # declare it anew
+        fresh._declaration_cache = ()  # rebuilt on next use
         fresh._analyze()
         return fresh
 
