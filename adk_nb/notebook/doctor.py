@@ -1,4 +1,4 @@
-"""What `%doctor` looks at: what is installed, which keys are set, the widget, the loop; and what to type next."""
+"""Findings of `%doctor`: problems, the model and its key, the display, the loop, versions; and what to type next."""
 
 import asyncio
 import importlib.util
@@ -41,17 +41,14 @@ class Finding:
     found: str
     next: str = ""
     """What to type or do; empty: nothing."""
+    is_problem: bool = False
 
 
 def findings(shell: Any, settings: Any) -> list[Finding]:
-    """All there is to say, in an order to read it in; keys by their names alone."""
-    return [
-        Finding("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),
-        Finding("adk_nb", __version__),
-        *map(_version, _NEEDED),
-        *_extras(),
-        *_keys(),
+    """All rows: problems, then model and key, then the notebook; versions last. Keys by their names alone."""
+    rows = [
         _model(settings),
+        _keys(),
         _front_end(shell),
         _widget(shell, settings),
         _questions(shell),
@@ -60,25 +57,34 @@ def findings(shell: Any, settings: Any) -> list[Finding]:
         _code(),
         _sessions(settings),
         _recording(),
+        *_package_problems(),
     ]
+    return [*sorted(rows, key=lambda row: not row.is_problem), *_versions()]
 
 
 # ---- what is installed
 
 
-def _version(name: str) -> Finding:
-    found = _installed(name)
-    if not found:
-        return Finding(name, "not installed", f"%pip install {name}")
-    if name == "ipykernel":
-        release = tuple(int(part) for part in re.findall(r"\d+", f"{found}.0")[:2])
-        if release < _CLICKS_AT_ONCE:
-            told = f"{found}: a click on a card counts when its cell has ended"
-            return Finding(name, told, "or answer with %confirm")
-        if release < _WAKES_UP:
-            told = f"{found}: at times it does not hear a page that was loaded again; load it once more"
-            return Finding(name, told, "%pip install -U ipykernel")
-    return Finding(name, found)
+def _package_problems() -> Iterator[Finding]:
+    for name in _NEEDED:
+        if not _installed(name):
+            yield Finding(name, "not installed", f"%pip install {name}", is_problem=True)
+    version = _installed("ipykernel") or "8"
+    release = tuple(int(part) for part in re.findall(r"\d+", f"{version}.0")[:2])
+    if release < _CLICKS_AT_ONCE:
+        found = f"{version}: a click on a card counts when its cell has ended"
+        yield Finding("ipykernel", found, "or answer with %confirm", is_problem=True)
+    elif release < _WAKES_UP:
+        found = f"{version}: at times it does not hear a page that was loaded again; load it once more"
+        yield Finding("ipykernel", found, "%pip install -U ipykernel", is_problem=True)
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}")
+    packages = [f"{name} {version}" for name in _NEEDED if (version := _installed(name))]
+    yield Finding("versions", ", ".join([f"adk_nb {__version__}", *packages[:3]]))
+    yield Finding("", ", ".join(packages[3:]))
+    yield Finding("extras", ", ".join(_installed_extras()) or "none")
 
 
 def _installed(name: str) -> str:
@@ -88,44 +94,35 @@ def _installed(name: str) -> str:
         return ""
 
 
-def _extras() -> Iterator[Finding]:
-    """Each extra: what it brings, and how to install it."""
-    needs: dict[str, list[str]] = {}
+def _installed_extras() -> list[str]:
+    """The extras of this package whose requirements are all there."""
+    requirements: dict[str, list[str]] = {}
     try:
-        for one in metadata.requires(_PACKAGE) or []:
-            name, extra = re.match(r"[\w.-]+", one), re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", one)
+        for line in metadata.requires(_PACKAGE) or []:
+            name, extra = re.match(r"[\w.-]+", line), re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", line)
             if name and extra and extra[1] not in _NOT_SHOWN and name[0] != _PACKAGE:
-                needs.setdefault(extra[1], []).append(name[0])
-    except metadata.PackageNotFoundError:
-        yield Finding("extras", "unknown: adk-nb was not installed by pip")
-    for extra, names in sorted(needs.items()):
-        there = {name: _installed(name) for name in names}
-        told = ", ".join(f"{name} {found or 'missing'}" for name, found in there.items())
-        yield Finding(f"extra {extra}", told, "" if all(there.values()) else f"%pip install '{_PACKAGE}[{extra}]'")
+                requirements.setdefault(extra[1], []).append(name[0])
+    except metadata.PackageNotFoundError:  # not installed by pip
+        return []
+    return [extra for extra, names in sorted(requirements.items()) if all(map(_installed, names))]
 
 
 # ---- keys and models
 
 
-def _keys() -> Iterator[Finding]:
-    for provider, names in PROVIDERS.items():
-        if provider in ("google", "claude"):  # the same as gemini and anthropic
-            continue
-        set_ones = [name for name in names if os.environ.get(name, "").strip()]
-        if provider == "gemini" and uses_vertex():
-            yield Finding("key gemini", "none needed: Vertex AI takes Google Cloud's credentials")
-        else:
-            yield Finding(
-                f"key {provider}",
-                f"{', '.join(set_ones)} is set" if set_ones else "not set",
-                "" if set_ones else f"%key {provider}",
-            )
+def _keys() -> Finding:
+    if uses_vertex():
+        return Finding("key", "none needed: Vertex AI takes Google Cloud's credentials")
+    variables = dict.fromkeys(name for names in PROVIDERS.values() for name in names)
+    if keys := [name for name in variables if os.environ.get(name, "").strip()]:
+        return Finding("key", f"{', '.join(keys)} {'is' if len(keys) == 1 else 'are'} set")
+    return Finding("key", "none is set", "%key gemini (or openai, anthropic)")
 
 
 def _model(settings: Any) -> Finding:
-    found = find_default_model()
-    is_stand_in = found.name == "offline" and not os.environ.get(MODEL_VARIABLE, "").strip()
-    hint = "%key gemini (or openai, anthropic), or %config AdkNb.model = ..." if is_stand_in else found.install
+    default = find_default_model()
+    is_stand_in = default.name == "offline" and not os.environ.get(MODEL_VARIABLE, "").strip()
+    hint = "%key gemini (or openai, anthropic), or %config AdkNb.model = ..." if is_stand_in else default.install
     return Finding("model", f"{settings.model_in_words}, for agents that name none", hint)
 
 
@@ -133,7 +130,7 @@ def _model(settings: Any) -> Finding:
 
 
 def _front_end(shell: Any) -> Finding:
-    return Finding("runs in", next(told for is_it, told in _places(shell) if is_it))
+    return Finding("runs in", next(name for is_here, name in _places(shell) if is_here))
 
 
 def _places(shell: Any) -> Iterator[tuple[bool, str]]:
@@ -151,7 +148,7 @@ def _has_kernel(shell: Any) -> bool:
 
 
 def _widget(shell: Any, settings: Any) -> Finding:
-    """How runs are shown, and why."""
+    """The display of runs, and its reason."""
     if settings.display != "auto":
         return Finding("live view", f"{settings.display}, as set", '%config AdkNb.display = "auto"')
     if not _has_kernel(shell):
@@ -161,7 +158,7 @@ def _widget(shell: Any, settings: Any) -> Finding:
     if not can_ask():
         return Finding("live view", "none: nobody looks, so runs are shown as they are saved")
     if importlib.util.find_spec("anywidget") is None:
-        return Finding("live view", "anywidget is missing", "%pip install anywidget")
+        return Finding("live view", "anywidget is missing", "%pip install anywidget", is_problem=True)
     seen = "if it stays empty, a page that may load no scripts: "
     return Finding("live view", "a widget (anywidget); " + seen + "then runs are shown as saved", _STATIC)
 
@@ -178,14 +175,14 @@ def _questions(shell: Any) -> Finding:
 
 
 def _loop() -> Finding:
-    """Whether the thread that runs all agents answers."""
-    asked = sync.start(_answer())
+    """Ask the thread that runs all agents for a sign of life."""
+    handle = sync.start(_answer())
     try:
-        asked.result(_SECONDS)
+        handle.result(_SECONDS)
     except (NoAnswer, TimeoutError):
-        asked.cancel()
+        handle.cancel()
         busy = "something blocks it: an async tool that never waits; write it as `def`, or @tool(thread=True)"
-        return Finding("loop", f"the thread adk-nb-loop does not answer; {busy}", "restart the kernel")
+        return Finding("loop", f"the thread adk-nb-loop does not answer; {busy}", "restart the kernel", is_problem=True)
     return Finding("loop", "the thread adk-nb-loop answers")
 
 
@@ -200,14 +197,14 @@ def _nested(settings: Any) -> Finding:
 
 
 def _code() -> Finding:
-    """How far the code of models is kept apart, for agents with a code executor."""
-    if found := isolation.available():
-        told = f"isolated from other processes by {Path(found.program).name}; files and the network are open to it"
+    """Isolation of the code of models, for agents with a code executor."""
+    if isolated := isolation.available():
+        found = f"isolated from other processes by {Path(isolated.program).name}; files and the network are open to it"
         if not isolation.available(sandbox=True):
-            return Finding("models' code", f"{told}; bwrap makes no sandbox here")
-        return Finding("models' code", told, 'to close them: KernelCodeExecutor(isolation="sandbox")')
-    told = f"not isolated: {isolation.MISSING}; it can read this kernel's keys"
-    return Finding("models' code", told, _BUBBLEWRAP if sys.platform == "linux" else "")
+            return Finding("models' code", f"{found}; bwrap makes no sandbox here")
+        return Finding("models' code", found, 'to close them: KernelCodeExecutor(isolation="sandbox")')
+    found = f"not isolated: {isolation.MISSING}; it can read this kernel's keys"
+    return Finding("models' code", found, _BUBBLEWRAP if sys.platform == "linux" else "")
 
 
 _BUBBLEWRAP = "install bubblewrap: apt-get install bubblewrap"
