@@ -1,6 +1,8 @@
 """The error that the notebook showed last, as text that a model can read: its cell, and where in cells it came from."""
 
 import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -10,9 +12,9 @@ from adk_nb.redaction import hidden
 
 _MOST = 8_000
 """Characters of a cell."""
-_ASKING = ("adk_nb.notebook.magics.chat", "chat")
-"""Who asks about an error: what fails on its own line is not what is asked about."""
 _last: tuple[BaseException, str] | None = None
+_of_question: BaseException | None = None
+"""An error of a line that asked about the last error."""
 
 
 def note(result: Any) -> None:
@@ -20,14 +22,25 @@ def note(result: Any) -> None:
     global _last
     error = result.error_before_exec or result.error_in_exec
     cell: str = getattr(result.info, "raw_cell", None) or ""
-    if isinstance(error, Exception) and not ("--error" in cell and _is_of_a_question(error.__traceback__)):
+    if isinstance(error, Exception) and error is not _of_question:
         _last = (error, cell)
 
 
+@contextmanager
+def asking_about_it() -> Generator[None]:
+    """Errors raised within this do not become the last error: the line can be mended and run again."""
+    global _of_question
+    try:
+        yield
+    except Exception as error:
+        _of_question = error
+        raise
+
+
 def forget() -> None:
-    """There was none."""
-    global _last
-    _last = None
+    """Forget the last error."""
+    global _last, _of_question
+    _last = _of_question = None
 
 
 def last_error() -> str:
@@ -47,14 +60,14 @@ def last_error() -> str:
 
 def described(error: BaseException) -> str:
     """An error, its causes and the lines of the notebook that led to it, without secrets and without paths."""
-    told: list[str] = []
+    texts: list[str] = []
     seen: set[int] = set()
-    one: BaseException | None = error
-    while one and id(one) not in seen:
-        seen.add(id(one))
-        told.insert(0, "".join([*_frames(one), *traceback.format_exception_only(one)]).rstrip())
-        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
-    return hidden("\n\nwhich led to:\n\n".join(told))
+    cause: BaseException | None = error
+    while cause and id(cause) not in seen:
+        seen.add(id(cause))
+        texts.insert(0, "".join([*_frames(cause), *traceback.format_exception_only(cause)]).rstrip())
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return hidden("\n\nwhich led to:\n\n".join(texts))
 
 
 def _frames(error: BaseException) -> list[str]:
@@ -74,8 +87,3 @@ def _places(trace: TracebackType | None) -> list[tuple[str | None, traceback.Fra
     places = [cells.cell_of(frame) for frame, _ in walked]
     first = next((at for at, place in enumerate(places) if place), 0)
     return list(zip(places, traceback.StackSummary.extract(iter(walked)), strict=True))[first:]
-
-
-def _is_of_a_question(trace: TracebackType | None) -> bool:
-    frames = (frame for frame, _ in traceback.walk_tb(trace))
-    return any((frame.f_globals.get("__name__"), frame.f_code.co_qualname) == _ASKING for frame in frames)

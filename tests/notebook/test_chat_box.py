@@ -420,3 +420,13 @@ def test_the_row_of_a_call_stands_there_while_its_tool_keeps_the_loop_from_all_e
     shell.names["clerk"] = Agent(name="clerk", model=ScriptedLlm(call("look"), "It rains."), tools=[look])
 
     assert shell.cell("%chat clerk Look").events[-2].get_function_responses()[0].response == {"result": "rain"}
+
+
+def test_a_session_that_only_a_box_has_opened_is_listed(shell: Shell, pages: Pages) -> None:
+    guide(shell, "One.")
+    shell.cell("%chat guide Hello")
+    shell.cell("%chat guide -s tea")
+
+    rows = str(shell.cell("%session")).splitlines()
+
+    assert [row.split()[:2] for row in rows if row.startswith("tea")] == [["tea", "0"]]

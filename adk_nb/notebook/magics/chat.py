@@ -15,7 +15,7 @@ from adk_nb.errors import InputError, SessionNotFoundError, closest
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, decided_in_lines, talk_in_lines
-from adk_nb.notebook.last_error import last_error
+from adk_nb.notebook.last_error import asking_about_it, last_error
 from adk_nb.notebook.magics import record, values
 from adk_nb.notebook.magics.addressee import first_word_names, supposed_name
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
@@ -109,6 +109,11 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
     Raises:
         UserError: What the author has to mend. Nothing was sent if the line itself does not fit.
     """
+    with asking_about_it() if "--error" in line else nullcontext():
+        return _chat(host, line, cell)
+
+
+def _chat(host: Host, line: str, cell: str | None) -> Any:
     notebook = host.notebook
     names, conversations = notebook.agent_words, notebook.conversations
     args = CHAT.parse(line, cell, leads=lambda first: first_word_names(first, names, notebook.removed, conversations))
@@ -209,6 +214,7 @@ def _open_box(notebook: Notebook, message: _Message) -> None:
         return await turn_runner(chat).send_in_box(options.pop("text"), box, turn_options(**options))
 
     _announce_session(notebook, first)
+    notebook.sessions.opened.add(chat.session_id)
     runner = turn_runner(chat)
     runner.open_box(ChatBox(chat.agent, chat.session_id, runner.magic(), say_in_box, height))
     return None

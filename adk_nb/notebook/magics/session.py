@@ -164,12 +164,13 @@ def _approvals(session: Session) -> list[Interrupt]:
 
 def _list(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
-    names = [store.current] * (store.current not in store.names) + store.names[::-1]
+    new = {store.current, *store.opened}.difference(store.names)
+    names = [*sorted(new), *store.names[::-1]]
     if names == [store.current] and not store.events():
         return text(f"session {store.current!r} is the current one, and nothing was said in it yet; type %chat")
     rows: list[list[str]] = []
     for name in names:
-        count, *open_ = _facts(notebook, store.find(name))
+        count, *open_ = _facts(notebook, None if name in new else store.find(name))
         rows.append([name, "current" if name == store.current else "", count.split()[0], ", ".join(open_)])
     return table(["session", "", "events", "waits for"], rows, optional=("waits for",))
 

@@ -81,7 +81,8 @@ def _changes(notebook: Notebook, session: str | None, name: str) -> Output:
     changes: list[list[str]] = []
     for number, row in enumerate(rows_of(notebook.sessions.events(session)), 1):
         of_event: list[Json] = row["changes"] or []
-        changes += [[str(number), row["author"], change_text(change)] for change in of_event]
+        author = "you" if row["author"] == "user" else row["author"]
+        changes += [[str(number), author, change_text(change)] for change in of_event]
     if not changes:
         return text(f"nothing has changed the state of session {name!r} yet; %state key=value sets a key")
     return table(["event", "author", "change"], changes)

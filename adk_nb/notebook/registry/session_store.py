@@ -55,6 +55,8 @@ class SessionStore:
         self.current = "main"
         self.keys: set[str] = set()
         """State keys that were ever set by hand."""
+        self.opened: set[str] = set()
+        """Sessions that a chat box has opened; they may have no events yet."""
         self._histories: dict[str, History] = {}
 
     @property
@@ -104,7 +106,7 @@ class SessionStore:
             report = [f"{hidden(self.address)} keeps its sessions; new ones are in this kernel's memory"]
         else:
             report = [] if self.address else self._move_sessions(service)
-        self.service, self.address = service, address
+        self.service, self.address, self.opened = service, address, set()
         return report
 
     def _move_sessions(self, service: BaseSessionService) -> list[str]:
