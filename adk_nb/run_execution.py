@@ -18,17 +18,23 @@ from adk_nb.events.unread import lent
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.plugins.plugin_manager import PluginManager
+from adk_nb.runtime.cancellation import Stop
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.history import RUN_KEY, history_of
-from adk_nb.runtime.invocation_context import Compacts, InvocationContext, Runs, Shared, new_invocation_id
+from adk_nb.runtime.invocation_context import (
+    Compactor,
+    InvocationContext,
+    InvocationShared,
+    RunnableAgent,
+    new_invocation_id,
+)
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.resumability_config import ResumabilityConfig
-from adk_nb.runtime.resuming import idle
+from adk_nb.runtime.resume import idle_reason
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.session_queue import QueuePlace
-from adk_nb.runtime.stopping import Stop
 from adk_nb.runtime.validation import check_ids, check_run_config
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
@@ -59,20 +65,20 @@ class RunRequest:
     yield_user_message: bool = False
     abort_signal: asyncio.Event | None = None
     live_request_queue: LiveRequestQueue | None = None
-    shared: Shared = field(default_factory=Shared)
+    shared: InvocationShared = field(default_factory=InvocationShared)
 
 
 @dataclass(kw_only=True, slots=True)
 class RunSetup:
     """What answers in a run: the agent, the plugins, and the services and options of a runner."""
 
-    agent: Runs
+    agent: RunnableAgent
     session_service: BaseSessionService
     artifact_service: BaseArtifactService | None
     memory_service: BaseMemoryService | None
     credential_service: BaseCredentialService
     plugin_manager: PluginManager
-    compaction: Compacts | None
+    compaction: Compactor | None
     context_cache_config: ContextCacheConfig | None
     resumability_config: ResumabilityConfig | None
     events_compaction_config: Any
@@ -113,8 +119,8 @@ async def execute(
         finally:
             await events.aclose()
         if event is first and ctx.checkpoints:
-            logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle(ctx))
-        if ctx.compaction and not stop.why:
+            logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle_reason(ctx))
+        if ctx.compaction and not stop.reason:
             await ctx.compaction.after_run(ctx)
         await sessions.put_back(session)  # not after an error: what it left half done is not kept
     finally:
@@ -167,7 +173,7 @@ async def _first_event(ctx: InvocationContext, request: RunRequest, setup: RunSe
         message, delta, resumed_id = None, {}, begun
     silent = isinstance(setup.agent, LlmAgent)
     first = await first_event(
-        ctx, message, delta, may_be_silent=silent, sticky=setup.sticky_agents, invocation_id=resumed_id
+        ctx, message, delta, message_is_optional=silent, sticky=setup.sticky_agents, invocation_id=resumed_id
     )
     if ctx.user_content and ctx.calls_answered:
         input_answer.check(ctx.user_content, history_of(ctx.session))

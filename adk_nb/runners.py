@@ -20,16 +20,16 @@ from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.run_execution import Message, RunRequest, RunSetup, execute
 from adk_nb.runtime import debug_view
-from adk_nb.runtime.event_lines import lines_of
+from adk_nb.runtime.cancellation import Stop
+from adk_nb.runtime.event_lines import event_lines
 from adk_nb.runtime.fork import fork
-from adk_nb.runtime.invocation_context import Runs
+from adk_nb.runtime.invocation_context import RunnableAgent
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
-from adk_nb.runtime.rewind import undoing
+from adk_nb.runtime.rewind import rewind_event
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.session_queue import QueuePlace, queues_of
-from adk_nb.runtime.stopping import Stop
 from adk_nb.runtime.validation import check_queue, check_runner_arguments
 from adk_nb.sessions.base_session_service import BaseSessionService, stripped
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -53,7 +53,7 @@ class Runner:
         *,
         app: App | None = None,
         app_name: str | None = None,
-        agent: Runs | None = None,
+        agent: RunnableAgent | None = None,
         node: Any = None,
         session_service: BaseSessionService,
         artifact_service: BaseArtifactService | None = None,
@@ -92,7 +92,7 @@ class Runner:
         if node is not None:
             if agent is not None or app is not None:
                 raise ConfigurationError("a runner runs one of app, agent and node; leave out the others")
-            root: Runs = node if hasattr(node, "run_async") else workflow.Workflow.of(node)
+            root: RunnableAgent = node if hasattr(node, "run_async") else workflow.Workflow.of(node)
             agent, app_name = root, app_name or root.name
         self.app = app
         self.app_name, self.agent, plugins = resolve_runner_arguments(app, app_name, agent, plugins)
@@ -266,7 +266,7 @@ class Runner:
         """
         place = self._queue_place(request)
         events = self._execute(request, setup, place)
-        return place.around(events) if place else events
+        return place.wrap(events) if place else events
 
     def _request(
         self,
@@ -312,14 +312,14 @@ class Runner:
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         place = self._queue_place(request)
         events = self._execute(request, None, place)
-        return place.in_thread(sync.iterate(place.around(events))) if place else sync.iterate(events)
+        return place.wrap_for_thread(sync.iterate(place.wrap(events))) if place else sync.iterate(events)
 
     async def look_at(self, user_id: str, session_id: str) -> Session | None:
         """The session as it stands, or None; to be read only, and before the next run changes it.
 
         After a run of this runner, nothing is read back from where the session is kept.
         """
-        return await self._sessions.look(user_id, session_id)
+        return await self._sessions.peek(user_id, session_id)
 
     async def rewind_async(
         self,
@@ -346,7 +346,7 @@ class Runner:
             InvocationNotFoundError: The session has no such invocation.
         """
         session = await self._sessions.take(user_id, session_id)
-        mark = await undoing(session, rewind_before_invocation_id, self.artifact_service)
+        mark = await rewind_event(session, rewind_before_invocation_id, self.artifact_service)
         mark.custom_metadata = run_config.custom_metadata if run_config else None
         await self.session_service.append_event(session, mark)
 
@@ -371,7 +371,7 @@ class Runner:
         """
         session = await self._sessions.take(user_id, session_id)
         services = self.session_service, self.artifact_service
-        return await fork(session, *services, session_id=new_session_id, at=at_event_id)
+        return await fork(session, *services, session_id=new_session_id, up_to_event_id=at_event_id)
 
     async def run_debug(
         self,
@@ -410,7 +410,7 @@ class Runner:
             async with aclosing(self.run_async(**where, new_message=message, run_config=run_config)) as answers:
                 async for event in answers:
                     events.append(event)
-                    for line in () if quiet else lines_of(event, verbose=verbose):
+                    for line in () if quiet else event_lines(event, verbose=verbose):
                         print(line)  # noqa: T201 - notebooks and tests replace print
         return events
 
@@ -440,7 +440,7 @@ class InMemoryRunner(Runner):
 
     def __init__(
         self,
-        agent: Runs | None = None,
+        agent: RunnableAgent | None = None,
         *,
         node: Any = None,
         app_name: str | None = None,

@@ -532,8 +532,7 @@ def test_an_answer_after_seven_days_lets_nothing_run_and_the_call_can_still_be_r
 
     assert answer(talk) == [] and shop.deleted == []
     assert str(talk.error) == (
-        "dele was asked for more than 7 days ago, and cannot be approved any more; "
-        "answer it with {'confirmed': false}, and ask again"
+        "the approval request for dele has expired after 7 days; answer it with {'confirmed': false}, and ask again"
     )
     assert answer(talk, {"confirmed": False})[-1].text == "as you wish" and waiting(talk) == []
     talk.say("del")

@@ -74,7 +74,7 @@ def test_a_limit_of_the_environment_that_is_no_number_is_warned_of(
     monkeypatch.setenv("ADK_MAX_LLM_CALLS", "many")
 
     assert RunConfig().max_llm_calls == 500
-    assert "ADK_MAX_LLM_CALLS='many' is no number" in caplog.text
+    assert "ADK_MAX_LLM_CALLS='many' is not a number" in caplog.text
 
 
 def test_the_settings_of_live_runs_are_google_genais_and_may_be_given_as_json():

@@ -13,8 +13,8 @@ from adk_nb.agents.run_config import ToolThreadPoolConfig
 from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, call
+from adk_nb.runtime.cancellation import CANCELLED, INVOCATION_ABORTED, RUN_TIMEOUT
 from adk_nb.runtime.invocation_context import new_invocation_id
-from adk_nb.runtime.stopping import CANCELLED, INVOCATION_ABORTED, RUN_TIMEOUT
 from tests.talk import SECONDS, WHERE, Talk, authors, guide, look, requests, told
 
 

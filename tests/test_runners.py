@@ -126,7 +126,7 @@ def test_a_message_may_be_words_parts_a_content_or_nothing():
                 types.Part(text="hi"),
                 types.Part(function_response=types.FunctionResponse(id="1", name="f", response={})),
             ],
-            "function responses or words, not both",
+            "function responses or text, not both",
         ),
         (
             [types.Part(function_response=types.FunctionResponse(id="1", name="f", response={}))],

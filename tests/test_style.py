@@ -63,7 +63,7 @@ ALLOWED_SCANS = {
     "runtime/concurrent_runs.py": "which events other runs wrote",
     "runtime/fork.py": "the events that are copied",
     "runtime/rewind.py": "state and files as they were",
-    "runtime/resuming.py": "a history of the events before a run",
+    "runtime/resume.py": "a history of the events before a run",
     "flow/budget.py": "what a run has cost since the last text",
     "flow/code_execution.py": "files that were sent",
     "flow/context_cache.py": "a view of its own, read once",

@@ -15,9 +15,9 @@ from adk_nb.events.event import Event, as_content
 from adk_nb.runtime.checkpoints import ended
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_answer, tell
-from adk_nb.runtime.invocation_context import InvocationContext, Runs
-from adk_nb.runtime.nested_calls import after_answers, pauses
+from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_result, notify
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
+from adk_nb.runtime.nested_calls import is_paused, without_answers
 from adk_nb.runtime.retry_config import RetryConfig
 from adk_nb.sessions.state import check_schema
 from adk_nb.warned import warn
@@ -115,7 +115,7 @@ class BaseAgent(BaseModel):
         return self.sub_agents
 
     @property
-    def called_agents(self) -> Sequence[Runs]:
+    def called_agents(self) -> Sequence[RunnableAgent]:
         """The agents that it calls as tools in its own session."""
         return ()
 
@@ -217,7 +217,7 @@ class BaseAgent(BaseModel):
                 yield event
         except Exception as error:
             ctx.note_failure(error)
-            await tell(ctx.plugin_manager.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
+            await notify(ctx.plugin_manager.hooks("on_agent_error"), callback_context=CallbackContext(ctx), error=error)
             raise
 
     def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
@@ -250,7 +250,7 @@ class BaseAgent(BaseModel):
             f"{type(self).__name__} holds no live conversations; run it with run_async, or override _run_live_impl"
         )
 
-    def unfit(self, message: types.Content, /) -> str | None:
+    def input_mismatch(self, message: types.Content, /) -> str | None:
         """What is wrong with a message to this agent, in words. None: nothing, it takes what comes."""
         return None
 
@@ -265,7 +265,7 @@ class BaseAgent(BaseModel):
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
         """What the hooks answered, or what they wrote to the state, as an event; None if neither."""
         context = CallbackContext(ctx)
-        answer = await first_answer(hooks, callback_context=context)
+        answer = await first_result(hooks, callback_context=context)
         content = None if answer is None else as_content(answer, role="model")
         if content is None and not (context.state.has_delta() or context.actions.artifact_delta):
             return None
@@ -329,7 +329,7 @@ def _is_answer(event: Event | None) -> bool:
 def _going_on(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """What an agent says that has taken over, in the same invocation."""
     ctx.shared.transfers += 1
-    return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(after_answers(ctx))
+    return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(without_answers(ctx))
 
 
 def _names_in(tree: BaseAgent) -> set[str]:
@@ -356,7 +356,7 @@ async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]
         async for event in events:
             asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)
             yield event
-    if not pauses(ctx.agent, history_of(ctx.session), ctx.branch, asked=asked):
+    if not is_paused(ctx.agent, history_of(ctx.session), ctx.branch, may_interrupt=asked):
         yield ended(ctx, ctx.agent.name)
 
 

@@ -9,8 +9,8 @@ from adk_nb.events.event import Event
 from adk_nb.models.signals import EXIT_FLOW
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.invocation_context import InvocationContext, Runs
-from adk_nb.runtime.nested_calls import after_answers, outermost, pauses, recipient
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
+from adk_nb.runtime.nested_calls import is_paused, outermost, recipient, without_answers
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Course:
         self._agent = agent
         self._asker = asker
         self._goes_on = goes_on or asker is not None
-        self._ctx = ctx if asker else after_answers(ctx, goes_on=goes_on)
+        self._ctx = ctx if asker else without_answers(ctx, is_resumed=goes_on)
         self.escalates = False
         """An event said so."""
         self.leaves = False
@@ -52,7 +52,7 @@ class Course:
 
     def waits(self) -> bool:
         """True, once its events are out, if a call has yet to be answered from outside the run."""
-        return pauses(self._agent, history_of(self._ctx.session), self._ctx.branch, asked=self._asks)
+        return is_paused(self._agent, history_of(self._ctx.session), self._ctx.branch, may_interrupt=self._asks)
 
     def hear(self, event: Event) -> None:
         """Take note of what it says."""
@@ -68,7 +68,7 @@ class Course:
         """The words of its last answer."""
         return next((event.text for event in reversed(self._heard) if event.is_answer()), "")
 
-    def _who(self) -> Runs | None:
+    def _who(self) -> RunnableAgent | None:
         """The one to run. None: it is done, or waits for something that the user's message does not answer."""
         if self._asker:
             return outermost(self._asker, self._agent.parent_agent)
@@ -76,7 +76,7 @@ class Course:
         if not ctx.checkpoints:
             return self._agent
         left: BaseAgent | None = ctx.checkpoints.unfinished_agent(self._agent, ctx.branch)
-        if left and not left.runs_others and pauses(left, history_of(ctx.session), ctx.branch, asked=True):
+        if left and not left.runs_others and is_paused(left, history_of(ctx.session), ctx.branch, may_interrupt=True):
             return None
         return left
 

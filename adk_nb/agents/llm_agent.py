@@ -24,7 +24,7 @@ from adk_nb.models.tap import installed
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
-from adk_nb.runtime.invocation_context import InvocationContext, Runs
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, expand_toolsets
@@ -146,7 +146,7 @@ class LlmAgent(TeamAgent):
     __str__ = __repr__
 
     @property
-    def called_agents(self) -> Sequence[Runs]:
+    def called_agents(self) -> Sequence[RunnableAgent]:
         return [tool.agent for tool in self.tools if isinstance(tool, AgentTool) and tool.resumable]
 
     @property
@@ -262,7 +262,7 @@ class LlmAgent(TeamAgent):
             return self.global_instruction, not self.template
         return await self._provided("global_instruction", self.global_instruction, ctx), True
 
-    def unfit(self, message: types.Content, /) -> str | None:
+    def input_mismatch(self, message: types.Content, /) -> str | None:
         parts = message.parts or []
         shape = self.input_shape
         if not shape or any(part.function_response for part in parts):

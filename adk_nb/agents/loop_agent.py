@@ -161,5 +161,5 @@ def _passes_before(ctx: InvocationContext, loop: str) -> int:
     made = [record for key in ctx.calls_answered if (record := calls.newest(key))]
     if not made:
         return 0
-    asked = max(made, key=lambda record: record.at).event
+    asked = max(made, key=lambda record: record.event_index).event
     return (asked.custom_metadata or {}).get(_PASSES, {}).get(loop, 0)

@@ -18,7 +18,7 @@ from adk_nb.runtime.checkpoints import checkpoint, ended
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import failure_events
-from adk_nb.runtime.side_by_side import SideBySide
+from adk_nb.runtime.parallel_streams import ParallelStreams
 from adk_nb.sessions.state import State, apply_delta
 from adk_nb.wire import but
 
@@ -73,10 +73,10 @@ class ParallelAgent(BaseAgent):
     async def _together(
         self, contexts: dict[str, InvocationContext], courses: dict[str, Course], wrote: dict[str, dict[str, Any]]
     ) -> AsyncGenerator[Event, None]:
-        running: SideBySide[str] = SideBySide(self.max_concurrency)
+        running: ParallelStreams[str] = ParallelStreams(self.max_concurrency)
         for lane, course in courses.items():
             running.start(lane, course.events())
-        async with aclosing(running.taken()) as taken:
+        async with aclosing(running.merged()) as taken:
             async for lane, news in taken:
                 if isinstance(news, Event):
                     courses[lane].hear(news)

@@ -50,7 +50,7 @@ class SequentialAgent(BaseAgent):
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         queue = ctx.live_request_queue
         for agent in self.sub_agents:
-            async with aclosing(agent.run_live(but(ctx, in_turn=True))) as events:
+            async with aclosing(agent.run_live(but(ctx, is_live_turn=True))) as events:
                 async for event in events:
                     yield event
             if ctx.end_invocation or (queue and queue.closed):

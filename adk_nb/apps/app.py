@@ -15,7 +15,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.flow.history.compaction import Compaction
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
-from adk_nb.runtime.invocation_context import Runs
+from adk_nb.runtime.invocation_context import RunnableAgent
 from adk_nb.runtime.resumability_config import ResumabilityConfig
 from adk_nb.wire import wrong_fields
 
@@ -100,8 +100,8 @@ def _check_name(name: str) -> None:
 
 
 def resolve_runner_arguments(
-    app: App | None, app_name: str | None, agent: Runs | None, plugins: Sequence[BasePlugin] | None
-) -> tuple[str, Runs, Sequence[BasePlugin]]:
+    app: App | None, app_name: str | None, agent: RunnableAgent | None, plugins: Sequence[BasePlugin] | None
+) -> tuple[str, RunnableAgent, Sequence[BasePlugin]]:
     """The app's name, the root agent and the plugins of a runner, from its arguments.
 
     Raises:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adk_nb import sync
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
+from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.wire import wrong_fields
 

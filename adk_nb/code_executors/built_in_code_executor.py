@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
+from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
 
 

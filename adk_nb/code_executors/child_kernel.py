@@ -16,7 +16,7 @@ from adk_nb.code_executors.processes import end_group, exit_text
 from adk_nb.code_executors.work_folder import WorkFolder
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
-from adk_nb.runtime.code import CodeExecutionResult, File
+from adk_nb.runtime.code_execution import CodeExecutionResult, File
 
 START_SECONDS = 60.0
 INTERRUPT_SECONDS = 2.0

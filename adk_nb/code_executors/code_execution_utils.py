@@ -1,5 +1,5 @@
 """Input and result of code executors, under ADK's import path."""
 
-from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult, File
+from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult, File
 
 __all__ = ["CodeExecutionInput", "CodeExecutionResult", "File"]

@@ -12,7 +12,7 @@ from adk_nb.code_executors.child_kernel import ChildKernel
 from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isolation
 from adk_nb.code_executors.this_kernel import run_in_shell
 from adk_nb.errors import ConfigurationError
-from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
+from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.code_executor_context import CodeExecutorContext
 from adk_nb.runtime.invocation_context import InvocationContext
 

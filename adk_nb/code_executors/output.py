@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adk_nb.runtime.code import CodeExecutionResult, File
+from adk_nb.runtime.code_execution import CodeExecutionResult, File
 
 MAX_CHARACTERS = 50_000
 """Limit for each of stdout and stderr; further characters are counted and dropped."""

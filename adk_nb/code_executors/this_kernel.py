@@ -7,7 +7,7 @@ from typing import Any
 from adk_nb.code_executors.output import Output
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
-from adk_nb.runtime.code import CodeExecutionResult
+from adk_nb.runtime.code_execution import CodeExecutionResult
 
 
 def run_in_shell(code: str) -> CodeExecutionResult:

@@ -19,7 +19,7 @@ from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isola
 from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, exit_text
 from adk_nb.errors import ConfigurationError
-from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult
+from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
 
 _DRAIN_SECONDS = 1.0

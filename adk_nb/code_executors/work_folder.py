@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adk_nb.code_executors.output import MAX_FILES
-from adk_nb.runtime.code import File
+from adk_nb.runtime.code_execution import File
 
 MAX_BYTES = 20 * 1024 * 1024
 """Size limit of a file."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from adk_nb import parts, types
 from adk_nb.events.event_actions import EventActions
-from adk_nb.runtime.durable import Step
-from adk_nb.runtime.invocation_context import Decided
+from adk_nb.runtime.durable import DurableCall
+from adk_nb.runtime.invocation_context import Decision
 from adk_nb.sessions.state import committed
 
 
@@ -19,7 +19,7 @@ class Answer:
     actions: EventActions
     waits: bool = False
     """True: a person is asked first; the part is a placeholder."""
-    decided: Decided | None = None
+    decided: Decision | None = None
     """What a person had approved of the call."""
     pauses: bool = False
     """True: the part is not the outcome, and the model is not to be asked before that comes."""
@@ -45,7 +45,7 @@ class Answer:
     """Of the event that tells it, where there is a journal."""
 
 
-async def noted(step: Step | None, answer: Answer) -> Answer:
+async def noted(step: DurableCall | None, answer: Answer) -> Answer:
     """`answer`, once it is in the journal."""
     if step and step.attempt:
         answer.event_id = step.event_id

@@ -12,7 +12,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import credentials
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.interrupts import Interrupt, WaitingCall
-from adk_nb.runtime.invocation_context import Decided, InvocationContext
+from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.tools.auth import exchange, oauth
 
 
@@ -32,7 +32,7 @@ async def ask(
     ctx: InvocationContext,
     author: str,
     calls: Iterable[types.FunctionCall],
-    decided: Mapping[str | None, Decided | None],
+    decided: Mapping[str | None, Decision | None],
     results: Event,
 ) -> list[Event]:
     """The event that asks for what `results` says is needed, once for each credential; none if that cannot be asked.
@@ -88,7 +88,7 @@ def _fail(results: Event, waiting: Sequence[WaitingCall], error: Exception) -> N
             response.response = {"error": f"{type(error).__name__}: {error}"}
 
 
-async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Mapping[str, Any]) -> Decided | None:
+async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Mapping[str, Any]) -> Decision | None:
     """Exchange the credential that answers `interrupt`, and keep it for its calls and for later.
 
     Where nothing comes of the answer, the calls are made all the same, and ask again with the problem.
@@ -102,9 +102,9 @@ async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Map
     return None
 
 
-def _refused(why: str) -> Decided:
+def _refused(why: str) -> Decision:
     confirmation = ToolConfirmation(confirmed=False, reason=f"it was not let in: {why:.200}")
-    return Decided(confirmation=confirmation, ran=False, tool=None)
+    return Decision(confirmation=confirmation, ran=False, tool_fingerprint=None)
 
 
 async def _use(ctx: InvocationContext, asked: Interrupt, said: Mapping[str, Any]) -> None:

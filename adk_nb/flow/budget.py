@@ -24,7 +24,7 @@ counting: ContextVar[InvocationContext | None] = ContextVar("counting", default=
 
 def pay(ctx: InvocationContext, answer: Event) -> None:
     """Add what an answer costs to what the run has cost; once it is too much, the run ends before the next question."""
-    counted = ctx.shared.whole or ctx.shared
+    counted = ctx.shared.root or ctx.shared
     cost = price(answer.model_version, usage) if (usage := _paid(answer)) else 0.0
     if cost is not None:
         counted.cost_usd = (counted.cost_usd or 0.0) + cost
@@ -45,7 +45,7 @@ def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
     if not is_used_up(ctx):
         return None
     ctx.end_invocation = True
-    cost, limit = (ctx.shared.whole or ctx.shared).cost_usd, ctx.run_config.max_cost_usd
+    cost, limit = (ctx.shared.root or ctx.shared).cost_usd, ctx.run_config.max_cost_usd
     return Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
@@ -64,7 +64,7 @@ def is_used_up(ctx: InvocationContext) -> bool:
     if limit is None:
         return False
     load()
-    counted = ctx.shared.whole or ctx.shared
+    counted = ctx.shared.root or ctx.shared
     if counted.cost_usd is None:
         counted.cost_usd = _cost_before(ctx)
     return counted.cost_usd >= limit

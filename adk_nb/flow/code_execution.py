@@ -12,7 +12,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.redaction import hidden
-from adk_nb.runtime.code import CodeExecutionInput, CodeExecutionResult, File
+from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult, File
 from adk_nb.runtime.code_executor_context import CodeExecutorContext
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext

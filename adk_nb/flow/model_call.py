@@ -20,9 +20,9 @@ from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.signals import ESCALATE, REPLAYED, says_enough, was_replayed
 from adk_nb.runtime.call_ids import claim, new_call_id
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.hooks import Hook, first_answer
+from adk_nb.runtime.hooks import Hook, first_result
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
-from adk_nb.runtime.trace import TracedRequest, listening
+from adk_nb.runtime.trace import TracedRequest, current_trace
 from adk_nb.wire import copied, mended
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
@@ -217,7 +217,7 @@ def _sent(
     """The model's own stream, noted where somebody listens."""
     model = spec.canonical_model
     responses = model.generate_content_async(request, ctx.run_config.streams)
-    if (trace := listening.get()) is None:
+    if (trace := current_trace.get()) is None:
         return responses
     sent = TracedRequest(
         event_id=event_id,
@@ -229,7 +229,7 @@ def _sent(
         request=request,
         began=clock.now(),
     )
-    return trace.asking(sent, responses)
+    return trace.trace_request(sent, responses)
 
 
 async def _hooked(
@@ -243,7 +243,7 @@ async def _hooked(
     failed: Sequence[Hook],
 ) -> AsyncGenerator[LlmResponse, None]:
     if before:
-        answer = await first_answer(before, callback_context=context, llm_request=request)
+        answer = await first_result(before, callback_context=context, llm_request=request)
         if answer is not None:
             yield checked(answer, "before_model_callback")
             return
@@ -252,7 +252,7 @@ async def _hooked(
     async with aclosing(_asked(ctx, spec, request, context, event_id, failed)) as responses:
         async for response in responses:
             if after:
-                other = await first_answer(after, callback_context=context, llm_response=response)
+                other = await first_result(after, callback_context=context, llm_response=response)
                 if other is not None:
                     response = in_place_of(response, checked(other, "after_model_callback"))
             yield response
@@ -271,7 +271,7 @@ async def _asked(
             async for response in responses:
                 yield response
     except Exception as error:
-        answer = await first_answer(failed, callback_context=context, llm_request=request, error=error)
+        answer = await first_result(failed, callback_context=context, llm_request=request, error=error)
         if answer is None:
             raise
         yield checked(answer, "on_model_error_callback")
@@ -340,7 +340,7 @@ def _identified(ctx: InvocationContext, content: types.Content) -> types.Content
         parts.append(part)
         changed = changed or part is not said
         if call := part.function_call:
-            name, call_id = mended(call.name or NAMELESS), new_call_id() if ctx.delegated else claim(ctx, call.id)
+            name, call_id = mended(call.name or NAMELESS), new_call_id() if ctx.delegated_input else claim(ctx, call.id)
             if (name, call_id) != (call.name, call.id):
                 parts[index] = copied(part, function_call=copied(call, id=call_id, name=name))
                 changed = True

@@ -28,7 +28,7 @@ class Progress(Generic[T]):
         Raises:
             BaseException: What the work raised.
         """
-        before, self._ctx.tell = self._ctx.tell, self._tell
+        before, self._ctx.emit = self._ctx.emit, self._tell
         task = asyncio.create_task(self._work)
         task.add_done_callback(lambda _: self._told.put_nowait(None))
         try:
@@ -41,7 +41,7 @@ class Progress(Generic[T]):
                     taken.set_result(None)
             self.outcome = task.result()
         finally:
-            self._ctx.tell = before
+            self._ctx.emit = before
             if task.cancel():
                 await asyncio.wait({task})
 

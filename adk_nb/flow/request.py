@@ -98,7 +98,7 @@ async def _converse(
     request.contents = await read_contents(
         ctx.session, spec.name, ctx.branch, ctx.isolation_scope, this_turn=this_turn, thoughts=thoughts
     )
-    if ctx.delegated:
+    if ctx.delegated_input:
         request.contents[:0] = _led_here(ctx, spec.name, thoughts=thoughts)
     if spec.planner:
         ask_to_plan(spec.planner, request, ReadonlyContext(ctx))
@@ -110,10 +110,10 @@ async def _converse(
 
 def _led_here(ctx: InvocationContext, agent: str, *, thoughts: bool) -> list[types.Content]:
     """What an agent was called with, and before it what led to the call as far as it may see that."""
-    said = [ctx.delegated] if ctx.delegated else []
+    said = [ctx.delegated_input] if ctx.delegated_input else []
     if caller := ctx.caller:
         seen = contents_before(
-            ctx.session, ctx.events_before, agent, ctx.branch, caller.isolation_scope, thoughts=thoughts
+            ctx.session, ctx.caller_event_count, agent, ctx.branch, caller.isolation_scope, thoughts=thoughts
         )
         return [*_led_here(caller, agent, thoughts=thoughts), *seen, *said]
     return said

@@ -54,7 +54,7 @@ async def as_part(
         key = "approval_note" if "note" in response else "note"
         response |= as_response({key: f"a person changed the arguments before approving them, to {decided.args}"}, name)
     if shown:
-        context.shown = await _to_be_shown(context, f"{name}-{call.id}", shown)
+        context.display = await _to_be_shown(context, f"{name}-{call.id}", shown)
     if pieces:
         response = with_base64(response, pieces)
     part = parts.result(call.id, name, response)

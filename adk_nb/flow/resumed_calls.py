@@ -9,13 +9,19 @@ from adk_nb.flow.progress import Progress
 from adk_nb.flow.resumption import take
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Tools, answer_calls
-from adk_nb.runtime.approvals import PLACEHOLDERS, Wanted, ask
-from adk_nb.runtime.concurrent_runs import caught_up, is_first
-from adk_nb.runtime.durable import recall
+from adk_nb.runtime.approvals import PLACEHOLDERS, ConfirmationNeeded, request_event
+from adk_nb.runtime.concurrent_runs import catch_up, is_first
+from adk_nb.runtime.durable import load_attempts
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import is_toolset
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import calls_with_answers, has_results, held_calls, in_line, unanswered
+from adk_nb.runtime.nested_calls import (
+    calls_with_answers,
+    calls_with_interrupts,
+    has_results,
+    queued_calls,
+    unanswered_calls,
+)
 from adk_nb.runtime.open_calls import close_lost_call
 from adk_nb.tools.fingerprint import fingerprint
 
@@ -62,11 +68,11 @@ class ResumedCalls:
         runs = [call for call in answered if not is_toolset(call)]
         calls = [*runs, *(call for call in led if call not in gone)]
         if not ctx.calls_answered:
-            calls += unanswered(ctx)
+            calls += unanswered_calls(ctx)
         if not (calls or gone or answered or has_results(ctx)):
             self.ends_the_turn = bool(ctx.calls_answered)
             return  # someone else answered a moment ago: nothing is left to do for this message
-        await recall(ctx, calls)
+        await load_attempts(ctx, calls)
         ends = False
         while calls:
             answering = Progress(ctx, answer_calls(ctx, self._spec, calls, self._tools))
@@ -76,7 +82,7 @@ class ResumedCalls:
             for event in answering.outcome.events:
                 yield event
             ends = answering.outcome.end_the_turn()
-            calls = [] if ends else in_line(ctx, self._later)
+            calls = [] if ends else queued_calls(ctx, self._later)
         self.ends_the_turn = ends or not await self._goes_on(bool(led))
 
     def _unasked(self) -> Event | None:
@@ -96,17 +102,17 @@ class ResumedCalls:
         ran = {one.id: one.response not in PLACEHOLDERS for one in last.get_function_responses()}
         names = {call.id: self._tools[call.name or ""] for call in calls if call.name in self._tools}
         asked = {
-            key: Wanted(confirmation=wanted[key], ran=ran.get(key, True), tool=tool and fingerprint(tool))
+            key: ConfirmationNeeded(confirmation=wanted[key], ran=ran.get(key, True), tool=tool and fingerprint(tool))
             for key in left
             for tool in [names.get(key)]
         }
-        return ask(self._spec.name, ctx.branch, calls, asked)
+        return request_event(self._spec.name, ctx.branch, calls, asked)
 
     async def _goes_on(self, led: bool) -> bool:
         """True if the model is to be asked: all of its calls have results, and no run beside this one asks it."""
         ctx = self._ctx
-        left = held_calls(ctx)
-        if left and (not await caught_up(ctx) or history_of(ctx.session).calls.without_result(left)):
+        left = calls_with_interrupts(ctx)
+        if left and (not await catch_up(ctx) or history_of(ctx.session).calls.without_result(left)):
             return False
         return not led or await is_first(ctx)
 

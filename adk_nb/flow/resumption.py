@@ -12,7 +12,7 @@ from adk_nb.runtime.approvals import is_rejection, read_answer
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt, Kind, is_first_use
-from adk_nb.runtime.invocation_context import Decided, InvocationContext
+from adk_nb.runtime.invocation_context import Decision, InvocationContext
 
 logger = logging.getLogger(__name__)
 
@@ -67,11 +67,11 @@ async def _use_approval(
     ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]
 ) -> list[types.FunctionCall]:
     confirmation, call = read_answer(response), interrupt.call
-    ctx.answered[call.id or ""] = Decided(
+    ctx.decisions[call.id or ""] = Decision(
         confirmation=confirmation,
         ran=interrupt.ran,
-        tool=interrupt.tool_fingerprint,
-        request=interrupt.id,
+        tool_fingerprint=interrupt.tool_fingerprint,
+        request_id=interrupt.id,
         result=_undone_result(ctx, call.id or ""),
     )
     return [call if confirmation.args is None else call.model_copy(update={"args": confirmation.args})]
@@ -96,5 +96,5 @@ async def _use_credential(
     refusal = await authentication.use_answer(ctx, interrupt, response)
     for waiting in interrupt.calls:
         if decided := refusal or waiting.decided:
-            ctx.answered[waiting.call.id or ""] = decided
+            ctx.decisions[waiting.call.id or ""] = decided
     return interrupt.waiting_calls

@@ -10,12 +10,12 @@ from adk_nb.errors import InputError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import authentication
 from adk_nb.runtime import approvals
+from adk_nb.runtime.cancellation import foreign_cancellation
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
-from adk_nb.runtime.durable import Step, recall, step_of
-from adk_nb.runtime.invocation_context import Decided
-from adk_nb.runtime.stopping import foreign_cancellation
-from adk_nb.runtime.trace import TracedTool, listening
+from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
+from adk_nb.runtime.invocation_context import Decision
+from adk_nb.runtime.trace import TracedTool, current_trace
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.wire import not_json
@@ -30,15 +30,15 @@ async def gated(
     args: dict[str, Any],
     approved: dict[str, Any],
     context: Context,
-    decided: Decided | None,
-    step: Step | None,
+    decided: Decision | None,
+    step: DurableCall | None,
 ) -> tuple[Any, bool]:
     """The one gate before a tool: nothing that needs a person's word passes without it, or as something else.
 
     Returns:
         The result, and whether it is only a placeholder while a person is asked.
     """
-    if decided is None and not context.taken_up:
+    if decided is None and not context.is_resumed:
         if needed := await _needed(tool, args, context, step):
             return _held(context, needed, in_doubt=step is not None and step.in_doubt)
     elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
@@ -49,7 +49,7 @@ async def gated(
         if step.in_doubt and (needed := await _needed(tool, args, context, step)):
             return _held(context, needed, in_doubt=True)
         logger.warning("%s() was not called: another run has used its approval", tool.name)
-        context.waits_inside = True  # that one tells the result
+        context.has_nested_interrupt = True  # that one tells the result
         return None, False
     return await run(tool, args, context), False
 
@@ -60,7 +60,7 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     Raises:
         Exception: What the tool raised; its SystemExit, or the cancellation of a task that it awaited, as an error.
     """
-    at_work = context.get_invocation_context().shared.at_work
+    at_work = context.get_invocation_context().shared.running_functions
     at_work[context] = f"{tool.name}()"
     try:
         return await _traced(tool, args, context)
@@ -76,7 +76,7 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
 
 def _traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:
     result = tool.run_async(args=args, tool_context=context)
-    if (trace := listening.get()) is None:
+    if (trace := current_trace.get()) is None:
         return result
     ctx = context.get_invocation_context()
     called = TracedTool(
@@ -88,21 +88,21 @@ def _traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable
         path=ctx.node.path if ctx.node else "",
         began=clock.now(),
     )
-    return trace.calling(called, result)
+    return trace.trace_tool(called, result)
 
 
-async def step_in_a_node(tool: BaseTool, context: Context, call_id: str) -> Step | None:
+async def step_in_a_node(tool: BaseTool, context: Context, call_id: str) -> DurableCall | None:
     """The step that the call of a tool is which a graph has for a node. None: its session has no journal."""
     ctx = context.get_invocation_context()
     if ctx.session.lease is None:
         return None
     call = types.FunctionCall(id=call_id, name=tool.name)
     if ctx.checkpoints or ctx.calls_answered:
-        await recall(ctx, [call])
-    return step_of(ctx, call, tool.name, tool.effect)
+        await load_attempts(ctx, [call])
+    return durable_call(ctx, call, tool.name, tool.effect)
 
 
-async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context, decided: Decided | None) -> Any:
+async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context, decided: Decision | None) -> Any:
     """Call a tool that a graph has for a node, and no model called; where that is in doubt, a person was asked.
 
     `decided`: what a person has just decided of it.
@@ -113,7 +113,7 @@ async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context,
     step = await step_in_a_node(tool, context, context.function_call_id or "")
     if step is None:
         return await run(tool, args, context)
-    if said := step.recorded(answered=True):
+    if said := step.recorded_outcome(has_answers=True):
         return said["value"]
     if not await step.begin(decided, context):
         raise InputError(f"{tool.name}() was not called: another run has used its approval; wait for the end of that")
@@ -130,9 +130,9 @@ async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context,
     return result
 
 
-async def _needed(tool: BaseTool, args: dict[str, Any], context: Context, step: Step | None) -> Any:
+async def _needed(tool: BaseTool, args: dict[str, Any], context: Context, step: DurableCall | None) -> Any:
     own = await tool.confirmation(args, context)
-    return step.doubt(own) if step else own
+    return step.confirmation_needed(own) if step else own
 
 
 def _held(context: Context, needed: Any, *, in_doubt: bool) -> tuple[Any, bool]:
@@ -152,10 +152,10 @@ def in_doubt(refusal: dict[str, Any], decided: ToolConfirmation) -> dict[str, An
 
 
 async def _refusal(
-    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decided
+    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decision
 ) -> dict[str, Any] | None:
     """Why a call does not run that a person has decided. None: it runs, and if it is a no, the tool itself obeys it."""
-    redefined = decided.tool is not None and decided.tool != fingerprint(tool)
+    redefined = decided.tool_fingerprint is not None and decided.tool_fingerprint != fingerprint(tool)
     said = decided.confirmation
     if not said.confirmed:
         # Only a tool that asked while it ran knows what a no means: for all others it means that they do not run.
@@ -163,4 +163,4 @@ async def _refusal(
         return None if obeys else approvals.rejection(said)
     if redefined:
         return {"error": approvals.REDEFINED}
-    return None if approvals.same(args, approved) else {"error": approvals.CHANGED}
+    return None if approvals.is_same_json(args, approved) else {"error": approvals.CHANGED}

@@ -23,9 +23,9 @@ from adk_nb.flow.tool_call import gated
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.durable import Step, step_of
-from adk_nb.runtime.hooks import Hook, first_answer
-from adk_nb.runtime.invocation_context import Decided, InvocationContext
+from adk_nb.runtime.durable import DurableCall, durable_call
+from adk_nb.runtime.hooks import Hook, first_result
+from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.sessions.state import committed
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
@@ -90,7 +90,7 @@ async def answer_calls(
     inside = any(answer.waits_inside or answer.finished for answer in answers)
     if not results.actions.requested_tool_confirmations:
         return Answers([*first, results], error, inside)
-    asks = approvals.ask(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
+    asks = approvals.request_event(spec.name, ctx.branch, calls, _wanted(results.actions, calls, answers, tools))
     if all(answer.waits for answer in answers):
         results.actions.skip_summarization = True
         return Answers([*first, asks, results], error)
@@ -99,12 +99,14 @@ async def answer_calls(
 
 def _wanted(
     actions: EventActions, calls: Sequence[types.FunctionCall], answers: list[Answer], tools: Tools
-) -> dict[str, approvals.Wanted]:
+) -> dict[str, approvals.ConfirmationNeeded]:
     """What a person is asked, by the id of the call."""
     names = {call.id or "": call.name or "" for call in calls}
     held = {key for answer in answers if answer.waits for key in answer.actions.requested_tool_confirmations}
     return {
-        key: approvals.Wanted(confirmation=asked, ran=key not in held, tool=_fingerprint(tools, names.get(key, "")))
+        key: approvals.ConfirmationNeeded(
+            confirmation=asked, ran=key not in held, tool=_fingerprint(tools, names.get(key, ""))
+        )
         for key, asked in actions.requested_tool_confirmations.items()
     }
 
@@ -216,12 +218,12 @@ def _response_in(part: types.Part | None) -> types.FunctionResponse | None:
 async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools) -> Answer:
     name, given = call.name or "", call.args or {}
     # Taken out: the answer is for this one call, even if a model uses its id again.
-    decided = ctx.answered.pop(call.id or "", None)
+    decided = ctx.decisions.pop(call.id or "", None)
     confirmation = decided.confirmation if decided else None
-    taken_up = bool(ctx.taken_up) and any(call is other for other in ctx.taken_up)
-    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation, taken_up=taken_up)
+    taken_up = bool(ctx.resumed_calls) and any(call is other for other in ctx.resumed_calls)
+    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation, is_resumed=taken_up)
     tool, waits = tools.get(name), False
-    step = step_of(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.resumable else None
+    step = durable_call(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.resumable else None
     if known := _known_answer(ctx, call, decided, step):
         return _remembered(ctx, known)
     if UNREADABLE in given:
@@ -234,7 +236,7 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
         else:
             result = await _no_such(ctx, spec, name, args, tools, context)
         asked = context.actions.requested_tool_confirmations.get(call.id or "")
-        if asked and not approvals.same(args, given):
+        if asked and not approvals.is_same_json(args, given):
             asked.args = args
     if lost := _lost(context) or _misdirected(spec, context):
         result = {"error": f"{name}() ran, but {lost}"}
@@ -242,18 +244,18 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
     is_done = (
         tool is not None and tool.reports_progress and not context.long_running
     )  # it has told its news while it ran
-    if context.waits_inside or (goes_on and (result is None if is_done else _is_nothing(result))):
-        answer = Answer(None, context.actions, waits_inside=context.waits_inside)
+    if context.has_nested_interrupt or (goes_on and (result is None if is_done else _is_nothing(result))):
+        answer = Answer(None, context.actions, waits_inside=context.has_nested_interrupt)
         return await noted(step, answer)
     part = await as_part(call, result, context, confirmation)
     response = _response_in(part)
     goes_on = goes_on and not (waits or is_done) and response is not None and "error" not in (response.response or {})
     if response:
         _note_timing(response, tool, goes_on=goes_on)
-    words = in_words(response) if context.speaks and context.actions.skip_summarization else None
+    words = in_words(response) if context.is_spoken and context.actions.skip_summarization else None
     pauses = goes_on and context.long_running
     answer = Answer(part, context.actions, waits, decided, pauses, words, call.id, context.failed_at)
-    answer.repeated, answer.shown = context.repeated, context.shown
+    answer.repeated, answer.shown = context.repeated, context.display
     answer.usage = context.nested_usage
     answer.hands_back = tool is not None and tool.runs_task
     answer.finished = (context.output,) if context.finished else None
@@ -261,12 +263,12 @@ async def _answer(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCal
 
 
 def _known_answer(
-    ctx: InvocationContext, call: types.FunctionCall, decided: Decided | None, step: Step | None
+    ctx: InvocationContext, call: types.FunctionCall, decided: Decision | None, step: DurableCall | None
 ) -> Answer | None:
     """The answer of a call that was made before, in a run that was cut or undone. None: it is to be made."""
     if decided and decided.result:
         return Answer(*decided.result, id=call.id)
-    if step is None or not (said := step.recorded(answered=bool(ctx.calls_answered))):
+    if step is None or not (said := step.recorded_outcome(has_answers=bool(ctx.calls_answered))):
         return None
     is_stored = any(event.id == step.event_id for event in ctx.session.events)  # and was undone since
     return told_again(said, None if is_stored else step.event_id)
@@ -336,8 +338,8 @@ async def _outcome(
     tool: BaseTool,
     args: dict[str, Any],
     context: Context,
-    decided: Decided | None,
-    step: Step | None,
+    decided: Decision | None,
+    step: DurableCall | None,
 ) -> tuple[Any, bool]:
     """The result of a call, and whether it is only a placeholder while a person is asked."""
     approved = copy.deepcopy(args) if decided else args
@@ -346,21 +348,21 @@ async def _outcome(
     result = other = None
     if before:
         with _told_if_it_raises(ctx, tool, context, "was not called: a callback failed before it"):
-            result = await first_answer(before, **said)
+            result = await first_result(before, **said)
     if result is None:
         try:
             result, waits = await gated(tool, args, approved, context, decided, step)
         except Exception as error:
-            if step and step.failed is error:
+            if step and step.error is error:
                 raise
             result, waits = await _failed(ctx, spec, tool, args, context, error), False
-        if waits or context.waits_inside:
+        if waits or context.has_nested_interrupt:
             return result, waits
     after = _hooks(ctx, spec, "after_tool")
     if after:
         # Not the result itself: the callback may have been there to take something out.
         with _told_if_it_raises(ctx, tool, context, "ran, and a callback failed after it; its result is not known"):
-            other = await first_answer(after, **said, tool_response=result)
+            other = await first_result(after, **said, tool_response=result)
     return (result if other is None else other), False
 
 
@@ -386,7 +388,7 @@ async def _failed(
     """What the model is told of a tool that raised; or the error itself, where it is to end the run."""
     hooks = _hooks(ctx, spec, "on_tool_error")
     _close_with(ctx, tool, context, f"{type(error).__name__}: {_words_of(error)}")
-    answer = await first_answer(hooks, tool=tool, args=args, tool_context=context, error=error)
+    answer = await first_result(hooks, tool=tool, args=args, tool_context=context, error=error)
     if answer is not None:
         return answer
     context.failed_at = in_a_cell(error)
@@ -415,9 +417,9 @@ async def _no_such(
         "tool_context": context,
     }
     error = ToolNotFoundError("tool", name, tools)
-    answer = await first_answer(_hooks(ctx, spec, "on_tool_error"), **said, error=error)
+    answer = await first_result(_hooks(ctx, spec, "on_tool_error"), **said, error=error)
     if answer is None:
-        answer = await first_answer(_hooks(ctx, spec, "before_tool"), **said)
+        answer = await first_result(_hooks(ctx, spec, "before_tool"), **said)
     return {"error": _unknown(name, tools)} if answer is None else answer
 
 

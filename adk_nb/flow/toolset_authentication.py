@@ -33,7 +33,7 @@ async def authenticate_toolsets(ctx: InvocationContext, spec: LlmSpec) -> tuple[
     calls: list[types.FunctionCall] = []
     for toolset, config in waiting:
         key, name = f"{TOOLSET}{config.credential_key}", type(toolset).__name__
-        if refused := ctx.answered.pop(key, None):
+        if refused := ctx.decisions.pop(key, None):
             logger.warning("agent %r goes on without the tools of %s: %s", spec.name, name, refused.confirmation.reason)
         elif key not in wanted and not await _is_in(toolset, config, Context(ctx)):
             wanted[key] = config

@@ -59,7 +59,7 @@ class WorkflowPlugin(BasePlugin):
 
 def _is_a_part(ctx: InvocationContext) -> bool:
     """True for the run of an agent that was called as a tool."""
-    return ctx.shared.whole is not None
+    return ctx.shared.root is not None
 
 
 def _is_answered(event: Event) -> bool:

@@ -184,7 +184,7 @@ class Conversation:
         where: dict[str, Any] = {"app_name": self.runner.app_name, "user_id": self.user_id}
         taken = {one.id for one in (await self.service.list_sessions(**where)).sessions}
         name = name or past_turns.free(self.session_id, taken)
-        await fork(session, self.service, self.runner.artifact_service, session_id=name, at=at)
+        await fork(session, self.service, self.runner.artifact_service, session_id=name, up_to_event_id=at)
         return name
 
     def in_session(self, session_id: str) -> "Conversation":

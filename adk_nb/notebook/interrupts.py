@@ -17,7 +17,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, tools_of
 from adk_nb.notebook.view.interrupt_text import Verdict, all_approval_ways, label, needs, verdict_of, ways
 from adk_nb.runtime import interrupts
-from adk_nb.runtime.approvals import expired_words
+from adk_nb.runtime.approvals import expired_message
 from adk_nb.runtime.credentials import check_answer
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import ALL, APPROVALS, Interrupt
@@ -238,7 +238,7 @@ class AnswerCheck:
                 "ask again"
             )
         if interrupt.is_expired:
-            raise InputError(f"{expired_words(interrupt.call.name)}; refuse the call with {no}, and ask again")
+            raise InputError(f"{expired_message(interrupt.call.name)}; refuse the call with {no}, and ask again")
         if self._is_redefined(interrupt):
             raise InputError(self._redefined_message(interrupt))
         if decided.args is not None:

@@ -14,7 +14,7 @@ from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.history import History, history_of
-from adk_nb.runtime.rewind import undoing
+from adk_nb.runtime.rewind import rewind_event
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 
@@ -227,7 +227,7 @@ async def rewind(
     first = first_undone(history_of(session), to, session.id)
     told = await _told(session, first, dry_run=dry_run)
     if not dry_run:
-        await service.append_event(session, await undoing(session, first.invocation_id, artifacts))
+        await service.append_event(session, await rewind_event(session, first.invocation_id, artifacts))
     return told
 
 
@@ -235,7 +235,7 @@ async def _told(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
     history = history_of(session)
     left, start = history.events, history.began(first.invocation_id) or 0
     gone, kept = left[start:], left[:start]
-    after = (await undoing(session, first.invocation_id, None)).actions.state_delta
+    after = (await rewind_event(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
     open_then = {interrupt.id for interrupt in History(kept).interrupts()}
     return Rewound(
@@ -256,7 +256,8 @@ def _called(events: Sequence[Event]) -> list[str]:
         for event in events
         if event.author != "user"
         for response in event.get_function_responses()
-        if not (approvals.is_placeholder(event, response) or credentials.is_waiting(event, response))
+        if not approvals.is_approval_placeholder(event, response)
+        and not credentials.is_credential_placeholder(event, response)
     ]
     return list(dict.fromkeys(f"{one_line(name, 100)}()" for name in told if name not in _OWN))
 

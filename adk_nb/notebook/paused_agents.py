@@ -10,7 +10,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt
-from adk_nb.runtime.nested_calls import open_tasks, waiting
+from adk_nb.runtime.nested_calls import awaited_branches, open_tasks
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
@@ -51,8 +51,8 @@ class PausedAgents:
             history: Of the session.
             about: The notes on the events of the turn.
         """
-        keys = [*waiting(agent, history), *(interrupt.id for interrupt in history.interrupts())]
-        keys += [node] if (node := history.talking_node()) else []
+        keys = [*awaited_branches(agent, history), *(interrupt.id for interrupt in history.interrupts())]
+        keys += [node] if (node := history.listening_node()) else []
         self._by_id = {key: self._by_id.get(key, agent) for key in keys}
         notes = {**self._about, id(agent): about}
         self._about = {id(paused): notes[id(paused)] for paused in self._by_id.values()}
@@ -70,7 +70,7 @@ class PausedAgents:
         """The team that waits for the user's next words. None: none does."""
         questions = (interrupt.id for interrupt in history.interrupts() if interrupt.is_question)
         tasks = (key for key, team in self._by_id.items() if key in open_tasks(team, history))
-        return self.of([history.talking_node() or "", *questions, *tasks])
+        return self.of([history.listening_node() or "", *questions, *tasks])
 
     def of_message(self, message: types.Content, history: History) -> BaseAgent | None:
         """The team that a message is for. None: none of them."""

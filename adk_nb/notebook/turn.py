@@ -313,7 +313,7 @@ class TurnRunner:
             max_cost_usd=view.max_cost_usd,
         )
         run = self.conversation.run(agent, message, config, invocation_id)
-        with view.trace.listening(), self.conversation.at_work():
+        with view.trace.active(), self.conversation.at_work():
             async with aclosing(run) as events:
                 async for event in events:
                     if not view.events:
@@ -351,7 +351,7 @@ class TurnRunner:
         """The reply of a turn of `agent` that followed `before`; its view stays open while a card can be answered."""
         events, magic = view.events, self.magic()
         if events:
-            self.traces.keep(events[0].invocation_id, view.trace)
+            self.traces.add(events[0].invocation_id, view.trace)
         with self.conversation.history([*before, *events]) as history:
             undo_hint = take_back(history, magic) if error and events else ""
             open_ = history.interrupts(kinds=ALL)

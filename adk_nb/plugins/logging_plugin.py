@@ -11,7 +11,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.redaction import hidden, without_known
 from adk_nb.runtime.context import CallbackContext, ToolContext
-from adk_nb.runtime.event_lines import words_of
+from adk_nb.runtime.event_lines import content_line
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 
@@ -32,7 +32,7 @@ class LoggingPlugin(BasePlugin):
         """Log the user's message."""
         session = invocation_context.session
         source = f"user {session.user_id!r}, session {session.id!r}, {invocation_context.invocation_id}"
-        self._log(f"message of {source}", words_of(user_message))
+        self._log(f"message of {source}", content_line(user_message))
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Log the start of a run."""
@@ -51,7 +51,7 @@ class LoggingPlugin(BasePlugin):
         kind = "piece" if event.partial else "final event" if event.is_final_response() else "event"
         error_note = f" [failed {event.error_code}]" if event.error_code else ""
         state_note = f" [state {sorted(event.actions.state_delta)}]" if event.actions.state_delta else ""
-        self._log(f"{kind} of {event.author!r}", f"{_shorten(words_of(event.content))}{error_note}{state_note}")
+        self._log(f"{kind} of {event.author!r}", f"{_shorten(content_line(event.content))}{error_note}{state_note}")
 
     async def before_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> None:
         """Log the start of an agent."""
@@ -76,7 +76,7 @@ class LoggingPlugin(BasePlugin):
         """Log a complete model response."""
         if llm_response.partial:  # one line per response, not per chunk
             return
-        text = llm_response.error_code or words_of(llm_response.content)
+        text = llm_response.error_code or content_line(llm_response.content)
         usage = llm_response.usage_metadata
         tokens = f" [tokens {usage.prompt_token_count} in, {usage.candidates_token_count} out]" if usage else ""
         self._log("model answers", f"{_shorten(text)}{tokens}")

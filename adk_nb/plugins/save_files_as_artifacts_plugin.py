@@ -38,7 +38,7 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
         service = invocation_context.artifact_service
         if service is None:
             raise ConfigurationError(
-                "this runner keeps no artifacts; write Runner(artifact_service=InMemoryArtifactService(), ...)"
+                "this runner has no artifact service; write Runner(artifact_service=InMemoryArtifactService(), ...)"
             )
         saved: dict[str, int] = {}
         parts = list(message_parts)

@@ -7,8 +7,8 @@ from adk_nb.runtime.interrupts import NODE, TOOLSET
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.wire import mended
 
-_RESERVED = (NODE, NODE_APPROVAL, TOOLSET)
-"""An id that starts so is that of a toolset or a node, which no model calls."""
+_RESERVED_PREFIXES = (NODE, NODE_APPROVAL, TOOLSET)
+"""Ids of toolsets and nodes start so; no model may use them."""
 
 
 def new_call_id() -> str:
@@ -16,15 +16,19 @@ def new_call_id() -> str:
     return f"adk-{clock.new_id()}"
 
 
-def claim(ctx: InvocationContext, wanted: str | None) -> str:
-    """The id for a call that has just come from a model: `wanted`, or a new one if another call of the session has it,
-    or none can.
+def claim(ctx: InvocationContext, proposed: str | None) -> str:
+    """The id of a new call from a model: `proposed`, or a fresh id if that is taken, reserved or not valid text.
 
-    Agents that work side by side in one run get different ids, too.
+    Ids are also unique among agents that run in parallel.
     """
     claimed = ctx.shared.call_ids
-    may_be = wanted and not wanted.startswith(_RESERVED) and mended(wanted) == wanted and wanted not in claimed
-    if not wanted or not may_be or wanted in history_of(ctx.session).call_ids:
-        wanted = new_call_id()
-    claimed.add(wanted)
-    return wanted
+    is_free = (
+        proposed
+        and not proposed.startswith(_RESERVED_PREFIXES)
+        and mended(proposed) == proposed
+        and proposed not in claimed
+    )
+    if not proposed or not is_free or proposed in history_of(ctx.session).call_ids:
+        proposed = new_call_id()
+    claimed.add(proposed)
+    return proposed

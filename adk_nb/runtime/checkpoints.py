@@ -1,4 +1,4 @@
-"""The checkpoints of an invocation: how far each of its agents was when the run was left."""
+"""Checkpoints of an invocation: how far each agent got before the run was interrupted."""
 
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.branches import is_under
-from adk_nb.runtime.invocation_context import InvocationContext, Runs
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 
-_Place = tuple[str, str | None]
-"""Name and branch of an agent at work."""
+_AgentKey = tuple[str, str | None]
+"""Name and branch of an agent."""
 
 
 def checkpoint(ctx: InvocationContext, name: str, **state: Any) -> Event:
-    """The checkpoint of an agent that runs others: which comes next, and what else it needs to resume there."""
+    """The checkpoint event of an agent that runs others. `state`: its next sub-agent and other values for resuming."""
     return _mark(ctx, name, EventActions(agent_state=state))
 
 
 def ended(ctx: InvocationContext, name: str) -> Event:
-    """The event that marks an agent as done: it is not run again."""
+    """The event that marks an agent as finished: resuming does not run it again."""
     return _mark(ctx, name, EventActions(end_of_agent=True))
 
 
@@ -27,95 +27,96 @@ def _mark(ctx: InvocationContext, name: str, actions: EventActions) -> Event:
 
 
 class Checkpoints:
-    """Read from the events that agents leave in a resumable app: `agent_state` where one begins a step, `end_of_agent`
-    where one has done its work. Source of both: google-adk 2.13.
+    """The progress of agents in a resumable app, read from `agent_state` (a step begins) and `end_of_agent`.
+
+    Source of both fields: google-adk 2.13.
     """
 
-    def __init__(self, root: Runs, events: Iterable[Event]) -> None:
-        """`root`: of the tree of agents. `events`: of the invocation, oldest first."""
+    def __init__(self, root: RunnableAgent, events: Iterable[Event]) -> None:
+        """`root`: root of the agent tree. `events`: of the invocation, oldest first."""
         self._root = root
-        self._states: dict[_Place, dict[str, Any]] = {}
-        self._ended: set[_Place] = set()
-        self._said: dict[_Place, list[Event]] = {}
-        """What each has said in the step that it is in, or was in last."""
+        self._states: dict[_AgentKey, dict[str, Any]] = {}
+        self._ended: set[_AgentKey] = set()
+        self._events: dict[_AgentKey, list[Event]] = {}
+        """Events of each agent in its current or last step."""
         for event in events:
             if event.author != "user":
                 self._note(event)
 
-    def is_ended(self, agent: Runs, branch: str | None) -> bool:
+    def is_ended(self, agent: RunnableAgent, branch: str | None) -> bool:
         """True if the agent has marked its end."""
         return (agent.name, branch) in self._ended
 
-    def state_of(self, agent: Runs, branch: str | None) -> dict[str, Any] | None:
-        """What an agent that runs others noted of how far it is. None: nothing; it has not begun."""
+    def state_of(self, agent: RunnableAgent, branch: str | None) -> dict[str, Any] | None:
+        """The last checkpoint of an agent that runs others. None: it has not started."""
         return self._states.get((agent.name, branch))
 
     def unfinished_agent(self, agent: Any, branch: str | None) -> Any:
-        """Who is to go on with what `agent` was at: itself, or one it had handed over to. None: it is done."""
-        one, seen = agent, set[str]()
-        while one is not None and one.name not in seen and self._is_done(one, branch):
-            seen.add(one.name)
-            said = self._said.get((one.name, branch))
-            over = said[-1].actions.transfer_to_agent if said else None
-            one = one.root_agent.find_agent(over) if over else None
-        return one
+        """The agent to resume: `agent`, or the agent it transferred to. None: it is finished."""
+        current, seen = agent, set[str]()
+        while current is not None and current.name not in seen and self._is_finished(current, branch):
+            seen.add(current.name)
+            events = self._events.get((current.name, branch))
+            successor = events[-1].actions.transfer_to_agent if events else None
+            current = current.root_agent.find_agent(successor) if successor else None
+        return current
 
-    def events_of(self, agent: Runs, branch: str | None) -> Iterator[Event]:
-        """The events of `agent`, and of those under it, in the step that it is in, or was in last."""
-        for (name, where), said in self._said.items():
-            if is_under(where, branch) and agent.find_agent(name):
-                yield from said
+    def events_of(self, agent: RunnableAgent, branch: str | None) -> Iterator[Event]:
+        """The events of `agent` and its sub-agents in their current or last step."""
+        for (name, event_branch), events in self._events.items():
+            if is_under(event_branch, branch) and agent.find_agent(name):
+                yield from events
 
-    def _is_done(self, agent: Runs, branch: str | None) -> bool:
+    def _is_finished(self, agent: RunnableAgent, branch: str | None) -> bool:
         if self.is_ended(agent, branch):
             return True
-        last = (self._said.get((agent.name, branch)) or [None])[-1]
+        last = (self._events.get((agent.name, branch)) or [None])[-1]
         if last is None or not agent.is_llm:
             return False
-        return _answers(last) or bool(last.actions.transfer_to_agent)
+        return _is_answer(last) or bool(last.actions.transfer_to_agent)
 
     def _note(self, event: Event) -> None:
-        place = (event.author, event.branch)
+        key = (event.author, event.branch)
         actions = event.actions
         if actions.end_of_agent:
-            self._ended.add(place)
+            self._ended.add(key)
             return
-        said = self._said.get(place)
-        if event.error_code and not event.content and (place in self._ended or (said and _answers(said[-1]))):
-            return  # it tells of what came after, by who spoke last
-        self._ended.discard(place)
+        events = self._events.get(key)
+        if event.error_code and not event.content and (key in self._ended or (events and _is_answer(events[-1]))):
+            return  # an error after the agent had ended, attributed to the last speaker
+        self._ended.discard(key)
         if actions.agent_state is None:
-            self._said.setdefault(place, []).append(event)
-            if over := actions.transfer_to_agent:
-                self._forget({over}, event.branch)
+            self._events.setdefault(key, []).append(event)
+            if successor := actions.transfer_to_agent:
+                self._forget({successor}, event.branch)
         elif event.content is None:
-            self._states[place] = actions.agent_state
+            self._states[key] = actions.agent_state
             step = actions.agent_state.get("current_sub_agent")
             if step:
-                self._forget(self._under(event.author, step), event.branch)
-            elif not actions.agent_state:  # all of its agents begin, each on a branch of its own
+                self._forget(self._names_under(event.author, step), event.branch)
+            elif not actions.agent_state:  # a parallel agent: all sub-agents start, each on its own branch
                 self._forget(None, f"{event.branch}.{event.author}" if event.branch else event.author)
 
-    def _under(self, name: str, step: str) -> set[str]:
-        """The names of the agents that begin where one comes to that `step`."""
-        above = self._root.find_agent(name)
-        left = [one for one in (above.sub_agents if above else ()) if one.name == step]
+    def _names_under(self, name: str, step: str) -> set[str]:
+        """Names of the sub-agent `step` of agent `name`, and of all agents under it."""
+        parent = self._root.find_agent(name)
+        pending = [agent_under for agent_under in (parent.sub_agents if parent else ()) if agent_under.name == step]
         names = {step}
-        while left:
-            one = left.pop()
-            names.add(one.name)
-            left += one.sub_agents
+        while pending:
+            agent = pending.pop()
+            names.add(agent.name)
+            pending += agent.sub_agents
         return names
 
     def _forget(self, names: Container[str] | None, branch: str | None) -> None:
-        """What is known of the agents of these names, None for all, on `branch` and under it."""
-        for kept in (self._states, self._said):
-            for name, where in list(kept):
-                if (names is None or name in names) and is_under(where, branch):
-                    del kept[name, where]
-        gone = {one for one in self._ended if (names is None or one[0] in names) and is_under(one[1], branch)}
-        self._ended -= gone
+        """Drop the progress of the named agents (None: all) on `branch` and below it."""
+        for stored in (self._states, self._events):
+            for name, agent_branch in list(stored):
+                if (names is None or name in names) and is_under(agent_branch, branch):
+                    del stored[name, agent_branch]
+        restarted = {key for key in self._ended if (names is None or key[0] in names) and is_under(key[1], branch)}
+        self._ended -= restarted
 
 
-def _answers(event: Event) -> bool:
+def _is_answer(event: Event) -> bool:
     return event.is_final_response() and not (event.error_code or event.long_running_tool_ids)

@@ -1,4 +1,4 @@
-"""Concurrent runs of one session: read what the others wrote, and decide which one asks the model."""
+"""Concurrent runs of one session: load what the others wrote, and decide which one calls the model."""
 
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
@@ -9,31 +9,31 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.state import State
 
 
-async def caught_up(ctx: InvocationContext) -> bool:
-    """Take in what other runs wrote to the session since this one read it. False: there is nothing of that."""
+async def catch_up(ctx: InvocationContext) -> bool:
+    """Load what other runs wrote to the session since this run read it. False: nothing new."""
     session, service = ctx.session, ctx.session_service
     if await service.is_current(session):
         return False
-    found = await service.get_session(
+    stored = await service.get_session(
         app_name=session.app_name,
         user_id=session.user_id,
         session_id=session.id,
         config=ctx.run_config.get_session_config,
     )
-    events = originals(found.events) if found else []
-    if not found or not {event.id for event in session.events} < {event.id for event in events}:
+    events = originals(stored.events) if stored else []
+    if not stored or not {event.id for event in session.events} < {event.id for event in events}:
         return False
-    own = {key: value for key, value in dict(session.state).items() if key.startswith(State.TEMP_PREFIX)}
+    temporary = {key: value for key, value in dict(session.state).items() if key.startswith(State.TEMP_PREFIX)}
     session.state.clear()
-    session.state.update(found.state | own)
+    session.state.update(stored.state | temporary)
     session.events[:] = events
     session.views.clear()
-    session.revision = found.revision
+    session.revision = stored.revision
     return True
 
 
 async def is_first(ctx: InvocationContext) -> bool:
-    """True for one of the runs alone that would ask the agent's model of the newest result of its calls."""
+    """True for exactly one of the concurrent runs that would call the model about the newest tool result."""
     newest = next((event for event in history_of(ctx.session).newest() if _is_result(ctx, event)), None)
     if newest is None or ctx.session.lease is not None:
         return True

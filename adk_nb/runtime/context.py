@@ -1,4 +1,4 @@
-"""What callbacks and tools are handed: the session's state to read and write, and nothing of the machinery."""
+"""The context of callbacks, tools and nodes: state, artifacts, memory, credentials and actions."""
 
 import threading
 import unicodedata
@@ -26,52 +26,58 @@ from adk_nb.sessions.state import State
 
 
 class ReadonlyContext:
-    """The part of a context that instruction providers get: everything to read, nothing to change."""
+    """A read-only context, passed to instruction providers."""
 
     def __init__(self, invocation_context: InvocationContext) -> None:
         self._invocation = invocation_context
 
     @property
     def _invocation_context(self) -> InvocationContext:
-        """Under the name by which code for google-adk reads it."""
+        """Source of the name: google-adk, whose users read it although it is private."""
         return self._invocation
 
     @property
     def agent_name(self) -> str:
+        """Name of the agent that runs."""
         return self._invocation.agent.name
 
     @property
     def invocation_id(self) -> str:
+        """Id of the invocation: one user message and all work on it."""
         return self._invocation.invocation_id
 
     @property
     def user_id(self) -> str:
+        """The user whose session it is."""
         return self._invocation.session.user_id
 
     @property
     def user_content(self) -> types.Content | None:
-        """The message that started this invocation, or what the agent was called with as a tool."""
-        return self._invocation.delegated or self._invocation.user_content
+        """The message that started this invocation, or the input of an agent that was called as a tool."""
+        return self._invocation.delegated_input or self._invocation.user_content
 
     @property
     def session(self) -> Session:
+        """The session; read it, and write through `state`."""
         return self._invocation.session
 
     @property
     def run_config(self) -> RunConfig:
+        """Settings of this run."""
         return self._invocation.run_config
 
     @property
     def state(self) -> Mapping[str, Any]:
+        """The session's state, read-only."""
         return MappingProxyType(self._invocation.session.state)
 
     def get_credential(self, key: str) -> AuthCredential | None:
-        """What tools of this invocation have been let in with under that `credential_key`, if any."""
+        """The credential that this invocation's tools use under a `credential_key`. None: none yet."""
         return self._invocation.credential_by_key.get(key)
 
     @property
     def is_aborted(self) -> bool:
-        """True: the run is asked to stop. A long tool may look at it, from any thread."""
+        """True once the run is to stop; a long tool may poll it from any thread."""
         return self._invocation.is_aborted
 
     @property
@@ -80,25 +86,25 @@ class ReadonlyContext:
         return MappingProxyType(self._invocation.custom_metadata)
 
     async def load_artifact(self, filename: str, version: int | None = None) -> types.Part | None:
-        """One version of a file, the newest if none is named; None if it is not there.
+        """Load one version of a file, by default the newest; None if it does not exist.
 
         Raises:
             ConfigurationError: The runner has no artifact service.
-            InputError: The name cannot be one.
+            InputError: The name is not valid.
             StorageError: The service failed.
         """
         return await self._artifacts().load_artifact(**self._session_key, filename=filename, version=version)
 
     async def list_artifacts(self) -> list[str]:
-        """The names of the session's files and, with `user:` before them, of the user's; sorted."""
+        """Names of the session's files, and of the user's with the prefix `user:`; sorted."""
         return await self._artifacts().list_artifact_keys(**self._session_key)
 
     async def get_artifact_version(self, filename: str, version: int | None = None) -> ArtifactVersion | None:
-        """What is known of one version of a file, the newest if none is named; None if it is not there."""
+        """Metadata of one version of a file, by default the newest; None if it does not exist."""
         return await self._artifacts().get_artifact_version(**self._session_key, filename=filename, version=version)
 
     async def search_memory(self, query: str) -> SearchMemoryResponse:
-        """What the user's memories in this app say to `query`, the best first.
+        """Search the user's memories in this app; best match first.
 
         Raises:
             ConfigurationError: The runner has no memory service.
@@ -110,7 +116,7 @@ class ReadonlyContext:
         if service := self._invocation.credential_service:
             return service
         raise ConfigurationError(
-            "this runner keeps no credentials; write Runner(credential_service=InMemoryCredentialService(), ...)"
+            "this runner has no credential service; write Runner(credential_service=InMemoryCredentialService(), ...)"
         )
 
     @property
@@ -125,52 +131,52 @@ class ReadonlyContext:
         if service := self._invocation.artifact_service:
             return service
         raise ConfigurationError(
-            "this runner keeps no artifacts; write Runner(artifact_service=InMemoryArtifactService(), ...)"
+            "this runner has no artifact service; write Runner(artifact_service=InMemoryArtifactService(), ...)"
         )
 
     def _memory(self) -> BaseMemoryService:
         if service := self._invocation.memory_service:
             return service
         raise ConfigurationError(
-            "this runner keeps no memories; write Runner(memory_service=InMemoryMemoryService(), ...)"
+            "this runner has no memory service; write Runner(memory_service=InMemoryMemoryService(), ...)"
         )
 
 
 class Context(ReadonlyContext):
-    """Handed to callbacks (`CallbackContext`), tools (`ToolContext`) and nodes of graphs: one class, three names."""
+    """The context of callbacks (`CallbackContext`), tools (`ToolContext`) and graph nodes: one class, three names."""
 
     node_path: str = ""
-    """In a graph: which run of which node this is, as `graph@1/node@2`."""
+    """In a graph: path of this run of the node, as `graph@1/node@2`."""
     run_id: str = ""
     """In a graph: the last step of `node_path`."""
     attempt_count: int = 1
-    """In a graph: 1 at first, and one more each time that the node is run again after an error."""
+    """In a graph: number of this attempt, from 1; the node runs again after an error."""
     resume_inputs: Mapping[str, Any] = MappingProxyType({})
-    """In a graph: what was answered to this node's questions, by their `interrupt_id`."""
+    """In a graph: answers to this node's questions, by `interrupt_id`."""
     auth_credential: AuthCredential | None = None
-    """What a tool is let in with. Its secrets are taken out of the result."""
+    """Credential of a tool. Its secrets are removed from the result."""
     long_running: bool = False
-    """Set it in a tool: what the tool returns is not the outcome, and the run ends until that is sent."""
-    waits_inside: bool = False
-    """Set it in a tool: something that it does waits for an answer, and it is called again when that is there."""
+    """Set it in a tool: the result is not final, and the run ends until the final result is sent."""
+    has_nested_interrupt: bool = False
+    """Set it in a tool: an interrupt is open inside its work; it is called again after the answer."""
     attempt: int = 1
-    """In a tool: 1 at first. More: it was called for this call before, and may have taken effect then."""
+    """In a tool: number of this attempt, from 1; an earlier attempt may have taken effect."""
     repeated: int = 0
-    """In a tool: the number of this attempt if an interrupted one before it may have taken effect; else 0."""
+    """In a tool: the number of this attempt if an interrupted attempt may have taken effect; else 0."""
     failed_at: str | None = None
-    """Where in a notebook's cells the tool raised, as `In[7] line 4`. None: it did not, or not in a cell."""
-    shown: list[dict[str, Any]] | None = None
-    """What a person is shown of the tool's result; see `tools.previews`."""
+    """Line of a notebook cell in which the tool raised, as `In[7] line 4`. None: it did not raise in a cell."""
+    display: list[dict[str, Any]] | None = None
+    """The tool's result as the notebook shows it; see `tools.previews`."""
     nested_usage: list[dict[str, Any]] | None = None
-    """Tokens of the models that a tool asked apart from the session, as `events.usage` writes them."""
-    speaks: bool = False
-    """Set it in a tool beside `actions.skip_summarization`: its result is also said in words, as the answer."""
+    """Token usage of models that a tool called outside the session, as `events.usage` writes it."""
+    is_spoken: bool = False
+    """Set it in a tool with `actions.skip_summarization`: its result is also the text of the answer."""
     finished: bool = False
-    """Set it in a tool: the work of its agent is done; what came of it is `output`."""
+    """Set it in a tool: its agent's task is complete; `output` is the result."""
     output: Any = None
-    """What the event with the tool's result has as `output`: JSON."""
+    """`output` of the event with the tool's result; JSON."""
     is_abandoned: bool = False
-    """In a tool: its function goes on in a thread although the call has ended."""
+    """In a tool: its function still runs in a thread although the call has ended."""
     _key: str = ""
     _state: State | None = None
 
@@ -181,42 +187,45 @@ class Context(ReadonlyContext):
         *,
         function_call_id: str | None = None,
         tool_confirmation: ToolConfirmation | None = None,
-        taken_up: bool = False,
+        is_resumed: bool = False,
     ) -> None:
         super().__init__(invocation_context)
         self.actions = event_actions or no_actions()
-        """What the event that follows will do; a tool's land on the event with its result."""
+        """Actions of the next event; a tool's go to the event with its result."""
         self.function_call_id = function_call_id
-        """The call that this tool answers; None in callbacks of agents and models."""
+        """Id of the tool call; None in callbacks of agents and models."""
         self.tool_confirmation = tool_confirmation
-        """What a human decided of this call. None: nobody was asked yet."""
-        self.taken_up = taken_up
-        """True: this call is made again, since something inside it was answered."""
+        """The decision on this call. None: no approval was requested yet."""
+        self.is_resumed = is_resumed
+        """True: the call runs again because an interrupt inside it was answered."""
 
     @property
     def state(self) -> State:
-        """The session's state. A write is seen at once by what runs later, and kept with the event that follows."""
+        """The session's state. Later code of the run sees a write at once; the next event stores it."""
         if self._state is None:
-            of = self._invocation
+            invocation = self._invocation
             self._state = State(
-                of.session.state, self.actions.state_delta, of.state_schema, only_json=of.keeps_only_json
+                invocation.session.state,
+                self.actions.state_delta,
+                invocation.state_schema,
+                only_json=invocation.keeps_only_json,
             )
         return self._state
 
     def settle(self) -> None:
-        """Let the event that follows carry what was changed in the state in place, too; raises as `State.settle`."""
+        """Add values that were changed in place to the state delta; raises as `State.settle`."""
         if self._state is not None:
             self._state.settle()
 
-    def close(self, function: str, keeper: int | None = None) -> None:
-        """Drop what `function` still writes to the state, as `State.close` does."""
-        self.state.close(function, keeper)
+    def close(self, function: str, keeper_thread: int | None = None) -> None:
+        """Ignore later writes of `function` to the state, as `State.close` does."""
+        self.state.close(function, keeper_thread)
 
     def abandon(self, function: str, outcome: Future[Any]) -> None:
-        """Take note that `function` goes on in another thread although its call has ended."""
+        """Record that `function` still runs in another thread although its call has ended."""
         self.is_abandoned = True
         self.close(f"{function}()", threading.get_ident())
-        self._invocation.shared.abandoned.append((f"{function}()", outcome))
+        self._invocation.shared.abandoned_functions.append((f"{function}()", outcome))
 
     @property
     def custom_metadata(self) -> dict[str, Any]:
@@ -235,24 +244,26 @@ class Context(ReadonlyContext):
 
     @property
     def idempotency_key(self) -> str:
-        """In a tool: the same at every attempt of this call, another for each other call. 32 hexadecimal digits."""
-        of = self._invocation
+        """In a tool: 32 hexadecimal digits, the same at every attempt of this call and different for other calls."""
+        invocation = self._invocation
         return (
             self._key
-            or Intent(run_id=of.invocation_id, branch=of.branch or "", call_id=self.function_call_id or "").key
+            or Intent(
+                run_id=invocation.invocation_id, branch=invocation.branch or "", call_id=self.function_call_id or ""
+            ).key
         )
 
     def note_attempt(self, attempt: Attempt) -> None:
-        """This is that attempt of the call."""
+        """Set `attempt` and `idempotency_key` from the journal's attempt."""
         self.attempt, self._key = attempt.number, attempt.intent.key
 
     def get_invocation_context(self) -> InvocationContext:
-        """The invocation itself; set its `end_invocation` to stop before the next step."""
+        """The invocation context; set its `end_invocation` to stop before the next step."""
         return self._invocation
 
     @property
     def route(self) -> bool | int | str | list[bool | int | str] | None:
-        """In a graph: which of the node's ways to go; set it. A list goes several."""
+        """In a graph: the route to take after the node; set it. A list takes several."""
         return self.actions.route
 
     @route.setter
@@ -271,53 +282,54 @@ class Context(ReadonlyContext):
         override_isolation_scope: str | None = None,
         raise_on_wait: bool = False,
     ) -> Any:
-        """Run another node, or what can be made into one, from within a node of a graph.
+        """Run another node from within a node of a graph.
 
-        When something in it waits for an answer, so does the node that calls this. It then runs again from its first
-        line, and what has ended before gives what it gave then, without a second run: it is known by its name and the
-        order of the calls, or by `run_id`. An error of it is told at once, and raised here as it is.
+        When the inner node waits for an answer, the calling node waits too. After the answer the calling node runs
+        again from its first line; inner runs that have ended return their stored output and are not repeated. An inner
+        run is identified by its name and the order of the calls, or by `run_id`. Its error is stored as an event and
+        raised here.
 
         Args:
-            node: What it stands for, as in the edges of a Workflow.
-            node_input: What it gets.
-            use_as_output: Its output is that of the node that calls this, and told once, on that one's branch.
-            run_id: What this run is known by in the place of a number; a second run under it is the first one.
-            use_sub_branch: Its agents do not see what happens beside them.
-            override_branch: It runs on this one, and not on that of the node that calls this.
-            override_isolation_scope: Its agents see the events of this scope, and theirs are in it. None: each run is
-                alone. An agent with a task keeps its own.
-            raise_on_wait: A node with `wait_for_output` that ends without one ends this node as well.
+            node: A node, or anything the edges of a Workflow take.
+            node_input: Its input.
+            use_as_output: Its output is the output of the calling node, in one event on that node's branch.
+            run_id: Identifies this run instead of a number; a second run with the same id returns the first output.
+            use_sub_branch: Its agents do not see events of parallel nodes.
+            override_branch: Run on this branch instead of the calling node's.
+            override_isolation_scope: Its agents read and write the events of this scope. None: a scope of its own. An
+                agent with a task keeps its scope.
+            raise_on_wait: A node with `wait_for_output` that ends without output ends this node as well.
 
         Returns:
             Its output; None if it had none.
 
         Raises:
-            ConfigurationError: Called outside a graph; `run_id` is a number, or a path; or two nodes are to give the
-                output.
+            ConfigurationError: Called outside a graph; `run_id` is a number or a path; or two nodes have
+                `use_as_output`.
 
         Source: google-adk 2.13, `Context.run_node`.
         """
-        raise ConfigurationError("run_node belongs to the nodes of a Workflow; here is none")
+        raise ConfigurationError("run_node works only in a node of a Workflow; call it in a function node")
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any = None) -> None:
-        """Ask a human before going on: the run pauses after this step, and the tool is called again with the answer.
+        """Request approval: the run pauses after this step, and the tool is called again with the decision.
 
         Args:
-            hint: What the person is asked. None: whether the call may run.
-            payload: JSON to be filled in beside yes or no.
+            hint: The question. None: whether the call may run.
+            payload: JSON that the approver may edit.
 
         Raises:
             ConfigurationError: Called outside a tool.
         """
         if not self.function_call_id:
             raise ConfigurationError("request_confirmation belongs to a tool call; a callback has none to confirm")
-        asked = ToolConfirmation(hint=hint or "", payload=payload)
-        self.actions.requested_tool_confirmations[self.function_call_id] = asked
+        requested = ToolConfirmation(hint=hint or "", payload=payload)
+        self.actions.requested_tool_confirmations[self.function_call_id] = requested
 
     def request_credential(self, auth_config: AuthConfig) -> None:
-        """Have a person let this tool in: the run pauses after this step, and the tool is called again once they have.
+        """Request a credential: the run pauses after this step, and the tool is called again with the credential.
 
-        A tool with an `auth_config` needs no call of this: it is called only when it can be let in.
+        A tool with an `auth_config` does not need this: it is called only with a credential.
 
         Raises:
             ConfigurationError: Called outside a tool.
@@ -327,12 +339,12 @@ class Context(ReadonlyContext):
         self.actions.requested_auth_configs[self.function_call_id] = auth_config
 
     def get_auth_response(self, auth_config: AuthConfig) -> AuthCredential | None:
-        """What came of `request_credential`, ready to be used. None: nobody has answered, or not in this invocation."""
+        """The credential that answered `request_credential`, ready to use. None: not answered in this invocation."""
         self.auth_credential = self.get_credential(auth_config.credential_key) or self.auth_credential
         return self.get_credential(auth_config.credential_key)
 
     async def load_credential(self, auth_config: AuthConfig) -> AuthCredential | None:
-        """The user's credential that is kept under `auth_config.credential_key`, as it was saved; it may be expired.
+        """Load the user's stored credential of `auth_config.credential_key`; it may have expired.
 
         Raises:
             ConfigurationError: The runner has no credential service.
@@ -341,23 +353,23 @@ class Context(ReadonlyContext):
         return await self._credentials().load_credential(auth_config, self)
 
     async def save_credential(self, auth_config: AuthConfig) -> None:
-        """Keep `auth_config.exchanged_auth_credential`, or forget what is kept if that is None. Raises as above."""
+        """Store `auth_config.exchanged_auth_credential`; None deletes it. Raises as `load_credential`."""
         await self._credentials().save_credential(auth_config, self)
 
     async def save_artifact(
         self, filename: str, artifact: types.Part, custom_metadata: dict[str, Any] | None = None
     ) -> int:
-        """Keep `artifact` as the newest version of a file of this session, or of the user if it begins with `user:`.
+        """Store `artifact` as the newest version of a file of this session, or of the user if it begins with `user:`.
 
-        The event that follows tells of it in `actions.artifact_delta`.
+        The next event has it in `actions.artifact_delta`.
 
         Returns:
             The version; the first is 0.
 
         Raises:
             ConfigurationError: The runner has no artifact service.
-            InputError: The name cannot be one, or `artifact` is neither text nor inline_data nor file_data.
-            StorageError: The service failed; nothing was kept.
+            InputError: The name is not valid, or `artifact` is not text, inline_data or file_data.
+            StorageError: The service failed; nothing was stored.
         """
         service = self._artifacts()
         version = await service.save_artifact(
@@ -367,9 +379,9 @@ class Context(ReadonlyContext):
         return version
 
     async def add_session_to_memory(self) -> None:
-        """Keep what was said in this session so far; call it after every turn. Raises as `search_memory`."""
+        """Store the conversation so far as memory; call it after every turn. Raises as `search_memory`."""
         memory, invocation = self._memory(), self._invocation
-        if invocation.shared.whole:  # its session has the id of another one, which it is not to take the place of
+        if invocation.shared.root:  # a nested run: its session copy has the caller's id, which must not be replaced
             session = self.session
             await memory.add_events_to_memory(
                 app_name=session.app_name,
@@ -383,7 +395,7 @@ class Context(ReadonlyContext):
     async def add_events_to_memory(
         self, *, events: Sequence[Event], custom_metadata: Mapping[str, Any] | None = None
     ) -> None:
-        """Keep what was said in `events`, beside what is kept; `custom_metadata` is JSON. Raises as `search_memory`."""
+        """Add events to the stored memory; `custom_metadata` is JSON. Raises as `search_memory`."""
         await self._memory().add_events_to_memory(
             **self._user_key, session_id=self.session.id, events=events, custom_metadata=custom_metadata
         )
@@ -391,11 +403,11 @@ class Context(ReadonlyContext):
     async def add_memory(
         self, *, memories: Sequence[MemoryEntry], custom_metadata: Mapping[str, Any] | None = None
     ) -> None:
-        """Keep `memories` as they are; one with the id of a kept one takes its place. Raises as `search_memory`."""
+        """Store memories; an entry with an existing id replaces it. Raises as `search_memory`."""
         await self._memory().add_memory(**self._user_key, memories=memories, custom_metadata=custom_metadata)
 
     async def delete_memory(self, memory_id: str) -> None:
-        """Forget one memory, by the `id` that a search told. No error if there is none. Raises as `search_memory`."""
+        """Delete a memory by its `id`; no error if there is none. Raises as `search_memory`."""
         await self._memory().delete_memory(**self._user_key, memory_id=memory_id)
 
 

@@ -1,4 +1,4 @@
-"""Credential requests on the wire: the request, the answers that clients send, and which of them fit.
+"""Credential requests on the wire: the request, the answers that clients send, and their checks.
 
 Source of the shapes: google-adk 2.13.
 """
@@ -22,102 +22,110 @@ from adk_nb.runtime.invocation_context import InvocationContext
 
 logger = logging.getLogger(__name__)
 
-WAITING = "this call waits until a person has let it in at the service; it runs once they have"
+PENDING = "this call waits until a person has let it in at the service; it runs once they have"
 _RECEIVED = {"received": True}
-"""What is stored of an answer that is no refusal."""
+"""Stored instead of an answer, so that no secret is in the session."""
 
 
 def placeholder() -> dict[str, Any]:
-    """What stands as a call's result while it waits."""
-    return {"result": WAITING}
+    """The result of a call while its credential request is pending."""
+    return {"result": PENDING}
 
 
-def is_waiting(event: Event, response: types.FunctionResponse) -> bool:
-    """True if `response` does not say the outcome, since its call waits for a credential."""
+def is_credential_placeholder(event: Event, response: types.FunctionResponse) -> bool:
+    """True if `response` is the placeholder of a call that waits for a credential."""
     return response.id in event.actions.requested_auth_configs
 
 
 def request(request_id: str, auth_config: AuthConfig, calls: Sequence[WaitingCall], problem: str = "") -> types.Part:
-    """The part of an event that asks for one credential, which has no secrets in it."""
-    asks = AuthToolArguments(function_call_id=calls[0].call.id or "", auth_config=auth_config.public())
-    args = asks.model_dump(mode="json", by_alias=True, exclude_none=True)
-    args[CALLS] = [_written(one) for one in calls]
+    """The part that requests one credential; it has no secrets."""
+    arguments = AuthToolArguments(function_call_id=calls[0].call.id or "", auth_config=auth_config.public())
+    args = arguments.model_dump(mode="json", by_alias=True, exclude_none=True)
+    args[CALLS] = [_waiting_call_json(waiting_call) for waiting_call in calls]
     if problem:
         args[PROBLEM] = problem
     return types.Part(function_call=types.FunctionCall(id=request_id, name=REQUEST, args=args))
 
 
-def _written(one: WaitingCall) -> dict[str, Any]:
-    said: dict[str, Any] = {"call": one.call.model_dump(exclude_none=True)}
-    if one.decided:
-        confirmation = one.decided.confirmation.model_dump(mode="json", by_alias=True, exclude_none=True)
-        said["approved"] = {"confirmation": confirmation, "ran": one.decided.ran, "tool": one.decided.tool}
-    return said
+def _waiting_call_json(waiting_call: WaitingCall) -> dict[str, Any]:
+    fields: dict[str, Any] = {"call": waiting_call.call.model_dump(exclude_none=True)}
+    if waiting_call.decided:
+        confirmation = waiting_call.decided.confirmation.model_dump(mode="json", by_alias=True, exclude_none=True)
+        fields["approved"] = {
+            "confirmation": confirmation,
+            "ran": waiting_call.decided.ran,
+            "tool": waiting_call.decided.tool_fingerprint,
+        }
+    return fields
 
 
 def take_secrets(ctx: InvocationContext, message: types.Content) -> types.Content:
-    """`message` as it may be stored: what it answers to requests for credentials goes into `ctx`, and nowhere else."""
+    """Move the credentials in a message to `ctx.credential_answers`, and return the message without them."""
     parts = message.parts or []
     if not any(part.function_response and part.function_response.name == REQUEST for part in parts):
         return message
-    kept: list[types.Part] = []
+    public_parts: list[types.Part] = []
     for part in parts:
         if (response := part.function_response) and response.name == REQUEST:
-            said = response.response or {}
-            if said != _RECEIVED:  # as it is where a plugin hands the message on
-                ctx.credential_answers[response.id or ""] = said
-            stored = {"error": no[:200]} if (no := refusal(said)) else dict(_RECEIVED)
+            answer = response.response or {}
+            if answer != _RECEIVED:  # a plugin may return a message whose secrets were taken already
+                ctx.credential_answers[response.id or ""] = answer
+            stored = {"error": reason[:200]} if (reason := refusal(answer)) else dict(_RECEIVED)
             response = types.FunctionResponse(id=response.id, name=REQUEST, response=stored)
             part = types.Part(function_response=response)
-        kept.append(part)
-    return message.model_copy(update={"parts": kept})
+        public_parts.append(part)
+    return message.model_copy(update={"parts": public_parts})
 
 
-def auth_config(asked: Interrupt) -> AuthConfig:
-    """What a credential interrupt asks for."""
-    assert asked.auth_config is not None
-    return asked.auth_config
+def auth_config(interrupt: Interrupt) -> AuthConfig:
+    """The auth config of a credential interrupt."""
+    assert interrupt.auth_config is not None
+    return interrupt.auth_config
 
 
-def check_answer(asked: Interrupt, said: Mapping[str, Any]) -> None:
-    """Refuse what answers no such request.
+def check_answer(interrupt: Interrupt, answer: Mapping[str, Any]) -> None:
+    """Check the answer to a credential request.
 
     Raises:
-        InputError: It cannot be read, is of another kind, or was not given for this request. It tells no secrets.
+        InputError: It cannot be parsed, has another auth scheme, or answers another request. Its text has no secrets.
     """
-    if said == _RECEIVED:
+    if answer == _RECEIVED:
         return
-    credential, wanted = read_answer(said), auth_config(asked).auth_scheme.type_.value
+    credential, scheme = read_answer(answer), auth_config(interrupt).auth_scheme.type_.value
     if credential and credential.oauth2:
-        _check_origin(asked.auth_request, credential.oauth2)
-    if refusal(said):
+        _check_origin(interrupt.auth_request, credential.oauth2)
+    if refusal(answer):
         return
     if credential is None:
-        raise InputError(f"the answer to credential request {asked.id!r} holds no {wanted} credential; {_how(asked)}")
+        raise InputError(
+            f"the answer to credential request {interrupt.id!r} holds no {scheme} credential; {_answer_hint(interrupt)}"
+        )
     oauth2 = credential.oauth2
-    if wanted in ("oauth2", "openIdConnect"):
+    if scheme in ("oauth2", "openIdConnect"):
         fits = oauth2 is not None and bool(oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri)
     else:
-        fits = bool(credential.api_key if wanted == "apiKey" else credential.http)
+        fits = bool(credential.api_key if scheme == "apiKey" else credential.http)
     if not fits:
-        raise InputError(f"the answer to credential request {asked.id!r} holds no {wanted} credential; {_how(asked)}")
+        raise InputError(
+            f"the answer to credential request {interrupt.id!r} holds no {scheme} credential; {_answer_hint(interrupt)}"
+        )
 
 
-def _check_origin(asked: OAuth2Auth, given: OAuth2Auth) -> None:
-    """Refuse an answer to another request, and one that went another way than was asked for."""
-    uri, redirect = given.auth_response_uri, asked.redirect_uri or given.redirect_uri
-    back = _state_in(uri) if uri else given.state
-    if asked.state and (uri or back) and back != asked.state:
-        raise InputError(f"this redirect URL does not answer this request: its `state` is another one; {_ANEW}")
-    if uri and redirect and _place(uri) != _place(redirect):
-        raise InputError(f"this redirect URL does not lead to {redirect}, where the answer was to go; {_ANEW}")
+def _check_origin(request: OAuth2Auth, answer: OAuth2Auth) -> None:
+    """Refuse a redirect URL whose `state` or redirect URI is not the request's (CSRF; RFC 6749, section 10.12)."""
+    uri, redirect = answer.auth_response_uri, request.redirect_uri or answer.redirect_uri
+    state = _state_in(uri) if uri else answer.state
+    if request.state and (uri or state) and state != request.state:
+        raise InputError(f"this redirect URL answers another request: its `state` does not match; {_RETRY_HINT}")
+    if uri and redirect and _endpoint(uri) != _endpoint(redirect):
+        raise InputError(f"this redirect URL does not begin with {redirect}, the redirect_uri asked for; {_RETRY_HINT}")
 
 
-_ANEW = "open the link that is shown now, and paste the address that it leads to"
+_RETRY_HINT = "open the link that is shown now, and paste the address that it leads to"
 
 
-def _place(uri: str) -> tuple[str, ...]:
-    """Where an address leads, without what is asked or said there."""
+def _endpoint(uri: str) -> tuple[str, ...]:
+    """Scheme, host and path of a URL, without query and fragment."""
     try:
         parts = urlsplit(uri)
     except ValueError:  # half an IPv6 address
@@ -125,8 +133,8 @@ def _place(uri: str) -> tuple[str, ...]:
     return parts.scheme.lower(), parts.netloc.lower(), parts.path or "/"
 
 
-def _how(asked: Interrupt) -> str:
-    if asked.auth_uri:
+def _answer_hint(interrupt: Interrupt) -> str:
+    if interrupt.auth_uri:
         return "open its auth_uri, and send the address that it leads to as auth_response_uri"
     return "send it as exchanged_auth_credential"
 
@@ -142,43 +150,43 @@ def _query(uri: str) -> dict[str, list[str]]:
         return {}
 
 
-def refusal(said: Mapping[str, Any]) -> str | None:
-    """Why a person, or the service, said no. None: they did not."""
-    if isinstance(error := said.get("error"), str) and error:
+def refusal(answer: Mapping[str, Any]) -> str | None:
+    """The reason why the user or the service refused. None: not a refusal."""
+    if isinstance(error := answer.get("error"), str) and error:
         return error
-    credential = read_answer(said)
+    credential = read_answer(answer)
     uri = credential and credential.oauth2 and credential.oauth2.auth_response_uri
     query = _query(uri) if uri else {}
     return ": ".join(query["error"] + query.get("error_description", [])) if "error" in query else None
 
 
-def read_answer(said: Mapping[str, Any]) -> AuthCredential | None:
-    """An answer in any shape that ADK's clients send: an AuthConfig, its exchanged credential, or what that holds."""
-    inner: Any = said
+def read_answer(answer: Mapping[str, Any]) -> AuthCredential | None:
+    """Parse an answer in any shape that ADK's clients send: an AuthConfig, its exchanged credential, or its fields."""
+    value: Any = answer
     for key in ("response", "result", "authConfig", "exchangedAuthCredential", "exchanged_auth_credential"):
-        if isinstance(inner, Mapping) and key in inner:
-            inner = cast(Mapping[str, Any], inner)[key]
-            inner = _from_json(inner) if isinstance(inner, str) else inner
-    if not isinstance(inner, Mapping):
+        if isinstance(value, Mapping) and key in value:
+            value = cast(Mapping[str, Any], value)[key]
+            value = _from_json(value) if isinstance(value, str) else value
+    if not isinstance(value, Mapping):
         return None
-    found = cast(dict[str, Any], inner)
+    fields = cast(dict[str, Any], value)
     try:
-        if "authType" in found or "auth_type" in found:
-            return AuthCredential.model_validate(found)
-        return _short(found)
-    except ValidationError:  # its words may hold what was sent
+        if "authType" in fields or "auth_type" in fields:
+            return AuthCredential.model_validate(fields)
+        return _from_fields(fields)
+    except ValidationError:  # not logged: its message may contain the secret
         return None
 
 
-def _short(found: dict[str, Any]) -> AuthCredential | None:
-    if key := found.get("apiKey") or found.get("api_key"):
+def _from_fields(fields: dict[str, Any]) -> AuthCredential | None:
+    if key := fields.get("apiKey") or fields.get("api_key"):
         return AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=key)
-    oauth2 = OAuth2Auth.model_validate(found)
+    oauth2 = OAuth2Auth.model_validate(fields)
     if oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri:
         return AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=oauth2)
-    given = HttpCredentials.model_validate(found)
-    if given.token or given.password is not None:
-        http = HttpAuth(scheme="bearer" if given.token else "basic", credentials=given)
+    credentials = HttpCredentials.model_validate(fields)
+    if credentials.token or credentials.password is not None:
+        http = HttpAuth(scheme="bearer" if credentials.token else "basic", credentials=credentials)
         return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=http)
     return None
 

@@ -1,10 +1,10 @@
-"""Where a notebook registers the view that `Runner.run_debug` shows its runs in."""
+"""The view of `Runner.run_debug`, registered by a notebook."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 DebugView = Callable[[Any, Sequence[str], str, str], Awaitable[list[Any]] | None]
-"""Given the runner, the messages, the user id and the session id: the run, which returns its events, in a view. None:
-there is no view here."""
+"""`(runner, messages, user_id, session_id)` -> a coroutine that runs them in a view and returns the events. None: no
+view is possible here."""
 
 registered: DebugView | None = None

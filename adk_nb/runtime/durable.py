@@ -1,6 +1,6 @@
-"""The seam between the calls of tools and the journal: each is noted before it is made, and after it with its result.
+"""Durable tool calls: write each call to the journal before it runs, and its outcome after it.
 
-What was noted of a run that was cut decides what may happen again. The model never hears of it.
+What the journal has of an interrupted run decides which calls may run again. The model never sees it.
 """
 
 import logging
@@ -15,77 +15,87 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import use_key
-from adk_nb.runtime.invocation_context import Decided, InvocationContext
+from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.sessions.journal import Attempt, Effect, Intent
 from adk_nb.wire import not_json
 
 logger = logging.getLogger(__name__)
 
 
-class Durable(Protocol):
-    """Where effects are noted. The lease of a session in a journal is one."""
+class CallJournal(Protocol):
+    """The journal of a session's tool calls; a session's `Lease` implements it."""
 
-    def attempts(self, run_id: str, /) -> Awaitable[Sequence[Attempt]]: ...
+    def attempts(self, run_id: str, /) -> Awaitable[Sequence[Attempt]]:
+        """The newest attempt of each call of a run."""
+        ...
 
-    def begin(self, intent: Intent, consumes: Sequence[str] = (), /) -> Awaitable[Attempt | None]: ...
+    def begin(self, intent: Intent, consumes: Sequence[str] = (), /) -> Awaitable[Attempt | None]:
+        """Record that a call starts now, and consume the once-keys. None: a key was consumed before."""
+        ...
 
-    def finish(self, attempt: Attempt, outcome: Any = None, /) -> Awaitable[None]: ...
+    def finish(self, attempt: Attempt, outcome: Any = None, /) -> Awaitable[None]:
+        """Record the outcome of an attempt; JSON."""
+        ...
 
 
-class Step:
-    """One call of a tool, from the moment at which it may be made to that at which its result is known."""
+class DurableCall:
+    """One tool call in the journal."""
 
-    def __init__(self, durable: Durable, intent: Intent, last: Attempt | None, *, is_edited: bool) -> None:
-        """`last`: how it was begun before, if it was. `is_edited`: its agent or tool were, since it was asked for."""
-        self._durable = durable
+    def __init__(self, journal: CallJournal, intent: Intent, last: Attempt | None, *, is_edited: bool) -> None:
+        """`last`: the previous attempt, if any. `is_edited`: its agent or tool changed since the model called it."""
+        self._journal = journal
         self._is_edited = is_edited
         self._last = last
         self.intent = intent
         self.attempt: Attempt | None = None
-        """Set once it is begun."""
-        self.failed: Exception | None = None
-        """Why it could not be noted: then the call is not made, and the run ends."""
+        """Set by `begin`."""
+        self.error: Exception | None = None
+        """The storage error that stopped the call before it ran; the run ends with it."""
 
     @property
     def in_doubt(self) -> bool:
-        """True: it was begun, and nobody knows whether it came to its end."""
+        """True: an earlier attempt started and has no outcome, so the call may have taken effect."""
         return self._last is not None and self._last.outcome is None
 
     @property
-    def begun(self) -> int:
-        """How often it was begun by runs before this one."""
+    def previous_attempts(self) -> int:
+        """Number of attempts in earlier runs."""
         return self._last.number if self._last else 0
 
-    def recorded(self, *, answered: bool) -> Any:
-        """What it came to, in a run that was cut before it could tell. None: it is to be called, as is one that asked
-        something while it ran, if this run has what was `answered`.
-        """
-        known = self._last.outcome if self._last else None
-        return None if known and known["asks"] and answered else known
+    def recorded_outcome(self, *, has_answers: bool) -> Any:
+        """The outcome from an interrupted run. None: call the tool.
 
-    def doubt(self, own: ToolConfirmation | None) -> ToolConfirmation | None:
-        """What a person is asked before the call may be made: what the tool itself asks (`own`), and what the journal
-        has them know. None: nothing.
+        A tool that asked something while it ran is called again if the run `has_answers` for it.
+        """
+        outcome = self._last.outcome if self._last else None
+        return None if outcome and outcome["asks"] and has_answers else outcome
+
+    def confirmation_needed(self, requested: ToolConfirmation | None) -> ToolConfirmation | None:
+        """The approval to ask for before the call: the tool's own (`requested`), with a warning from the journal.
+
+        None: no approval is needed.
         """
         if self.in_doubt and self.intent.effect == "once" and self._last:
-            began = datetime.fromtimestamp(self._last.started).astimezone().isoformat(" ", "seconds")
-            words = f"{self.intent.name}() was begun at {began}, and its run was cut: it may already have happened"
+            started = datetime.fromtimestamp(self._last.started).astimezone().isoformat(" ", "seconds")
+            reason = (
+                f"{self.intent.name}() started at {started} in a run that was interrupted: it may have taken effect"
+            )
         elif self._is_edited:
-            words = f"agents or tools were edited since {self.intent.name}() was called"
+            reason = f"agents or tools were edited after {self.intent.name}() was called"
         else:
-            return own
-        hint = f"{words}. {own.hint}" if own and own.hint else f"{words}. Call it now?"
-        return ToolConfirmation(hint=hint, payload=own.payload if own else None)
+            return requested
+        hint = f"{reason}. {requested.hint}" if requested and requested.hint else f"{reason}. Call it now?"
+        return ToolConfirmation(hint=hint, payload=requested.payload if requested else None)
 
-    async def begin(self, decided: Decided | None, context: Context) -> bool:
-        """Note that the call is made now, and with it that the approval is used up. False: that was used before."""
-        consumes = [use_key(decided.request, "approval")] if decided and decided.request else []
+    async def begin(self, decision: Decision | None, context: Context) -> bool:
+        """Record the start of the call and consume its approval at once. False: the approval was consumed before."""
+        consumes = [use_key(decision.request_id, "approval")] if decision and decision.request_id else []
         try:
-            attempt = await self._durable.begin(self.intent, consumes)
+            attempt = await self._journal.begin(self.intent, consumes)
             if attempt is None and self.in_doubt and self.intent.effect != "once":
-                attempt = await self._durable.begin(self.intent)  # it was approved, and is the same call
+                attempt = await self._journal.begin(self.intent)  # the consumed approval was for this same call
         except (StaleSessionError, StorageError) as error:
-            self.failed = error
+            self.error = error
             raise
         if attempt is None:
             return False
@@ -95,54 +105,59 @@ class Step:
         return True
 
     async def finish(self, outcome: dict[str, Any]) -> None:
-        """Note what came of it; JSON."""
+        """Record the outcome; skipped if it is not JSON."""
         if self.attempt and not not_json(outcome):
-            await self._durable.finish(self.attempt, outcome)
+            await self._journal.finish(self.attempt, outcome)
 
     @property
     def event_id(self) -> str | None:
-        """Of the event with the result: the same whoever tells it. None: it was not begun."""
+        """Id of the event with the result, the same in every run that writes it. None: the call was not started."""
         attempt = self.attempt or self._last
         return self.intent.event_id(f"result {attempt.number}") if attempt else None
 
 
-def step_of(ctx: InvocationContext, call: types.FunctionCall, name: str, effect: Effect) -> Step | None:
-    """The step that a call is. None: its session has no journal."""
-    durable: Durable | None = ctx.session.lease
-    if durable is None:
+def durable_call(ctx: InvocationContext, call: types.FunctionCall, name: str, effect: Effect) -> DurableCall | None:
+    """The journal entry of a call. None: its session has no journal."""
+    journal: CallJournal | None = ctx.session.lease
+    if journal is None:
         return None
-    intent, begun = _intent(ctx, call, name, effect), ctx.shared.begun
-    return Step(durable, intent, begun.get(intent.key), is_edited=ctx.shared.is_edited and intent.key in begun)
+    intent, attempts = _intent(ctx, call, name, effect), ctx.shared.earlier_attempts
+    return DurableCall(
+        journal, intent, attempts.get(intent.key), is_edited=ctx.shared.is_edited and intent.key in attempts
+    )
 
 
-async def recall(ctx: InvocationContext, calls: Iterable[types.FunctionCall]) -> None:
-    """Read in the journal what was begun of `calls`, which are older than this run, or than its going on."""
-    durable: Durable | None = ctx.session.lease
-    if durable is None:
+async def load_attempts(ctx: InvocationContext, calls: Iterable[types.FunctionCall]) -> None:
+    """Load the journal's attempts of `calls`, which an earlier run made."""
+    journal: CallJournal | None = ctx.session.lease
+    if journal is None:
         return
-    intents = [one for one in (_intent(ctx, call) for call in calls) if one.key not in ctx.shared.begun]
-    ctx.shared.begun |= dict.fromkeys(one.key for one in intents)
-    for run_id in {one.run_id for one in intents}:
-        ctx.shared.begun |= {one.intent.key: one for one in await durable.attempts(run_id)}
+    intents = [
+        intent for intent in (_intent(ctx, call) for call in calls) if intent.key not in ctx.shared.earlier_attempts
+    ]
+    ctx.shared.earlier_attempts |= dict.fromkeys(intent.key for intent in intents)
+    for run_id in {intent.run_id for intent in intents}:
+        ctx.shared.earlier_attempts |= {attempt.intent.key: attempt for attempt in await journal.attempts(run_id)}
 
 
 def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", effect: Effect = "once") -> Intent:
-    """Of the run that made the call: it may be another that answers it. Some services number the calls of each answer
-    anew, so the event is named as well.
+    """The intent of a call, in the run that made it.
+
+    Some model services number the calls of each response from 1, so the call id includes the id of its event.
     """
-    made = _made_in(ctx, call)
+    event = _calling_event(ctx, call)
     return Intent(
-        run_id=made.invocation_id if made else ctx.invocation_id,
+        run_id=event.invocation_id if event else ctx.invocation_id,
         branch=ctx.branch or "",
-        call_id=f"{call.id}@{made.id}" if made else call.id or "",
+        call_id=f"{call.id}@{event.id}" if event else call.id or "",
         name=name,
         effect=effect,
     )
 
 
-def _made_in(ctx: InvocationContext, call: types.FunctionCall) -> Event | None:
-    """The event that made `call`; of several calls under its id, the newest with its arguments, or else the newest."""
-    made = history_of(ctx.session).calls.all(call.id)
-    same = next((record for record in reversed(made) if record.call.args == call.args), None)
-    newest = same or (made[-1] if made else None)
+def _calling_event(ctx: InvocationContext, call: types.FunctionCall) -> Event | None:
+    """The event that made `call`; of several calls with its id, the newest with its arguments, or else the newest."""
+    records = history_of(ctx.session).calls.all(call.id)
+    same = next((record for record in reversed(records) if record.call.args == call.args), None)
+    newest = same or (records[-1] if records else None)
     return newest.event if newest else None

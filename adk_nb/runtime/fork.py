@@ -1,4 +1,4 @@
-"""Fork: a session's history up to an event, under another id; the session that it was taken from stays as it is."""
+"""Fork a session: copy its history up to an event under another id. The source session does not change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,61 +18,63 @@ async def fork(
     artifacts: BaseArtifactService | None,
     *,
     session_id: str,
-    at: str | None = None,
+    up_to_event_id: str | None = None,
 ) -> int:
-    """Make a session of that id, with the state and the files that `session` had then.
+    """Create a session with the state and the files that `session` had at an event.
 
-    What the user's or the app's sessions share is not copied. A key that the session was created with, and that was
-    first written after `at`, is not there: no event has its first value.
+    State and files shared by the user's or the app's sessions are not copied. A key of the initial state that an event
+    after the fork point overwrote is missing: no event has its initial value.
 
     Args:
         session: Read, never changed.
-        service: Where the session is kept, and where the copy will be.
-        artifacts: Where its files are.
-        session_id: Of the copy; no session of the user has it.
-        at: The id of the last event that is copied. None: all of them.
+        service: Stores both sessions.
+        artifacts: Stores the files.
+        session_id: Id of the copy; must be new for the user.
+        up_to_event_id: Id of the last event to copy. None: copy all.
 
     Returns:
-        How many events were copied.
+        Number of copied events.
 
     Raises:
         AlreadyExistsError: The user has a session with this id.
-        InputError: The session has no event of the id `at`.
-        StorageError: It cannot be kept; nothing of it is left.
+        InputError: The session has no event with the id `up_to_event_id`.
+        StorageError: The copy could not be stored; nothing of it is left.
     """
-    events = _up_to(session, at)
-    written = {key for event in session.events for key in event.actions.state_delta}
-    state = {key: value for key, value in session.state.items() if key not in written}
-    where: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id}
-    await Loaded(session.id, state, events).put(service, **where, session_id=session_id)
+    events = _events_up_to(session, up_to_event_id)
+    changed = {key for event in session.events for key in event.actions.state_delta}
+    state = {key: value for key, value in session.state.items() if key not in changed}
+    owner: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id}
+    await Loaded(session.id, state, events).put(service, **owner, session_id=session_id)
     if artifacts:
         try:
-            await _copy_files(events, artifacts, session.id, session_id, where)
+            await _copy_files(events, artifacts, session.id, session_id, owner)
         except BaseException:
-            await service.delete_session(**where, session_id=session_id)
+            await service.delete_session(**owner, session_id=session_id)
             raise
     return len(events)
 
 
-def _up_to(session: Session, at: str | None) -> list[Event]:
-    if at is None:
+def _events_up_to(session: Session, event_id: str | None) -> list[Event]:
+    if event_id is None:
         return list(session.events)
     for number, event in enumerate(session.events, 1):
-        if event.id == at:
+        if event.id == event_id:
             return session.events[:number]
-    raise InputError(f"session {session.id!r} has no event {at!r}; the ids are in its events")
+    raise InputError(f"session {session.id!r} has no event {event_id!r}; the ids are in its events")
 
 
 async def _copy_files(
-    events: Sequence[Event], artifacts: BaseArtifactService, old: str, new: str, where: dict[str, Any]
+    events: Sequence[Event], artifacts: BaseArtifactService, source_id: str, target_id: str, owner: dict[str, Any]
 ) -> None:
-    """Each version up to the last that the events tell of, so that their numbers are the same."""
-    last: dict[str, int] = {}
+    """Copy each version up to the newest in the events, so that version numbers stay the same."""
+    newest: dict[str, int] = {}
     for event in events:
         for name, version in event.actions.artifact_delta.items():
             if not name.startswith("user:"):
-                last[name] = max(version, last.get(name, 0))
-    for name, version in last.items():
+                newest[name] = max(version, newest.get(name, 0))
+    for name, version in newest.items():
         for number in range(version + 1):
-            found = await artifacts.load_artifact(**where, session_id=old, filename=name, version=number)
-            await artifacts.save_artifact(**where, session_id=new, filename=name, artifact=found or tombstone())
+            artifact = await artifacts.load_artifact(**owner, session_id=source_id, filename=name, version=number)
+            await artifacts.save_artifact(
+                **owner, session_id=target_id, filename=name, artifact=artifact or tombstone()
+            )

@@ -15,88 +15,88 @@ from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
 CHECKPOINT = "workflow"
-"""Key of an event's agent_state: the checkpoint of a graph that waits."""
+"""Key of an event's agent_state: the checkpoint of a paused graph."""
 RUN_KEY = "adk_nb_run"
-"""In `RunConfig.custom_metadata`: a run whose key its session has seen is that run, and is resumed. Its message is not
-said again."""
+"""Key in `RunConfig.custom_metadata`: a run with a key that the session has seen resumes that run, without adding its
+message again."""
 _VIEW = "history"
 
 
 def history_of(session: Session) -> "History":
-    """The read model of a session; only events that came since the last look are read.
+    """The read model of a session, cached on it; reads only the events appended since the last call.
 
-    It belongs to whoever works on the session: for other threads make a `History` of its events.
+    Not thread-safe: for another thread, make a `History` from the events.
     """
-    return _kept(session).update(session.events)
+    return _view_of(session).update(session.events)
 
 
-def reading(session: Session) -> Iterator[None]:
-    """Read a session for `history_of`, an event at each step: a long one is read between other work."""
-    return _kept(session).steps(session.events)
+def read_stepwise(session: Session) -> Iterator[None]:
+    """Prepare `history_of` step by step, one event each, so that a long session does not block the event loop."""
+    return _view_of(session).steps(session.events)
 
 
-def _kept(session: Session) -> "History":
-    known = session.views.get(_VIEW)
-    if not isinstance(known, History):
-        known = session.views[_VIEW] = History()
-    return known
+def _view_of(session: Session) -> "History":
+    history = session.views.get(_VIEW)
+    if not isinstance(history, History):
+        history = session.views[_VIEW] = History()
+    return history
 
 
 @dataclass
 class Turn:
-    """A message of the user that is no yes or no, and all that came of it, the answers to approvals included."""
+    """A message of the user and the events up to the next one; answers to approvals belong to the turn."""
 
     message: types.Content
     events: list[Event] = field(default_factory=list[Event])
-    """Oldest first, that of the message included."""
+    """Oldest first, with the event of the message."""
     undone: bool = False
 
 
 class History:
-    """What the events of a session say. Those that a rewind hides do not count."""
+    """The read model of one session's events; events hidden by a rewind do not count, except where noted."""
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
         """`events`: oldest first."""
         self.call_ids: set[str] = set()
-        """Ids of all calls, also of those that a rewind hides."""
+        """Ids of all calls, including calls hidden by a rewind."""
         self._reset()
         self.update(events)
 
     def _reset(self) -> None:
         self.events: list[Event] = []
-        """Those that count, oldest first."""
+        """Events that a rewind does not hide, oldest first."""
         self.calls = Calls()
         self.turns: list[Turn] = []
-        """Oldest first, those that a rewind hides included."""
+        """Oldest first, including turns hidden by a rewind."""
         self.branches: dict[str, None] = {}
-        """All branches on which something happened."""
+        """All branches with an event; an ordered set."""
         self._undone_results: dict[str, Event] = {}
-        """Id of a call -> the event with its result that a rewind hides."""
+        """Call id -> the event with its result, hidden by a rewind."""
         self._seen_runs: set[str] = set()
-        """Ids of all invocations, also of those that a rewind hides."""
+        """Ids of all invocations, including invocations hidden by a rewind."""
         self._open = OpenInterrupts(self.calls)
         self._tasks = OpenTasks()
-        self._seen = 0
-        self._last: Event | None = None
+        self._read_count = 0
+        self._last_read: Event | None = None
         self._began: dict[str, int] = {}
         """Invocation -> index of its first event."""
         self._by_run_key: dict[str, str] = {}
-        self._graph_waits: dict[str, tuple[int, str]] = {}
-        """Id of a call, or path of a node, that a graph waits for -> index and invocation of the newest checkpoint."""
-        self._waits_of: dict[tuple[str, str | None], list[str]] = {}
-        """Path and branch of a graph -> what its newest checkpoint waits for."""
-        self._talking: dict[str, tuple[str | None, str]] = {}
-        """Path of a graph -> its branch, and the node that waits for the user's words, said since they spoke last."""
+        self._checkpoint_by_key: dict[str, tuple[int, str]] = {}
+        """Call id or node path that a graph waits for -> index and invocation of the newest checkpoint."""
+        self._awaited_keys: dict[tuple[str, str | None], list[str]] = {}
+        """Path and branch of a graph -> call ids and node paths that its newest checkpoint waits for."""
+        self._listening_nodes: dict[str, tuple[str | None, str]] = {}
+        """Graph path -> its branch and the path of the node that waits for text; cleared by the user's next text."""
         self._text_at = 0
         self._texts: dict[str | None, types.Content] = {}
-        """Isolation scope -> the user's last words there."""
+        """Isolation scope -> the user's last text in it."""
         self._failed_runs: set[str] = set()
         self._pauses: list[int] = []
         """Indices of the events with a graph's checkpoint, or with long-running calls."""
 
     def update(self, events: Sequence[Event]) -> "History":
-        """Read what was appended, also of a copy of the events. Events that were changed by hand are all read again; a
-        change is noticed by their number and the last of them.
+        """Read the appended events. If the list was edited otherwise, read all again; an edit is detected by the number
+        of events and the last read event.
         """
         for _ in self.steps(events):
             pass
@@ -104,48 +104,50 @@ class History:
 
     @property
     def event_count(self) -> int:
-        """How many events were read, those that a rewind hides among them."""
-        return self._seen
+        """Number of events read, including events hidden by a rewind."""
+        return self._read_count
 
     def steps(self, events: Sequence[Event]) -> Iterator[None]:
-        """`update`, an event at each step."""
-        if self._seen > len(events) or (self._seen and not _is_same(events[self._seen - 1], self._last)):
+        """`update` as an iterator, one event per step."""
+        if self._read_count > len(events) or (
+            self._read_count and not _is_same(events[self._read_count - 1], self._last_read)
+        ):
             self._reset()
-        for at in range(self._seen, len(events)):
-            event = events[at]
+        for index in range(self._read_count, len(events)):
+            event = events[index]
             self._read_turn(event)
             if event.actions.rewind_before_invocation_id:
-                yield from self._read_again(events)
+                yield from self._read_all(events)
                 return
             self._read(event)
-            self._seen, self._last = at + 1, event
+            self._read_count, self._last_read = index + 1, event
             yield
 
-    def _read_again(self, events: Sequence[Event]) -> Iterator[None]:
+    def _read_all(self, events: Sequence[Event]) -> Iterator[None]:
         self._reset()
-        self._seen = len(events)  # without the last of them: read again if this is left in its middle
+        self._read_count = len(events)  # `_last_read` stays None: an abandoned iteration is read again
         for event in events:
             self.call_ids.update(call.id for call in event.get_function_calls() if call.id)
             self._read_turn(event)
             yield
-        left: set[str] = set()
+        surviving_ids: set[str] = set()
         for event in surviving(events):
             self._read(event)
-            left.add(event.id)
+            surviving_ids.add(event.id)
             yield
-        self._note_undone(event for event in events if event.id not in left)
-        self._last = events[-1]
+        self._note_undone(event for event in events if event.id not in surviving_ids)
+        self._last_read = events[-1]
 
     def _note_undone(self, events: Iterable[Event]) -> None:
-        gone: set[str] = set()
+        undone_ids: set[str] = set()
         for event in events:
-            gone.add(event.id)
-            waiting = {*event.actions.requested_tool_confirmations, *event.actions.requested_auth_configs}
+            undone_ids.add(event.id)
+            placeholders = {*event.actions.requested_tool_confirmations, *event.actions.requested_auth_configs}
             for response in event.get_function_responses():
-                if response.name not in REQUESTS and response.id not in waiting:
+                if response.name not in REQUESTS and response.id not in placeholders:
                     self._undone_results[response.id or ""] = event
         for turn in self.turns:
-            turn.undone = turn.events[0].id in gone
+            turn.undone = turn.events[0].id in undone_ids
 
     def _read_turn(self, event: Event) -> None:
         run = event.invocation_id
@@ -159,26 +161,26 @@ class History:
             self.turns[-1].events.append(event)
 
     def _read(self, event: Event) -> None:
-        at = len(self.events)
+        index = len(self.events)
         self.events.append(event)
-        self._read_run(event, at)
-        responses, has_text = self._read_parts(event, at)
+        self._read_run(event, index)
+        responses, has_text = self._read_parts(event, index)
         if event.long_running_tool_ids:
-            self._pauses.append(at)
+            self._pauses.append(index)
         if event.long_running_tool_ids or not self._open.is_idle:
-            self._open.read(event, responses, at)
+            self._open.read(event, responses, index)
         if event.isolation_scope or responses:
             self._tasks.read(event, responses)
         if event.actions.agent_state:
             self._read_checkpoint(event)
         elif has_text and event.content and event.author == "user":
-            self._text_at = at
+            self._text_at = index
             self._texts[event.isolation_scope] = event.content
-            self._talking.clear()
+            self._listening_nodes.clear()
 
-    def _read_run(self, event: Event, at: int) -> None:
+    def _read_run(self, event: Event, index: int) -> None:
         run = event.invocation_id
-        self._began.setdefault(run, at)
+        self._began.setdefault(run, index)
         if event.branch:
             self.branches[event.branch] = None
         if event.error_code:
@@ -186,22 +188,22 @@ class History:
         if event.custom_metadata and (key := event.custom_metadata.get(RUN_KEY)):
             self._by_run_key[key] = run
 
-    def _read_parts(self, event: Event, at: int) -> tuple[list[types.FunctionResponse], bool]:
-        """Its responses, and whether it has text beside calls and responses."""
+    def _read_parts(self, event: Event, index: int) -> tuple[list[types.FunctionResponse], bool]:
+        """The event's responses, and True if it has text."""
         responses: list[types.FunctionResponse] = []
         has_text = False
         for part in event.parts:
             if response := part.function_response:
                 responses.append(response)
             elif call := part.function_call:
-                self.calls.add_call(call, event, at)
+                self.calls.add_call(call, event, index)
                 if call.id:
                     self.call_ids.add(call.id)
             elif part.text and not part.thought:
                 has_text = True
         for response in responses:
             if event.author == "user":
-                self.calls.add_answer(response, event, at)
+                self.calls.add_answer(response, event, index)
             self.calls.add_response(response, event)
         return responses, has_text
 
@@ -211,21 +213,21 @@ class History:
             return
         if not event.long_running_tool_ids:
             self._pauses.append(len(self.events) - 1)
-        keys = waited_for(event)
+        keys = awaited_keys(event)
         for key in keys:
-            self._graph_waits[key] = len(self.events) - 1, event.invocation_id
+            self._checkpoint_by_key[key] = len(self.events) - 1, event.invocation_id
         path = event.node_info.path
-        place = path, event.branch
-        if self._begins_anew(event):
-            self._open.withdraw(self._waits_of.get(place, ()), keys)
-        self._waits_of[place] = keys
-        self._talking.pop(path, None)
+        graph_run = path, event.branch
+        if self._is_superseding(event):
+            self._open.withdraw(self._awaited_keys.get(graph_run, ()), keys)
+        self._awaited_keys[graph_run] = keys
+        self._listening_nodes.pop(path, None)
         if node := next((key for key in keys if key.startswith(f"{path}/")), None):
-            self._talking[path] = event.branch, node
+            self._listening_nodes[path] = event.branch, node
 
-    def _begins_anew(self, event: Event) -> bool:
-        """True for the checkpoint of a graph that a message without answers has begun, where only the newest counts."""
-        if "nodes" in (event.actions.agent_state or ()):  # a resumable app: older checkpoints resume too
+    def _is_superseding(self, event: Event) -> bool:
+        """True if a checkpoint replaces older ones: its run began with a new message, not with answers."""
+        if "nodes" in (event.actions.agent_state or ()):  # a resumable app: older checkpoints can resume too
             return False
         first = self.events[self._began[event.invocation_id]]
         return first.author == "user" and not first.get_function_responses()
@@ -233,34 +235,34 @@ class History:
     def interrupts(
         self, *, kinds: Collection[Kind] = (), under: str | None = None, since: int = 0, run: str | None = None
     ) -> list[Interrupt]:
-        """What waits for an answer, oldest first.
+        """The open interrupts, oldest first.
 
         Args:
-            kinds: Of these kinds only; none for all that function responses answer, which are all but tasks.
-            under: On this branch, or on one that leads on from there.
-            since: Asked at this index or later.
-            run: Asked in this invocation; None: in any.
+            kinds: Only these kinds; empty for all kinds but tasks, which no function response answers.
+            under: Only on this branch or below it.
+            since: Only from this event index on.
+            run: Only of this invocation; None: of all.
         """
-        open_ = [*self._open.all(), *(self._task() if "task" in kinds else ())]
+        open_ = [*self._open.all(), *(self._task_interrupt() if "task" in kinds else ())]
         return [
             interrupt
             for interrupt in open_
             if (not kinds or interrupt.kind in kinds)
-            and interrupt.at >= since
+            and interrupt.event_index >= since
             and run in (None, interrupt.invocation_id)
             and is_under(interrupt.branch, under)
         ]
 
-    def _task(self) -> Iterator[Interrupt]:
-        """The task that the user's next words go to, if it waits for them."""
-        if node := self.talking_node():
+    def _task_interrupt(self) -> Iterator[Interrupt]:
+        """The task or node that receives the user's next text, as an interrupt."""
+        if node := self.listening_node():
             event = next((event for event in self.newest() if event.node_info.path == node and event.text), None)
-            asking = (node, event.author, event) if event else None
+            task = (node, event.author, event) if event else None
         else:
-            asking = self._tasks.asking()
-        if asking is None:
+            task = self._tasks.newest_question()
+        if task is None:
             return
-        key, agent, event = asking
+        key, agent, event = task
         record = self.calls.newest(key)
         yield Interrupt(
             id=key,
@@ -271,7 +273,7 @@ class History:
             branch=event.branch,
             path=callers_of(event.branch, self.calls),
             invocation_id=event.invocation_id,
-            at=len(self.events) - 1,
+            event_index=len(self.events) - 1,
             prompt=event.text,
             asked_at=event.timestamp,
             answer_ids=(key,),
@@ -279,97 +281,100 @@ class History:
 
     @property
     def last_text_at(self) -> int:
-        """Index of the user's last words; 0 if there were none."""
+        """Index of the user's last text; 0 if there is none."""
         return self._text_at
 
     def last_text(self, scope: str | None) -> types.Content | None:
-        """The user's last words in that isolation scope."""
+        """The user's last text in an isolation scope."""
         return self._texts.get(scope)
 
     @property
     def has_scoped_work(self) -> bool:
-        """False: no agent works for a call, so there is no task."""
+        """False: no agent works on a call in its caller's session, so there is no open task."""
         return not self._tasks.is_empty
 
     def tasks(
-        self, agents: Collection[str], branch: str | None = None, *, talking: bool = False, run: str | None = None
+        self, agents: Collection[str], branch: str | None = None, *, has_spoken: bool = False, run: str | None = None
     ) -> dict[str, str]:
-        """The open tasks of the named agents on `branch` and under it; who worked last is the last.
+        """The open tasks of the named agents on `branch` and below it; the most recently active is last.
 
-        `talking`: only those whose agent has said something to the user: a run may end while they are open. `run`: only
-        those that were worked on last in this invocation.
+        Args:
+            agents: Names.
+            branch: None: all branches.
+            has_spoken: Only tasks with a message to the user: a run may end while they are open.
+            run: Only tasks whose last event is in this invocation.
 
         Returns:
-            The branch of each, by the id of the call that gave the task.
+            Call id -> branch.
         """
-        return self._tasks.of(agents, branch, talking=talking, run=run)
+        return self._tasks.matching(agents, branch, has_spoken=has_spoken, run=run)
 
-    def talking_node(self, branch: str | None = None) -> str | None:
-        """Path of a graph's node that waits for the user's words, on `branch` or under it, since they spoke last."""
-        for where, node in reversed(self._talking.values()):
-            if is_under(where, branch):
+    def listening_node(self, branch: str | None = None) -> str | None:
+        """Path of the graph node on `branch` or below it that waits for the user's text. None: there is none."""
+        for node_branch, node in reversed(self._listening_nodes.values()):
+            if is_under(node_branch, branch):
                 return node
         return None
 
     def checkpoint_waiting_for(self, key: str) -> tuple[int, str] | None:
-        """Index and invocation of the newest checkpoint of a graph that waits for a call, or for words to a node."""
-        return self._graph_waits.get(key)
+        """Index and invocation of the newest graph checkpoint that waits for a call id or a node path."""
+        return self._checkpoint_by_key.get(key)
 
     def undone_result(self, key: str) -> Event | None:
-        """The newest event with the result of a call that a rewind hides. None: there is none."""
+        """The newest hidden event with the result of a call. None: there is none."""
         return self._undone_results.get(key)
 
     def pauses(self) -> Iterator[tuple[int, Event]]:
         """The events with a graph's checkpoint or with long-running calls, newest first, each with its index."""
-        return ((at, self.events[at]) for at in reversed(self._pauses))
+        return ((index, self.events[index]) for index in reversed(self._pauses))
 
-    def is_answered_since(self, key: str, at: int, *, except_in: str = "") -> bool:
-        """True if a run after the event of that index has gone on with the last answer to a call, and did not fail.
+    def is_answered_since(self, key: str, index: int, *, except_in: str = "") -> bool:
+        """True if a run after event index `at` had the complete answer to a call and did not fail.
 
-        `except_in`: the run that does not count.
+        `except_in`: invocation to ignore.
         """
-        runs = self.calls.runs_with_last_answer(key, since=at)
+        runs = self.calls.runs_with_last_answer(key, since=index)
         return any(run != except_in and run not in self._failed_runs for run in runs)
 
     def run(self, invocation_id: str) -> Sequence[Event]:
         """The events of an invocation, oldest first."""
         began = self._began.get(invocation_id)
-        return [] if began is None else [one for one in self.events[began:] if one.invocation_id == invocation_id]
+        return [] if began is None else [event for event in self.events[began:] if event.invocation_id == invocation_id]
 
     def run_ids(self) -> list[str]:
-        """Ids of the invocations, in the order of their beginning."""
+        """Ids of the invocations, oldest first."""
         return list(self._began)
 
     def began(self, invocation_id: str) -> int | None:
-        """Index in `events` of the first event of an invocation. None: there is none."""
+        """Index in `events` of the first event of an invocation. None: unknown invocation."""
         return self._began.get(invocation_id)
 
     def run_with_key(self, key: str) -> str | None:
-        """The newest invocation of which an event has that RUN_KEY."""
+        """The newest invocation with an event that has this RUN_KEY."""
         return self._by_run_key.get(key)
 
     def newest(self) -> Iterator[Event]:
-        """The events that count, newest first: for what is found within a few."""
+        """`events`, newest first."""
         return reversed(self.events)
 
 
-def _is_same(event: Event, other: Event | None) -> bool:
-    return event is other or event == other
+def _is_same(event: Event, read: Event | None) -> bool:
+    return event is read or event == read
 
 
 def _is_message(event: Event) -> bool:
-    """True for words, and for an answer to a question, but not for a yes or a no."""
+    """True for text and for answers to questions; False for approvals and credentials."""
     responses = event.get_function_responses()
     return not responses or any(response.name not in REQUESTS for response in responses)
 
 
-def waited_for(event: Event) -> list[str]:
-    """What a graph waits for by its checkpoint: ids of calls, and paths of nodes that wait for words."""
+def awaited_keys(event: Event) -> list[str]:
+    """Call ids, and paths of nodes that wait for text, in a graph's checkpoint."""
     state = event.actions.agent_state
     graph = state.get(CHECKPOINT) if state else None
     return [key for run in graph["waiting"] for key in run["asked"]] if graph else []
 
 
 def open_interrupts(events: Iterable[Event], kinds: Collection[Kind] = ()) -> list[Interrupt]:
-    """The open interrupts of these kinds in a list of events; no kinds: of all."""
+    """The open interrupts in a list of events, as `History.interrupts`."""
     return History(list(events)).interrupts(kinds=kinds)

@@ -1,4 +1,4 @@
-"""The one rule of every callback and plugin: ask in order, stop at the first that answers."""
+"""Call callbacks and plugin hooks: in order, up to the first that returns a value."""
 
 import inspect
 import logging
@@ -12,70 +12,72 @@ logger = logging.getLogger(__name__)
 
 Hook = Callable[..., Any]
 Hooks = Hook | list[Hook] | None
-"""One callback, several asked in order, or none. A sync callback runs on the event loop and holds up all other runs, as
-in google-adk 2.13; one that waits for something is `async def`."""
+"""A callback, a list called in order, or None. A sync callback blocks the event loop and all other runs, as in
+google-adk 2.13; make a slow one `async def`."""
 
 
-async def first_answer(hooks: Iterable[Hook], /, **said: Any) -> Any:
-    """Ask each hook, sync or async, and return the first answer that is not None.
+async def first_result(hooks: Iterable[Hook], /, **arguments: Any) -> Any:
+    """Call hooks, sync or async, and return the first result that is not None.
 
-    A hook whose signature has other names is called with the values in their order.
+    A hook whose parameters have other names gets positional arguments.
 
     Raises:
-        ConfigurationError: A hook takes fewer values, or needs more.
+        ConfigurationError: A hook has the wrong number of parameters.
     """
     for hook in hooks:
-        answer = hook(**said) if takes(hook, said) else hook(*said.values())
-        if inspect.isawaitable(answer):
-            answer = await answer
-        if answer is not None:
-            return answer
+        result = hook(**arguments) if takes_by_name(hook, arguments) else hook(*arguments.values())
+        if inspect.isawaitable(result):
+            result = await result
+        if result is not None:
+            return result
     return None
 
 
-async def tell(hooks: Iterable[Hook], /, **said: Any) -> None:
-    """Tell each hook, whatever the others answer or raise; what one raises is logged."""
+async def notify(hooks: Iterable[Hook], /, **arguments: Any) -> None:
+    """Call every hook and ignore the results; exceptions are logged."""
     for hook in hooks:
         try:
-            await first_answer([hook], **said)
+            await first_result([hook], **arguments)
         except Exception:
-            logger.exception("a hook that was only told of something raised")
+            logger.exception("a notification hook raised")
 
 
 def as_list(hooks: Hooks) -> list[Hook]:
-    """A callback field as the list it stands for."""
+    """The callbacks of a field as a list."""
     if hooks is None:
         return []
     return cast(list[Hook], hooks) if isinstance(hooks, list) else [hooks]
 
 
-def takes(hook: Hook, said: Iterable[str]) -> bool:
-    """True if `hook` has all the names in `said`, or takes any; else it takes that many values in order.
+def takes_by_name(hook: Hook, argument_names: Iterable[str]) -> bool:
+    """True if `hook` accepts `argument_names` as keywords; False if it accepts as many positional arguments.
 
     Raises:
-        ConfigurationError: Neither.
+        ConfigurationError: It accepts neither.
     """
-    names = tuple(said)
+    names = tuple(argument_names)
     try:
-        return _takes(hook, names)
-    except TypeError:  # a method of something that cannot be hashed
-        return _takes.__wrapped__(hook, names)
+        return _takes_by_name(hook, names)
+    except TypeError:  # a bound method of an unhashable object
+        return _takes_by_name.__wrapped__(hook, names)
 
 
-@lru_cache(maxsize=256)  # a signature is read once, not once a turn
-def _takes(hook: Hook, names: tuple[str, ...]) -> bool:
+@lru_cache(maxsize=256)  # reading a signature is slow, and hooks are called many times a turn
+def _takes_by_name(hook: Hook, names: tuple[str, ...]) -> bool:
     try:
         signature = inspect.signature(hook)
     except (TypeError, ValueError):
         return True
     parameters = signature.parameters
-    named = {name for name, one in parameters.items() if one.kind is not one.POSITIONAL_ONLY}
-    by_name = named.issuperset(names) or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    keywords = {name for name, parameter in parameters.items() if parameter.kind is not parameter.POSITIONAL_ONLY}
+    by_name = keywords.issuperset(names) or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
     try:
         signature.bind(**dict.fromkeys(names)) if by_name else signature.bind(*names)
     except TypeError as error:
-        name, told = getattr(hook, "__name__", type(hook).__name__), ", ".join(names)
+        name, expected = getattr(hook, "__name__", type(hook).__name__), ", ".join(names)
         raise ConfigurationError(
-            f"callback {name!r} cannot be called: {error}; give it the parameters ({told})"
+            f"callback {name!r} cannot be called: {error}; give it the parameters ({expected})"
         ) from error
     return by_name

@@ -1,4 +1,4 @@
-"""Instructions with `{keys}` in them: what the session's state and its artifacts say is put in their place."""
+"""Instruction templates: replace each `{key}` by a value of the session's state or an artifact."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,10 +9,10 @@ from pydantic_core import to_json
 from adk_nb import types
 from adk_nb.errors import StateKeyError, closest
 from adk_nb.runtime.context import ReadonlyContext
-from adk_nb.runtime.trace import listening
+from adk_nb.runtime.trace import current_trace
 
 Artifacts = Mapping[str, str | None]
-"""Name -> what an instruction says in its place; None if there is no such artifact."""
+"""Artifact name -> text to insert; None if there is no such artifact."""
 _SPAN = re.compile(r"(?<![${\\])\{+[^{}]*\}+|\\(?P<escaped>\{+[^{}]*\}+)")
 _SCOPES = ("app:", "user:", "temp:")
 _ARTIFACT = "artifact."
@@ -22,15 +22,14 @@ _NO_ARTIFACTS: Artifacts = {}
 def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Artifacts = _NO_ARTIFACTS) -> str:
     r"""`template` with each `{key}`, `{app:key}` and `{key?}` replaced by the state's value.
 
-    Text is put in as it is, None as nothing, a dict or list as JSON. A key with `?` may be missing. Braces around
-    anything that is no key stay as they are, and so does `\{key}`, without its backslash. Values are not scanned
-    again.
+    Text is inserted unchanged, None as empty text, a dict or list as JSON. A key with `?` may be missing. Braces around
+    other text stay, and `\{key}` becomes `{key}`. Inserted values are not scanned again.
 
     Args:
         template: The instruction as written.
         state: The session's state.
-        agent: Whose instruction it is, for the error.
-        artifacts: What stands for each `{artifact.name}`.
+        agent: Name of the agent, for the error.
+        artifacts: Text for each `{artifact.name}`.
 
     Raises:
         StateKeyError: A key without `?` is not in the state, or there is no such artifact.
@@ -39,9 +38,9 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
     def replace(span: re.Match[str]) -> str:
         if escaped := span["escaped"]:
             return escaped
-        key, optional = _read(span)
+        key, optional = _parse_placeholder(span)
         if not _is_key(key):
-            return span.group() if (name := _artifact(key)) is None else artifact(name, optional)
+            return span.group() if (name := _artifact_name(key)) is None else artifact(name, optional)
         if key in state:
             return _as_text(state[key])
         if optional:
@@ -51,18 +50,18 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
         raise StateKeyError(f"Context variable not found: `{key}` in agent {agent!r}; {hint}")
 
     def artifact(name: str, optional: bool) -> str:
-        said = artifacts.get(name)
-        if said is None and not optional:
+        text = artifacts.get(name)
+        if text is None and not optional:
             hint = f"save it, or write {{{_ARTIFACT}{name}?}} if it may be missing"
             raise StateKeyError(f"Artifact not found: `{name}` in agent {agent!r}; {hint}")
-        return said or ""
+        return text or ""
 
     return _filled(template, replace) if "{" in template else template
 
 
 def _filled(template: str, replace: Callable[[re.Match[str]], str]) -> str:
-    trace = listening.get()
-    return trace.joined(_pieces(template, replace)) if trace else _SPAN.sub(replace, template)
+    trace = current_trace.get()
+    return trace.join_instruction(_pieces(template, replace)) if trace else _SPAN.sub(replace, template)
 
 
 def _pieces(template: str, replace: Callable[[re.Match[str]], str]) -> Iterator[tuple[str, str]]:
@@ -76,12 +75,12 @@ def _pieces(template: str, replace: Callable[[re.Match[str]], str]) -> Iterator[
 
 
 async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:
-    """`template` with what the session's state and artifacts say, as `fill_in` puts it in; for instruction functions.
+    """Fill in a template from the session's state and artifacts, as `fill_in`; for instruction functions.
 
-    An artifact's text is put in as it is, anything else as the JSON of its part.
+    An artifact's text is inserted unchanged, any other part as JSON.
 
     Raises:
-        StateKeyError: A key or an artifact without `?` is not there.
+        StateKeyError: A key or an artifact without `?` does not exist.
         ConfigurationError: It names an artifact, and the runner has no artifact service.
     """
     ctx = readonly_context
@@ -91,17 +90,17 @@ async def inject_session_state(template: str, readonly_context: ReadonlyContext)
 
 async def _artifacts_in(template: str, ctx: ReadonlyContext) -> Artifacts:
     spans = (span for span in _SPAN.finditer(template) if not span["escaped"])
-    names = {name for span in spans if (name := _artifact(_read(span)[0])) is not None}
+    names = {name for span in spans if (name := _artifact_name(_parse_placeholder(span)[0])) is not None}
     return {name: _part_as_text(await ctx.load_artifact(name)) for name in sorted(names)}
 
 
-def _read(span: re.Match[str]) -> tuple[str, bool]:
-    """What stands in the braces, and whether it may be missing."""
+def _parse_placeholder(span: re.Match[str]) -> tuple[str, bool]:
+    """The key in the braces, and True if it may be missing."""
     key = span.group().strip("{}").strip()
     return key.removesuffix("?"), key.endswith("?")
 
 
-def _artifact(key: str) -> str | None:
+def _artifact_name(key: str) -> str | None:
     return key.removeprefix(_ARTIFACT) if len(key) > len(_ARTIFACT) and key.startswith(_ARTIFACT) else None
 
 
@@ -112,7 +111,7 @@ def _part_as_text(part: types.Part | None) -> str | None:
 
 
 def _is_key(key: str) -> bool:
-    scope = next((one for one in _SCOPES if key.startswith(one)), "")
+    scope = next((prefix for prefix in _SCOPES if key.startswith(prefix)), "")
     return key.removeprefix(scope).isidentifier()
 
 

@@ -1,4 +1,4 @@
-"""Close a run whose process ended: each call that it left open gets a result."""
+"""Close a run whose process ended: give each open call a result."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.branches import is_under, next_call
-from adk_nb.runtime.durable import Step, recall, step_of
+from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import open_calls_of
@@ -19,54 +19,56 @@ Calls = list[types.FunctionCall]
 
 
 async def close_interrupted_run(ctx: InvocationContext, run_id: str) -> None:
-    """Append what is known of the calls that the interrupted run left open; open interrupts stay open."""
-    cut = but(ctx, invocation_id=run_id)
-    for made, calls in list(_left_open(cut)):
-        at = but(cut, branch=made.branch)
-        await recall(at, calls)
-        steps = [step_of(at, call, call.name or "", "once") for call in calls]
-        results = [_result(cut, made, call, step) for call, step in zip(calls, steps, strict=True)]
-        actions, told = no_actions(), list[types.Part]()
-        for said, did in results:
-            actions.merge(did)
-            told += said
+    """Append the journal's outcome, or an error, for each open call of the run; open interrupts stay open."""
+    interrupted = but(ctx, invocation_id=run_id)
+    for calling, calls in list(_open_calls_by_event(interrupted)):
+        ctx_at_call = but(interrupted, branch=calling.branch)
+        await load_attempts(ctx_at_call, calls)
+        durable_calls = [durable_call(ctx_at_call, call, call.name or "", "once") for call in calls]
+        results = [
+            _result_of(interrupted, calling, call, step) for call, step in zip(calls, durable_calls, strict=True)
+        ]
+        actions, result_parts = no_actions(), list[types.Part]()
+        for parts_of_call, actions_of_call in results:
+            actions.merge(actions_of_call)
+            result_parts += parts_of_call
         event = Event(
-            author=made.author,
+            author=calling.author,
             invocation_id=run_id,
-            branch=made.branch,
-            isolation_scope=made.isolation_scope,
-            content=parts.content("user", told),
+            branch=calling.branch,
+            isolation_scope=calling.isolation_scope,
+            content=parts.content("user", result_parts),
             actions=actions,
         )
         await ctx.session_service.append_event(ctx.session, event)
 
 
-def _left_open(cut: InvocationContext) -> Iterator[tuple[Event, Calls]]:
-    """The events that made such calls, oldest first, with these."""
-    left = {call.id for call in open_calls_of(cut)}
-    made: list[tuple[Event, Calls]] = []
-    for event in reversed(history_of(cut.session).run(cut.invocation_id)):
-        calls = [call for call in event.get_function_calls() if call.id in left]
+def _open_calls_by_event(ctx: InvocationContext) -> Iterator[tuple[Event, Calls]]:
+    """The open calls of the run, by the event that made them, oldest first."""
+    open_ids = {call.id for call in open_calls_of(ctx)}
+    groups: list[tuple[Event, Calls]] = []
+    for event in reversed(history_of(ctx.session).run(ctx.invocation_id)):
+        calls = [call for call in event.get_function_calls() if call.id in open_ids]
         if calls:
-            left -= {call.id for call in calls}  # a service may use an id again: the newest call is the open one
-            made.append((event, calls))
-    return reversed(made)
+            open_ids -= {call.id for call in calls}  # some model services reuse ids: the newest call is the open one
+            groups.append((event, calls))
+    return reversed(groups)
 
 
-def _result(
-    cut: InvocationContext, made: Event, call: types.FunctionCall, step: Step | None
+def _result_of(
+    ctx: InvocationContext, calling: Event, call: types.FunctionCall, durable_call: DurableCall | None
 ) -> tuple[list[types.Part], EventActions]:
-    """What is told of a call, and what its tool did besides."""
-    said: dict[str, Any] = (step and step.recorded(answered=True)) or {}
-    if part := said.get("part"):
-        words = [parts.words(said["words"])] if said["words"] else []
-        return [types.Part.model_validate(part), *words], EventActions.model_validate(said["actions"])
-    is_begun = (step and step.event_id) or _worked(cut, made.branch, call.id)
-    told = {"error": IN_DOUBT if is_begun else NOT_MADE}
-    return [parts.result(call.id, call.name or "", told)], no_actions()
+    """The result parts of a call, and the actions of its tool."""
+    outcome: dict[str, Any] = (durable_call and durable_call.recorded_outcome(has_answers=True)) or {}
+    if part := outcome.get("part"):
+        text_parts = [parts.words(outcome["words"])] if outcome["words"] else []
+        return [types.Part.model_validate(part), *text_parts], EventActions.model_validate(outcome["actions"])
+    is_begun = (durable_call and durable_call.event_id) or _has_nested_events(ctx, calling.branch, call.id)
+    result = {"error": IN_DOUBT if is_begun else NOT_MADE}
+    return [parts.result(call.id, call.name or "", result)], no_actions()
 
 
-def _worked(cut: InvocationContext, branch: str | None, call_id: str | None) -> bool:
-    """True if an agent that was called as a tool has done something for that call."""
-    inside = (one for one in history_of(cut.session).branches if is_under(one, branch))
-    return any(next_call(one, branch) == call_id for one in inside)
+def _has_nested_events(ctx: InvocationContext, branch: str | None, call_id: str | None) -> bool:
+    """True if an agent called as a tool has events for that call."""
+    inside = (nested_branch for nested_branch in history_of(ctx.session).branches if is_under(nested_branch, branch))
+    return any(next_call(nested_branch, branch) == call_id for nested_branch in inside)

@@ -1,4 +1,4 @@
-"""One record for everything that a run waits for from outside: approvals, credentials, answers, long-running work.
+"""Interrupts: one record for everything that a run waits for from outside.
 
 Source of the shapes on the wire: google-adk 2.13.
 """
@@ -14,7 +14,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST, NODE_APPROVAL
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime.invocation_context import Decided, InvocationContext
+from adk_nb.runtime.invocation_context import Decision, InvocationContext
 
 Kind = Literal["approval", "credential", "input", "long_running", "node_approval", "task"]
 ALL: tuple[Kind, ...] = get_args(Kind)
@@ -23,19 +23,18 @@ CREDENTIALS: tuple[Kind, ...] = ("credential",)
 INPUTS: tuple[Kind, ...] = ("input", "long_running", "node_approval")
 """Kinds that the response of a long-running call answers."""
 VALID_FOR = 7 * 86_400.0
-"""Seconds in which a yes counts: long enough for a question that waits over a weekend, too short for one that nobody
-remembers. A no always counts."""
+"""Seconds during which an approval can be given. A rejection never expires."""
 TOOLSET = "_adk_toolset_auth_"
-"""The id of a waiting call starts so if it stands for a toolset that needs a credential to list its tools. Source:
+"""Id prefix of a waiting call that stands for a toolset, which needs a credential to list its tools. Source:
 google-adk 2.13."""
 NODE = "wf_auth:"
-"""The id of a waiting call starts so if it stands for a node of a graph. Source: google-adk 2.13."""
-ASKED_OF = "askedOf"
-"""Key of an approval request beside those of ADK: the tool's fingerprint, and whether it ran."""
+"""Id prefix of a waiting call that stands for a node of a graph. Source: google-adk 2.13."""
+TOOL_INFO = "askedOf"
+"""Key that we add to ADK's approval request: the tool's fingerprint, and `ran`."""
 CALLS = "calls"
-"""Key of a credential request beside those of ADK: the waiting calls, and what was approved of them."""
+"""Key that we add to ADK's credential request: the waiting calls with their approvals."""
 PROBLEM = "problem"
-"""Key of a credential request beside those of ADK: why it is asked again."""
+"""Key that we add to ADK's credential request: the reason for asking again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +42,8 @@ class WaitingCall:
     """A call that waits for a credential."""
 
     call: types.FunctionCall
-    decided: Decided | None = None
-    """What was approved of it before."""
+    decided: Decision | None = None
+    """The approval it already has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,41 +51,41 @@ class Interrupt:
     """Something a run waits for from outside."""
 
     id: str
-    """What an answer names."""
+    """Id that an answer refers to."""
     kind: Kind
     number: int = 0
-    """1, 2, ... since the user's last words, in the order of asking; it stays while others are answered."""
+    """1, 2, ... since the user's last text, in the order of opening; it stays while others are answered."""
     call: types.FunctionCall
-    """The call that waits. Of a credential, the first of those that do; of a task, the call that gave it."""
+    """The waiting call. Credential: the first waiting call; task: the call that gave the task."""
     agent: str
-    """Name of the agent whose call it is."""
+    """Name of the agent that made the call."""
     branch: str | None = None
     path: tuple[str, ...] = ()
     """Names of the agents whose calls lead to `agent`, outermost first."""
     invocation_id: str = ""
-    """The invocation that asked."""
-    at: int = 0
-    """Index of the event that asked, among those of the session that count."""
+    """The invocation that opened it."""
+    event_index: int = 0
+    """Index in `History.events` of the event that opened it."""
     prompt: str = ""
-    """What the user is asked; empty if the author of the tool, or the model, did not say."""
+    """The question to the user; empty if neither the tool nor the model gave one."""
     payload: Any = None
     """JSON shown with the question."""
     asked_at: float = 0.0
     """Seconds since the epoch, UTC."""
     tool_fingerprint: str | None = None
-    """What the tool was when it was asked about, see `tools.fingerprint`; None if that is not known."""
+    """Fingerprint of the tool at that time, see `tools.fingerprint`; None if unknown."""
     ran: bool = False
-    """The tool asked while it ran; False: the call was held back before it ran."""
+    """True: the tool asked while it ran. False: the call waits before it runs."""
     answer_ids: tuple[str, ...] = ()
-    """Ids under which it can be answered: its own, and its call's where no other call of the session has that."""
+    """Ids that an answer may use: its own, and its call's if that is unique in the session."""
     auth_config: AuthConfig | None = None
-    """Of a credential: what is asked for, without secrets."""
+    """Credential only: the requested auth config, without secrets."""
     calls: Sequence[WaitingCall] = ()
-    """Of a credential: all calls that wait for it."""
+    """Credential only: all calls that wait for it."""
     problem: str = ""
-    """Of a credential: why it is asked again; empty if it is not."""
-    has_news: bool = False
-    """Of long-running work: a first result is there, with more to come."""
+    """Credential only: the reason for asking again; empty the first time."""
+    has_progress: bool = False
+    """Long-running work only: it has a first result, and more follow."""
 
     @property
     def recipient(self) -> str:
@@ -95,37 +94,37 @@ class Interrupt:
 
     @property
     def expires_at(self) -> float | None:
-        """Seconds since the epoch after which a yes is refused. None: never."""
+        """Seconds since the epoch after which an approval is refused. None: never."""
         return self.asked_at + VALID_FOR if self.is_approval else None
 
     @property
     def is_expired(self) -> bool:
-        """True: it was asked too long ago for a yes."""
+        """True: it can only be rejected."""
         return self.expires_at is not None and clock.now() > self.expires_at
 
     @property
     def has_card(self) -> bool:
-        """True: a page shows a card for the answer. A program sends outcomes, and words to a task are a message."""
+        """True: the notebook shows a card; programs send long-running results, and text to a task is a message."""
         return self.kind not in ("long_running", "task")
 
     @property
     def is_question(self) -> bool:
-        """True: the user is asked for a value. False: for a yes or a credential, or work is done elsewhere."""
+        """True: it asks the user for a value."""
         return self.kind == "input" or (self.kind == "node_approval" and self.call.name == INPUT_REQUEST)
 
     @property
     def is_text(self) -> bool:
-        """True: what is typed is the answer, or is read as the schema says."""
+        """True: typed text is the answer, parsed by the schema."""
         return self.is_question or self.kind == "task"
 
     @property
     def is_approval(self) -> bool:
-        """True: a yes or a no is asked for, of a call or of a node of a graph."""
+        """True: it asks to approve or reject a call or a node of a graph."""
         return self.kind in ("approval", "node_approval")
 
     @property
     def names(self) -> list[str]:
-        """What a list of interrupts calls it: the tools that wait; of a question, the agent; of a node, its name."""
+        """Display names: the waiting tools; for a question the agent, for a node its name."""
         if self.is_question:
             payload: Any = self.payload
             is_node = self.kind == "node_approval" and isinstance(payload, dict)
@@ -134,7 +133,7 @@ class Interrupt:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON schema of a valid answer; empty for anything. A secret in it has the format `password`."""
+        """JSON schema of a valid answer; empty: any JSON. A secret field has the format `password`."""
         if self.is_approval:
             return _DECISION if self.kind == "approval" else _NODE_DECISION
         if self.kind == "credential":
@@ -147,40 +146,40 @@ class Interrupt:
     @property
     def waiting_calls(self) -> list[types.FunctionCall]:
         """All calls that wait for the answer."""
-        return [waiting.call for waiting in self.calls] or [self.call]
+        return [waiting_call.call for waiting_call in self.calls] or [self.call]
 
     @property
     def is_toolset(self) -> bool:
-        """True for a credential that a toolset, or a node, waits for: only the answer closes it."""
-        return any(is_toolset(waiting.call) for waiting in self.calls)
+        """True for a credential of a toolset or node: only the answer closes it, as no call gets a result."""
+        return any(is_toolset(waiting_call.call) for waiting_call in self.calls)
 
     @property
     def options(self) -> list[str]:
-        """What the user can choose from; empty for any other answer."""
+        """Options to choose from; empty for a free answer."""
         options = (self.call.args or {}).get("options") if self.call.name == CHOICE else None
         return [str(option) for option in cast(list[Any], options)] if isinstance(options, list) else []
 
     @property
     def response_schema(self) -> dict[str, Any]:
-        """JSON schema of the value that a question asks for; empty for anything."""
+        """JSON schema of the requested value; empty: any JSON."""
         schema = (self.call.args or {}).get("response_schema") if self.call.name == INPUT_REQUEST else None
         return cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
 
     @property
     def auth_scheme(self) -> AuthScheme:
-        """Of a credential: how the service takes it."""
+        """Credential only: the auth scheme of the service."""
         assert self.auth_config is not None
         return self.auth_config.auth_scheme
 
     @property
     def auth_request(self) -> OAuth2Auth:
-        """What the user needs in order to give a credential; empty for a key or a password."""
+        """Credential only: the OAuth2 request; empty for a key or a password."""
         credential = self.auth_config and self.auth_config.exchanged_auth_credential
         return (credential and credential.oauth2) or OAuth2Auth()
 
     @property
     def auth_uri(self) -> str | None:
-        """The page on which the user consents. None: a key, a token or a password is asked for."""
+        """URL of the consent page. None: a key, a token or a password is requested."""
         return self.auth_request.auth_uri
 
 
@@ -194,7 +193,7 @@ _DECISION: dict[str, Any] = {
     },
     "required": ["confirmed"],
 }
-"""JSON schema of the answer to an approval. Source of the first and the third field: google-adk's ToolConfirmation."""
+"""JSON schema of the answer to an approval. Source of `confirmed` and `payload`: google-adk's ToolConfirmation."""
 _NODE_DECISION: dict[str, Any] = {
     **_DECISION,
     "properties": {name: field for name, field in _DECISION["properties"].items() if name != "args"},
@@ -202,7 +201,7 @@ _NODE_DECISION: dict[str, Any] = {
 
 
 def _credential_fields(interrupt: Interrupt) -> dict[str, Any]:
-    """The fields in which a user gives a credential, as `runtime.credentials.read_answer` takes them."""
+    """JSON schema properties of a credential answer, as `runtime.credentials.read_answer` parses it."""
     scheme = interrupt.auth_scheme
     if interrupt.auth_uri:
         hint = "of the page that you are led to, even where it says that it cannot be reached"
@@ -219,16 +218,16 @@ def _secret(title: str) -> dict[str, Any]:
 
 
 def is_toolset(call: types.FunctionCall) -> bool:
-    """True if no tool was called: the call stands for a toolset, or for a node of a graph."""
+    """True if the call stands for a toolset or a graph node, not for a tool call."""
     return (call.id or "").startswith((TOOLSET, NODE))
 
 
 def opened_by(event: Event) -> Iterator[Interrupt]:
     """The interrupts that an event opens, without number and path."""
-    # Only the runtime marks calls as long-running: a request that a model wrote is none.
-    later = event.long_running_tool_ids or ()
-    for call in event.get_function_calls() if later else ():
-        if call.id not in later:
+    # Only the runtime sets long_running_tool_ids: a model cannot forge a request by writing its function name.
+    long_running = event.long_running_tool_ids or ()
+    for call in event.get_function_calls() if long_running else ():
+        if call.id not in long_running:
             continue
         if call.name == APPROVAL_REQUEST:
             if approval := approval_of(call, event):
@@ -238,23 +237,23 @@ def opened_by(event: Event) -> Iterator[Interrupt]:
 
 
 def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
-    """Read a request for approval; None if it names no call."""
+    """Parse an approval request; None if it has no original call."""
     args = request.args or {}
     if not isinstance(original := args.get("originalFunctionCall"), dict):
         return None
     call = types.FunctionCall.model_validate(original)
     confirmation: dict[str, Any] = args.get("toolConfirmation", {})
     hint = str(confirmation.get("hint", ""))
-    asked_of: dict[str, Any] = args.get(ASKED_OF, {})
+    tool_info: dict[str, Any] = args.get(TOOL_INFO, {})
     return Interrupt(
         id=request.id or "",
         kind="approval",
         call=call,
-        prompt="" if hint == usual_hint(call.name or "") else hint,
+        prompt="" if hint == default_hint(call.name or "") else hint,
         payload=confirmation.get("payload"),
         agent=event.author,
-        ran=asked_of.get("ran") is True,
-        tool_fingerprint=asked_of.get("tool"),
+        ran=tool_info.get("ran") is True,
+        tool_fingerprint=tool_info.get("tool"),
         branch=event.branch,
         invocation_id=event.invocation_id,
         asked_at=event.timestamp,
@@ -262,7 +261,7 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
 
 
 def credential_of(request: types.FunctionCall, event: Event) -> Interrupt:
-    """Read a request for a credential."""
+    """Parse a credential request."""
     args = request.args or {}
     calls = [_waiting_call(stored) for stored in args.get(CALLS, [])]
     return Interrupt(
@@ -282,16 +281,16 @@ def credential_of(request: types.FunctionCall, event: Event) -> Interrupt:
 
 def _waiting_call(stored: dict[str, Any]) -> WaitingCall:
     approved = stored.get("approved")
-    decided = approved and Decided(
+    decided = approved and Decision(
         confirmation=ToolConfirmation.model_validate(approved["confirmation"]),
         ran=approved["ran"] is True,
-        tool=approved["tool"],
+        tool_fingerprint=approved["tool"],
     )
     return WaitingCall(call=types.FunctionCall.model_validate(stored["call"]), decided=decided or None)
 
 
 def input_of(call: types.FunctionCall, event: Event) -> Interrupt:
-    """Read the call of a long-running tool: a question to the user, or work that is done elsewhere."""
+    """The interrupt of a long-running call: a question to the user, or work done elsewhere."""
     args = call.args or {}
     return Interrupt(
         id=call.id or "",
@@ -313,8 +312,8 @@ def _input_kind(call: types.FunctionCall) -> Kind:
     return "input" if call.name in (INPUT_REQUEST, CHOICE) else "long_running"
 
 
-def usual_hint(tool: str) -> str:
-    """The hint of an approval whose tool gives none, as clients of ADK know it."""
+def default_hint(tool: str) -> str:
+    """The default hint of an approval. Source: google-adk 2.13, whose clients show it."""
     return (
         f"Approve or reject the call of {tool}() by answering with a FunctionResponse "
         "whose response is a ToolConfirmation: {'confirmed': true} or {'confirmed': false}."
@@ -322,18 +321,18 @@ def usual_hint(tool: str) -> str:
 
 
 def answer(interrupt: Interrupt, value: Any) -> types.Part:
-    """The part of a user's message that answers `interrupt`.
+    """The message part that answers an open interrupt.
 
     Args:
-        interrupt: An open one.
-        value: A `ToolConfirmation` or a bool for an approval; JSON for the others, of which a dict is the response
-            itself, and any other value goes under `result`.
+        interrupt: An open interrupt.
+        value: A `ToolConfirmation` or bool for an approval, else JSON: a dict is the response itself, any other value
+            is wrapped as `{"result": value}`.
     """
     if interrupt.kind == "task":  # its agent reads it as the user's next message
         return types.Part(text=str(value))
     if isinstance(value, ToolConfirmation):
-        more = {"by"} if interrupt.kind == "node_approval" else set[str]()  # a node takes an unknown field as a no
-        value = value.model_dump(by_alias=True, exclude_none=True, exclude={"hint", *more})
+        excluded = {"by"} if interrupt.kind == "node_approval" else set[str]()  # a node takes an unknown field as a no
+        value = value.model_dump(by_alias=True, exclude_none=True, exclude={"hint", *excluded})
     elif interrupt.is_approval and isinstance(value, bool):
         value = {"confirmed": value}
     response = cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}
@@ -342,20 +341,20 @@ def answer(interrupt: Interrupt, value: Any) -> types.Part:
 
 
 def answered_value(response: types.FunctionResponse) -> Any:
-    """The value of an answer to a question: that of the key `result` if there is no other."""
+    """The value of an answer: of the key `result` if it is the only key, else the whole response."""
     values = response.response or {}
     return values["result"] if values.keys() == {"result"} else values
 
 
 def use_key(interrupt_id: str, kind: Kind) -> str:
-    """What a session service consumes once, when an approval or a credential request is answered."""
+    """The once-key that a session service consumes when an approval or a credential request is answered."""
     return f"{kind}:{interrupt_id}"
 
 
 async def is_first_use(ctx: InvocationContext, interrupt_id: str, kind: Kind) -> bool:
-    """True once for each approval or credential request, whoever asks at the same time.
+    """True once for each approval or credential request, also with concurrent callers.
 
-    A run that holds its session has no other beside it: there the answer is used up when the call is begun.
+    With a lease there are no concurrent runs, and the journal consumes the answer when the call starts.
     """
     if ctx.session.lease is not None:
         return True

@@ -1,4 +1,4 @@
-"""What one invocation carries from the user's message to the last event."""
+"""The context of an invocation, from the user's message to the last event."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
@@ -19,44 +19,52 @@ from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.runtime.cancellation import Stop
 from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.live_request_queue import LiveRequestQueue, Streams
 from adk_nb.runtime.resumability_config import ResumabilityConfig
 from adk_nb.runtime.run_config import RunConfig
-from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Attempt
 from adk_nb.sessions.session import Session
 
 GROUNDING = "temp:_adk_grounding_metadata"
-"""State key of what a called agent looked up, which its caller's answers are shown with. Source: google-adk 2.13."""
+"""State key that passes grounding metadata of an agent tool to its caller. Source: google-adk 2.13."""
 
 
-class Runs(Protocol):
-    """What an invocation needs of an agent. Stated here so that the runtime imports no agents."""
+class RunnableAgent(Protocol):
+    """The part of an agent that the runtime uses; a Protocol, so that the runtime does not import agents."""
 
     runs_others: ClassVar[bool]
-    """True: it decides when the agents under it work, so an answer to one of them comes to it first."""
+    """True: it decides when its sub-agents run, so an answer to one of them starts this agent."""
 
     @property
-    def name(self) -> str: ...
-
-    @property
-    def parent_agent(self) -> "Runs | None": ...
-
-    @property
-    def root_agent(self) -> "Runs": ...
-
-    @property
-    def sub_agents(self) -> Sequence["Runs"]: ...
-
-    @property
-    def members(self) -> Sequence["Runs"]:
-        """The agents that work for it."""
+    def name(self) -> str:
+        """Author of its events."""
         ...
 
     @property
-    def called_agents(self) -> Sequence["Runs"]:
+    def parent_agent(self) -> "RunnableAgent | None":
+        """None for the root."""
+        ...
+
+    @property
+    def root_agent(self) -> "RunnableAgent":
+        """The top of its tree; itself without a parent."""
+        ...
+
+    @property
+    def sub_agents(self) -> Sequence["RunnableAgent"]:
+        """Direct children."""
+        ...
+
+    @property
+    def members(self) -> Sequence["RunnableAgent"]:
+        """The agents that work for it: sub-agents, or the agents in a graph."""
+        ...
+
+    @property
+    def called_agents(self) -> Sequence["RunnableAgent"]:
         """The agents that it calls as tools in its own session."""
         ...
 
@@ -67,7 +75,7 @@ class Runs(Protocol):
 
     @property
     def is_llm(self) -> bool:
-        """True: its last words are the end of its work."""
+        """True: it has a model, and its final response ends its work."""
         ...
 
     @property
@@ -75,23 +83,33 @@ class Runs(Protocol):
         """True: it may transfer the conversation to its parent."""
         ...
 
-    def find_agent(self, name: str, /) -> "Runs | None": ...
+    def find_agent(self, name: str, /) -> "RunnableAgent | None":
+        """Itself or an agent under it."""
+        ...
 
-    def unfit(self, message: types.Content, /) -> str | None: ...
+    def input_mismatch(self, message: types.Content, /) -> str | None:
+        """The mismatch of a message with its `input_schema`, as text. None: it matches."""
+        ...
 
-    def run_async(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]: ...
+    def run_async(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]:
+        """Run the agent once."""
+        ...
 
-    def run_live(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]: ...
+    def run_live(self, parent_context: "InvocationContext", /) -> AsyncGenerator[Event, None]:
+        """Run the agent in a live conversation."""
+        ...
 
 
-class Hooked(Protocol):
-    """What an invocation needs of the plugins: the hooks that go by a name, in order."""
+class HookRegistry(Protocol):
+    """The part of a plugin manager that the runtime uses."""
 
-    def hooks(self, name: str, /) -> Sequence[Hook]: ...
+    def hooks(self, name: str, /) -> Sequence[Hook]:
+        """The hooks of one name, such as `before_run`, in order."""
+        ...
 
 
 class NoPlugins:
-    """The plugin manager of a context that no runner made."""
+    """The plugin manager of a context made without a runner."""
 
     plugins: Sequence[Any] = ()
 
@@ -103,37 +121,47 @@ class NoPlugins:
         return ()
 
 
-class Compacts(Protocol):
-    """What an invocation needs of what keeps its conversation short."""
+class Compactor(Protocol):
+    """Compacts the history of a session."""
 
-    async def before_model(self, ctx: "InvocationContext", agent: str, /) -> None: ...
+    async def before_model(self, ctx: "InvocationContext", agent: str, /) -> None:
+        """Compact before a model call of `agent`, if the history is too long."""
+        ...
 
-    async def after_run(self, ctx: "InvocationContext", /) -> None: ...
+    async def after_run(self, ctx: "InvocationContext", /) -> None:
+        """Compact after a run, as the app's config says."""
+        ...
 
 
 class AgentCheckpoints(Protocol):
-    """What an invocation that is resumed needs to know of its agents: how far each was."""
+    """Progress of the agents in a resumed invocation; see `runtime.checkpoints.Checkpoints`."""
 
-    def state_of(self, agent: Any, branch: str | None, /) -> dict[str, Any] | None: ...
+    def state_of(self, agent: Any, branch: str | None, /) -> dict[str, Any] | None:
+        """The last checkpoint of an agent."""
+        ...
 
-    def unfinished_agent(self, agent: Any, branch: str | None, /) -> Any: ...
+    def unfinished_agent(self, agent: Any, branch: str | None, /) -> Any:
+        """The agent to resume; None if finished."""
+        ...
 
-    def events_of(self, agent: Any, branch: str | None, /) -> Iterator[Event]: ...
+    def events_of(self, agent: Any, branch: str | None, /) -> Iterator[Event]:
+        """The events of an agent's current step."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decided:
-    """What a person decided of a call, and of what they decided it."""
+class Decision:
+    """An approver's decision on a call."""
 
     confirmation: ToolConfirmation
     ran: bool
-    """The tool asked while it ran, and gave a result; False: the call was held back before it ran."""
-    tool: str | None
-    """What the tool was when it was asked about; None if that is not known."""
-    request: str = ""
-    """Id of the request that was answered."""
+    """True: the tool asked while it ran, and has a result. False: the call waited before it ran."""
+    tool_fingerprint: str | None
+    """Fingerprint of the tool that was asked about; None if unknown."""
+    request_id: str = ""
+    """Id of the approval request."""
     result: tuple[types.Part, EventActions] | None = None
-    """The result of the call, made in a run that a rewind has undone: it is not made again. None: there is none."""
+    """The result of the call from a run that a rewind has undone: the call does not run again. None: no such result."""
 
 
 def new_invocation_id() -> str:
@@ -142,13 +170,15 @@ def new_invocation_id() -> str:
 
 
 class Closable(Protocol):
-    """A context whose function may go on after its run."""
+    """The context of a function that may still run after its run has ended."""
 
-    def close(self, function: str, /) -> None: ...
+    def close(self, function: str, /) -> None:
+        """Ignore later state writes of `function`."""
+        ...
 
 
 def _no_entries() -> dict[Any, Any]:
-    """A new dict; `dict[str, Any]()` takes ten times as long, and a run makes nine: 2 % of a turn."""
+    """A new dict; `dict[str, Any]()` is ten times slower, and a run makes nine: 2 % of a turn."""
     return {}
 
 
@@ -157,59 +187,58 @@ def _no_ids() -> set[str]:
 
 
 @dataclass(kw_only=True)
-class Shared:
-    """What all agents of one invocation share, whichever of them has the word."""
+class InvocationShared:
+    """Mutable data shared by all agents of one invocation."""
 
     llm_calls: int = 0
     cost_usd: float | None = None
-    """What the answers have cost, as far as it is known. None: `RunConfig.max_cost_usd` does not ask."""
+    """Known cost of the model calls, US dollars. None: not tracked, as `RunConfig.max_cost_usd` is not set."""
     transfers: int = 0
-    """How often the conversation was handed over to another agent."""
+    """Number of transfers to another agent."""
     end_invocation: bool = False
     stop: Stop = field(default_factory=Stop)
-    failed: "tuple[Exception, InvocationContext] | None" = None
-    """The last error that left an agent, and where it came from."""
-    told: Exception | None = None
-    """The last error of which an event has told."""
+    last_failure: "tuple[Exception, InvocationContext] | None" = None
+    """The last error that an agent raised, and the agent's context."""
+    reported_error: Exception | None = None
+    """The last error that has an event."""
     call_ids: set[str] = field(default_factory=_no_ids)
-    """Ids of the calls that models made in this run."""
-    taken_up: set[str] = field(default_factory=_no_ids)
-    """Ids of calls that are made once more, since the user's message answers something inside them."""
+    """Ids of calls that models made in this run."""
+    resumed_call_ids: set[str] = field(default_factory=_no_ids)
+    """Ids of calls that run again because the user's message answers an interrupt inside them."""
     results: dict[str, tuple[types.Part, EventActions]] = field(default_factory=_no_entries)
-    """What calls of this run came to, by their ids, and what their tools did; there before an event tells it."""
-    begun: dict[str, Attempt | None] = field(default_factory=_no_entries)
-    """What is in the journal of calls that are older than this run, by their keys: the last attempt of each, if any."""
-    at_work: "dict[Closable, str]" = field(default_factory=_no_entries)
-    """Contexts of the functions under way, with the names of these."""
-    abandoned: list[tuple[str, Future[Any]]] = field(default_factory=lambda: [])
-    """Functions that were left to end in their threads, with their outcomes to come."""
+    """Call id -> result and actions, set before the event with the result is stored."""
+    earlier_attempts: dict[str, Attempt | None] = field(default_factory=_no_entries)
+    """Key of a call from an earlier run -> its last attempt in the journal, if any."""
+    running_functions: "dict[Closable, str]" = field(default_factory=_no_entries)
+    """Context -> name of the function that runs with it."""
+    abandoned_functions: list[tuple[str, Future[Any]]] = field(default_factory=lambda: [])
+    """Functions that still run in a thread after their call ended: name and future outcome."""
     is_abandoned: bool = False
-    """The run has ended before its agent did."""
+    """True: the run has ended, but its agent has not."""
     is_edited: bool = False
-    """This run goes on with what other agents or tools had begun: they were edited since."""
+    """True: the agents or tools were edited since the run that this one resumes."""
     custom_metadata: dict[str, Any] | None = None
-    whole: "Shared | None" = None
-    """What the whole invocation shares, of which this run is a part: that of an agent which was called as a tool. None:
-    it is the whole."""
+    root: "InvocationShared | None" = None
+    """Shared data of the outermost run, in the run of an agent tool. None: this is the outermost run."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtNode:
-    """A run of a node of a graph."""
+class CurrentNode:
+    """The graph node whose run an agent works for."""
 
     path: str
     """`graph@1/node@2`."""
-    agent: Runs | None
-    """What the node runs, if it runs an agent."""
+    agent: RunnableAgent | None
+    """The node's agent, if it runs one."""
     input: Any
     output_for: list[str]
-    """Paths of the graphs whose output its output is, too."""
+    """Paths of the enclosing graphs whose output is also this node's output."""
     isolation_scope: str | None = None
-    """That of all that it runs. None: each agent has one of its own."""
+    """Isolation scope of everything the node runs. None: each agent has its own."""
 
 
 class _EndInvocation:
-    """Field whose value all contexts of a run share."""
+    """Descriptor of a field that all contexts of a run share."""
 
     def __get__(self, ctx: "InvocationContext | None", owner: type[Any]) -> bool:
         return ctx is not None and ctx.shared.end_invocation
@@ -220,73 +249,72 @@ class _EndInvocation:
 
 @dataclass(kw_only=True)
 class InvocationContext:
-    """One user message and all that is done to answer it.
+    """The context of one user message and all work on it.
 
-    A runner makes it. A test of an agent may: `InvocationContext(agent=agent, session=session,
-    session_service=service)`.
+    Made by a runner, or by a test: `InvocationContext(agent=agent, session=session, session_service=service)`.
     """
 
-    agent: Runs
+    agent: RunnableAgent
     session: Session
     session_service: BaseSessionService
     artifact_service: BaseArtifactService | None = None
     memory_service: BaseMemoryService | None = None
     credential_service: BaseCredentialService | None = None
-    plugin_manager: Hooked = field(default_factory=NoPlugins)
-    compaction: Compacts | None = None
-    """What shortens the conversation, as `events_compaction_config` says. A runner makes it."""
+    plugin_manager: HookRegistry = field(default_factory=NoPlugins)
+    compaction: Compactor | None = None
+    """Applies `events_compaction_config`; made by the runner."""
     events_compaction_config: Any = None
-    """The app's."""
+    """Of the app."""
     context_cache_config: ContextCacheConfig | None = None
     run_config: RunConfig = field(default_factory=RunConfig)
     user_content: types.Content | None = None
-    """The message that started this."""
+    """The user's message."""
     invocation_id: str = field(default_factory=new_invocation_id)
     resumability_config: ResumabilityConfig | None = None
     checkpoints: AgentCheckpoints | None = None
-    """How far this agent, and those under it, were, if they are resumed. None: they begin."""
+    """Progress of this agent and its sub-agents in a resumed run. None: they start from the beginning."""
     branch: str | None = None
-    node: "AtNode | None" = None
-    """In a graph: the run of a node that this works for."""
+    node: "CurrentNode | None" = None
+    """In a graph: the node that this agent works for."""
     state_schema: type[BaseModel] | None = None
-    """What the agent may write to the state. None: anything."""
+    """Schema of the agent's state writes. None: any."""
     isolation_scope: str | None = None
-    """The agent sees the events of the same scope, None the unscoped ones."""
-    delegated: types.Content | None = None
-    """What the agent was called with as a tool, in the session of its caller: said before all it sees of that."""
+    """The agent sees only events of this scope; None: events without a scope."""
+    delegated_input: types.Content | None = None
+    """Input of an agent that was called as a tool in its caller's session; the first content it sees."""
     caller: "InvocationContext | None" = None
-    """Who called it, if it sees what led to the call: then that is told before `delegated`."""
-    events_before: int = 0
-    """How many events of the session those are, the call among them."""
-    task: str | None = None
-    """The id of the call that gave a task to an agent, if the user's words are meant for that agent."""
-    taken_up: Sequence[types.FunctionCall] = ()
-    """The agent's own calls inside which the user's message answers something: the very objects of its events, for no
-    other call is let through with them."""
-    answered: dict[str, Decided] = field(default_factory=_no_entries)
-    """Function call id -> what a human decided of it in the message that started this."""
+    """Context of the calling agent, if this one sees its history, before `delegated_input`."""
+    caller_event_count: int = 0
+    """Number of events of the caller's history to see, with the event of the call."""
+    task_call_id: str | None = None
+    """Id of the call that gave a task, if the user's message is for the agent with that task."""
+    resumed_calls: Sequence[types.FunctionCall] = ()
+    """The agent's calls to resume, since the user's message answers an interrupt inside them. The same objects as in
+    its events: they are compared by identity, so that no other call with the same id is resumed."""
+    decisions: dict[str, Decision] = field(default_factory=_no_entries)
+    """Call id -> the decision in the user's message."""
     credential_answers: dict[str, Any] = field(default_factory=_no_entries)
-    """Request id -> what a human answered to a request for a credential. Here alone: the message has no secrets."""
+    """Credential request id -> the answer. Kept only here: the stored message has no secrets."""
     credential_problems: dict[str, str] = field(default_factory=_no_entries)
-    """Credential key -> why nothing came of an answer."""
+    """Credential key -> why its answer gave no credential."""
     credential_by_key: dict[str, AuthCredential] = field(default_factory=_no_entries)
-    """Credential key -> what tools of this invocation have been let in with."""
+    """Credential key -> the credential that this invocation's tools use."""
     abort_signal: asyncio.Event | None = None
-    """Set by whoever wants the run stopped; what runs long may look at it."""
-    shared: Shared = field(default_factory=Shared)
+    """Set it to stop the run."""
+    shared: InvocationShared = field(default_factory=InvocationShared)
     end_invocation: _EndInvocation = _EndInvocation()
-    """True: stop before the next step, whichever agent's it is."""
+    """True: stop before the next step of any agent."""
     live_request_queue: LiveRequestQueue | None = None
-    """What the user says in a live conversation. None: this is none."""
-    in_turn: bool = False
-    """In a live conversation: others take their turns after this agent, once it says that its part is done."""
+    """The user's input in a live conversation. None: not a live conversation."""
+    is_live_turn: bool = False
+    """In a live conversation: other agents follow after this one calls `task_completed`."""
     live_session_resumption_handle: str | None = None
-    """With this the live conversation goes on after its connection is lost."""
+    """Handle with which the service resumes a live conversation after its connection is lost."""
     streams: Streams | None = None
-    """The tools of a live conversation that go on after their call was answered."""
-    tell: Callable[[Event], Awaitable[None]] | None = None
-    """Hands an event to whoever reads the run, while tools run; comes back when it is taken. None: nobody takes it, as
-    when no tool `reports_progress`."""
+    """The tools of a live conversation that stream results after their call was answered."""
+    emit: Callable[[Event], Awaitable[None]] | None = None
+    """Emits an event while tools run; returns when the reader has taken it. None: no running tool emits events (see
+    `BaseTool.reports_progress`)."""
 
     @property
     def app_name(self) -> str:
@@ -300,14 +328,14 @@ class InvocationContext:
 
     @property
     def is_resumable(self) -> bool:
-        """True: agents mark their checkpoints in the session, so that the run can be resumed."""
+        """True: agents store checkpoints, so that the run can be resumed."""
         return self.resumability_config is not None and self.resumability_config.is_resumable
 
     @property
     def is_aborted(self) -> bool:
-        """True: the run is asked to stop. Long work may look at it, from any thread."""
-        stops = [shared.stop for shared in (self.shared, self.shared.whole) if shared]
-        return any(stop.why for stop in stops) or (self.abort_signal is not None and self.abort_signal.is_set())
+        """True once the run is to stop; may be polled from any thread."""
+        stops = [shared.stop for shared in (self.shared, self.shared.root) if shared]
+        return any(stop.reason for stop in stops) or (self.abort_signal is not None and self.abort_signal.is_set())
 
     @property
     def custom_metadata(self) -> dict[str, Any]:
@@ -323,48 +351,48 @@ class InvocationContext:
 
     @property
     def llm_calls(self) -> int:
-        """How often models were asked so far, all agents together."""
-        return (self.shared.whole or self.shared).llm_calls
+        """Number of model calls so far, of all agents."""
+        return (self.shared.root or self.shared).llm_calls
 
     @property
     def answers_requests(self) -> bool:
-        """True if the message that started this answers requests for approval or for a credential."""
+        """True if the user's message answers approval or credential requests."""
         return bool(self.requests_answered)
 
     @property
     def requests_answered(self) -> set[str]:
-        """Ids that the message that started this answers: of such requests, or of the calls themselves."""
+        """Ids of the approval and credential requests, or of their calls, that the user's message answers."""
         return {response.id or "" for response in self.responses if response.name in REQUESTS}
 
     @property
     def calls_answered(self) -> list[str]:
-        """Ids of all calls and requests that the message that started this answers, or goes on with."""
-        if self.task:
-            return [self.task]
+        """Ids of all calls and requests that the user's message answers, or of the task that it continues."""
+        if self.task_call_id:
+            return [self.task_call_id]
         parts = (self.user_content and self.user_content.parts) or ()
         return [part.function_response.id or "" for part in parts if part.function_response]
 
     @property
     def responses(self) -> list[types.FunctionResponse]:
-        """What the message that started this answers to calls and requests."""
+        """The function responses in the user's message."""
         parts = (self.user_content and self.user_content.parts) or []
         return [part.function_response for part in parts if part.function_response]
 
     def note_failure(self, error: Exception) -> None:
-        """Remember that `error` left this agent; of agents that called each other, the innermost is remembered."""
-        if self.shared.failed is None or self.shared.failed[0] is not error:
-            self.shared.failed = (error, self)
+        """Record that this agent raised `error`; of nested agents, the innermost is recorded."""
+        if self.shared.last_failure is None or self.shared.last_failure[0] is not error:
+            self.shared.last_failure = (error, self)
 
     def count_llm_call(self) -> None:
         """Count one more model call.
 
         Raises:
-            LlmCallsLimitExceededError: That is one more than RunConfig allows.
+            LlmCallsLimitExceededError: More than `RunConfig.max_llm_calls`.
         """
-        counted = self.shared.whole or self.shared
-        counted.llm_calls = asked = counted.llm_calls + 1
+        shared = self.shared.root or self.shared
+        shared.llm_calls = count = shared.llm_calls + 1
         limit = self.run_config.max_llm_calls
-        if 0 < limit < asked:
+        if 0 < limit < count:
             raise LlmCallsLimitExceededError(
                 f"Max number of llm calls limit of `{limit}` exceeded: agent {self.agent.name!r} asked its model more "
                 "often in one invocation; raise RunConfig.max_llm_calls, or look for a tool that never satisfies it"

@@ -1,4 +1,4 @@
-"""What a user says in a live conversation, on its way to the model: words, sound, and when they speak."""
+"""The input queue of a live conversation: text, audio, images and activity signals for the model."""
 
 import asyncio
 import threading
@@ -13,30 +13,30 @@ from adk_nb.events.event import as_content
 
 
 class LiveRequest(BaseModel):
-    """One thing that is sent. Of several that are set, the first of these counts: the signals, `blob`, `content`."""
+    """One input. If several fields are set, the first of these counts: the signals, `blob`, `content`."""
 
     model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", defer_build=True)
 
     content: types.Content | None = None
-    """Words, which the model answers at once."""
+    """Text, which the model answers at once."""
     blob: types.Blob | None = None
-    """A piece of sound or a picture, as it is recorded: PCM of 16 bit at 16 kHz, or one image a second."""
+    """A chunk of audio (PCM, 16 bit, 16 kHz) or an image (one per second)."""
     activity_start: types.ActivityStart | None = None
-    """The user begins to speak. Only where the model's own detection of speech is switched off."""
+    """The user begins to speak. Only if the model's voice activity detection is off."""
     activity_end: types.ActivityEnd | None = None
-    """The user has spoken. Only where the model's own detection of speech is switched off."""
+    """The user has stopped speaking. Only if the model's voice activity detection is off."""
     audio_stream_end: bool = False
-    """The microphone is off: what was heard is all there is for now."""
+    """The microphone is off: the model need not wait for more audio."""
     close: bool = False
-    """The conversation is over."""
+    """End the conversation."""
     partial: bool = False
-    """More of this content follows before the model is to answer."""
+    """More content follows before the model answers."""
     state_delta: dict[str, Any] | None = None
-    """Written to the session's state, whatever else is set."""
+    """Written to the session's state, in addition to any other field."""
 
 
 class LiveRequestQueue:
-    """Sends to a live conversation, from any thread; what is sent before it begins is sent when it does.
+    """The input of a live conversation, thread-safe; it may be filled before the conversation starts.
 
     Source of the names: google-adk, https://google.github.io/adk-docs/streaming/.
     """
@@ -44,46 +44,46 @@ class LiveRequestQueue:
     def __init__(self) -> None:
         self._requests: asyncio.Queue[LiveRequest] = asyncio.Queue()
         self._loop: asyncio.AbstractEventLoop | None = None
-        """Where the requests are taken."""
+        """The reader's event loop."""
         self._lock = threading.Lock()
         self._closed = False
 
     @property
     def closed(self) -> bool:
-        """True once the user's side has closed it."""
+        """True once `close` was sent."""
         return self._closed
 
     def send(self, req: LiveRequest) -> None:
-        """Send one request; ADK's name for the argument."""
+        """Send a request. Source of the argument's name: google-adk."""
         self._closed = self._closed or req.close
         with self._lock:
-            self._deliver()(req)
+            self._put_function()(req)
 
     def send_content(self, content: types.Content | str | list[types.Part], partial: bool = False) -> None:
-        """Send words; the model answers at once. `partial`: it waits for more of them.
+        """Send text; the model answers at once. `partial`: it waits for more text.
 
         Raises:
-            InputError: It is no content, or calls a function.
+            InputError: It is not a content, or has a function call.
         """
-        said = as_content(content)
-        if any(part.function_call for part in said.parts or ()):
+        message = as_content(content)
+        if any(part.function_call for part in message.parts or ()):
             raise InputError("a user's message cannot call functions; only a model's answer does")
-        self.send(LiveRequest(content=said, partial=partial))
+        self.send(LiveRequest(content=message, partial=partial))
 
     def send_realtime(self, blob: types.Blob) -> None:
-        """Send a piece of sound or a picture; the model answers when it has heard the user stop."""
+        """Send a chunk of audio or an image; the model answers when the user stops speaking."""
         self.send(LiveRequest(blob=blob))
 
     def send_activity_start(self) -> None:
-        """The user begins to speak, where the model is not to find that out itself."""
+        """Signal that the user begins to speak, if the model's voice activity detection is off."""
         self.send(LiveRequest(activity_start=types.ActivityStart()))
 
     def send_activity_end(self) -> None:
-        """The user has spoken, where the model is not to find that out itself."""
+        """Signal that the user has stopped speaking, if the model's voice activity detection is off."""
         self.send(LiveRequest(activity_end=types.ActivityEnd()))
 
     def send_audio_stream_end(self) -> None:
-        """The microphone is off: the model need not wait for more sound."""
+        """Signal that the microphone is off: the model need not wait for more audio."""
         self.send(LiveRequest(audio_stream_end=True))
 
     def close(self) -> None:
@@ -91,12 +91,12 @@ class LiveRequestQueue:
         self.send(LiveRequest(close=True))
 
     async def get(self) -> LiveRequest:
-        """The next request, once there is one. One reader at a time."""
+        """Wait for the next request. Only one reader at a time."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
         return await self._requests.get()
 
-    def _deliver(self) -> Callable[[LiveRequest], object]:
+    def _put_function(self) -> Callable[[LiveRequest], object]:
         put, loop = self._requests.put_nowait, self._loop
         if loop is None or loop.is_closed() or loop is _running_loop():
             return put
@@ -104,10 +104,10 @@ class LiveRequestQueue:
 
 
 class Streams(Protocol):
-    """What a tool needs of a live conversation in which it goes on after its call was answered."""
+    """The part of a live conversation that a streaming tool uses."""
 
     def listen(self) -> LiveRequestQueue:
-        """All that the user sends from now on, for as long as the queue is held."""
+        """A queue with everything the user sends from now on, as long as the queue is referenced."""
         ...
 
     def start(
@@ -118,7 +118,7 @@ class Streams(Protocol):
         scheduling: types.FunctionResponseScheduling | None = None,
         /,
     ) -> dict[str, Any]:
-        """Tell the model each result as it comes. Returns what the call is answered with for now."""
+        """Send each result to the model as it comes. Returns the first response to the call."""
         ...
 
 

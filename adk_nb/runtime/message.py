@@ -1,4 +1,4 @@
-"""A user's message before its run: what it may carry, which agent answers it, and where its files go."""
+"""Check a user's message, select the agent that answers it, and store its files."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,34 +7,36 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, NODE_APPROVAL
 from adk_nb.runtime import credentials
-from adk_nb.runtime.approvals import expired_words, read_answer
+from adk_nb.runtime.approvals import expired_message, read_answer
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import Interrupt, Kind
-from adk_nb.runtime.invocation_context import InvocationContext, Runs
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.runtime.nested_calls import open_tasks, outermost, recipient
 from adk_nb.sessions.session import Session
 from adk_nb.wire import not_json
 
 
-def check(message: types.Content, session: Session) -> None:
-    """Refuse what no agent can answer.
+def check_message(message: types.Content, session: Session) -> None:
+    """Refuse a message that no agent can answer.
 
     Raises:
-        InputError: It calls functions, mixes words with function responses, or responds to what was never called, to
-            calls of several runs at once, or to a request that is not open.
+        InputError: It calls functions, mixes text with function responses, or has a response to an unknown call, to
+            calls of several runs, or to a request that is not open.
     """
     parts = message.parts or []
     if any(part.function_call for part in parts):
         raise InputError("a user's message cannot call functions; only a model's answer does")
     answers = [part.function_response for part in parts if part.function_response]
-    for said in (*(part.text for part in parts), *(one.response for one in answers)):
-        if said and (odd := not_json(said)):
-            raise InputError(f"a message cannot hold {odd}: it is kept as JSON; leave that out, or send it as text")
+    for value in (*(part.text for part in parts), *(response.response for response in answers)):
+        if value and (problem := not_json(value)):
+            raise InputError(
+                f"a message cannot hold {problem}: it is stored as JSON; leave that out, or send it as text"
+            )
     if not answers:
         return
     if len(answers) < len(parts):
-        raise InputError("a message carries function responses or words, not both; send them one after the other")
+        raise InputError("a message carries function responses or text, not both; send them one after the other")
     history = history_of(session)
     _check_interrupts(answers, history)
     _check_calls(answers, history, session.id)
@@ -42,20 +44,20 @@ def check(message: types.Content, session: Session) -> None:
 
 def _check_interrupts(answers: Iterable[types.FunctionResponse], history: History) -> None:
     """Refuse an answer to a request that is not open, or that does not fit it."""
-    open_now = {(asked.kind, key): asked for asked in history.interrupts() for key in asked.answer_ids}
+    by_answer_id = {(open_.kind, key): open_ for open_ in history.interrupts() for key in open_.answer_ids}
     for answer in answers:
-        if (kind := _requested(answer)) is None:
+        if (kind := _answered_kind(answer)) is None:
             continue
-        interrupt = open_now.get((kind, answer.id or ""))
+        interrupt = by_answer_id.get((kind, answer.id or ""))
         if interrupt is None:
-            what = "credential request" if kind == "credential" else "approval"
-            why = "it was answered already, its workflow has begun anew since, or there never was one"
-            raise InputError(f"{what} {answer.id!r} is not open; {why}")
+            request = "credential request" if kind == "credential" else "approval"
+            reason = "it was answered already, its workflow has restarted since, or it does not exist"
+            raise InputError(f"{request} {answer.id!r} is not open; {reason}")
         _check_answer(interrupt, answer.response or {})
 
 
-def _requested(answer: types.FunctionResponse) -> Kind | None:
-    """The kind of interrupt that only an open request makes answerable. None: any call may have such a response."""
+def _answered_kind(answer: types.FunctionResponse) -> Kind | None:
+    """The kind of interrupt that a response answers. None: an ordinary response, which any call may have."""
     if answer.name == APPROVAL_REQUEST:
         return "approval"
     if answer.name == CREDENTIAL_REQUEST:
@@ -70,18 +72,18 @@ def _check_answer(interrupt: Interrupt, response: dict[str, Any]) -> None:
     is_yes = read_answer(response).confirmed if interrupt.kind == "approval" else response.get("confirmed") is not False
     if is_yes and interrupt.is_expired:
         name = interrupt.call.name if interrupt.kind == "approval" else interrupt.id
-        raise InputError(f"{expired_words(name)}; answer it with {{'confirmed': false}}, and ask again")
+        raise InputError(f"{expired_message(name)}; answer it with {{'confirmed': false}}, and ask again")
 
 
-def check_fits(agent: Runs, message: types.Content) -> None:
-    """Refuse a message that is not what `agent` takes.
+def check_input_schema(agent: RunnableAgent, message: types.Content) -> None:
+    """Check a message against the `input_schema` of `agent`.
 
     Raises:
-        InputError: It does not fit; the error names the fields.
+        InputError: It does not match; the error names the fields.
     """
-    if wrong := agent.unfit(message):
+    if mismatch := agent.input_mismatch(message):
         raise InputError(
-            f"the message does not fit the input_schema of agent {agent.name!r}: {wrong}; send JSON that fits"
+            f"the message does not fit the input_schema of agent {agent.name!r}: {mismatch}; send JSON that fits"
         )
 
 
@@ -103,36 +105,41 @@ def _check_calls(answers: Iterable[types.FunctionResponse], history: History, se
         )
 
 
-def task_for(root: Runs, message: types.Content | None, history: History) -> str | None:
-    """The id of the call that gave a task, if words of the user are for the agent that works on it."""
+def task_call_id(root: RunnableAgent, message: types.Content | None, history: History) -> str | None:
+    """The call id of the open task that a user's text is for. None: the message is for no task."""
     if message is None or any(part.function_response for part in message.parts or ()):
         return None
-    if path := history.talking_node():
+    if path := history.listening_node():
         return path
     return next(reversed(open_tasks(root, history)), None)
 
 
-def answering(
-    root: Runs, message: types.Content | None, history: History, task: str | None = None, *, sticky: bool = True
-) -> Runs:
-    """The agent of `root`'s tree that a message is for.
+def answering_agent(
+    root: RunnableAgent,
+    message: types.Content | None,
+    history: History,
+    task: str | None = None,
+    *,
+    sticky: bool = True,
+) -> RunnableAgent:
+    """The agent of `root`'s tree that answers a message.
 
-    The one that gave the task which the message goes on with, or whose call it answers; else, if `sticky`, the last
-    that spoke, as long as it and all above it may hand the word back to their parents; else the root.
+    In this order: the agent that gave the task, or made the call that the message answers; if `sticky`, the last
+    speaker, provided it and all its parents may transfer back; the root.
     """
     if not root.sub_agents:
         return root
     parts = (message and message.parts) or ()
-    if answered := {task} if task else {one.function_response.id for one in parts if one.function_response}:
+    if answered := {task} if task else {part.function_response.id for part in parts if part.function_response}:
         return outermost(root.find_agent(recipient(history, answered)) or root)
     return last_speaker(root, history) if sticky and _hands_back(root) else root
 
 
-def last_speaker(root: Runs, history: History, branch: str | None = None) -> Runs:
-    """The last that spoke on `branch`, of `root` and those under it from whom the word can come back to it."""
+def last_speaker(root: RunnableAgent, history: History, branch: str | None = None) -> RunnableAgent:
+    """The last agent under `root` that spoke on `branch` and may transfer back up to `root`; else `root`."""
     for event in history.newest():
         if (branch or event.branch) and not is_within(event.branch, branch):
-            continue  # an agent that was called as a tool, or what a tool said
+            continue  # an agent called as a tool, or a tool's own events
         if event.author == root.name:
             return root
         agent = root.find_agent(event.author) if event.author != "user" else None
@@ -141,35 +148,35 @@ def last_speaker(root: Runs, history: History, branch: str | None = None) -> Run
     return root
 
 
-def _hands_back(agent: Runs | None, top: Runs | None = None) -> bool:
-    """True if from `agent` the word can come back to `top`, or to the root; only agents with a model hand it on."""
-    while agent is not top and agent is not None:
+def _hands_back(agent: RunnableAgent | None, until: RunnableAgent | None = None) -> bool:
+    """True if the conversation can return from `agent` to `until`, or to the root, by transfers to parents."""
+    while agent is not until and agent is not None:
         if not agent.may_hand_back:
             return False
         agent = agent.parent_agent
     return True
 
 
-async def with_files_kept(ctx: InvocationContext, message: types.Content) -> tuple[types.Content, dict[str, int]]:
-    """The message with a note in the place of each file, and the version that each was kept as, by name.
+async def save_files(ctx: InvocationContext, message: types.Content) -> tuple[types.Content, dict[str, int]]:
+    """Save the files of a message as artifacts: the message with a note instead of each file, and the versions by name.
 
     Raises:
         ConfigurationError: There are files, and the runner has no artifact service.
         StorageError: The artifact service failed.
     """
     parts = list(message.parts or ())
-    kept: dict[str, int] = {}
-    for place, part in enumerate(parts):
+    versions: dict[str, int] = {}
+    for index, part in enumerate(parts):
         if not part.inline_data:
             continue
         if not (service := ctx.artifact_service):
             raise ConfigurationError(
-                "save_input_blobs_as_artifacts=True, but this runner keeps no artifacts; "
+                "save_input_blobs_as_artifacts=True, but this runner has no artifact service; "
                 "write Runner(artifact_service=InMemoryArtifactService(), ...)"
             )
-        name, session = f"artifact_{ctx.invocation_id}_{place}", ctx.session
-        kept[name] = await service.save_artifact(
+        name, session = f"artifact_{ctx.invocation_id}_{index}", ctx.session
+        versions[name] = await service.save_artifact(
             app_name=session.app_name, user_id=session.user_id, session_id=session.id, filename=name, artifact=part
         )
-        parts[place] = types.Part(text=f"Uploaded file: {name}. It is kept as an artifact.")
-    return message.model_copy(update={"parts": parts}), kept
+        parts[index] = types.Part(text=f"Uploaded file: {name}. It is kept as an artifact.")
+    return message.model_copy(update={"parts": parts}), versions

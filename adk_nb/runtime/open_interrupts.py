@@ -1,4 +1,4 @@
-"""The open interrupts of a session, kept up to date event by event: what opens one, and which results close it."""
+"""The open interrupts of a session, updated event by event: which events open and close them."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -11,35 +11,35 @@ from adk_nb.runtime.calls import Calls
 from adk_nb.runtime.interrupts import Interrupt, WaitingCall, opened_by
 
 _Key = tuple[str, str, int]
-"""Kind and id of an interrupt; of an approval, the id of its call and the index among the calls of that id."""
+"""Kind, id and 0; of an approval: kind, call id, and index among the calls with that id."""
 _APPROVAL, _CREDENTIAL, _INPUT = "approval", "credential", "input"
-_ELSEWHERE = -1
-"""Index of a call that is in no event that was read."""
+_UNKNOWN_CALL = -1
+"""Index of a call that no event has."""
 Responses = Sequence[types.FunctionResponse]
 
 
 class OpenInterrupts:
-    """What waits for an answer, oldest first."""
+    """The open interrupts, oldest first."""
 
     def __init__(self, calls: Calls) -> None:
-        """`calls`: of the same session; it takes in each event before this does."""
+        """`calls`: index of the same session, updated with each event before this."""
         self._calls = calls
         self._open: dict[_Key, Interrupt] = {}
         self._answers: set[tuple[str, str | None]] = set()
-        """Invocation and id of what users' messages answered."""
+        """Invocation id and request id of the answers in users' messages."""
         self._answered_toolsets: list[str] = []
-        """Answered with the last event: closed by the next."""
-        self._numbered = self._at = 0
+        """Ids of toolset requests answered by the last event; the next event closes them."""
+        self._last_number = self._event_index = 0
         self.is_idle = True
-        """Only an event that opens an interrupt is to be read."""
+        """True: `read` needs only events that open an interrupt."""
 
     @property
     def next_number(self) -> int:
-        """Of the interrupt that opens next."""
-        return self._numbered + 1
+        """Number of the next interrupt."""
+        return self._last_number + 1
 
     def all(self) -> list[Interrupt]:
-        """The open ones."""
+        """All open interrupts, oldest first."""
         return [self._with_answer_ids(interrupt) for interrupt in self._open.values()]
 
     def _with_answer_ids(self, interrupt: Interrupt) -> Interrupt:
@@ -49,11 +49,11 @@ class OpenInterrupts:
         is_shared = len(self._calls.all(call_id)) > 1
         return replace(interrupt, answer_ids=(interrupt.id,) if is_shared else (interrupt.id, call_id))
 
-    def read(self, event: Event, responses: Responses, at: int) -> None:
-        """Take in the next event; `at` is its index."""
-        self._at = at
-        if self._numbered and not self._open and _is_text(event, responses):
-            self._numbered = 0
+    def read(self, event: Event, responses: Responses, event_index: int) -> None:
+        """Read the next event."""
+        self._event_index = event_index
+        if self._last_number and not self._open and _is_text(event, responses):
+            self._last_number = 0
         for key in self._answered_toolsets:
             self._open.pop((_CREDENTIAL, key, 0), None)
         self._answered_toolsets = []
@@ -61,13 +61,13 @@ class OpenInterrupts:
             self._open_from(event)
         if responses and self._open:
             self._close_by(event, responses)
-        self.is_idle = not (self._open or self._numbered or self._answered_toolsets)
+        self.is_idle = not (self._open or self._last_number or self._answered_toolsets)
 
-    def withdraw(self, keys: Iterable[str], left: Collection[str]) -> None:
-        """Close those of the interrupts with these ids that are not among the `left`: nothing resumes from them."""
-        gone = {key for key in keys if key not in left}
-        for key, interrupt in list(self._open.items()) if gone else ():
-            if interrupt.id in gone:
+    def withdraw(self, keys: Iterable[str], remaining: Collection[str]) -> None:
+        """Close the interrupts with ids in `keys` but not in `remaining`: a newer checkpoint replaced theirs."""
+        withdrawn = {key for key in keys if key not in remaining}
+        for key, interrupt in list(self._open.items()) if withdrawn else ():
+            if interrupt.id in withdrawn:
                 del self._open[key]
 
     def _open_from(self, event: Event) -> None:
@@ -80,30 +80,30 @@ class OpenInterrupts:
                 self._add((_INPUT, interrupt.id, 0), interrupt)
 
     def _add(self, key: _Key, interrupt: Interrupt) -> None:
-        """Open it; one that is asked again keeps its number and place."""
-        before = self._open.get(key)
-        self._numbered += before is None
-        number = before.number if before else self._numbered
-        self._open[key] = replace(interrupt, number=number, path=self._path(interrupt), at=self._at)
+        """Open an interrupt; if it is requested again, it keeps its number and position."""
+        previous = self._open.get(key)
+        self._last_number += previous is None
+        number = previous.number if previous else self._last_number
+        self._open[key] = replace(interrupt, number=number, path=self._path(interrupt), event_index=self._event_index)
 
     def _path(self, interrupt: Interrupt) -> tuple[str, ...]:
         return callers_of(interrupt.branch, self._calls)
 
     def _open_approval(self, approval: Interrupt, event: Event) -> None:
         call_id = approval.call.id or ""
-        made = self._calls.all(call_id)
-        own = [
-            at
-            for at, record in enumerate(made)
+        records = self._calls.all(call_id)
+        indices = [
+            index
+            for index, record in enumerate(records)
             if (record.call.name, record.event.author) == (approval.call.name, event.author)
         ]
-        if made and not own:
+        if records and not indices:
             return
-        here = [at for at in own if made[at].event.invocation_id == event.invocation_id]
-        self._add((_APPROVAL, call_id, (here or own or [_ELSEWHERE])[-1]), approval)
+        in_same_run = [index for index in indices if records[index].event.invocation_id == event.invocation_id]
+        self._add((_APPROVAL, call_id, (in_same_run or indices or [_UNKNOWN_CALL])[-1]), approval)
 
     def _open_credential(self, credential: Interrupt) -> None:
-        self._settle({call.call.id for call in credential.calls})  # asked again, the newest request stands
+        self._settle({call.call.id for call in credential.calls})  # requested again: the newest request replaces older
         self._add((_CREDENTIAL, credential.id, 0), credential)
 
     def _close_by(self, event: Event, responses: Responses) -> None:
@@ -113,8 +113,8 @@ class OpenInterrupts:
             if response.name == APPROVAL_REQUEST and by_user:
                 self._answers.add((event.invocation_id, response.id))
             elif response.name == CREDENTIAL_REQUEST:
-                found = self._open.get((_CREDENTIAL, response.id or "", 0))
-                self._answered_toolsets += [found.id] if found and found.is_toolset else []
+                interrupt = self._open.get((_CREDENTIAL, response.id or "", 0))
+                self._answered_toolsets += [interrupt.id] if interrupt and interrupt.is_toolset else []
             else:
                 self._close_input(event, response)
             if not by_model and response.name not in (APPROVAL_REQUEST, CREDENTIAL_REQUEST):
@@ -129,14 +129,14 @@ class OpenInterrupts:
         if interrupt is None:
             return
         if response.will_continue:
-            # A result that is marked long-running itself pauses its agent: nothing went on from it.
-            goes_on = response.id not in (event.long_running_tool_ids or ())
-            self._open[key] = replace(interrupt, has_news=goes_on)
+            # A result that is long-running itself pauses its agent, so it is no progress.
+            has_progress = response.id not in (event.long_running_tool_ids or ())
+            self._open[key] = replace(interrupt, has_progress=has_progress)
         else:
             del self._open[key]
 
     def _close_approval(self, event: Event, response: types.FunctionResponse) -> None:
-        """Close it by the result of its call. A placeholder is none, nor is what another agent wrote."""
+        """Close an approval by the result of its call; placeholders and other agents' responses do not count."""
         if response.id in event.actions.requested_tool_confirmations:
             return
         key = self._call_of(event, response)
@@ -145,28 +145,28 @@ class OpenInterrupts:
             del self._open[key]
 
     def _call_of(self, event: Event, response: types.FunctionResponse) -> _Key:
-        """Which of the calls of its id `response` is the result of."""
+        """The key of the call that `response` answers, among the calls with its id."""
         call_id, run = response.id or "", event.invocation_id
-        made = self._calls.all(call_id)
-        named = [at for at, record in enumerate(made) if response.name in (None, record.call.name)]
-        own = [at for at in named if made[at].event.invocation_id == run]
-        answered = [at for at in named if self._is_answered(self._open.get((_APPROVAL, call_id, at)), run)]
-        return _APPROVAL, call_id, (own or answered or named or [_ELSEWHERE])[-1]
+        records = self._calls.all(call_id)
+        same_name = [index for index, record in enumerate(records) if response.name in (None, record.call.name)]
+        in_same_run = [index for index in same_name if records[index].event.invocation_id == run]
+        answered = [index for index in same_name if self._is_answered(self._open.get((_APPROVAL, call_id, index)), run)]
+        return _APPROVAL, call_id, (in_same_run or answered or same_name or [_UNKNOWN_CALL])[-1]
 
     def _is_answered(self, interrupt: Interrupt | None, invocation_id: str) -> bool:
         keys = (interrupt.id, interrupt.call.id) if interrupt else ()
         return any((invocation_id, key) in self._answers for key in keys)
 
     def _settle(self, results: set[str | None]) -> None:
-        """Close the credential requests of which all calls have results; the others wait for the calls left."""
+        """Remove calls with results from the credential requests; close requests without calls."""
         for key, interrupt in list(self._open.items()) if results else ():
             if interrupt.kind != "credential":
                 continue
-            left: list[WaitingCall] = [call for call in interrupt.calls if call.call.id not in results]
-            if not left:
+            remaining: list[WaitingCall] = [call for call in interrupt.calls if call.call.id not in results]
+            if not remaining:
                 del self._open[key]
-            elif len(left) < len(interrupt.calls):
-                self._open[key] = replace(interrupt, calls=left, call=left[0].call)
+            elif len(remaining) < len(interrupt.calls):
+                self._open[key] = replace(interrupt, calls=remaining, call=remaining[0].call)
 
 
 def callers_of(branch: str | None, calls: Calls) -> tuple[str, ...]:
@@ -176,5 +176,5 @@ def callers_of(branch: str | None, calls: Calls) -> tuple[str, ...]:
 
 
 def _is_text(event: Event, responses: Responses) -> bool:
-    """True for words of the user, not for an answer."""
+    """True for a user's message without function responses."""
     return event.author == "user" and event.content is not None and not responses

@@ -1,4 +1,4 @@
-"""The open tasks of a session: agents that were called as tools, and talk with the user until they hand back."""
+"""The open tasks of a session: agents called as tools that talk with the user until they return a result."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ class _Task:
     has_spoken: bool
     invocation_id: str
     asked_by: Event | None
-    """The event with which it leaves the rest to the user. None: it is at work."""
+    """The event of its last message to the user. None: it is working."""
 
 
 class OpenTasks:
-    """Work that a call gave to an agent, by the id of the call; who worked last is the last."""
+    """Open tasks by call id; the most recently active is last."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Task] = {}
 
     @property
     def is_empty(self) -> bool:
-        """True: no work is open."""
+        """True: no task is open."""
         return not self._open
 
     def read(self, event: Event, responses: Sequence[types.FunctionResponse]) -> None:
-        """Take in the next event."""
+        """Read the next event."""
         for response in responses if self._open else ():
             self._open.pop(response.id or "", None)
         key = event.isolation_scope
@@ -40,28 +40,32 @@ class OpenTasks:
             return
         callers = calls_to(event.branch)
         if callers and callers[-1][1] == key:
-            before = self._open.pop(key, None)
-            asks = speaks(event)
-            spoken = asks or (before is not None and before.has_spoken)
-            self._open[key] = _Task(callers[-1][0], event.branch, spoken, event.invocation_id, event if asks else None)
+            previous = self._open.pop(key, None)
+            has_question = is_message_to_user(event)
+            has_spoken = has_question or (previous is not None and previous.has_spoken)
+            self._open[key] = _Task(
+                callers[-1][0], event.branch, has_spoken, event.invocation_id, event if has_question else None
+            )
 
-    def asking(self) -> tuple[str, str, Event] | None:
-        """Id of the call and agent of the task that the user's next words go to, and its event. None: it is at work."""
+    def newest_question(self) -> tuple[str, str, Event] | None:
+        """Call id, agent and message of the task that waits for the user's text. None: no task waits."""
         key, task = next(reversed(self._open.items()), ("", None))
         return (key, task.agent, task.asked_by) if task and task.asked_by else None
 
-    def of(self, agents: Collection[str], branch: str | None, *, talking: bool, run: str | None) -> dict[str, str]:
-        """See `History.tasks`."""
+    def matching(
+        self, agents: Collection[str], branch: str | None, *, has_spoken: bool, run: str | None
+    ) -> dict[str, str]:
+        """Call id -> branch of the matching tasks; see `History.tasks`."""
         return {
             key: task.branch
             for key, task in self._open.items()
             if task.agent in agents
             and is_under(task.branch, branch)
-            and (task.has_spoken or not talking)
+            and (task.has_spoken or not has_spoken)
             and run in (None, task.invocation_id)
         }
 
 
-def speaks(event: Event) -> bool:
-    """True if an event is words to the user, with which its agent leaves the rest to them."""
+def is_message_to_user(event: Event) -> bool:
+    """True if an event is a final text for the user."""
     return bool(event.text) and not event.error_code and event.is_final_response()

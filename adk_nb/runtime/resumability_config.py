@@ -1,4 +1,4 @@
-"""Whether an app's runs can be gone on with."""
+"""The resumability setting of an app."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from adk_nb.wire import wrong_fields
 
 
 class ResumabilityConfig(BaseModel):
-    """An app that is resumable marks in the session where its agents stand: App(resumability_config=...).
+    """Make runs resumable: App(resumability_config=ResumabilityConfig(is_resumable=True)). Agents store checkpoints.
 
-    A run that was left in its middle - by an error, by a stop, by the end of the process - goes on with
-    `Runner.run_async(invocation_id=...)`: agents that had done their work do not work again, and a call without a
-    result is made once more. What answers something it asked goes on under the same invocation id.
+    `Runner.run_async(invocation_id=...)` resumes a run that an error, a stop or the end of the process interrupted:
+    finished agents do not run again, and a call without a result runs again. Answers continue under the same
+    invocation id.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     is_resumable: bool = False
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
             raise ConfigurationError(f"ResumabilityConfig: {wrong_fields(error, type(self).model_fields)}") from error

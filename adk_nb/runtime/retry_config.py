@@ -1,4 +1,4 @@
-"""How often a node of a graph that failed is run again."""
+"""The retry policy of a graph node."""
 
 import random
 from typing import Any
@@ -10,44 +10,45 @@ from adk_nb.wire import wrong_fields
 
 
 class RetryConfig(BaseModel):
-    """How often a node that failed is run again, and when."""
+    """The retry policy of a graph node: number of attempts, and exponential backoff with jitter."""
 
     model_config = ConfigDict(extra="forbid")
 
     max_attempts: int = Field(default=5, ge=1)
-    """With the first one."""
+    """Including the first attempt."""
     initial_delay: float = Field(default=1.0, ge=0)
     """Seconds before the second attempt."""
     max_delay: float = Field(default=60.0, ge=0)
-    """Seconds, the longest wait."""
+    """Seconds; upper limit of each delay."""
     backoff_factor: float = Field(default=2.0, ge=1)
-    """Each wait is so many times the last one."""
+    """Factor from one delay to the next."""
     jitter: float = Field(default=1.0, ge=0)
-    """Up to so many seconds are added to each wait, by chance."""
+    """Seconds; a random value up to this is added to each delay."""
     exceptions: list[Any] | None = None
-    """Classes of errors, or their names. None: every error may pass by itself."""
+    """Exception classes, or their names, to retry. None: all."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
             raise ConfigurationError(f"RetryConfig: {wrong_fields(error, type(self).model_fields)}") from error
 
-    def passes(self, error: BaseException) -> bool:
-        """Whether a node that raised `error` is run again."""
+    def is_retryable(self, error: BaseException) -> bool:
+        """True if `exceptions` includes `error`."""
         if not isinstance(error, Exception):
             return False
-        names = {one.__name__ for one in type(error).__mro__}
+        names = {error_class.__name__ for error_class in type(error).__mro__}
         return self.exceptions is None or any(
-            isinstance(error, one) if isinstance(one, type) else one in names for one in self.exceptions
+            isinstance(error, error_class) if isinstance(error_class, type) else error_class in names
+            for error_class in self.exceptions
         )
 
-    def after(self, error: BaseException, attempt: int) -> float | None:
-        """Seconds from a failing attempt to the next. None: it was the last. `attempt`: from 1."""
-        if attempt >= self.max_attempts or not self.passes(error):
+    def delay_after(self, error: BaseException, attempt: int) -> float | None:
+        """Seconds to wait after a failed attempt. None: do not retry. `attempt`: number of the failed one, from 1."""
+        if attempt >= self.max_attempts or not self.is_retryable(error):
             return None
         try:
-            grown = self.initial_delay * self.backoff_factor ** (attempt - 1)
+            delay = self.initial_delay * self.backoff_factor ** (attempt - 1)
         except OverflowError:
             return self.max_delay
-        return min(grown + random.uniform(0, self.jitter), self.max_delay)
+        return min(delay + random.uniform(0, self.jitter), self.max_delay)

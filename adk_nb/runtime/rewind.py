@@ -1,4 +1,4 @@
-"""Rewind: which events of a session still count, and the event that undoes the newer ones."""
+"""Rewind a session: the event that undoes an invocation, and the events that are still in effect."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -16,80 +16,80 @@ _SHARED = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 
 
 def surviving(events: Iterable[Event]) -> list[Event]:
-    """`events` without those that were undone, and without the marks that undid them.
+    """`events` without undone events and without rewind events.
 
-    A mark undoes all from the first event of its invocation on; also an older mark, and what that undid counts again.
-    An invocation that is not in `events` before the mark began before them. A list in which nothing was undone is given
-    back as it is: copy it before changing it.
+    A rewind event undoes everything from the first event of its invocation on, including an older rewind event, whose
+    undone events count again. An invocation without an event before the rewind event began before the list. If nothing
+    was undone, the list itself is returned: copy it before changing it.
     """
-    given = events if isinstance(events, list) else list(events)
-    for event in given:
+    all_events = events if isinstance(events, list) else list(events)
+    for event in all_events:
         if event.actions.rewind_before_invocation_id:
             break
     else:
-        return given
-    began = {given[at].invocation_id: at for at in reversed(range(len(given)))}
-    kept: list[Event] = []
-    at = len(given) - 1
-    while at >= 0:
-        undone = given[at].actions.rewind_before_invocation_id
+        return all_events
+    began = {all_events[index].invocation_id: index for index in reversed(range(len(all_events)))}
+    newest_first_kept: list[Event] = []
+    index = len(all_events) - 1
+    while index >= 0:
+        undone = all_events[index].actions.rewind_before_invocation_id
         if undone:
-            first = began.get(undone, at)
-            at = first if first < at else 0
+            first = began.get(undone, index)
+            index = first if first < index else 0
         else:
-            kept.append(given[at])
-        at -= 1
-    return kept[::-1]
+            newest_first_kept.append(all_events[index])
+        index -= 1
+    return newest_first_kept[::-1]
 
 
-def newest_first(events: Sequence[Event], before: int) -> Iterator[Event]:
-    """The surviving of the first `before` events, newest first; only those that are asked for are looked at."""
-    for at in range(before - 1, -1, -1):
-        if events[at].actions.rewind_before_invocation_id:
-            yield from reversed(surviving(events[: at + 1]))
+def newest_first(events: Sequence[Event], end: int) -> Iterator[Event]:
+    """The surviving events among the first `end`, newest first; lazy."""
+    for index in range(end - 1, -1, -1):
+        if events[index].actions.rewind_before_invocation_id:
+            yield from reversed(surviving(events[: index + 1]))
             return
-        yield events[at]
+        yield events[index]
 
 
-async def undoing(session: Session, invocation_id: str, artifacts: BaseArtifactService | None) -> Event:
-    """The event that undoes an invocation and all that came after it, to be appended to `session`.
+async def rewind_event(session: Session, invocation_id: str, artifacts: BaseArtifactService | None) -> Event:
+    """The event that undoes an invocation and everything after it, to be appended to `session`.
 
-    Its state delta restores the session's own keys as the events before left them; a key that none of them wrote is
-    deleted. The session's files get a newest version as they were, or are marked as removed, now. What belongs to the
-    user or the app stays.
+    Its state delta restores the session's own keys to their values before the invocation; a key without such a value is
+    deleted. The session's files get a new version with their earlier content, or are marked as removed, at once. State
+    and files of the user or the app do not change.
 
     Raises:
-        InvocationNotFoundError: The session has none of that id.
+        InvocationNotFoundError: The session has no such invocation.
         StorageError: The artifact service failed.
     """
     ids = [event.invocation_id for event in session.events]
     if invocation_id not in ids:
         raise InvocationNotFoundError("invocation", invocation_id, set(ids))
     first = ids.index(invocation_id)
-    before, after = session.events[:first], session.events[first:]
+    remaining, undone = session.events[:first], session.events[first:]
     actions = EventActions(
         rewind_before_invocation_id=invocation_id,
-        state_delta=_state_as_before(before, after),
-        artifact_delta=await _files_as_before(session, artifacts, before, after) if artifacts else {},
+        state_delta=_state_as_before(remaining, undone),
+        artifact_delta=await _files_as_before(session, artifacts, remaining, undone) if artifacts else {},
     )
     return Event(author="user", invocation_id=new_invocation_id(), actions=actions)
 
 
-def _state_as_before(before: Sequence[Event], after: Sequence[Event]) -> dict[str, Any]:
-    written = {key: value for event in before for key, value in event.actions.state_delta.items()}
-    touched = {key for event in after for key in event.actions.state_delta if not key.startswith(_SHARED)}
-    return {key: written.get(key, dict(DELETED)) for key in sorted(touched)}
+def _state_as_before(remaining: Sequence[Event], undone: Sequence[Event]) -> dict[str, Any]:
+    values = {key: value for event in remaining for key, value in event.actions.state_delta.items()}
+    touched = {key for event in undone for key in event.actions.state_delta if not key.startswith(_SHARED)}
+    return {key: values.get(key, dict(DELETED)) for key in sorted(touched)}
 
 
 async def _files_as_before(
-    session: Session, artifacts: BaseArtifactService, before: Sequence[Event], after: Sequence[Event]
+    session: Session, artifacts: BaseArtifactService, remaining: Sequence[Event], undone: Sequence[Event]
 ) -> dict[str, int]:
-    where: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
-    written = {name: version for event in before for name, version in event.actions.artifact_delta.items()}
-    touched = {name for event in after for name in event.actions.artifact_delta if not name.startswith("user:")}
+    owner: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
+    versions = {name: version for event in remaining for name, version in event.actions.artifact_delta.items()}
+    touched = {name for event in undone for name in event.actions.artifact_delta if not name.startswith("user:")}
     delta: dict[str, int] = {}
     for name in sorted(touched):
-        version = written.get(name)
-        found = None if version is None else await artifacts.load_artifact(**where, filename=name, version=version)
-        delta[name] = await artifacts.save_artifact(**where, filename=name, artifact=found or tombstone())
+        version = versions.get(name)
+        artifact = None if version is None else await artifacts.load_artifact(**owner, filename=name, version=version)
+        delta[name] = await artifacts.save_artifact(**owner, filename=name, artifact=artifact or tombstone())
     return delta

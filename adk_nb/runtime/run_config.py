@@ -1,4 +1,4 @@
-"""How one run is to be done: streaming, limits, what goes with each request, and the settings of live runs."""
+"""Settings of a run: streaming, limits, request options, and live conversations."""
 
 import logging
 import os
@@ -15,44 +15,44 @@ from adk_nb.wire import LATE, plain_json, wrong_fields
 
 logger = logging.getLogger(__name__)
 
-_USUAL_LIMIT = 500
+_DEFAULT_MAX_LLM_CALLS = 500
 
 
 class StreamingMode(Enum):
-    """How a model's answer comes."""
+    """Streaming of a model's response."""
 
     NONE = None
-    """Whole."""
+    """One complete event."""
     SSE = "sse"
-    """In pieces, then whole."""
+    """Partial events, then the complete event."""
     BIDI = "bidi"
-    """As it is spoken, while the user may speak too: what `run_live` does. `run_async` takes it as NONE."""
+    """Bidirectional, as `run_live` does. `run_async` treats it as NONE."""
 
 
 class ToolThreadPoolConfig(BaseModel):
-    """How many worker threads run blocking tools. Runs that ask for the same number share them."""
+    """Number of worker threads for blocking tools. Runs with the same number share one pool."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     max_workers: int = Field(default=4, ge=1)
 
 
-def _limit_of_the_environment() -> int:
-    said = os.environ.get("ADK_MAX_LLM_CALLS") or _USUAL_LIMIT
+def _max_llm_calls_from_environment() -> int:
+    value = os.environ.get("ADK_MAX_LLM_CALLS") or _DEFAULT_MAX_LLM_CALLS
     try:
-        return int(said)
+        return int(value)
     except ValueError:
-        logger.warning("ADK_MAX_LLM_CALLS=%r is no number; %d is used", said, _USUAL_LIMIT)
-        return _USUAL_LIMIT
+        logger.warning("ADK_MAX_LLM_CALLS=%r is not a number; using %d", value, _DEFAULT_MAX_LLM_CALLS)
+        return _DEFAULT_MAX_LLM_CALLS
 
 
 class RunConfig(BaseModel):
-    """How one run is to be done.
+    """Settings of one run.
 
-    Fields of google-genai's types say the same as there; those of live runs reach the model as `LiveConnectConfig`.
+    Fields with types of google-genai mean the same as there; those of live runs are passed in `LiveConnectConfig`.
 
     Raises:
-        ConfigurationError: A field is unknown or wrong.
+        ConfigurationError: A field is unknown or invalid.
 
     Source: google-adk 2.13, `RunConfig`; `max_cost_usd`, `tool_errors` and `timeout` are ours.
     """
@@ -60,31 +60,31 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     streaming_mode: StreamingMode = StreamingMode.NONE
-    max_llm_calls: int = Field(default_factory=_limit_of_the_environment)
+    max_llm_calls: int = Field(default_factory=_max_llm_calls_from_environment)
     """Model calls in one invocation, all agents together. 0 or less: no limit."""
     max_cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """US dollars, by the table of genai-prices (`pip install 'adk-nb[cost]'`): a run that has cost so much asks no
-    model again, and ends with a MAX_COST event. A model without a known price is not limited, which is logged; nor is
-    a live conversation. None: no limit."""
+    """US dollars, by the price table of genai-prices (`pip install 'adk-nb[cost]'`): at this cost the run calls no
+    model again and ends with a MAX_COST event. Models without a known price are not limited, with a log message; nor
+    are live conversations. None: no limit."""
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds for the whole run; then it ends with a RUN_TIMEOUT event, which names what is left to end by itself: a
-    sync function, or an async one that catches its cancellation. So sync functions run on worker threads. None: no
-    limit."""
+    """Seconds for the whole run; then it ends with a RUN_TIMEOUT event, which names functions that still run: sync
+    functions, and async functions that catch their cancellation. With a timeout, sync functions run on worker threads.
+    None: no limit."""
     tool_errors: Literal["return", "raise"] | None = None
-    """What a raising tool does: its error goes to the model, or ends the run. None: as each agent says."""
+    """`return`: the error of a tool goes to the model; `raise`: it ends the run. None: as each agent is set."""
     tool_thread_pool_config: ToolThreadPoolConfig | None = None
-    """How many threads run the sync tools of a run that nobody waits for. None: 32, for all such runs together."""
+    """Number of threads for sync tools of background runs. None: 32, shared by all such runs."""
     custom_metadata: dict[str, Any] | None = None
-    """JSON, put on every event of the run, the user's included."""
+    """JSON, put on every event of the run, including the user's."""
     get_session_config: GetSessionConfig | None = None
     """How much history to load. None: all."""
     model_input_context: Annotated[list[types.Content] | None, LATE] = None
-    """Told to the models before the user's message, in this run only."""
+    """Contents sent to the models before the user's message, in this run only."""
     include_thoughts_from_other_agents: bool = False
-    """True: what other agents thought is told with what they said."""
+    """True: an agent sees the thoughts of other agents, with their messages."""
     save_input_blobs_as_artifacts: bool = False
-    """True: files in the message are kept as `artifact_<invocation>_<place>`, and named in their place.
-    `SaveFilesAsArtifactsPlugin` does it under the files' own names."""
+    """True: files in the message are stored as artifacts `artifact_<invocation>_<index>`, and replaced by their names.
+    `SaveFilesAsArtifactsPlugin` stores them under their own names."""
 
     http_options: Annotated[types.HttpOptions | None, LATE] = None
     """Of every request of the run: headers, timeout (ms), retries."""
@@ -99,11 +99,11 @@ class RunConfig(BaseModel):
     output_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LATE] = Field(
         default_factory=types.AudioTranscriptionConfig
     )
-    """None: what the model says is not written down."""
+    """None: no transcript of the model's speech."""
     input_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LATE] = Field(
         default_factory=types.AudioTranscriptionConfig
     )
-    """None: what the user says is not written down."""
+    """None: no transcript of the user's speech."""
     realtime_input_config: Annotated[types.RealtimeInputConfig | None, LATE] = None
     explicit_vad_signal: bool | None = None
     translation_config: Annotated[types.TranslationConfig | None, LATE] = None
@@ -114,20 +114,20 @@ class RunConfig(BaseModel):
     context_window_compression: Annotated[types.ContextWindowCompressionConfig | None, LATE] = None
     avatar_config: Annotated[types.AvatarConfig | None, LATE] = None
     save_live_blob: bool = Field(default=False, validation_alias=AliasChoices("save_live_blob", "save_live_audio"))
-    """True: the sound of a live run is kept, as artifacts. `save_live_audio` is its old name."""
+    """True: the audio of a live run is stored as artifacts. `save_live_audio` is the old name."""
     support_cfc: bool = False
-    """True: the model is asked through the live API, the only one where it can call functions from its own code.
-    Only with StreamingMode.SSE."""
+    """True: compositional function calling: the model is called through the live API, where its own code can call
+    functions. Requires StreamingMode.SSE."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
             raise ConfigurationError(f"run_config: {wrong_fields(error, type(self).model_fields)}") from error
 
     @field_validator("max_llm_calls")
     @classmethod
-    def _is_a_limit(cls, value: int) -> int:
+    def _check_max_llm_calls(cls, value: int) -> int:
         if value >= sys.maxsize:
             raise ValueError(f"max_llm_calls={value} is no limit; write 0 for none")
         if value <= 0:
@@ -136,14 +136,14 @@ class RunConfig(BaseModel):
 
     @field_validator("service_tier")
     @classmethod
-    def _is_a_tier(cls, value: str | None) -> str | None:
+    def _check_service_tier(cls, value: str | None) -> str | None:
         if value == "deferred":
             raise ValueError("service_tier='deferred' is for Gemini's interactions API; write 'flex' for a cheaper one")
         return value
 
     @field_validator("custom_metadata")
     @classmethod
-    def _is_json(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _check_custom_metadata(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         return None if value is None else plain_json(value, "custom_metadata of a run")
 
     @property

@@ -1,4 +1,4 @@
-"""A run that goes on by itself, to be followed, or stopped, from anywhere."""
+"""A run in the background."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,22 +7,22 @@ from contextlib import aclosing
 
 from adk_nb import sync
 from adk_nb.events.event import Event
-from adk_nb.runtime.stopping import Stop
+from adk_nb.runtime.cancellation import Stop
 
 
 class RunHandle:
-    """What `Runner.start` returns. Its events are there whether or not anyone reads them."""
+    """A run in the background, returned by `Runner.start`. It runs whether or not its events are read."""
 
     def __init__(self, invocation_id: str, run: AsyncGenerator[Event, None], stop: Stop) -> None:
-        """Begins `run`: on the caller's event loop, or without one on the package's own."""
+        """Start `run` on the caller's event loop, or without one on the package's own."""
         self.invocation_id = invocation_id
-        """Of the message and of all that answers it; of a run that goes on with another, that one's, once it does."""
+        """Id of the invocation; a resumed run takes the id of the invocation that it resumes with its first event."""
         self._stop = stop
         self._events: list[Event] = []
         self._error: Exception | None = None
         self._done = False
-        self._more = _news()
-        """Replaced, and its waiters told, with each event and at the end."""
+        self._signal = _new_signal()
+        """Completed and replaced at each event and at the end, to wake up readers."""
         try:
             self._task = asyncio.get_running_loop().create_task(self._follow(run))
         except RuntimeError:
@@ -33,32 +33,32 @@ class RunHandle:
 
     @property
     def done(self) -> bool:
-        """True if it has ended: with an answer, with an error, or stopped."""
+        """True once the run has ended, successfully or not."""
         return self._done
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """All events of the run, from its first on, however late this is asked; the same again each time.
+        """All events of the run from the first; may be called late, and more than once.
 
         Raises:
             Exception: What `Runner.run_async` would raise, after its event.
         """
         seen = 0
         while True:
-            more = self._more
+            signal = self._signal
             while seen < len(self._events):
                 yield self._events[seen]
                 seen += 1
             if self._done:
                 break
-            await asyncio.wrap_future(more)
+            await asyncio.wrap_future(signal)
         if self._error:
             raise self._error
 
     async def cancel(self) -> None:
-        """Stop the run, and wait until it has let go; its last events say so. Nothing happens if it has ended."""
+        """Stop the run and wait for its end; its last events say so. No effect after the end."""
         self._stop.request()
         while not self._done:
-            await asyncio.wrap_future(self._more)
+            await asyncio.wrap_future(self._signal)
 
     async def _follow(self, run: AsyncGenerator[Event, None]) -> None:
         try:
@@ -66,19 +66,19 @@ class RunHandle:
                 async for event in run:
                     self.invocation_id = event.invocation_id
                     self._events.append(event)
-                    self._tell()
+                    self._notify()
         except Exception as error:
             self._error = error
         finally:
             self._done = True
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
-        before, self._more = self._more, _news()
-        before.set_result(None)
+    def _notify(self) -> None:
+        signal, self._signal = self._signal, _new_signal()
+        signal.set_result(None)
 
 
-def _news() -> Future[None]:
+def _new_signal() -> Future[None]:
     future = Future[None]()
-    future.set_running_or_notify_cancel()  # whoever waits for it and is cancelled does not cancel it for others
+    future.set_running_or_notify_cancel()  # so that cancelling one reader does not cancel it for the others
     return future

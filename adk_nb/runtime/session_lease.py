@@ -1,33 +1,33 @@
-"""A run's lease on a session that is kept in a journal: against runs of other processes."""
+"""The lease of a run on its session in a journal, against runs of other processes."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
 
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
+from adk_nb.runtime.cancellation import Stop
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupted_runs import close_interrupted_run
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.stopping import Stop
 from adk_nb.sessions.journal import LEASE_SECONDS, Journal, Lease, this_process
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.3
-"""Seconds between two attempts to claim a session that another process has; the pause doubles up to the longest."""
+"""Seconds between two attempts to claim a session that another process holds; the pause doubles up to the longest."""
 
 Unreleased = dict[Hashable, tuple[Lease, str | None]]
-"""Session -> a lease that the store did not release when its run ended, and how that run ended."""
+"""Session key -> a lease that could not be released at the end of its run, and the outcome of that run."""
 
 
 class SessionLease:
     """The lease of one run, renewed until it is released."""
 
-    def __init__(self, journal: Journal, where: Hashable, stop: Stop, unreleased: Unreleased) -> None:
-        """`where`: the session. `stop`: of the run, which is stopped if another process takes the session over."""
+    def __init__(self, journal: Journal, session_key: Hashable, stop: Stop, unreleased: Unreleased) -> None:
+        """`stop`: of the run, which is stopped if another process takes the session over."""
         self._journal = journal
-        self._where = where
+        self._session_key = session_key
         self._stop = stop
         self._unreleased = unreleased
         self._lease: Lease | None = None
@@ -42,28 +42,28 @@ class SessionLease:
             SessionBusyError: A run of another process holds it.
             StaleSessionError: Another process wrote to it since it was read.
         """
-        if unreleased := self._unreleased.get(self._where):
+        if unreleased := self._unreleased.get(self._session_key):
             await unreleased[0].release(unreleased[1])
-            self._unreleased.pop(self._where, None)
+            self._unreleased.pop(self._session_key, None)
         self._session_id = session.id
         try:
             self._lease = await self._journal.claim(session, run_id, owner=this_process(), version=version)
         except asyncio.CancelledError:
-            self._lease = session.lease  # the journal may have noted the claim by then
+            self._lease = session.lease  # the journal may have stored the claim already
             raise
         self._renew_later()
 
     async def claim_for(self, ctx: InvocationContext, version: str) -> None:
-        """Hold the session for the invocation of `ctx` in place of the run that claimed it."""
+        """Move the lease from the run that claimed it to the invocation of `ctx`, which that run resumes."""
         if self._lease:
             self._stop_renewing()
             await self._lease.release("done")
         await self.claim(ctx.session, ctx.invocation_id, version)
 
     async def close_interrupted_runs(self, ctx: InvocationContext) -> None:
-        """Close interrupted runs: after a new message nobody resumes them.
+        """Close interrupted runs, which cannot be resumed after a new message.
 
-        A message that answers what an interrupted run had been answered takes the place of that run.
+        A message that repeats the answers of an interrupted run replaces that run.
         """
         if self._lease is None or not self._lease.is_heir:
             return
@@ -75,7 +75,7 @@ class SessionLease:
             await self._lease.drop(run.id)
 
     async def release(self, outcome: str | None) -> None:
-        """Let runs of other processes in. `outcome`: as in `Lease.release`."""
+        """Release the lease. `outcome`: as in `Lease.release`."""
         self._stop_renewing()
         if (lease := self._lease) is None:
             return
@@ -83,11 +83,11 @@ class SessionLease:
             try:
                 await lease.release(outcome)
             except asyncio.CancelledError:
-                await lease.release(outcome)  # the first may not have begun; a second one does nothing
+                await lease.release(outcome)  # the first may not have started; releasing twice is harmless
                 raise
         except StorageError as error:
-            self._unreleased[self._where] = lease, outcome
-            logger.warning("session %r stays held until its next run, or for 15 s: %s", self._session_id, error)
+            self._unreleased[self._session_key] = lease, outcome
+            logger.warning("session %r stays locked until its next run, or for 15 s: %s", self._session_id, error)
 
     def _stop_renewing(self) -> None:
         for renewing in (self._timer, self._renewing):
@@ -109,15 +109,15 @@ class SessionLease:
             self._stop.request()
             return
         except StorageError as error:
-            logger.warning("session %r could not be held on to yet: %s", self._session_id, error)
+            logger.warning("the lease of session %r was not renewed yet: %s", self._session_id, error)
         self._renew_later()
 
 
-async def when_released(attempt: Callable[[], Awaitable[Session]]) -> Session:
-    """Claim a session once the process that holds it releases it; a journal does not notify, so this tries again.
+async def wait_until_released(attempt: Callable[[], Awaitable[Session]]) -> Session:
+    """Claim a session once the other process releases it, by polling: a journal has no notifications.
 
     Args:
-        attempt: Claims it; a SessionBusyError of it is waited out.
+        attempt: Claims the session; raises SessionBusyError while another process holds it.
     """
     pause = _FIRST_PAUSE
     while True:
@@ -129,6 +129,6 @@ async def when_released(attempt: Callable[[], Awaitable[Session]]) -> Session:
 
 
 def _has_same_answers(ctx: InvocationContext, run_id: str) -> bool:
-    """True if the message of `ctx` answers what the message of another run has answered."""
+    """True if the message of `ctx` answers a call that another run's message answered."""
     calls = history_of(ctx.session).calls
     return any(run_id in calls.answered_in(response.id) for response in ctx.responses)

@@ -16,11 +16,11 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.events.event import Event
+from adk_nb.runtime.cancellation import STOPPED, Stop
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import waiting
-from adk_nb.runtime.session_lease import SessionLease, Unreleased, when_released
-from adk_nb.runtime.stopping import STOPPED, Stop
+from adk_nb.runtime.nested_calls import awaited_branches
+from adk_nb.runtime.session_lease import SessionLease, Unreleased, wait_until_released
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, this_process
 from adk_nb.sessions.session import Session
@@ -32,9 +32,9 @@ _CLOSE_ROUNDS = 4
 _READER_SECONDS = 15.0
 """The most that a run waits while the loop body that started it takes no event: it may be what that body awaits."""
 
-Where = tuple[str, str, str]
+SessionKey = tuple[str, str, str]
 """App, user and session."""
-Find = Callable[[], Awaitable[Session]]
+LoadSession = Callable[[], Awaitable[Session]]
 
 
 class SessionQueues:
@@ -44,16 +44,16 @@ class SessionQueues:
         self.service = service  # while this lives, no other service has its id
         self.journal = service if isinstance(service, Journal) else None
         self.unreleased: Unreleased = {}
-        self._running: dict[Where, list[QueuePlace]] = {}
+        self._running: dict[SessionKey, list[QueuePlace]] = {}
         """Session -> the run that holds it, and the runs inside that."""
-        self._waiting: dict[Where, deque[QueuePlace]] = {}
+        self._waiting: dict[SessionKey, deque[QueuePlace]] = {}
         """Session -> the runs that wait for it, in the order in which they came."""
         self._lock = threading.Lock()
 
-    def running(self, where: Where) -> "list[QueuePlace]":
+    def running(self, key: SessionKey) -> "list[QueuePlace]":
         """The run that holds a session, and the runs inside that."""
         with self._lock:
-            return list(self._running.get(where, ()))
+            return list(self._running.get(key, ()))
 
     def enter(self, place: "QueuePlace") -> None:
         """Let a run hold its session, alone or inside the run that does.
@@ -62,25 +62,27 @@ class SessionQueues:
             SessionBusyError: Another run holds it.
         """
         with self._lock:
-            running = [other for other in self._running.get(place.where, ()) if not other.is_lost]
+            running = [
+                other_place for other_place in self._running.get(place.key, ()) if not other_place.is_loop_closed
+            ]
             place.host = place.host_among(running)
             if running and place.host is None:
                 raise place.busy_error(running[0].since)
-            self._running[place.where] = [*running, place]
+            self._running[place.key] = [*running, place]
 
     def join(self, place: "QueuePlace") -> None:
         """Let a run wait until `QueuePlace.admit` is called."""
         with self._lock:
-            if self._running.get(place.where):
-                self._waiting.setdefault(place.where, deque()).append(place)
+            if self._running.get(place.key):
+                self._waiting.setdefault(place.key, deque()).append(place)
                 return
-            self._running[place.where] = [place]
+            self._running[place.key] = [place]
         place.admit()
 
     def leave(self, place: "QueuePlace") -> None:
         """Remove a run; if its session is free then, admit the first that waits."""
         with self._lock:
-            running, waiting_runs = self._running.pop(place.where, []), self._waiting.pop(place.where, deque())
+            running, waiting_runs = self._running.pop(place.key, []), self._waiting.pop(place.key, deque())
             for runs in (running, waiting_runs):
                 if place in runs:
                     runs.remove(place)
@@ -88,9 +90,9 @@ class SessionQueues:
                 if (first := waiting_runs.popleft()).admit():
                     running.append(first)
             if waiting_runs:
-                self._waiting[place.where] = waiting_runs
+                self._waiting[place.key] = waiting_runs
             if running:
-                self._running[place.where] = running
+                self._running[place.key] = running
 
 
 _queues: weakref.WeakValueDictionary[int, SessionQueues] = weakref.WeakValueDictionary()
@@ -108,9 +110,9 @@ def queues_of(service: BaseSessionService) -> SessionQueues:
 class QueuePlace:
     """A run's place in the queue of its session, and the token by which runs inside it are known."""
 
-    def __init__(self, queues: SessionQueues, where: Where, stop: Stop, *, waits: bool) -> None:
+    def __init__(self, queues: SessionQueues, key: SessionKey, stop: Stop, *, waits: bool) -> None:
         """`stop`: of the run. `waits`: it waits while another run holds the session; False: it is refused."""
-        self.where = where
+        self.key = key
         self.since = 0.0
         self.body: _LoopBody | None = None
         """The loop body of the reader. None: the run takes a step."""
@@ -122,14 +124,14 @@ class QueuePlace:
         self._queues = queues
         self._stop = stop
         self._waits = waits
-        self._before: _Scope = None
+        self._outer_scope: _Scope = None
         self._ctx: InvocationContext | None = None
         self._id = self._version = ""
         self._session: Session | None = None
         self._lease: SessionLease | None = None
         self._is_closing = False
         self._stream: weakref.ref[AsyncGenerator[Event, None]] | None = None
-        """What the reader holds."""
+        """The generator that the reader holds."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._admission: asyncio.Future[None] | None = None
         """Of a run that waits."""
@@ -141,13 +143,13 @@ class QueuePlace:
 
     # -- the stream of events
 
-    def around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-        """`events`, which leave the queue when they end."""
-        stream = self._around(events)
+    def wrap(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        """`events`; the run leaves the queue when they end."""
+        stream = self._wrap(events)
         self._stream = weakref.ref(stream)
         return stream
 
-    async def _around(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    async def _wrap(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         outcome: str | None = "cancelled"
         self.outer = _enclosing_place()
         self._begin_step()
@@ -167,7 +169,7 @@ class QueuePlace:
             outcome = self._outcome() or outcome
             raise
         except Exception as error:
-            outcome = None if isinstance(error, StorageError) else "failed"  # what was begun may not be written down
+            outcome = None if isinstance(error, StorageError) else "failed"  # None: stays resumable
             raise
         finally:
             try:
@@ -175,40 +177,40 @@ class QueuePlace:
             finally:
                 self.is_over = True
                 self._queues.leave(self)
-                _scope.set(self._before)
-                self._before = None
+                _scope.set(self._outer_scope)
+                self._outer_scope = None
 
-    def in_thread(self, events: Generator[Event]) -> Generator[Event]:
-        """`events`, read by a thread: what it starts between two of them is inside this run."""
+    def wrap_for_thread(self, events: Generator[Event]) -> Generator[Event]:
+        """`events` for a reader thread: runs that it starts between two events are inside this run."""
         body = _LoopBody(self, None)
         with closing(events):
             for event in events:
-                before = _scope.get()
+                outer_scope = _scope.get()
                 _scope.set(body)
                 try:
                     yield event
                 finally:
-                    _scope.set(before)
+                    _scope.set(outer_scope)
 
     def _begin_step(self) -> None:
         """Let code that the run calls be inside it, until the next event."""
         scope = _scope.get()
         if scope is not self.body:  # the reader is another task than before
-            self._before = scope
+            self._outer_scope = scope
         self.body = None
         _scope.set(self)
 
     def _end_step(self) -> None:
         task = asyncio.current_task()
-        # Weak: a task that failed holds the stream that it read, and the stream this place, which would never be free.
+        # A weak reference: a failed task refers to its stream, and the stream to this place; the cycle would keep both.
         self.body = _LoopBody(self, weakref.ref(task) if task else None)
         _scope.set(self.body)
 
     def _outcome(self) -> str | None:
-        """How the run ended, if it was stopped, or if interrupts of it are open."""
-        if self._stop.why or self._ctx is None:
+        """`cancelled` for a stopped run, `waiting` for one with open interrupts; None otherwise."""
+        if self._stop.reason or self._ctx is None:
             return "cancelled"
-        return "waiting" if waiting(self._ctx.agent, history_of(self._ctx.session), run=self._id) else None
+        return "waiting" if awaited_branches(self._ctx.agent, history_of(self._ctx.session), run=self._id) else None
 
     async def _end(self, outcome: str | None) -> None:
         if self.host and self._session:
@@ -220,22 +222,27 @@ class QueuePlace:
     # -- holding the session
 
     async def take(
-        self, find: Find, run_id: str, version: str, signal: asyncio.Event | None = None, seconds: float | None = None
+        self,
+        load: LoadSession,
+        run_id: str,
+        version: str,
+        signal: asyncio.Event | None = None,
+        seconds: float | None = None,
     ) -> Session | None:
         """Hold the session, and claim it in the journal, until the end of the run.
 
         Args:
-            find: Gets the session as it is now.
-            run_id: The invocation's id.
-            version: What its agents and tools are.
+            load: Loads the current session.
+            run_id: Id of the invocation.
+            version: Version of its agents and tools.
             signal: Set to stop the run.
-            seconds: The most that it waits. None: as long as it takes.
+            seconds: Longest wait. None: no limit.
 
         Returns:
             The session. None: the run was stopped while it waited.
 
         Raises:
-            SessionBusyError: Another run holds it, and is not waited for, or not any longer.
+            SessionBusyError: Another run holds it, and this one does not wait, or the wait is over.
         """
         self._id, self._version, self.since = run_id, version, clock.now()
         self._loop = asyncio.get_running_loop()
@@ -243,36 +250,36 @@ class QueuePlace:
             await self._let_dropped_streams_close()
         try:
             self._queues.enter(self)
-            return await self._open(find)
+            return await self._open(load)
         except SessionBusyError as busy:
             if not self._waits:
-                if not any(place.is_dropped for place in self._queues.running(self.where)):
+                if not any(place.is_dropped for place in self._queues.running(self.key)):
                     raise
                 seconds = _CLOSE_SECONDS
-            return await self._wait(find, signal, seconds, busy)
+            return await self._wait(load, signal, seconds, busy)
 
     async def _let_dropped_streams_close(self) -> None:
-        if any(place.body for place in self._queues.running(self.where)):
+        if any(place.body for place in self._queues.running(self.key)):
             for _ in range(_CLOSE_ROUNDS):
                 await asyncio.sleep(0)
 
     async def _wait(
-        self, find: Find, signal: asyncio.Event | None, seconds: float | None, busy: SessionBusyError
+        self, load: LoadSession, signal: asyncio.Event | None, seconds: float | None, busy: SessionBusyError
     ) -> Session | None:
-        with self._stop.hearing(signal, seconds):
-            if not self._stop.why:
-                self._stop.within = asyncio.current_task()
-                if self not in self._queues.running(self.where):
+        with self._stop.watching(signal, seconds):
+            if not self._stop.reason:
+                self._stop.step_task = asyncio.current_task()
+                if self not in self._queues.running(self.key):
                     await self._wait_in_queue()
-                return await when_released(lambda: self._open(find))
-        if self._stop.why != STOPPED:
+                return await wait_until_released(lambda: self._open(load))
+        if self._stop.reason != STOPPED:
             raise busy  # it took too long
         return None
 
     async def _wait_in_queue(self) -> None:
         self._admission = asyncio.get_running_loop().create_future()
         self._queues.join(self)
-        if isinstance(body := self._before, _LoopBody) and body.place in self._queues.running(self.where):
+        if isinstance(body := self._outer_scope, _LoopBody) and body.place in self._queues.running(self.key):
             await asyncio.wait([self._admission], timeout=_READER_SECONDS)
             if body.is_current and not self._admission.done():
                 raise self.busy_error(body.place.since, _READER_HINT)
@@ -290,10 +297,10 @@ class QueuePlace:
             return False
         return True
 
-    async def _open(self, find: Find) -> Session:
+    async def _open(self, load: LoadSession) -> Session:
         """Read the session, and hold it in the journal."""
         while True:
-            session = await find()
+            session = await load()
             try:
                 await self._hold(session)
             except StaleSessionError:
@@ -305,11 +312,11 @@ class QueuePlace:
         if (journal := self._queues.journal) is None:
             return
         if self.host is None:
-            self._lease = SessionLease(journal, self.where, self._stop, self._queues.unreleased)
+            self._lease = SessionLease(journal, self.key, self._stop, self._queues.unreleased)
             await self._lease.claim(session, self._id, self._version)
-        elif (held := self.host._session) and held.lease is not None:
-            # Each run goes on after what the other writes.
-            session.lease, session.revision = held.lease, held.revision
+        elif (host_session := self.host._session) and host_session.lease is not None:
+            # A nested run writes under its host's lease, and continues from the host's revision.
+            session.lease, session.revision = host_session.lease, host_session.revision
 
     async def begin(self, ctx: InvocationContext) -> None:
         """Let the run be known by the id of `ctx`, which may resume an earlier run, and read what that had begun."""
@@ -320,7 +327,7 @@ class QueuePlace:
         if self._queues.journal and ctx.checkpoints:
             runs = [run for run in await self._queues.journal.unfinished(ctx.session) if run.id == self._id]
             ctx.shared.is_edited = any(run.version not in ("", self._version) for run in runs)
-            ctx.shared.begun |= {attempt.intent.key: attempt for run in runs for attempt in run.attempts}
+            ctx.shared.earlier_attempts |= {attempt.intent.key: attempt for run in runs for attempt in run.attempts}
         elif self._lease:
             await self._lease.close_interrupted_runs(ctx)
 
@@ -339,13 +346,13 @@ class QueuePlace:
         return self._is_closing or (self._stream is not None and self._stream() is None)
 
     @property
-    def is_lost(self) -> bool:
+    def is_loop_closed(self) -> bool:
         """True if its event loop is closed, so that it never ends."""
         return self._loop is not None and self._loop.is_closed()
 
     def busy_error(self, since: float, hint: str = "") -> SessionBusyError:
         """The error that refuses this run. `since`: when the run that holds the session began."""
-        return SessionBusyError(self.where[2], this_process(), since, hint)
+        return SessionBusyError(self.key[2], this_process(), since, hint)
 
 
 class _LoopBody:

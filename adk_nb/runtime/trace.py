@@ -1,4 +1,4 @@
-"""What a run asked its models and its tools, as it was sent and when: kept where somebody listens, else for nothing."""
+"""Traces: the model requests and tool calls of a run, with their times; recorded only while a trace is active."""
 
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable
 from contextlib import aclosing, contextmanager
@@ -12,40 +12,40 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 
 MOST_REQUESTS = 1_000
-"""Requests that a trace keeps; the oldest go first."""
+"""Most requests in a trace; the oldest are dropped."""
 
 
 @dataclass(eq=False, kw_only=True)
 class TracedRequest:
-    """One question as a model was sent it, after all callbacks, and its answer before them. Times as `Event`'s."""
+    """A model request after all callbacks, and its response before them. Times in seconds since the epoch, UTC."""
 
     event_id: str
-    """Of the event that tells of the answer."""
+    """Id of the event with the response."""
     invocation_id: str
     agent: str
     branch: str | None
     path: str
-    """Of the graph's node for which the agent works; empty if for none."""
+    """Path of the graph node that the agent works for; empty if none."""
     model: str
     request: LlmRequest
-    """To be read only; what is in it is the session's."""
+    """Read-only: its contents are the session's objects."""
     began: float
     first: float | None = None
-    """When the first piece of the answer came. None: it came whole, or not yet."""
+    """Time of the first partial response. None: not streamed, or not yet."""
     ended: float | None = None
-    """None: it is not at its end."""
+    """None: still running."""
     within: tuple[str, ...] = ()
-    """Ids of the calls of tools on whose behalf it was sent, outermost first."""
+    """Ids of the tool calls that it was sent in, outermost first."""
     number: int = 0
-    """Of all that the trace has noted, 1 for the first."""
+    """Position among everything the trace recorded, from 1."""
     response: LlmResponse | None = None
-    """The whole answer; of a model that only streams its last piece."""
+    """The complete response; the last chunk if the model sends no complete one."""
     error: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
 class TracedTool:
-    """One call of a tool, from when it began to work; that a person was asked before is no part of it."""
+    """A tool call from the start of its work, without the wait for an approval."""
 
     call_id: str
     tool: str
@@ -56,140 +56,142 @@ class TracedTool:
     began: float
     ended: float | None = None
     within: tuple[str, ...] = ()
-    """Ids of the calls of tools on whose behalf it was made, outermost first."""
+    """Ids of the tool calls that it was made in, outermost first."""
     number: int = 0
-    """Of all that the trace has noted, 1 for the first."""
+    """Position among everything the trace recorded, from 1."""
     error: str = ""
 
 
 @dataclass(frozen=True)
-class Placed:
-    """What was put into an instruction."""
+class Substitution:
+    """A value inserted into an instruction."""
 
     start: int
     end: int
     source: str
-    """What stood there as it was written, as `{{places}}` or `{budget?}`."""
+    """The placeholder as written, such as `{{places}}` or `{budget?}`."""
 
 
 @dataclass(eq=False)
 class Trace:
-    """One run, or the part of one until it waits for a person."""
+    """The trace of a run, or of its part up to an interrupt."""
 
     requests: list[TracedRequest] = field(default_factory=list[TracedRequest])
-    """In the order in which they were sent."""
+    """In the order of sending."""
     tools: list[TracedTool] = field(default_factory=list[TracedTool])
-    """In the order in which they began."""
-    instructions: dict[str, tuple[Placed, ...]] = field(default_factory=dict[str, tuple[Placed, ...]])
-    """Each instruction as it was filled in -> what was put where."""
+    """In the order of starting."""
+    instructions: dict[str, tuple[Substitution, ...]] = field(default_factory=dict[str, tuple[Substitution, ...]])
+    """Instruction text -> the values inserted into it."""
 
     count: int = 0
-    """How much it has noted."""
+    """Number of recorded requests and tool calls."""
 
     @contextmanager
-    def listening(self) -> Generator[None]:
-        """Keep what is asked in this task, and in those that it starts."""
-        before = listening.set(self)
+    def active(self) -> Generator[None]:
+        """Record in this task and in the tasks that it starts."""
+        previous = current_trace.set(self)
         try:
             yield
         finally:
-            listening.reset(before)
+            current_trace.reset(previous)
 
-    def joined(self, pieces: Iterable[tuple[str, str]]) -> str:
-        """An instruction of `pieces`: each its text, and what stood there as it was written; empty if just that."""
-        made, placed = "", list[Placed]()
+    def join_instruction(self, pieces: Iterable[tuple[str, str]]) -> str:
+        """Join an instruction and record its substitutions. `pieces`: text and placeholder; empty for literal text."""
+        text_so_far, substitutions = "", list[Substitution]()
         for text, source in pieces:
             if source:
-                placed.append(Placed(len(made), len(made) + len(text), source))
-            made += text
-        if placed:
-            self.instructions[made] = tuple(placed)
-        return made
+                substitutions.append(Substitution(len(text_so_far), len(text_so_far) + len(text), source))
+            text_so_far += text
+        if substitutions:
+            self.instructions[text_so_far] = tuple(substitutions)
+        return text_so_far
 
     def seconds_of(self, call_id: str) -> float | None:
-        """How long a tool took for a call; None: it works on, or nothing is known of it."""
-        known = next((one for one in reversed(self.tools) if call_id and one.call_id == call_id), None)
-        return known.ended - known.began if known and known.ended is not None else None
+        """Duration of a tool call. None: still running, or not recorded."""
+        newest = next((traced for traced in reversed(self.tools) if call_id and traced.call_id == call_id), None)
+        return newest.ended - newest.began if newest and newest.ended is not None else None
 
-    async def asking(
-        self, sent: TracedRequest, responses: AsyncGenerator[LlmResponse, None]
+    async def trace_request(
+        self, traced: TracedRequest, responses: AsyncGenerator[LlmResponse, None]
     ) -> AsyncGenerator[LlmResponse, None]:
-        """`responses`, noted."""
-        self.requests.append(sent)
+        """Yield `responses` and record them."""
+        self.requests.append(traced)
         del self.requests[:-MOST_REQUESTS]
-        sent.began, sent.within, sent.number = clock.now(), _within.get(), self._next()
+        traced.began, traced.within, traced.number = clock.now(), _within.get(), self._next_number()
         try:
             async with aclosing(responses) as answers:
                 async for response in answers:
-                    if response.partial and sent.first is None:
-                        sent.first = clock.now()
-                    sent.response = response
+                    if response.partial and traced.first is None:
+                        traced.first = clock.now()
+                    traced.response = response
                     yield response
         except Exception as error:
-            sent.error = f"{type(error).__name__}: {error}"
+            traced.error = f"{type(error).__name__}: {error}"
             raise
         finally:
-            sent.ended = clock.now()
+            traced.ended = clock.now()
 
-    def _next(self) -> int:
+    def _next_number(self) -> int:
         self.count += 1
         return self.count
 
-    async def calling(self, called: TracedTool, result: Awaitable[Any]) -> Any:
-        """What `result` comes to, noted."""
-        self.tools.append(called)
-        called.within, called.number = _within.get(), self._next()
-        inside = _within.set((*called.within, called.call_id))
+    async def trace_tool(self, traced: TracedTool, result: Awaitable[Any]) -> Any:
+        """Await `result` and record the call."""
+        self.tools.append(traced)
+        traced.within, traced.number = _within.get(), self._next_number()
+        inside = _within.set((*traced.within, traced.call_id))
         try:
             return await result
         except Exception as error:
-            called.error = f"{type(error).__name__}: {error}"
+            traced.error = f"{type(error).__name__}: {error}"
             raise
         finally:
-            called.ended = clock.now()
+            traced.ended = clock.now()
             _within.reset(inside)
 
 
 class Traces:
-    """The traces of the newest runs of a notebook or a chat; of older ones only the events are left."""
+    """The traces of the newest runs of a notebook or a chat, up to a limit."""
 
     def __init__(self, most_requests: int = MOST_REQUESTS, most_runs: int = 200) -> None:
-        """`most_requests`: that are kept in all."""
+        """`most_requests`: limit for all traces together."""
         self._most_requests = most_requests
         self._most_runs = most_runs
-        self._of: dict[str, list[Trace]] = {}
+        self._by_invocation: dict[str, list[Trace]] = {}
 
-    def keep(self, invocation_id: str, trace: Trace) -> None:
-        """Keep one more trace of an invocation, which may go on after a pause."""
-        of = self._of.setdefault(invocation_id, [])
-        if not any(one is trace for one in of):
-            of.append(trace)
-        while len(self._of) > 1 and (len(self._of) > self._most_runs or self._requests() > self._most_requests):
-            del self._of[next(iter(self._of))]
+    def add(self, invocation_id: str, trace: Trace) -> None:
+        """Add a trace of an invocation; a resumed invocation has several."""
+        traces = self._by_invocation.setdefault(invocation_id, [])
+        if not any(known_trace is trace for known_trace in traces):
+            traces.append(trace)
+        while len(self._by_invocation) > 1 and (
+            len(self._by_invocation) > self._most_runs or self._request_count() > self._most_requests
+        ):
+            del self._by_invocation[next(iter(self._by_invocation))]
 
-    def of(self, invocation_ids: Iterable[str]) -> Trace:
-        """All that is kept of these, as one trace; empty if nothing is, as of the runs of another kernel.
+    def merged(self, invocation_ids: Iterable[str]) -> Trace:
+        """One trace of these invocations, without entries of other invocations.
 
-        A view that shows several runs has one trace of them all: what is of other runs that are kept is left out.
+        Empty for runs of another kernel: traces are not stored.
         """
         ids = dict.fromkeys(invocation_ids)
-        others = self._of.keys() - ids
-        whole = Trace()
-        for one in dict.fromkeys(trace for key in ids for trace in self._of.get(key, ())):
-            calls = {called.call_id for called in one.tools if called.invocation_id in others}
+        other_ids = self._by_invocation.keys() - ids
+        merged_trace = Trace()
+        for trace in dict.fromkeys(trace for key in ids for trace in self._by_invocation.get(key, ())):
+            other_calls = {tool.call_id for tool in trace.tools if tool.invocation_id in other_ids}
 
-            def is_theirs(noted: TracedRequest | TracedTool, calls: set[str] = calls) -> bool:
-                return noted.invocation_id not in others and calls.isdisjoint(noted.within)
+            def is_included(traced: TracedRequest | TracedTool, calls: set[str] = other_calls) -> bool:
+                return traced.invocation_id not in other_ids and calls.isdisjoint(traced.within)
 
-            whole.requests += filter(is_theirs, one.requests)
-            whole.tools += filter(is_theirs, one.tools)
-            whole.instructions |= one.instructions
-        return whole
+            merged_trace.requests += filter(is_included, trace.requests)
+            merged_trace.tools += filter(is_included, trace.tools)
+            merged_trace.instructions |= trace.instructions
+        return merged_trace
 
-    def _requests(self) -> int:
-        return sum(len(one.requests) for one in dict.fromkeys(chain.from_iterable(self._of.values())))
+    def _request_count(self) -> int:
+        return sum(len(trace.requests) for trace in dict.fromkeys(chain.from_iterable(self._by_invocation.values())))
 
 
 _within: ContextVar[tuple[str, ...]] = ContextVar("within", default=())
-listening: ContextVar[Trace | None] = ContextVar("trace", default=None)
-"""What keeps what is asked here and now. None: nothing is kept."""
+current_trace: ContextVar[Trace | None] = ContextVar("trace", default=None)
+"""The active trace. None: nothing is recorded."""

@@ -1,4 +1,4 @@
-"""Validation of a runner's arguments, before anything happens."""
+"""Validate the arguments of a runner and of a run."""
 
 import asyncio
 from pathlib import Path
@@ -10,66 +10,68 @@ from adk_nb.runtime.run_config import RunConfig
 
 
 def check_runner_arguments(agent: Any, *services: Any) -> None:
-    """Refuse an agent that is none, and a class where an instance belongs.
+    """Check the arguments of `Runner`.
 
     Raises:
-        ConfigurationError: One of them cannot be used.
+        ConfigurationError: `agent` is not an agent, or a class or a name is passed instead of an instance.
     """
-    for one in (agent, *services):
-        if isinstance(one, type):
-            raise ConfigurationError(f"a runner takes no class, and {one.__name__} is one; write {one.__name__}(...)")
-    if named := next((one for one in services if isinstance(one, str | Path)), None):
+    for argument in (agent, *services):
+        if isinstance(argument, type):
+            raise ConfigurationError(
+                f"a runner takes instances, not the class {argument.__name__}; write {argument.__name__}(...)"
+            )
+    if name := next((argument for argument in services if isinstance(argument, str | Path)), None):
         raise ConfigurationError(
-            f"a runner takes services themselves, and {named!r:.80} is the name of one; for sessions in a file write "
+            f"a runner takes service objects, not the path {name!r:.80}; for sessions in a file write "
             "session_service=SqliteSessionService('nb.db')"
         )
     if not hasattr(agent, "run_async"):
-        raise ConfigurationError(f"a runner runs agents, and {agent!r:.80} is none; write Runner(agent=LlmAgent(...))")
+        raise ConfigurationError(f"{agent!r:.80} is not an agent; write Runner(agent=LlmAgent(...))")
     if getattr(agent, "mode", None) == "single_turn":
         raise ConfigurationError(
-            f"agent {agent.name!r} has mode='single_turn': it works for an agent above it, and a runner takes the one "
-            f"at the top; write Runner(agent=LlmAgent(..., sub_agents=[{agent.name}])), or leave out the mode"
+            f"agent {agent.name!r} has mode='single_turn', which works only as a sub-agent; "
+            f"write Runner(agent=LlmAgent(..., sub_agents=[{agent.name}])), or leave out the mode"
         )
 
 
 def check_run_config(run_config: Any, abort_signal: Any) -> None:
-    """Refuse how a run is to be done.
+    """Check the settings of a run.
 
     Raises:
-        ConfigurationError: It is no run config, or one that contradicts itself; or `abort_signal` cannot be waited for.
+        ConfigurationError: `run_config` is not a RunConfig or contradicts itself; or `abort_signal` is no Event.
     """
     if not isinstance(run_config, RunConfig):
-        raise ConfigurationError(f"a run_config is a RunConfig, and not {run_config!r:.80}; write RunConfig(...)")
+        raise ConfigurationError(f"run_config must be a RunConfig, got {run_config!r:.80}; write RunConfig(...)")
     if run_config.support_cfc and not run_config.streams:
-        raise ConfigurationError("support_cfc=True works in streams only; write streaming_mode=StreamingMode.SSE")
+        raise ConfigurationError("support_cfc=True requires streaming; write streaming_mode=StreamingMode.SSE")
     if abort_signal is not None and not isinstance(abort_signal, asyncio.Event):
         raise ConfigurationError(
-            f"an abort_signal is an asyncio.Event, and not {abort_signal!r:.80}; "
+            f"abort_signal must be an asyncio.Event, got {abort_signal!r:.80}; "
             "from another thread, stop a run with runner.cancel(invocation_id)"
         )
 
 
 def check_ids(user_id: Any, session_id: Any, invocation_id: Any) -> None:
-    """Refuse ids that are none: a service might store one before it finds out.
+    """Check ids before a service stores them.
 
     Raises:
-        InputError: One of them is no text, or names no invocation.
+        InputError: An id is not text, or `invocation_id` is empty.
     """
-    for what, one in (("user_id", user_id), ("session_id", session_id), ("invocation_id", invocation_id or "")):
-        if not isinstance(one, str):
-            raise InputError(f"{what} is text, and not {one!r:.80}")
+    for name, value in (("user_id", user_id), ("session_id", session_id), ("invocation_id", invocation_id or "")):
+        if not isinstance(value, str):
+            raise InputError(f"{name} must be text, got {value!r:.80}")
     if invocation_id is not None and not str(invocation_id).strip():
-        raise InputError(f"invocation_id={invocation_id!r} names no run to go on with; leave it out to begin one")
+        raise InputError(f"invocation_id={invocation_id!r} is empty; leave it out to start a new run")
 
 
 def check_queue(live_request_queue: Any) -> None:
-    """Refuse a live conversation in which nobody could say anything.
+    """Check the queue of a live conversation.
 
     Raises:
-        ConfigurationError: It is no `LiveRequestQueue`.
+        ConfigurationError: It is not a `LiveRequestQueue`.
     """
     if not isinstance(live_request_queue, LiveRequestQueue):
         raise ConfigurationError(
-            f"what a user says comes through a LiveRequestQueue, and not {live_request_queue!r:.80}; "
+            f"live_request_queue must be a LiveRequestQueue, got {live_request_queue!r:.80}; "
             "write live_request_queue=LiveRequestQueue()"
         )

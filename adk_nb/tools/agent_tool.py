@@ -18,10 +18,17 @@ from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext, NoPlugins, Runs, Shared, new_invocation_id
+from adk_nb.runtime.invocation_context import (
+    GROUNDING,
+    InvocationContext,
+    InvocationShared,
+    NoPlugins,
+    RunnableAgent,
+    new_invocation_id,
+)
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.message import last_speaker
-from adk_nb.runtime.nested_calls import outermost, pauses, recipient, waiting
+from adk_nb.runtime.nested_calls import awaited_branches, is_paused, outermost, recipient
 from adk_nb.runtime.open_calls import new_failure_events
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -37,7 +44,7 @@ MAX_NESTED_CALLS = 50
 """Limit of nested calls in one session. An agent that keeps calling itself gets an error."""
 
 
-class CallableAgent(Runs, Protocol):
+class CallableAgent(RunnableAgent, Protocol):
     """The members that AgentTool reads of an agent."""
 
     @property
@@ -120,7 +127,7 @@ class AgentTool(BaseTool):
         if message := self.check(args):
             return {"error": message}
         caller = tool_context.get_invocation_context()
-        if caller.tell and self.stream_events and not caller.live_request_queue:
+        if caller.emit and self.stream_events and not caller.live_request_queue:
             if len(calls_to(caller.branch)) >= MAX_NESTED_CALLS:
                 return {
                     "error": f"{self.name}() was not called: {MAX_NESTED_CALLS} agents wait for each other; answer it"
@@ -130,8 +137,8 @@ class AgentTool(BaseTool):
 
     async def _run_isolated(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         ctx = self._isolated_context(caller)
-        root = ctx.shared.whole or ctx.shared
-        first = await first_event(ctx, self._message(args), {}, may_be_silent=False)
+        root = ctx.shared.root or ctx.shared
+        first = await first_event(ctx, self._message(args), {}, message_is_optional=False)
         usage = list[dict[str, Any]]()
         tool_context.nested_usage = usage
         async with aclosing(invoke(ctx, first)) as events:
@@ -139,7 +146,7 @@ class AgentTool(BaseTool):
                 # Stored with the caller's result: the events of an isolated session are not kept.
                 usage += as_json(event)
                 _copy_to_caller(event, tool_context)
-                if root.stop.why:
+                if root.stop.reason:
                     break
         own_events = ctx.session.events[1:]  # without the input message
         if reason := _wait_reason(own_events):
@@ -158,7 +165,7 @@ class AgentTool(BaseTool):
         if message := failure_message(events):
             return {"error": message}
         if self.skip_summarization:
-            tool_context.actions.skip_summarization = tool_context.speaks = True
+            tool_context.actions.skip_summarization = tool_context.is_spoken = True
         metadata = [event.grounding_metadata for event in events if event.grounding_metadata]
         if self.propagate_grounding_metadata and metadata:
             tool_context.state[GROUNDING] = metadata[-1]
@@ -167,22 +174,22 @@ class AgentTool(BaseTool):
     async def _run_in_session(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Run the agent in the caller's session: from the start, or resumed from where it paused."""
         key, has_events = tool_context.function_call_id or "", False
-        ctx = self._nested_context(caller, key, self._message(args), resumed=tool_context.taken_up)
+        ctx = self._nested_context(caller, key, self._message(args), resumed=tool_context.is_resumed)
         try:
-            async with aclosing(_run_agent(ctx, resumed=tool_context.taken_up)) as events:
+            async with aclosing(_run_agent(ctx, resumed=tool_context.is_resumed)) as events:
                 async for event in events:
                     has_events = has_events or not event.partial
                     await self._emit(caller, event)
-                    if caller.shared.stop.why:
+                    if caller.shared.stop.reason:
                         break
         except Exception as error:
             for failure in new_failure_events(ctx, error):
                 await self._emit(caller, failure)
-            caller.shared.failed = caller.shared.told = None  # the caller handles the error
+            caller.shared.last_failure = caller.shared.reported_error = None  # the caller handles the error
             raise
         since, events_since = _events_since(key, ctx)
-        if self._is_waiting(ctx, events_since, since) or (tool_context.taken_up and not has_events):
-            tool_context.waits_inside = True
+        if self._is_waiting(ctx, events_since, since) or (tool_context.is_resumed and not has_events):
+            tool_context.has_nested_interrupt = True
             return None
         return self._result([event for event in events_since if event.isolation_scope == key], tool_context)
 
@@ -195,13 +202,13 @@ class AgentTool(BaseTool):
             since: Index of the first of these events.
         """
         history = history_of(ctx.session)
-        if waiting(ctx.agent, history, ctx.branch, since=since):
+        if awaited_branches(ctx.agent, history, ctx.branch, since=since):
             return True
-        return self.agent.runs_others and pauses(ctx.agent, history, ctx.branch, asked=True, since=since)
+        return self.agent.runs_others and is_paused(ctx.agent, history, ctx.branch, may_interrupt=True, since=since)
 
     async def _emit(self, caller: InvocationContext, event: Event) -> None:
-        if caller.tell:
-            await caller.tell(event)
+        if caller.emit:
+            await caller.emit(event)
 
     @property
     def _takes_text(self) -> bool:
@@ -229,10 +236,10 @@ class AgentTool(BaseTool):
         """Context of the agent in the caller's session, limited to the agent's own branch and scope."""
         branch = for_call(caller.branch, self.agent.name, call_id)
         delegated = as_content(message)
-        agent: Runs = self.agent
+        agent: RunnableAgent = self.agent
         if resumed:  # resume the sub-agent that raised the interrupt or spoke last, or the outermost agent that runs it
             history = history_of(caller.session)
-            if caller.task == call_id:
+            if caller.task_call_id == call_id:
                 resumed_agent = last_speaker(agent, history, branch)
             else:
                 resumed_agent = agent.find_agent(recipient(history, caller.calls_answered, branch)) or agent
@@ -245,13 +252,13 @@ class AgentTool(BaseTool):
             events_compaction_config=None,
             run_config=caller.run_config.model_copy(update={"model_input_context": None}),
             user_content=caller.user_content if resumed else delegated,
-            delegated=delegated,
+            delegated_input=delegated,
             caller=None,
-            task=caller.task if resumed and caller.task != call_id else None,
+            task_call_id=caller.task_call_id if resumed and caller.task_call_id != call_id else None,
             branch=branch,
             isolation_scope=call_id,
-            answered={},
-            tell=None,
+            decisions={},
+            emit=None,
         )
 
     def _isolated_context(self, caller: InvocationContext) -> InvocationContext:
@@ -278,16 +285,16 @@ class AgentTool(BaseTool):
             invocation_id=new_invocation_id(),
             branch=None,
             isolation_scope=None,
-            delegated=None,
+            delegated_input=None,
             caller=None,
-            task=None,
-            answered={},
+            task_call_id=None,
+            decisions={},
             abort_signal=None,  # whoever aborts the caller cancels this call with it
             resumability_config=None,
             end_invocation=False,
             checkpoints=None,
             # Stop flags of its own, but limits are counted at the root.
-            shared=Shared(whole=caller.shared.whole or caller.shared),
+            shared=InvocationShared(root=caller.shared.root or caller.shared),
             live_request_queue=None,
             live_session_resumption_handle=None,
             streams=None,
@@ -339,7 +346,7 @@ def _events_since(call_id: str, ctx: InvocationContext) -> tuple[int, list[Event
     """Index of the event that made the call, and the events since then, oldest first."""
     history = history_of(ctx.session)
     record = history.calls.newest(call_id)
-    since = record.at if record else 0
+    since = record.event_index if record else 0
     return since, history.events[since:]
 
 

@@ -55,7 +55,7 @@ class LangchainTool(ForeignTool):
         result: Any = await super().run_async(args=args, tool_context=tool_context)
         failed = isinstance(result, dict) and "error" in result
         if self.return_direct and not failed:
-            tool_context.actions.skip_summarization = tool_context.speaks = True
+            tool_context.actions.skip_summarization = tool_context.is_spoken = True
         return cast(Any, result)
 
 

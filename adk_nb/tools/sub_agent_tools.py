@@ -8,8 +8,8 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import waiting
-from adk_nb.runtime.open_tasks import speaks
+from adk_nb.runtime.nested_calls import awaited_branches
+from adk_nb.runtime.open_tasks import is_message_to_user
 from adk_nb.tools.agent_tool import AgentTool, CallableAgent, failure_message
 from adk_nb.tools.finish_task_tool import NAME as FINISH
 
@@ -34,7 +34,7 @@ class SingleTurnTool(AgentTool):
     ) -> InvocationContext:
         ctx = super()._nested_context(caller, call_id, message, resumed=resumed)
         if getattr(self.agent, "include_contents", "none") == "default":
-            ctx.caller, ctx.events_before = caller, _call_index(caller, call_id) + 1
+            ctx.caller, ctx.caller_event_count = caller, _call_index(caller, call_id) + 1
         return ctx
 
 
@@ -55,10 +55,12 @@ class TaskTool(AgentTool):
 
     def _is_waiting(self, ctx: InvocationContext, events_since: Sequence[Event], since: int) -> bool:
         scope = ctx.isolation_scope
-        if any(key != scope for key in waiting(ctx.agent, history_of(ctx.session), ctx.branch, since=since)):
+        if any(key != scope for key in awaited_branches(ctx.agent, history_of(ctx.session), ctx.branch, since=since)):
             return True
         agent_events = [event for event in events_since if event.isolation_scope == scope and event.author != "user"]
-        return bool(agent_events) and speaks(agent_events[-1]) and not any(map(_is_finish_event, agent_events))
+        return (
+            bool(agent_events) and is_message_to_user(agent_events[-1]) and not any(map(_is_finish_event, agent_events))
+        )
 
     def _result(self, events: Sequence[Event], tool_context: ToolContext) -> Any:
         for event in reversed(events):
@@ -89,4 +91,4 @@ def _call_index(ctx: InvocationContext, call_id: str) -> int:
     events = ctx.session.events
     if record is None:
         return len(events) - 1
-    return record.at if events[record.at] is record.event else events.index(record.event)
+    return record.event_index if events[record.event_index] is record.event else events.index(record.event)

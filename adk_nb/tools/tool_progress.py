@@ -1,4 +1,4 @@
-"""Runs tools that yield: values become progress events, and the last value is the result."""
+"""RunnableAgent tools that yield: values become progress events, and the last value is the result."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -55,13 +55,13 @@ async def run_with_progress(
 
 async def _emit(context: ToolContext, tool: str, event: Event | None) -> None:
     ctx = context.get_invocation_context()
-    if event is None or ctx.tell is None:
+    if event is None or ctx.emit is None:
         return
     event.author = tool
     event.invocation_id = ctx.invocation_id
     event.isolation_scope = ctx.isolation_scope
     event.branch = for_call(ctx.branch, tool, context.function_call_id)
-    await ctx.tell(event)
+    await ctx.emit(event)
 
 
 async def _emit_partial(context: ToolContext, tool: str, value: Any) -> None:
@@ -72,13 +72,13 @@ async def _emit_partial(context: ToolContext, tool: str, value: Any) -> None:
 
 async def _emit_response(context: ToolContext, tool: str, value: Any) -> None:
     ctx = context.get_invocation_context()
-    if value is _MISSING or value is None or ctx.tell is None:
+    if value is _MISSING or value is None or ctx.emit is None:
         return
     part = parts.result(context.function_call_id, tool, _response(context, value, tool))
     if part.function_response:
         part.function_response.will_continue = True
     content = parts.content("user", [part])
-    await ctx.tell(Event(author=context.agent_name, branch=ctx.branch, content=content))
+    await ctx.emit(Event(author=context.agent_name, branch=ctx.branch, content=content))
 
 
 def _response(context: ToolContext, value: Any, tool: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import after_answers, outermost, recipient
+from adk_nb.runtime.nested_calls import outermost, recipient, without_answers
 from adk_nb.wire import but
 from adk_nb.workflow.base_node import BaseNode
 
@@ -38,8 +38,8 @@ class AgentNode(BaseNode):
             self.agent.find_agent(recipient(history_of(outer.session), answered, outer.branch)) if answered else None
         )
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
-        goes_on = asker is not None or bool(outer.task and outer.task.startswith(f"{ctx.node_path}/"))
-        before = outer if goes_on else after_answers(outer, goes_on=outer.checkpoints is not None)
+        goes_on = asker is not None or bool(outer.task_call_id and outer.task_call_id.startswith(f"{ctx.node_path}/"))
+        before = outer if goes_on else without_answers(outer, is_resumed=outer.checkpoints is not None)
         if not isinstance(self.agent, LlmAgent):
             return but(before, agent=agent)
         if self.agent.mode == "chat":
@@ -50,9 +50,9 @@ class AgentNode(BaseNode):
         return but(
             before,
             agent=agent,
-            delegated=None if node_input is None else as_message(node_input),
+            delegated_input=None if node_input is None else as_message(node_input),
             caller=outer if sees_all else None,
-            events_before=len(outer.session.events) if sees_all else 0,
+            caller_event_count=len(outer.session.events) if sees_all else 0,
             isolation_scope=(None if self.has_task else outer.node and outer.node.isolation_scope) or ctx.node_path,
         )
 

@@ -110,7 +110,7 @@ class FunctionNode(BaseNode):
         return self.thread or self.timeout is not None or ctx.run_config.timeout is not None
 
     async def _awaited(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
-        at_work = ctx.get_invocation_context().shared.at_work
+        at_work = ctx.get_invocation_context().shared.running_functions
         at_work[ctx] = f"{self.name}()"
         try:
             made = await call()

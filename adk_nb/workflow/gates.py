@@ -15,7 +15,7 @@ from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import CREDENTIALS, NODE, is_first_use
-from adk_nb.runtime.invocation_context import Decided
+from adk_nb.runtime.invocation_context import Decision
 from adk_nb.workflow.base_node import BaseNode
 
 _ANSWER: dict[str, Any] = {
@@ -71,7 +71,7 @@ async def held(
     """
     said = context.resume_inputs.get(approval_id(context.node_path))
     now = what_is_asked(node, context, node_input, begun) if said is not None and asked is not None else None
-    if now and asked and approvals.same(asked, now):
+    if now and asked and approvals.is_same_json(asked, now):
         context.tool_confirmation = decided = _read(said)
         if is_new:
             await _take(context, decided)
@@ -93,7 +93,7 @@ async def _take(context: Context, decided: ToolConfirmation) -> None:
         return
     if not await is_first_use(ctx, question.event.id, "approval"):
         raise InputError(f"approval {key!r} is not open; it was answered already, and another run goes on with it")
-    ctx.answered[key] = Decided(confirmation=decided, ran=False, tool=None, request=question.event.id)
+    ctx.decisions[key] = Decision(confirmation=decided, ran=False, tool_fingerprint=None, request_id=question.event.id)
 
 
 def question(name: str, path: str, args: dict[str, Any], wanted: ToolConfirmation) -> RequestInput:
@@ -129,7 +129,7 @@ async def _let_in(node: BaseNode, context: Context, node_input: Any) -> "list[Ev
     ctx, key = context.get_invocation_context(), credential_id(context.node_path)
     if ctx.credential_answers:
         await take(ctx, CREDENTIALS)
-    if decided := ctx.answered.pop(key, None):
+    if decided := ctx.decisions.pop(key, None):
         return Refused(approvals.rejection(decided.confirmation))
     if (config := node.lets_in) is None:
         return None

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import after_answers
-from adk_nb.runtime.side_by_side import Ended
+from adk_nb.runtime.nested_calls import without_answers
+from adk_nb.runtime.parallel_streams import StreamEnd
 from adk_nb.workflow.base_node import BaseNode, is_step
 from adk_nb.workflow.kept import as_it_was, kept
 from adk_nb.workflow.node_context import How
@@ -59,7 +59,7 @@ class InnerRuns:
             run = await asyncio.shield(under_way)
         elif not (stood := self._waiting.pop(run.path, None)) or self._goes_on(run, stood):
             self._running[run.path] = over = asyncio.get_running_loop().create_future()
-            self._start(run, ctx if stood else after_answers(ctx))
+            self._start(run, ctx if stood else without_answers(ctx))
             await over
         else:
             self._settle(run, caller)
@@ -67,7 +67,7 @@ class InnerRuns:
             raise Paused
         return run.output
 
-    def over(self, run: NodeRun, end: Ended) -> bool:
+    def over(self, run: NodeRun, end: StreamEnd) -> bool:
         """Take in what came of a run that has ended, or waits. False: it is none of these.
 
         It counts even if nobody waits for it any more, as in a task group in which another one waits.

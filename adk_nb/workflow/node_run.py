@@ -17,8 +17,8 @@ from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.request_input import RequestInput
 from adk_nb.events.requests import CREDENTIAL_REQUEST, INPUT_REQUEST
-from adk_nb.runtime.history import history_of, waited_for
-from adk_nb.runtime.invocation_context import AtNode, InvocationContext
+from adk_nb.runtime.history import awaited_keys, history_of
+from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext
 from adk_nb.runtime.nested_calls import open_tasks
 from adk_nb.runtime.open_calls import failure_events
 from adk_nb.sessions.state import check_schema
@@ -81,14 +81,14 @@ class NodeRun(RunState):
     def _failed(self, own: InvocationContext, error: Exception, attempt: int) -> tuple[list[Event], float | None]:
         """What is told of it now, and the seconds until the next attempt; None: it ends the run."""
         retry = self.node.retry_config
-        wait = retry.after(error, attempt) if retry else None
-        known = own.shared.told is error or any(one is error for one in self.told)
+        wait = retry.delay_after(error, attempt) if retry else None
+        known = own.shared.reported_error is error or any(one is error for one in self.told)
         if wait is None:
             own.note_failure(error)
             if self.caller:
                 self.caller.told.append(error)
             elif known:
-                own.shared.told = error
+                own.shared.reported_error = error
         return failure_events(own, error) if not known and (self.caller or wait is not None) else [], wait
 
     def _wait_for_the_user(self, own: InvocationContext) -> None:
@@ -103,10 +103,10 @@ class NodeRun(RunState):
         if self.node.has_task and not self.has_output:
             self.asked = [self.path]
         elif self.calls_others:
-            self.asked = list(open_tasks(self.node.agent, history_of(own.session), own.branch, talking=True))
+            self.asked = list(open_tasks(self.node.agent, history_of(own.session), own.branch, has_spoken=True))
 
     def _context(self, ctx: InvocationContext) -> InvocationContext:
-        here = AtNode(
+        here = CurrentNode(
             path=self.path,
             agent=self.node.agent if isinstance(self.node, AgentNode) else None,
             input=self.input,
@@ -260,7 +260,7 @@ class NodeRun(RunState):
             self.route = event.actions.route
         if event.long_running_tool_ids:
             self._await(event, context)
-        self.asked += [key for key in waited_for(event) if key not in self.asked]
+        self.asked += [key for key in awaited_keys(event) if key not in self.asked]
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None

@@ -14,8 +14,8 @@ from adk_nb.flow.tool_call import call_in_a_node, step_in_a_node
 from adk_nb.runtime import approvals
 from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.durable import Step
-from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.durable import DurableCall
+from adk_nb.runtime.hooks import first_result
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.tool_result import as_response
@@ -40,13 +40,13 @@ class ToolNode(BaseNode):
             self._arguments(node_input), ctx
         )
         step = await self._step(ctx)
-        return step.doubt(own) if step and step.in_doubt else own
+        return step.confirmation_needed(own) if step and step.in_doubt else own
 
     async def begun(self, ctx: Context) -> int:
         step = await self._step(ctx)
-        return step.begun if step and step.in_doubt and step.doubt(None) else 0
+        return step.previous_attempts if step and step.in_doubt and step.confirmation_needed(None) else 0
 
-    async def _step(self, ctx: Context) -> Step | None:
+    async def _step(self, ctx: Context) -> DurableCall | None:
         return await step_in_a_node(self.tool, ctx, credential_id(ctx.node_path))
 
     @property
@@ -88,20 +88,20 @@ class ToolNode(BaseNode):
         result = None
         if before := hooks("before_tool"):
             asked_of = copy.deepcopy(args)
-            result = await first_answer(before, **said)
-            if result is None and not approvals.same(args, asked_of):
+            result = await first_result(before, **said)
+            if result is None and not approvals.is_same_json(args, asked_of):
                 result = await self._refusal(ctx, args)
         if result is None:
             try:
-                decided = ctx.get_invocation_context().answered.pop(approval_id(ctx.node_path), None)
+                decided = ctx.get_invocation_context().decisions.pop(approval_id(ctx.node_path), None)
                 with sync.in_workers() if self.timeout else nullcontext():
                     result = await call_in_a_node(self.tool, args, ctx, decided)
             except Exception as error:
-                result = await first_answer(hooks("on_tool_error"), **said, error=error)
+                result = await first_result(hooks("on_tool_error"), **said, error=error)
                 if result is None:
                     raise
         after = hooks("after_tool")
-        other = await first_answer(after, **said, tool_response=as_response(result, self.tool.name)) if after else None
+        other = await first_result(after, **said, tool_response=as_response(result, self.tool.name)) if after else None
         return result if other is None else other
 
     async def _refusal(self, ctx: Context, args: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,11 +11,11 @@ from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import NODE_APPROVAL
-from adk_nb.runtime.history import CHECKPOINT, History, history_of, waited_for
+from adk_nb.runtime.history import CHECKPOINT, History, awaited_keys, history_of
 from adk_nb.runtime.interrupts import answered_value
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import after_answers
-from adk_nb.runtime.side_by_side import Ended, SideBySide
+from adk_nb.runtime.nested_calls import without_answers
+from adk_nb.runtime.parallel_streams import ParallelStreams, StreamEnd
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.inner_runs import Adopts, InnerRuns
@@ -49,7 +49,7 @@ class Walk:
         self._ctx = ctx
         self._path = path
         self._output_for = output_for
-        self._running: SideBySide[str] = SideBySide(limit)
+        self._running: ParallelStreams[str] = ParallelStreams(limit)
         self._runs: dict[str, NodeRun] = {}
         self._waiting: dict[str, NodeRun] = {}
         self._counts: dict[str, int] = {}
@@ -87,7 +87,7 @@ class Walk:
         """
         if told := self._ctx.is_resumable:
             yield self._standing()
-        async with aclosing(self._running.taken()) as taken:
+        async with aclosing(self._running.merged()) as taken:
             async for key, news in taken:
                 if isinstance(news, Event):
                     yield news
@@ -116,7 +116,7 @@ class Walk:
                 missing,
             )
 
-    def _ended(self, key: str, end: Ended) -> NodeRun:
+    def _ended(self, key: str, end: StreamEnd) -> NodeRun:
         run = self._runs.pop(key)
         if run.caller and self._inner.over(run, end):
             return run
@@ -189,7 +189,7 @@ class Walk:
             branch=branch,
             output_for=self._output_of(node.name),
         )
-        self._run(run, after_answers(self._ctx))
+        self._run(run, without_answers(self._ctx))
 
     def _output_of(self, name: str) -> list[str]:
         return [self._path, *self._output_for] if self._graph.ends(name) else []
@@ -255,7 +255,7 @@ class Walk:
         own = self._ctx.invocation_id
         if all(history.is_answered_since(key, newest, except_in=own) for key in ids):
             return True
-        return ids.isdisjoint(waited_for(history.events[newest]))
+        return ids.isdisjoint(awaited_keys(history.events[newest]))
 
     def _go_on(self, of: Any) -> bool:
         standing = self._ctx.checkpoints
@@ -290,7 +290,7 @@ class Walk:
             elif run.recall(self._ctx) and run.is_done_with_output:
                 self._follow(run)
             else:
-                self._run(run, after_answers(self._ctx, goes_on=True))
+                self._run(run, without_answers(self._ctx, is_resumed=True))
 
     def _as_it_stood(self, one: Mapping[str, Any]) -> NodeRun:
         node = self._graph.nodes.get(one["node"])
@@ -306,7 +306,7 @@ class Walk:
     def _given(self) -> dict[str, Any]:
         """What the user's message answers; to a node that waits for words, it is there as it is."""
         given = {response.id or "": answered_value(response) for response in self._ctx.responses}
-        return given | {self._ctx.task: None} if self._ctx.task else given
+        return given | {self._ctx.task_call_id: None} if self._ctx.task_call_id else given
 
     def _answer(self, run: NodeRun, given: Mapping[str, Any]) -> None:
         mine = run.take(given)

@@ -14,7 +14,7 @@ from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import INPUTS, answer
-from adk_nb.runtime.invocation_context import AtNode, InvocationContext
+from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext
 from adk_nb.tools.shape import Shape, error_text
 from adk_nb.wire import but
 from adk_nb.workflow.agent_node import AgentNode
@@ -26,7 +26,7 @@ from adk_nb.workflow.walk import Walk
 
 
 class Workflow(BaseAgent):
-    """Runs nodes along edges: each gets what the one before it gave.
+    """RunnableAgent nodes along edges: each gets what the one before it gave.
 
     `edges` are chains: `(START, draft, review)`. A tuple within one is a set of nodes that run at once, a dict leads on
     by the route that the node before it chose: `(review, {"again": draft, "ok": END})`. What the node gives after which
@@ -96,7 +96,7 @@ class Workflow(BaseAgent):
                 return found
         return super().find_sub_agent(name)
 
-    def unfit(self, message: types.Content, /) -> str | None:
+    def input_mismatch(self, message: types.Content, /) -> str | None:
         if self.input_schema is None or any(part.function_response for part in message.parts or ()):
             return None
         try:
@@ -145,13 +145,15 @@ class Workflow(BaseAgent):
         ctx.note_failure(error)
         raise error
 
-    def _place(self, ctx: InvocationContext) -> AtNode:
+    def _place(self, ctx: InvocationContext) -> CurrentNode:
         """Where in other graphs it stands, if in any, and what it gets."""
         at = ctx.node
         if at and at.agent is self:
             return at
         path = f"{at.path}/{self.name}@1" if at else f"{self.name}@1"
-        return AtNode(path=path, agent=self, input=self._read(ctx.delegated or ctx.user_content), output_for=[])
+        return CurrentNode(
+            path=path, agent=self, input=self._read(ctx.delegated_input or ctx.user_content), output_for=[]
+        )
 
     def _read(self, message: types.Content | None) -> Any:
         """What the first nodes get."""

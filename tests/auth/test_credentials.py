@@ -155,7 +155,7 @@ def test_a_redirect_url_of_another_request_is_refused_and_the_request_stays_open
 
     answer(talk, {"authResponseUri": uri})
 
-    assert isinstance(talk.error, InputError) and "its `state` is another one" in str(talk.error)
+    assert isinstance(talk.error, InputError) and "its `state` does not match" in str(talk.error)
     assert uri not in str(talk.error) and len(talk.stored().events) == before and server.asked == []
     assert told(let_in(talk, server))[-1] == ("guide", "one mail .") and len(box.seen) == 1
 

@@ -44,7 +44,7 @@ def test_an_answer_to_an_earlier_request_is_refused(server: AuthServer):
     talk, box, old = asked_twice(server)
     requests = len(server.asked)
 
-    refused(talk, old, "its `state` is another one")
+    refused(talk, old, "its `state` does not match")
 
     assert len(server.asked) == requests and len(box.seen) == 1
     assert told(let_in(talk, server))[-1] == ("guide", "two mails .")
@@ -111,7 +111,7 @@ def test_a_no_of_another_request_is_none(server: AuthServer):
     talk, _ = mail_talk(by_code(server), call("mail"), "one mail")
     talk.say()
 
-    refused(talk, f"{REDIRECT}?error=access_denied&state=of-another", "its `state` is another one")
+    refused(talk, f"{REDIRECT}?error=access_denied&state=of-another", "its `state` does not match")
 
 
 def test_a_no_of_the_service_is_stored_and_told_to_the_model(server: AuthServer):

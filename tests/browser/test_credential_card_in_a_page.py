@@ -50,7 +50,7 @@ def test_a_link_is_opened_its_address_is_pasted_and_the_tool_runs(lab: Lab, serv
 
     page.type(".adknb-card input", "http://localhost/callback?code=x&state=of-another-request")
     page.button("Continue").click()
-    page.wait(".adknb-card .adknb-problem", "its `state` is another one")
+    page.wait(".adknb-card .adknb-problem", "its `state` does not match")
     page.type(".adknb-card input", pasted)
     page.button("Continue").click()
     answered(page)

@@ -93,7 +93,7 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
 
     assert shop.ended(run_id).status == "done"
     [asked] = open_interrupts(shop.session().events, APPROVALS)
-    assert "may already have happened" in asked.prompt
+    assert "may have taken effect" in asked.prompt
     assert shop.ended(shop.start(answer_to(asked, confirmed=False))).status == "done"
     assert told(shop.session())[-1] == DONE and other.all_heard() == []
 
@@ -129,7 +129,7 @@ def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop
 
     assert shop.ended(run_id).status == "done"
     [again] = open_interrupts(shop.session().events, APPROVALS)
-    assert again.id != asked.id and "may already have happened" in again.prompt
+    assert again.id != asked.id and "may have taken effect" in again.prompt
     assert other.all_heard() == []
 
 

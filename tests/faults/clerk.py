@@ -220,7 +220,7 @@ class Desk:
         if self._sees:
             happened = any(one[:2] == [name, asked.call.name] for one in lines(self._folder / "done"))
         else:
-            happened = "may already have happened" in (asked.prompt or "")
+            happened = "may have taken effect" in (asked.prompt or "")
         return interrupts.answer(asked, ToolConfirmation(confirmed=not happened))
 
 

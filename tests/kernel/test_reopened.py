@@ -126,7 +126,7 @@ def test_a_tool_that_was_at_work_is_not_called_again_without_a_persons_word(kern
     second.run(CLERK)
     refused = second.run("%chat clerk Pay 5", raises=True)
     assert "%session resume" in refused.traceback
-    assert "it may already have happened" in second.run("%session resume").text
+    assert "it may have taken effect" in second.run("%session resume").text
     assert (tmp_path / "paid.txt").read_text() == "5\n"
 
     assert "Paid." in second.run("%confirm --yes").text

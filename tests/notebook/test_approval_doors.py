@@ -196,7 +196,7 @@ def test_a_late_yes_says_what_to_type_and_a_no_still_counts(shell: Shell, monkey
     monkeypatch.setattr(clock, "now", lambda: later)
 
     assert shell.fails("%confirm --yes") == (
-        "InputError: pay was asked for more than 7 days ago, and cannot be approved any more; "
+        "InputError: the approval request for pay has expired after 7 days; "
         "refuse the call with %confirm --no, and ask again"
     )
     assert shell.cell("%confirm --no").text == "As you wish." and shell.names["paid"] == []

@@ -626,7 +626,7 @@ def test_a_tool_that_was_edited_since_a_run_was_cut_is_a_choice_too(tmp_path: Pa
         chat.resume()
 
     asked = chat.resume(edited=True).interrupts
-    assert [one.prompt for one in asked] == ["agents or tools were edited since pay() was called. Call it now?"]
+    assert [one.prompt for one in asked] == ["agents or tools were edited after pay() was called. Call it now?"]
     assert chat.approve().text == "Paid."
 
 

@@ -125,7 +125,7 @@ def test_what_a_callback_asks_in_a_run_of_its_own_is_in_the_trace_of_its_turn():
     chat = Chat(planner, show="off")
     chat.ask("Hi")
 
-    trace = turn_runner(chat).traces.of(chat.turns[-1].invocation_ids)
+    trace = turn_runner(chat).traces.merged(chat.turns[-1].invocation_ids)
     assert [request.agent for request in trace.requests] == ["judge", "planner"]
 
 
@@ -143,7 +143,7 @@ def test_a_person_who_was_asked_has_a_bar_that_ends_with_the_answer(seconds: lis
     chat.approve()
 
     turn = chat.turns[-1]
-    found = bars(turn.events, turn_runner(chat).traces.of(turn.invocation_ids))
+    found = bars(turn.events, turn_runner(chat).traces.merged(turn.invocation_ids))
 
     assert [(one["kind"], one["begin"], one["end"]) for one in found if one["kind"] != "agent"] == [
         ("model", 0.0, 0.0),
@@ -244,10 +244,10 @@ def test_only_who_listens_keeps_requests_and_only_the_newest():
     turn_runner(chat).traces = traces = Traces(most_requests=2)
     runs = [chat.ask(text).events[0].invocation_id for text in "abc"]
 
-    assert [len(traces.of([run]).requests) for run in runs] == [0, 1, 1]
-    assert len(traces.of(runs).requests) == 2
+    assert [len(traces.merged([run]).requests) for run in runs] == [0, 1, 1]
+    assert len(traces.merged(runs).requests) == 2
     trace = Trace()
-    with trace.listening():
+    with trace.active():
         pass
     chat.ask("d")
     assert trace.requests == []

@@ -23,15 +23,15 @@ def agent() -> LlmAgent:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"agent": "guide"}, "a runner runs agents, and 'guide' is none; write Runner(agent=LlmAgent(...))"),
-        ({"agent": LlmAgent}, "a runner takes no class, and LlmAgent is one; write LlmAgent(...)"),
+        ({"agent": "guide"}, "'guide' is not an agent; write Runner(agent=LlmAgent(...))"),
+        ({"agent": LlmAgent}, "a runner takes instances, not the class LlmAgent; write LlmAgent(...)"),
         (
             {"session_service": InMemorySessionService},
-            "a runner takes no class, and InMemorySessionService is one; write InMemorySessionService(...)",
+            "a runner takes instances, not the class InMemorySessionService; write InMemorySessionService(...)",
         ),
         (
             {"session_service": "nb.db"},
-            "a runner takes services themselves, and 'nb.db' is the name of one; for sessions in a file write "
+            "a runner takes service objects, not the path 'nb.db'; for sessions in a file write "
             "session_service=SqliteSessionService('nb.db')",
         ),
     ],
@@ -48,9 +48,9 @@ def test_a_runner_of_what_cannot_run_is_refused(given: dict[str, Any], said: str
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"config": {"max_llm_calls": 3}}, "a run_config is a RunConfig, and not {'max_llm_calls': 3}; write"),
+        ({"config": {"max_llm_calls": 3}}, "run_config must be a RunConfig, got {'max_llm_calls': 3}; write"),
         ({"abort_signal": threading.Event()}, "runner.cancel(invocation_id)"),
-        ({"abort_signal": True}, "an abort_signal is an asyncio.Event, and not True"),
+        ({"abort_signal": True}, "abort_signal must be an asyncio.Event, got True"),
         ({"config": RunConfig(support_cfc=True)}, "write streaming_mode=StreamingMode.SSE"),
     ],
 )
@@ -66,10 +66,10 @@ def test_a_run_that_cannot_be_as_asked_stores_nothing(given: dict[str, Any], sai
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"session_id": ["s"]}, "session_id is text, and not ['s']"),
-        ({"user_id": 3}, "user_id is text, and not 3"),
-        ({"invocation_id": 5}, "invocation_id is text, and not 5"),
-        ({"invocation_id": " "}, "invocation_id=' ' names no run to go on with; leave it out to begin one"),
+        ({"session_id": ["s"]}, "session_id must be text, got ['s']"),
+        ({"user_id": 3}, "user_id must be text, got 3"),
+        ({"invocation_id": 5}, "invocation_id must be text, got 5"),
+        ({"invocation_id": " "}, "invocation_id=' ' is empty; leave it out to start a new run"),
     ],
 )
 def test_an_id_that_is_none_is_refused_before_a_session_has_seen_it(given: dict[str, Any], said: str, tmp_path: Path):

@@ -186,7 +186,7 @@ def test_what_a_person_had_let_run_still_waits_for_their_word(tmp_path: Path, ti
 
         await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))  # to what was asked first
         (asked,) = open_interrupts((await stored(service)).events, APPROVALS)
-        assert till.paid == 1 and "it may already have happened" in asked.prompt
+        assert till.paid == 1 and "it may have taken effect" in asked.prompt
         await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))
         assert till.paid == 2 and results(await stored(service)) == {"pay": [{"result": "paid 1"}]}
 

@@ -13,7 +13,7 @@ from adk_nb import sync
 from adk_nb.agents import BaseAgent, LlmAgent, ParallelAgent, RunConfig
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runtime.stopping import RUN_TIMEOUT
+from adk_nb.runtime.cancellation import RUN_TIMEOUT
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, Workflow, node
 from tests.talk import SECONDS, WHERE, Talk, look

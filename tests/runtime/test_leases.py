@@ -231,7 +231,7 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         session = await stored(service)
         assert session.state == {"sent": "stamped"}
         (asked,) = open_interrupts(session.events, APPROVALS)
-        assert "pay() was begun at" in asked.prompt and "it may already have happened" in asked.prompt
+        assert "pay() started at" in asked.prompt and "it may have taken effect" in asked.prompt
 
         ledger.done.clear()
         answered = await events_of(talk(runner, confirmed(session.events, yes=yes)))
@@ -257,7 +257,7 @@ def test_a_call_whose_tools_were_edited_since_is_asked_about(tmp_path: Path, tic
         await events_of(runner_of(agent, service).run_async(**WHERE, invocation_id=run_id))
         assert ledger.done == []
         hints = {one.call.name: one.prompt for one in open_interrupts((await stored(service)).events, APPROVALS)}
-        assert hints.keys() == {"look", "put", "pay"} and "edited since look() was called" in hints["look"]
+        assert hints.keys() == {"look", "put", "pay"} and "edited after look() was called" in hints["look"]
 
     using(tmp_path / "nb.db", use)
 
@@ -347,7 +347,7 @@ def test_agents_that_run_others_go_on_only_in_a_resumable_app(tmp_path: Path, ti
     async def use(service: SqliteSessionService) -> None:
         run_id = await cut(ledger, ticks)
         root = SequentialAgent(name="steps", sub_agents=[clerk("one")])
-        with pytest.raises(ConfigurationError, match="keeps no marks of where its agents stand"):
+        with pytest.raises(ConfigurationError, match="stores no checkpoints"):
             await events_of(runner_of(root, service).run_async(**WHERE, invocation_id=run_id))
 
     using(tmp_path / "nb.db", use)

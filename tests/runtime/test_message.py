@@ -162,7 +162,7 @@ def test_files_or_state_that_cannot_be_kept_are_refused_before_anything_is_store
     service, talk.runner.artifact_service = talk.runner.artifact_service, None
 
     assert talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True)) == []
-    assert isinstance(talk.error, ConfigurationError) and "keeps no artifacts" in str(talk.error)
+    assert isinstance(talk.error, ConfigurationError) and "has no artifact service" in str(talk.error)
     assert talk.stored().events == []
     talk.runner.artifact_service = service
 

@@ -205,7 +205,7 @@ def test_an_answer_knows_its_invocation_whatever_id_is_said_with_it(caplog: pyte
         [done, _] = talk.go_on(outcome(asked, {"r": 1}))
 
     assert done.invocation_id == events[0].invocation_id
-    assert "goes on; not" in caplog.text
+    assert "is resumed instead of" in caplog.text
 
 
 def test_an_answer_that_comes_twice_runs_nothing_twice():

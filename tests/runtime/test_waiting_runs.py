@@ -15,7 +15,7 @@ from adk_nb.errors import SessionBusyError
 from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.runners import Runner
-from adk_nb.runtime.stopping import INVOCATION_ABORTED
+from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Lease
 from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts

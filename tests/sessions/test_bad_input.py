@@ -298,7 +298,7 @@ def test_what_is_no_id_is_refused_and_found_nowhere(store: Store, wrong: Any):
             with pytest.raises(InputError, match=f"the {next(iter(change))} of a session is a str, and not"):
                 await service.create_session(**(S | change))
         if not isinstance(wrong, list):  # which no dict holds
-            with pytest.raises(InputError, match=r"session_id (is text|of a session is a str), and not"):
+            with pytest.raises(InputError, match=r"session_id (must be text, got|of a session is a str, and not)"):
                 await turn(service, guide("never"), session_id=wrong)
         assert (await service.list_sessions(app_name="app")).sessions == []
 

@@ -179,7 +179,7 @@ def test_names_with_quotes_and_orders_are_listed_as_json():
 
 
 def test_without_an_artifact_service_the_tool_and_the_context_say_which_argument_is_missing():
-    said = r"this runner keeps no artifacts; write Runner\(artifact_service=InMemoryArtifactService\(\), ...\)"
+    said = r"this runner has no artifact service; write Runner\(artifact_service=InMemoryArtifactService\(\), ...\)"
     runner = runner_without_artifacts(LlmAgent(name="a", model=ScriptedLlm("ok"), tools=[load_artifacts]))
 
     with pytest.raises(ConfigurationError, match=said):
@@ -302,7 +302,7 @@ def test_an_instruction_that_names_a_missing_file_ends_the_run_with_its_name():
 def test_an_instruction_that_names_a_file_needs_an_artifact_service():
     agent = LlmAgent(name="a", model=ScriptedLlm("ok"), instruction="{artifact.a.txt?}")
 
-    with pytest.raises(ConfigurationError, match="this runner keeps no artifacts"):
+    with pytest.raises(ConfigurationError, match="this runner has no artifact service"):
         list(runner_without_artifacts(agent).run(user_id="u", session_id="s", new_message="hi"))
 
 

@@ -180,7 +180,7 @@ def test_without_a_memory_service_a_tool_says_which_argument_is_missing():
 
     assert [one.response for one in events[1].get_function_responses()] == [
         {
-            "error": "ConfigurationError: this runner keeps no memories; "
+            "error": "ConfigurationError: this runner has no memory service; "
             "write Runner(memory_service=InMemoryMemoryService(), ...)"
         }
     ] * 5

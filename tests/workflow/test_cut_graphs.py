@@ -105,7 +105,7 @@ def test_whether_a_tool_that_may_have_run_is_to_run_again_is_asked(at_desk: Call
         went_on = await desk.go_on(desk.graph())
         one = await desk.question()
         assert desk.paid == [1] and asked(went_on) == [one.id] and one.kind == "node_approval"
-        assert "pay() was begun at" in one.prompt and "it may already have happened. Call it now?" in one.prompt
+        assert "pay() started at" in one.prompt and "it may have taken effect. Call it now?" in one.prompt
         assert one.payload == {"tool_name": "pay", "args": {"node_input": "5"}}
         assert await desk.service.unfinished(await stored(desk.service)) == []  # it waits
 
@@ -131,7 +131,7 @@ def test_a_yes_before_the_cut_is_none_after_it_and_is_used_up_with_the_call(at_d
         for known in ([1], [1, 2]):  # it dies at the second attempt, too
             await desk.go_on(desk.graph(confirm=True))
             one = await desk.question()
-            assert desk.paid == known and "it may already have happened" in one.prompt
+            assert desk.paid == known and "it may have taken effect" in one.prompt
             end = await desk.run(desk.graph(confirm=True), new_message=answer(one.id, YES))
         assert desk.paid == [1, 2, 3] and outcome(end) == "paid 5"
         assert len(rows(desk.path, "SELECT * FROM consumed")) == 3
@@ -147,7 +147,7 @@ def test_another_tool_is_called_again_unless_the_graph_was_edited(at_desk: Calla
         assert desk.paid == [1, 2] and open_interrupts((await stored(desk.service)).events, INPUTS) == []
         await desk.go_on(desk.graph(effect=effect, note="!"))  # what follows is another
         assert (
-            desk.paid == [1, 2] and "were edited since pay() was called. Call it now?" in (await desk.question()).prompt
+            desk.paid == [1, 2] and "were edited after pay() was called. Call it now?" in (await desk.question()).prompt
         )
         end = await desk.run(desk.graph(effect=effect, note="!"), new_message=answer((await desk.question()).id, YES))
         assert desk.paid == [1, 2, 3] and outcome(end) == "paid 5!"
@@ -168,7 +168,7 @@ def test_so_is_one_that_was_begun_before_the_mark_of_it_was_stored(at_desk: Call
 
         await desk.run(desk.graph(), Slow(name="slow"), new_message="go")
         await desk.go_on(desk.graph())
-        assert desk.paid == [1] and "it may already have happened" in (await desk.question()).prompt
+        assert desk.paid == [1] and "it may have taken effect" in (await desk.question()).prompt
 
     at_desk(use)
 

@@ -297,8 +297,8 @@ def test_a_timeout_of_the_nodes_own_is_its_own() -> None:
 
 def test_waits_grow_up_to_the_longest_one() -> None:
     retry = RetryConfig(initial_delay=1, backoff_factor=2, max_delay=3, jitter=0)
-    assert [retry.after(OSError(), attempt) for attempt in (1, 2, 3, 4)] == [1, 2, 3, 3]
-    assert 1 <= (RetryConfig().after(OSError(), 1) or 0) <= 2
+    assert [retry.delay_after(OSError(), attempt) for attempt in (1, 2, 3, 4)] == [1, 2, 3, 3]
+    assert 1 <= (RetryConfig().delay_after(OSError(), 1) or 0) <= 2
 
 
 def test_the_last_attempts_error_ends_the_run() -> None:

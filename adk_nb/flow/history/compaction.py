@@ -16,8 +16,8 @@ from adk_nb.events.requests import REQUESTS
 from adk_nb.flow.budget import counting, is_used_up, pay
 from adk_nb.flow.history.compacted import reach, standing
 from adk_nb.flow.history.contents import contents_for
-from adk_nb.runtime.approvals import is_placeholder
-from adk_nb.runtime.credentials import is_waiting
+from adk_nb.runtime.approvals import is_approval_placeholder
+from adk_nb.runtime.credentials import is_credential_placeholder
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
@@ -229,7 +229,7 @@ def _pairs(events: Sequence[Event], running: str) -> list[tuple[int, float]]:
 
 
 def _waits(event: Event, response: types.FunctionResponse) -> bool:
-    return is_placeholder(event, response) or is_waiting(event, response)
+    return is_approval_placeholder(event, response) or is_credential_placeholder(event, response)
 
 
 def _same_time(events: Sequence[Event]) -> list[tuple[int, float]]:

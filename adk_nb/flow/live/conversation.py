@@ -24,7 +24,7 @@ from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context, ReadonlyContext
-from adk_nb.runtime.hooks import Hook, first_answer
+from adk_nb.runtime.hooks import Hook, first_result
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.invoke import commit
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
@@ -94,7 +94,7 @@ class _Conversation:
         if asks:
             return
         offered = with_a_way_to_stop(list(await spec.canonical_tools(ReadonlyContext(ctx))), self.streams)
-        if ctx.in_turn and not any(tool.name == COMPLETED for tool in offered):
+        if ctx.is_live_turn and not any(tool.name == COMPLETED for tool in offered):
             offered = [*offered, TaskCompletedTool()]
         self._tools = {tool.name: tool for tool in offered}
         while self._next not in ("end", "over"):
@@ -256,7 +256,7 @@ class _Conversation:
             self._spoken += piece
             so_far = types.Transcription(text=self._spoken, finished=False)
             shown = response.model_copy(update={"output_transcription": so_far})
-        other = await first_answer(hooks, callback_context=context, llm_response=shown)
+        other = await first_result(hooks, callback_context=context, llm_response=shown)
         if other is None:
             return response
         other = checked(other, "after_model_callback")
@@ -309,7 +309,7 @@ class _Conversation:
         answers.end_the_turn()  # for what it raises: a live turn ends when the model says so
 
     def _completes(self, event: Event) -> bool:
-        return self._ctx.in_turn and any(one.name == COMPLETED for one in event.get_function_responses())
+        return self._ctx.is_live_turn and any(one.name == COMPLETED for one in event.get_function_responses())
 
     def _hand_over(self) -> None:
         """The next agent has a connection of its own, and reads what was said in the session."""

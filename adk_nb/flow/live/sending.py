@@ -18,7 +18,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import take_secrets
-from adk_nb.runtime.hooks import first_answer
+from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.tools.content_blocks import for_model
@@ -162,7 +162,7 @@ class LiveSending:
             return None
         context = Context(self._ctx)
         asked = request.model_copy(update={"contents": [content.model_copy(deep=True)]})
-        answer = await first_answer(hooks, callback_context=context, llm_request=asked)
+        answer = await first_result(hooks, callback_context=context, llm_request=asked)
         context.state.settle()
         if answer is None:
             if context.actions != EventActions():

@@ -158,7 +158,7 @@ def _turns(notebook: Notebook, args: Any, *which: str) -> list[_Turn]:
             label=f"turn {turn.number}{', undone' if turn.undone else ''}",
             question=turn.question,
             events=turn.events,
-            trace=notebook.traces.of(turn.invocation_ids),
+            trace=notebook.traces.merged(turn.invocation_ids),
         )
         for turn in sorted(turns, key=lambda turn: turn.number)
     ]

@@ -185,7 +185,7 @@ class SessionStore:
         if new is not None and new in (*self.names, self.current):
             raise InputError(f"there is a session {new!r} already; give the copy another name")
         new = new or free(session.id, self.names)
-        _wait(fork(session, self.service, self.artifacts, session_id=new, at=at))
+        _wait(fork(session, self.service, self.artifacts, session_id=new, up_to_event_id=at))
         self.current = new
         return session.id, new
 
@@ -241,7 +241,7 @@ class SessionStore:
         for interrupt in interrupts:
             if not _wait(self.service.consume(session, use_key(interrupt.id, "approval"))):
                 raise InputError(f"approval {interrupt.id!r} was answered in the meantime; see %confirm --list")
-            events.append(approvals.refused(interrupt, answer))
+            events.append(approvals.rejection_event(interrupt, answer))
             self._append(session, events[-1])
         return events
 

@@ -18,7 +18,7 @@ from adk_nb.notebook.attachments import parts_of
 from adk_nb.notebook.variables import as_text, is_secret, user_variables
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.instructions import inject_session_state
-from adk_nb.runtime.trace import listening
+from adk_nb.runtime.trace import current_trace
 from adk_nb.tools.media import media_in
 from adk_nb.wire import not_json
 
@@ -115,11 +115,11 @@ class Template:
             await _artifact_text(piece, ctx) if piece.is_artifact else _state_text(piece, state, is_key)
             for piece in self.pieces
         ]
-        if (trace := listening.get()) is None:
+        if (trace := current_trace.get()) is None:
             return "".join(texts)
         # The prompt panel marks each inserted value with the braces it came from.
         pairs = zip(texts, self.pieces, strict=True)
-        return trace.joined((text, piece.source if text != piece.source else "") for text, piece in pairs)
+        return trace.join_instruction((text, piece.source if text != piece.source else "") for text, piece in pairs)
 
     def describe_sources(self, is_key: IsKey) -> str:
         """A line such as `uses: places (notebook, 3 items, 42 chars) · budget (state)`; empty if all is plain text.

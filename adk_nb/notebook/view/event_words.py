@@ -17,8 +17,8 @@ from adk_nb.notebook.view.plain_text import (
     shortened,
 )
 from adk_nb.runtime.approvals import REJECTED
+from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.interrupts import input_of
-from adk_nb.runtime.stopping import INVOCATION_ABORTED
 from adk_nb.tools.content_blocks import with_references
 
 WAITS = "waiting for you"

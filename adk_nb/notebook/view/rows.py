@@ -238,9 +238,9 @@ class RunRows:
         return self._calls[key]
 
     def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
-        if approvals.is_placeholder(event, response):
+        if approvals.is_approval_placeholder(event, response):
             return {"text": "asks for approval"}
-        if credentials.is_waiting(event, response):
+        if credentials.is_credential_placeholder(event, response):
             return {
                 "text": interrupt_text.waits_for_credential(event.actions.requested_auth_configs[response.id or ""])
             }

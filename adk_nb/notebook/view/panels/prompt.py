@@ -12,7 +12,7 @@ from adk_nb.notebook.view.panel import Panel, PanelRun, add, text_fold
 from adk_nb.notebook.view.panels.waterfall import bars, in_steps
 from adk_nb.notebook.view.plain_text import LONG, bounded_json, cleaned, json_text, one_line, shortened
 from adk_nb.redaction import redacted
-from adk_nb.runtime.trace import Placed, Trace, TracedRequest
+from adk_nb.runtime.trace import Substitution, Trace, TracedRequest
 
 _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
 """Transport options, and fields with a place of their own."""
@@ -139,11 +139,11 @@ def _pieces(text: str, trace: Trace) -> list[Piece]:
     return [piece for piece in pieces if piece["text"] or piece["source"]]
 
 
-def _values(text: str, trace: Trace) -> Iterable[Placed]:
+def _values(text: str, trace: Trace) -> Iterable[Substitution]:
     for instruction, values in trace.instructions.items():
         start = text.find(instruction) if instruction else -1
         if start >= 0:
-            yield from (Placed(start + value.start, start + value.end, value.source) for value in values)
+            yield from (Substitution(start + value.start, start + value.end, value.source) for value in values)
 
 
 def _piece(text: str, source: str = "") -> Piece:

@@ -1,4 +1,4 @@
-"""Code that a model wrote, on its way to whatever runs it, and what comes back."""
+"""Code execution: the code that a model wrote, its files, and the result of running it."""
 
 import base64
 from dataclasses import dataclass, field
@@ -6,42 +6,42 @@ from dataclasses import dataclass, field
 
 @dataclass
 class File:
-    """A file that goes in or comes out beside the code."""
+    """An input or output file of a code execution."""
 
     name: str
-    """With its extension, without folders."""
+    """File name with extension, without folders."""
     content: str | bytes
-    """Bytes as they are, or base64 text."""
+    """Raw bytes, or base64 text."""
     mime_type: str = "text/plain"
 
     @property
     def data(self) -> bytes:
-        """The bytes themselves."""
+        """The raw bytes."""
         return base64.b64decode(self.content) if isinstance(self.content, str) else self.content
 
 
 @dataclass
 class CodeExecutionInput:
-    """What is to be run."""
+    """Code to run, with its input files."""
 
     code: str
     """Python."""
     input_files: list[File] = field(default_factory=list[File])
     execution_id: str | None = None
-    """Runs with the same id, in the same session, share what they define. None: they share nothing."""
+    """Executions with the same id in a session share their variables. None: nothing is shared."""
 
 
 @dataclass
 class CodeExecutionResult:
-    """What it gave."""
+    """The output of a code execution."""
 
     stdout: str = ""
     stderr: str = ""
     output_files: list[File] = field(default_factory=list[File])
     exit_code: int | None = None
-    """0: it ran to its end. None: the executor cannot tell, and whatever is in `stderr` means that it failed."""
+    """0: success. None: the executor does not report it, and any text in `stderr` means failure."""
 
     @property
     def failed(self) -> bool:
-        """True if it did not run to its end."""
+        """True if the code raised or was stopped."""
         return bool(self.stderr) if self.exit_code is None else self.exit_code != 0

@@ -1,0 +1,122 @@
+"""Resume an invocation: by an answer to one of its interrupts, or by its id."""
+
+import logging
+
+from adk_nb import types
+from adk_nb.errors import ConfigurationError, InvocationNotFoundError
+from adk_nb.events.requests import APPROVAL_REQUEST
+from adk_nb.runtime.checkpoints import Checkpoints
+from adk_nb.runtime.history import History, history_of
+from adk_nb.runtime.interrupts import APPROVALS
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
+from adk_nb.runtime.message import answering_agent
+from adk_nb.runtime.nested_calls import awaited_branches, is_paused, outermost
+
+logger = logging.getLogger(__name__)
+
+
+def resume(ctx: InvocationContext, root: RunnableAgent, invocation_id: str | None, *, sticky: bool) -> None:
+    """Set the invocation id, agent and checkpoints of `ctx` to those of the invocation to resume, if there is one.
+
+    If that invocation is finished, `ctx.end_invocation` is set and no agent runs.
+
+    Args:
+        ctx: Of the run that begins, with the message and the agent that would answer it.
+        root: Root of the agent tree.
+        invocation_id: The invocation to resume. None: the one that the message answers, if any.
+        sticky: `Runner.sticky_agents`.
+
+    Raises:
+        ConfigurationError: `invocation_id` is given, but the app is not resumable, and the session service has no
+            journal or the agent to resume runs others.
+        InvocationNotFoundError: The session has no such invocation.
+    """
+    if not ctx.is_resumable and not invocation_id:
+        return
+    history = history_of(ctx.session)
+    if ctx.is_resumable and (answered_id := _answered_invocation(ctx, history)):
+        if invocation_id not in (None, answered_id):
+            logger.warning(
+                "the message answers invocation %r, which is resumed instead of %r", answered_id, invocation_id
+            )
+        checkpoints = Checkpoints(root, history.run(answered_id))
+        ctx.invocation_id, ctx.checkpoints = answered_id, checkpoints
+        still_open = {key for interrupt in history.interrupts(run=answered_id) for key in interrupt.answer_ids}
+        ctx.end_invocation = checkpoints.is_ended(ctx.agent, None) and still_open.isdisjoint(ctx.calls_answered)
+    elif invocation_id:
+        if not ctx.is_resumable and ctx.session.lease is None:
+            raise _not_resumable(invocation_id)
+        _resume_by_id(ctx, root, invocation_id, history, sticky)
+        if not ctx.is_resumable and not ctx.end_invocation and ctx.agent.runs_others:
+            raise _not_resumable(invocation_id)
+
+
+def _not_resumable(invocation_id: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"invocation {invocation_id!r} cannot be resumed: this app stores no checkpoints; "
+        "write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
+    )
+
+
+def idle_reason(ctx: InvocationContext) -> str:
+    """The reason why resuming an invocation did nothing, for a log message."""
+    call_ids = ", ".join(map(repr, awaited_branches(ctx.agent, history_of(ctx.session), run=ctx.invocation_id)))
+    return f"it waits for an answer to {call_ids}" if call_ids else "it is finished"
+
+
+def _is_waiting(agent: RunnableAgent, history: History) -> bool:
+    return not agent.runs_others and is_paused(agent, history, None, may_interrupt=True)
+
+
+def _answered_invocation(ctx: InvocationContext, history: History) -> str | None:
+    """The newest invocation with an interrupt that the message answers."""
+    candidates: list[tuple[int, str]] = []
+    for key in ctx.calls_answered:
+        if record := history.calls.newest(key):
+            candidates.append((record.event_index, record.event.invocation_id))
+        if checkpoint := history.checkpoint_waiting_for(key):
+            candidates.append(checkpoint)
+    return max(candidates)[1] if candidates else None
+
+
+def _resume_by_id(
+    ctx: InvocationContext, root: RunnableAgent, invocation_id: str, history: History, sticky: bool
+) -> None:
+    first_index = history.began(invocation_id)
+    if first_index is None:
+        raise InvocationNotFoundError("invocation", invocation_id, history.run_ids())
+    run = history.run(invocation_id)
+    checkpoints = Checkpoints(root, run)
+    message = run[0].content if run[0].author == "user" else None
+    first_agent = answering_agent(root, message, History(history.events[:first_index]), sticky=sticky)
+    unfinished = checkpoints.unfinished_agent(first_agent, None)
+    ctx.invocation_id, ctx.checkpoints = invocation_id, checkpoints
+    message = ctx.user_content or _last_message(history, invocation_id)
+    answers = any(part.function_response for part in (message and message.parts) or ())
+    is_done = unfinished is None or _continued_elsewhere(history, invocation_id)
+    is_silent = not (ctx.user_content or answers)
+    ctx.end_invocation = is_done or (is_silent and unfinished is not None and _is_waiting(unfinished, history))
+    ctx.agent = outermost(unfinished or first_agent)
+    ctx.user_content = message
+
+
+def _continued_elsewhere(history: History, invocation_id: str) -> bool:
+    """True if another invocation had the answer to one of its calls, as happens without checkpoints."""
+    calls = {call.id for event in history.run(invocation_id) for call in event.get_function_calls()}
+    return any(answered_in != invocation_id for key in calls for answered_in in history.calls.answered_in(key))
+
+
+def _last_message(history: History, invocation_id: str) -> types.Content | None:
+    """The user's last message of an invocation: text, or answers whose interrupts are still open."""
+    ids_by_request = {interrupt.id: set(interrupt.answer_ids) for interrupt in history.interrupts(kinds=APPROVALS)}
+    open_ids = set[str | None]().union(*ids_by_request.values())
+    for event in reversed(history.run(invocation_id)):
+        if event.author == "user" and event.text:
+            return event.content
+        answered = {response.id for response in event.get_function_responses() if response.name == APPROVAL_REQUEST}
+        if event.author == "user" and answered & open_ids:
+            return event.content
+        # An approval requested after this message cannot be answered by it.
+        for call in event.get_function_calls():
+            open_ids -= ids_by_request.get(call.id or "", set())
+    return None
