@@ -46,10 +46,10 @@ def text_part(name: str, text: str) -> list[types.Part]:
     return [types.Part(text=f"[attached: {name}]"), _text(name, text, "text/plain")]
 
 
-def all_of(given: Any) -> list[types.Part]:
-    """Of what Python attaches: one value, or several in a list or tuple."""
-    several: Iterable[Any] = cast(Iterable[Any], given) if isinstance(given, list | tuple) else [given]
-    return [] if given is None else parts_of(*several)
+def all_of(attachment: Any) -> list[types.Part]:
+    """The parts of one value, or of several in a list or tuple."""
+    values = cast(Iterable[Any], attachment) if isinstance(attachment, list | tuple) else [attachment]
+    return parts_of(*values)
 
 
 def _part(value: Any, name: str) -> tuple[str, types.Part]:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypedDict, Unpack, cast
 
 from adk_nb import types
@@ -120,6 +120,13 @@ class Conversation:
             with self._reading:
                 self._history = history
         return session
+
+    @asynccontextmanager
+    async def newest_history(self) -> AsyncGenerator[History]:
+        """The read model of the session as it stands in its service."""
+        session = await self.loaded()
+        with self.history(session.events if session else ()) as history:
+            yield history
 
     @contextmanager
     def history(self, events: Sequence[Event] | None = None) -> Generator[History]:

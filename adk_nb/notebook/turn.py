@@ -398,8 +398,10 @@ class TurnRunner:
 
     def interrupts(self) -> list[Interrupt]:
         """As `Chat.interrupts`."""
-        session = sync.run(self.conversation.loaded())
-        with self.conversation.history(session.events if session else ()) as history:
+        return sync.run(self._interrupts())
+
+    async def _interrupts(self) -> list[Interrupt]:
+        async with self.conversation.newest_history() as history:
             return history.interrupts(kinds=ALL)
 
     def redefined(self, open_: Sequence[Interrupt]) -> set[str]:
@@ -509,8 +511,7 @@ class TurnRunner:
 
     async def _take_back(self, key: str, failed: RunView, *, is_retry: bool) -> None:
         """Undo the turn that failed, unless there is a newer one, and send its message again on a retry."""
-        session = await self.conversation.loaded()
-        with self.conversation.history(session.events if session else ()) as history:
+        async with self.conversation.newest_history() as history:
             turns = [turn for turn in history.turns if not turn.undone]
             newest = {event.id for event in turns[-1].events} if turns else set[str]()
         if newest.isdisjoint(event.id for event in failed.events):
@@ -541,10 +542,7 @@ class TurnRunner:
         try:
             await self.answer({key: value}, view, by=_A_CLICK, as_asked=as_asked)
         except InputError as error:
-            session = await self.conversation.loaded()
-            with self.conversation.history(session.events if session else ()) as history:
-                is_open = any(interrupt.id == key for interrupt in history.interrupts())
-            if is_open:
+            if any(interrupt.id == key for interrupt in await self._interrupts()):
                 view.ask_again(key, str(error))
             else:  # another kernel has taken the answer
                 view.say_stale(key)

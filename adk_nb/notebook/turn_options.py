@@ -103,7 +103,7 @@ def turn_options(
         raise InputError(f"max_cost={max_cost!r} is no limit; write US dollars above zero, or None for no limit")
     mode = None if show is None else checked_mode(show)
     return TurnOptions(
-        parts=attachments.all_of(attach),
+        parts=() if attach is None else attachments.all_of(attach),
         tools=tuple(tools),
         model=model,
         show=mode,
