@@ -23,17 +23,17 @@ class OpenCards:
         """The views that have the card of that interrupt."""
         return self._views.get(key, ())
 
-    def elsewhere(self, shown: RunView) -> set[str]:
-        """Ids of the interrupts that have cards in other views, and not in `shown`."""
-        return {key for key, views in self._views.items() if shown not in views}
+    def elsewhere(self, view: RunView) -> set[str]:
+        """Ids of the interrupts that have cards in other views, and not in `view`."""
+        return {key for key, views in self._views.items() if view not in views}
 
-    def also_in(self, shown: RunView, keys: Iterable[str]) -> None:
-        """`shown` has cards of these too."""
-        self._views |= {key: tuple(dict.fromkeys((*self.asking(key), shown))) for key in keys}
+    def also_in(self, view: RunView, keys: Iterable[str]) -> None:
+        """`view` has cards of these too."""
+        self._views |= {key: tuple(dict.fromkeys((*self.asking(key), view))) for key in keys}
 
-    def wait_after(self, shown: RunView, keys: Iterable[str]) -> None:
-        """These are open after a turn that `shown` has shown, and no others."""
-        self._views = {key: self.asking(key) or (shown,) for key in keys}
+    def wait_after(self, view: RunView, keys: Iterable[str]) -> None:
+        """These are open after a turn in `view`, and no others."""
+        self._views = {key: self.asking(key) or (view,) for key in keys}
 
     def answered(self, verdicts: Mapping[str, Verdict], where: Iterable[RunView]) -> list[RunView]:
         """Interrupts were answered: no view asks for them any more.
@@ -48,15 +48,15 @@ class OpenCards:
         views = list(dict.fromkeys(where))
         for key in verdicts:
             self._views.pop(key, None)
-        for shown in views:
-            shown.answered_elsewhere(verdicts, last=not self._asks(shown))
+        for view in views:
+            view.answered_elsewhere(verdicts, last=not self._asks(view))
         return views
 
     def undone(self, keys: Collection[str]) -> None:
         """The interrupts of these ids were undone: their cards say so."""
-        views = dict.fromkeys(shown for key in keys for shown in self._views.pop(key, ()))
-        for shown in views:
-            shown.undone(keys)
+        views = dict.fromkeys(view for key in keys for view in self._views.pop(key, ()))
+        for view in views:
+            view.undone(keys)
         self.close_answered(*views)
 
     def close_all(self) -> None:
@@ -67,9 +67,9 @@ class OpenCards:
 
     def close_answered(self, *views: RunView) -> None:
         """Close those of which no card can be answered any more."""
-        for shown in views:
-            if not self._asks(shown):
-                shown.close()
+        for view in views:
+            if not self._asks(view):
+                view.close()
 
-    def _asks(self, shown: RunView) -> bool:
-        return any(shown in views for views in self._views.values())
+    def _asks(self, view: RunView) -> bool:
+        return any(view in views for views in self._views.values())

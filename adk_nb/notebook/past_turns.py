@@ -125,7 +125,7 @@ def _with_results(events: Sequence[Event], key: str) -> Event:
     """The event of that id, or the last one with a result of its calls: in %trace they are one."""
     made = next(event for event in events if event.id == key)
     calls = {call.id for call in made.get_function_calls()}
-    results = [event for event in events if any(told.id in calls for told in event.get_function_responses())]
+    results = [event for event in events if any(response.id in calls for response in event.get_function_responses())]
     return results[-1] if results else made
 
 
@@ -225,19 +225,19 @@ async def rewind(
         SessionBusyError: Another run works on the session.
     """
     first = first_undone(history_of(session), to, session.id)
-    told = await _told(session, first, dry_run=dry_run)
+    rewound = await _rewound(session, first, dry_run=dry_run)
     if not dry_run:
         await service.append_event(session, await rewind_event(session, first.invocation_id, artifacts))
-    return told
+    return rewound
 
 
-async def _told(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
+async def _rewound(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
     history = history_of(session)
-    left, start = history.events, history.began(first.invocation_id) or 0
-    gone, kept = left[start:], left[:start]
+    events, start = history.events, history.began(first.invocation_id) or 0
+    gone, earlier = events[start:], events[:start]
     after = (await rewind_event(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
-    open_then = {interrupt.id for interrupt in History(kept).interrupts()}
+    open_then = {interrupt.id for interrupt in History(earlier).interrupts()}
     return Rewound(
         session=session.id,
         turns=[turn for turn in turns_of(history) if turn.number >= first.number and not turn.undone],
@@ -251,7 +251,7 @@ async def _told(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
 
 def _called(events: Sequence[Event]) -> list[str]:
     """The tools that answered, by name; what only changes the session, or asks, is left out."""
-    told = [
+    names = [
         response.name or ""
         for event in events
         if event.author != "user"
@@ -259,13 +259,13 @@ def _called(events: Sequence[Event]) -> list[str]:
         if not approvals.is_approval_placeholder(event, response)
         and not credentials.is_credential_placeholder(event, response)
     ]
-    return list(dict.fromkeys(f"{one_line(name, 100)}()" for name in told if name not in _OWN))
+    return list(dict.fromkeys(f"{one_line(name, 100)}()" for name in names if name not in _OWN))
 
 
 def free(name: str, taken: Container[str]) -> str:
     """`name`, or that with a number behind it."""
-    found, count = name, 1
-    while found in taken:
+    free_name, count = name, 1
+    while free_name in taken:
         count += 1
-        found = f"{name}-{count}"
-    return found
+        free_name = f"{name}-{count}"
+    return free_name
