@@ -1,32 +1,32 @@
-"""Where in a notebook's cells an error comes from."""
+"""Locate errors in the cells of a notebook."""
 
 import traceback
 from types import FrameType
 from typing import Any
 
 
-def in_a_cell(error: BaseException | None) -> str | None:
-    """`In[7] line 4`: the innermost line of a cell that led to `error`, or else to its cause. None: no cell did.
+def cell_location(error: BaseException | None) -> str | None:
+    """The innermost cell line in the traceback of `error` or its cause, as `In[7] line 4`. None: no cell.
 
     The line of a magic is line 1 of its cell. A cell that was run twice has the later number.
     """
     seen = set[int]()
     while error and id(error) not in seen:
         seen.add(id(error))
-        places = [(cell, line) for frame, line in traceback.walk_tb(error.__traceback__) if (cell := cell_of(frame))]
-        if places:
-            cell, line = places[-1]
+        locations = [(cell, line) for frame, line in traceback.walk_tb(error.__traceback__) if (cell := cell_of(frame))]
+        if locations:
+            cell, line = locations[-1]
             return f"{cell} line {line}"
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
 
 def cell_of(frame: FrameType) -> str | None:
-    """The cell that a frame runs, as IPython calls it: `In[7]`. None: none.
+    """The cell of a frame, as IPython names it: `In[7]`. None: not a cell.
 
-    The shell whose namespace the code runs in knows what it has compiled.
+    The shell is found in the frame's globals, since several shells may exist.
     """
     shell: Any = getattr(frame.f_globals.get("get_ipython"), "__self__", None)
-    named = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    found = named(frame.f_code.co_filename) if named else None
-    return found[1] if found else None
+    format_name = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    match = format_name(frame.f_code.co_filename) if format_name else None
+    return match[1] if match else None

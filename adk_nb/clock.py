@@ -1,10 +1,10 @@
-"""Where time and ids come from. Nothing else in the package reads the clock, so tests freeze its functions."""
+"""Time and ids. Nothing else in the package reads the clock, so that tests can replace these functions."""
 
 import os
 import time
 
 _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
-"""Any digit -> one of those whose first two bits say what the rest means."""
+"""Hex digit -> the digit with the two variant bits of RFC 9562 set."""
 
 
 def now() -> float:
@@ -13,7 +13,7 @@ def now() -> float:
 
 
 def ticks() -> float:
-    """Seconds since some moment, the same for all processes of this machine until it restarts; nobody sets it."""
+    """Monotonic seconds, comparable between processes of this machine until it restarts."""
     return time.monotonic()
 
 

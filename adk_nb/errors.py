@@ -1,41 +1,41 @@
 """Every error this package raises on purpose.
 
     AdkNbError
-      UserError                    mend it in a cell; printed as one line, no traceback into this package
-        ConfigurationError         an agent, tool or run was put together wrongly
+      UserError                    to be fixed in a cell; printed as one line, without a traceback
+        ConfigurationError         an agent, tool or run is configured wrongly
           WorkflowConfigurationError
-        WorkflowDataError          a graph's node was given, or gave, what it cannot take
-        InputError                 unknown option, empty body, a name or an argument that cannot be
+        WorkflowDataError          invalid input or output of a graph's node
+        InputError                 an invalid argument, option, name or message
         MissingExtraError          an optional package is not installed
-        MissingKeyError            a model needs a key and none is set
-        StateKeyError              an instruction names a state key that is not there
-        StateSchemaError           a write that the state's schema does not allow
-        PendingError               an approval is open and has to be answered first
-        NotFoundError              a name or id that nothing answers to
+        MissingKeyError            a model needs an API key and none is set
+        StateKeyError              an instruction names a missing state key
+        StateSchemaError           a state write that the schema does not allow
+        PendingError               an approval is open and must be answered first
+        NotFoundError              unknown name or id
           SessionNotFoundError
           AgentNotFoundError
           ToolNotFoundError
           ModelNotFoundError
           InvocationNotFoundError
-        SessionBusyError           another run works on the session
-        TurnFailedError            a turn of a cell ended with an error, and such cells are to fail
-        StorageError               a disk or a database did not do what it was asked
-        RecordingMismatchError     a replayed model was asked what was never recorded
-      AlreadyExistsError           a session, or an event, with this id is there
-      StaleSessionError            another wrote to the session since it was read
-      ModelError                   the model's service failed, or answered what cannot be used
+        SessionBusyError           another run holds the session
+        TurnFailedError            a turn failed, and the setting says that its cell fails too
+        StorageError               a disk or a database failed
+        RecordingMismatchError     a replayed model got a request that was not recorded
+      AlreadyExistsError           a session or an event with this id exists
+      StaleSessionError            the session was changed since it was read
+      ModelError                   the model's service failed or sent an invalid response
         ModelHTTPError
-          ServiceRefused           one's own service over HTTP: HTTP_<status>
+          ServiceRefused           a custom HTTP service: HTTP_<status>
         ModelTimeoutError
         ServiceUnreachable         HTTP_CONNECTION
         UnexpectedModelAnswer
           InvalidResponse          INVALID_RESPONSE
-      CredentialError              a service did not give a token for what it was shown
+      CredentialError              a service gave no token for a credential
       NodeTimeoutError             a graph's node took too long
-      LlmCallsLimitExceededError   one invocation asked the model too often
-      PluginError                  a plugin's hook raised, or did not close
+      LlmCallsLimitExceededError   too many model calls in one invocation
+      PluginError                  a plugin's hook raised, or the plugin did not close
 
-One rule for messages: what happened, the names and values involved, what to do next.
+Every message says what happened, with names and values, and what to do next.
 """
 
 from collections.abc import Iterable
@@ -45,16 +45,16 @@ from typing import Any
 
 
 class AdkNbError(Exception):
-    """The root: `except AdkNbError` catches everything this package means to raise."""
+    """The base class of all errors that this package raises on purpose."""
 
     @property
     def code(self) -> str:
-        """What an error event of this error carries as `error_code`."""
+        """The `error_code` of the error's event."""
         return type(self).__name__
 
 
 class UserError(AdkNbError):
-    """Something the notebook's author can mend in a cell."""
+    """An error that the notebook's author can fix in a cell."""
 
     def _render_traceback_(self) -> list[str]:
         """IPython calls this instead of printing a traceback into this package's own files."""
@@ -62,11 +62,11 @@ class UserError(AdkNbError):
 
 
 class ConfigurationError(UserError, ValueError):
-    """An agent, a tool or a run was put together wrongly. Also a ValueError, as in ADK."""
+    """An agent, a tool or a run is configured wrongly. Also a ValueError, as in ADK."""
 
 
 class InputError(UserError, ValueError):
-    """What was typed or passed in cannot be used."""
+    """An invalid argument, option, name or message."""
 
 
 class MissingExtraError(UserError, ImportError):
@@ -74,15 +74,15 @@ class MissingExtraError(UserError, ImportError):
 
 
 class CloudServiceError(UserError, ImportError):
-    """A name of ADK's that stands for a service of Google Cloud, which this package has no client for."""
+    """A name in ADK for a client of a Google Cloud service, which this package does not have."""
 
 
 class MissingKeyError(UserError):
-    """A model needs a key and none is set."""
+    """A model needs an API key and none is set."""
 
 
 class StateKeyError(UserError, KeyError):
-    """An instruction names a state key or an artifact that is not there."""
+    """An instruction names a state key or an artifact that does not exist."""
 
     __str__ = Exception.__str__  # KeyError would print the message in quotes
 
@@ -97,36 +97,36 @@ class StateSchemaError(UserError, TypeError):
 
 
 class PendingError(UserError):
-    """An approval is open, and this needs it answered first."""
+    """An approval is open and must be answered first."""
 
 
 class WorkflowConfigurationError(ConfigurationError):
-    """A graph that could not be run, or whose run came to more than one end."""
+    """A graph that cannot run, or whose run had more than one output."""
 
 
 class WorkflowDataError(UserError, ValueError):
-    """A node was given what it cannot take, or gave what it must not."""
+    """Invalid input or output of a graph's node."""
 
 
 class NotFoundError(UserError):
-    """A name or id that nothing answers to."""
+    """An unknown name or id; the message has the closest known name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, hint: str = "") -> None:
-        """`hint`: what to do next, put at the end of the sentence."""
+        """`known`: the existing names. `hint`: what to do next, at the end of the message."""
         self.kind = kind
         self.name = name
         self.known = sorted(known)
-        said = self._message(hint)
-        between = " " if said.endswith("?") else "; "
-        super().__init__(said + (between + hint if hint else ""))
+        message = self._message(hint)
+        separator = " " if message.endswith("?") else "; "
+        super().__init__(message + (separator + hint if hint else ""))
 
     def _message(self, hint: str) -> str:
-        said = f"no {self.kind} named {self.name!r}"
+        message = f"no {self.kind} named {self.name!r}"
         if close := closest(self.name, self.known):
-            return f"{said}; did you mean {close!r}?"
+            return f"{message}; did you mean {close!r}?"
         if self.known:
-            return f"{said}; there is: {', '.join(self.known)}"
-        return said if hint else f"{said}; there is none yet"
+            return f"{message}; there is: {', '.join(self.known)}"
+        return message if hint else f"{message}; there is none yet"
 
 
 class SessionNotFoundError(NotFoundError):
@@ -134,15 +134,15 @@ class SessionNotFoundError(NotFoundError):
 
 
 class AgentNotFoundError(NotFoundError):
-    """No agent goes by that name."""
+    """Unknown agent name."""
 
 
 class ToolNotFoundError(NotFoundError):
-    """No tool goes by that name."""
+    """Unknown tool name."""
 
 
 class ModelNotFoundError(NotFoundError, ValueError):
-    """No class of models answers to that name. Also a ValueError, as in ADK."""
+    """No model class matches the name. Also a ValueError, as in ADK."""
 
 
 class InvocationNotFoundError(NotFoundError):
@@ -150,43 +150,42 @@ class InvocationNotFoundError(NotFoundError):
 
 
 class SessionBusyError(UserError):
-    """Another run works on the session, and nothing else writes to it until that run has ended."""
+    """Another run holds the session; no other run may write to it before its end."""
 
     def __init__(self, session_id: str, owner: str, since: float, hint: str = "") -> None:
-        """`owner`: who runs it, in the words it gave when it began; `since`: seconds since the epoch, UTC. `hint`: what
-        to do, if it is not to wait for the end of the other.
+        """`owner`: description of the process. `since`: seconds since the epoch, UTC. `hint`: what to do; by default,
+        to wait.
         """
         self.session_id = session_id
         self.owner = owner
         self.since = since
-        began = datetime.fromtimestamp(since).astimezone().isoformat(" ", "seconds")
-        super().__init__(
-            f"session {session_id!r} is in use by {owner} since {began}; {hint or 'wait for its end, or stop it there'}"
-        )
+        started = datetime.fromtimestamp(since).astimezone().isoformat(" ", "seconds")
+        hint = hint or "wait for its end, or stop it there"
+        super().__init__(f"session {session_id!r} is in use by {owner} since {started}; {hint}")
 
 
 class TurnFailedError(UserError):
-    """A turn ended with an error, and `%config AdkNb.on_error` says that its cell is to fail then."""
+    """A turn failed, and `%config AdkNb.on_error` says that its cell fails too."""
 
 
 class StorageError(UserError):
-    """A disk or a database did not do what it was asked; nothing was half written."""
+    """A disk or a database failed; nothing was partly written."""
 
 
 class RecordingMismatchError(UserError):
-    """A replayed model was asked something that was never recorded."""
+    """A replayed model got a request that was not recorded."""
 
 
 class AlreadyExistsError(AdkNbError):
-    """A session with this id is there already, or another event of the session has this id."""
+    """A session with this id, or an event with this id in the session, exists."""
 
 
 class StaleSessionError(AdkNbError):
-    """Another wrote to the session since this copy of it was read, or took over the run that held it."""
+    """Another process changed the session since it was read, or took over its lease."""
 
 
 class ModelError(AdkNbError):
-    """The model's service failed, or answered what cannot be used."""
+    """The model's service failed, or sent an invalid response."""
 
     attempts: tuple[Any, ...] = ()
     """The `models.attempts.Attempt`s before the one that failed for good, oldest first."""
@@ -199,8 +198,8 @@ class ModelHTTPError(ModelError):
         self.status = status
         self.body = body
         self.model = model
-        said = f"the service of model {model!r} answered HTTP {status}: {body[:500]}"
-        super().__init__(said + (f"; {hint}" if hint else ""))
+        message = f"the service of model {model!r} answered HTTP {status}: {body[:500]}"
+        super().__init__(message + (f"; {hint}" if hint else ""))
 
 
 class ModelTimeoutError(ModelError):
@@ -208,18 +207,18 @@ class ModelTimeoutError(ModelError):
 
 
 class ModelConnectionLost(ModelError):
-    """A live conversation's connection broke; it can be taken up again where the service gave a handle for that."""
+    """The connection of a live conversation was lost; with a handle from the service it can be resumed."""
 
 
 class UnexpectedModelAnswer(ModelError):
-    """The model answered something the loop cannot use."""
+    """The model sent an invalid response."""
 
 
 class ServiceRefused(ModelHTTPError):
-    """A service of one's own (`HttpLlm`) answered with a status that is no success."""
+    """A custom service (`HttpLlm`) answered with an error status."""
 
     retry_after: float | None = None
-    """Seconds that the service asked to wait."""
+    """Seconds to wait, as the service's header says."""
 
     @property
     def code(self) -> str:
@@ -228,7 +227,7 @@ class ServiceRefused(ModelHTTPError):
 
 
 class ServiceUnreachable(ModelError):
-    """A service of one's own gave no answer: no connection, a broken one, or none in time."""
+    """A custom service gave no answer: no connection, a lost connection, or a timeout."""
 
     @property
     def code(self) -> str:
@@ -237,7 +236,7 @@ class ServiceUnreachable(ModelError):
 
 
 class InvalidResponse(UnexpectedModelAnswer):
-    """A service of one's own answered what is not the contract's."""
+    """A custom service sent a response that is not in the documented format."""
 
     @property
     def code(self) -> str:
@@ -246,20 +245,20 @@ class InvalidResponse(UnexpectedModelAnswer):
 
 
 class CredentialError(AdkNbError):
-    """A service gave no token for what it was shown. The message tells no secrets."""
+    """A service gave no token for a credential. The message has no secrets."""
 
     def __init__(self, message: str, *, refused: bool = False) -> None:
-        """`refused`: it said no, and will say so again; False: it could not be asked."""
+        """`refused`: the service refused, so a retry is useless; False: it was not reached."""
         self.refused = refused
         super().__init__(message)
 
 
 class LlmCallsLimitExceededError(AdkNbError):
-    """One invocation asked the model more often than `RunConfig.max_llm_calls` allows."""
+    """More model calls in one invocation than `RunConfig.max_llm_calls`."""
 
 
 class ThreadsExhaustedError(AdkNbError, RuntimeError):
-    """Every worker thread is kept by a function that nobody waits for any more."""
+    """All worker threads are busy with abandoned functions."""
 
 
 class NodeTimeoutError(AdkNbError, TimeoutError):
@@ -267,16 +266,16 @@ class NodeTimeoutError(AdkNbError, TimeoutError):
 
 
 class PluginError(AdkNbError, RuntimeError):
-    """A plugin's hook raised, or it did not close; `__cause__` is what it raised. Also a RuntimeError, as in ADK."""
+    """A plugin's hook raised, or the plugin did not close; see `__cause__`. Also a RuntimeError, as in ADK."""
 
     @property
     def code(self) -> str:
-        """`RuntimeError`: ADK's code for the same."""
+        """`RuntimeError`: ADK's code for the same error."""
         return "RuntimeError"
 
 
-def closest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The known name most like `name`, if one is like it: at least by `cutoff`, 1 being the same."""
-    folded = {one.lower(): one for one in known}
-    found = get_close_matches(name.lower(), folded, n=1, cutoff=cutoff)
-    return folded[found[0]] if found else None
+def closest(name: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The most similar known name, ignoring case. None: no similarity reaches `cutoff` (0 to 1)."""
+    folded = {candidate.lower(): candidate for candidate in candidates}
+    matches = get_close_matches(name.lower(), folded, n=1, cutoff=cutoff)
+    return folded[matches[0]] if matches else None

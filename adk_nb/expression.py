@@ -1,4 +1,4 @@
-"""A condition as text over JSON values: read by its own rules and never run as Python, so all it can do is look."""
+"""Conditions as text over JSON values: a subset of Python's syntax, interpreted without running any Python code."""
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
@@ -14,12 +14,12 @@ from adk_nb.expression_values import (
     METHODS,
     SCALARS,
     as_json,
+    checked_number,
+    checked_text,
+    checked_value,
+    checked_variable,
     item_of,
     kind_of,
-    named,
-    number,
-    plain,
-    text,
 )
 
 MAX_CHARACTERS = 2_000
@@ -27,13 +27,13 @@ MAX_NODES = 400
 
 _CONSTANTS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 """As JSON or a slip has them -> as they are written."""
-_Names = Mapping[str, Any]
-_Read = Callable[[_Names], Any]
+_Values = Mapping[str, Any]
+_Evaluator = Callable[[_Values], Any]
 _FAILURES = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Expression:
-    """Something like `amount > 100 and currency in ("EUR", "USD")`, in Python's spelling.
+    """An expression such as `amount > 100 and currency in ("EUR", "USD")`, in Python's syntax.
 
     It has names, text, numbers, lists, dicts and `x[...]`; `and`, `or`, `not`, `a if b else c`; comparisons, `in`, and
     `is None`; `+ - * / // %` of numbers; the functions and methods of `FUNCTIONS` and `METHODS`. Numbers are compared
@@ -42,32 +42,32 @@ class Expression:
 
     Args:
         source: At most 2,000 characters, 400 parts, 50 deep.
-        known: The names that it may use. None: any.
+        allowed: Names that it may use. None: any.
 
     Raises:
-        ConfigurationError: It is none, or says what none may; the message names the place.
+        ConfigurationError: A syntax error, or syntax that is not allowed; the message has the place.
     """
 
-    def __init__(self, source: str, known: Iterable[str] | None = None) -> None:
+    def __init__(self, source: str, allowed: Iterable[str] | None = None) -> None:
         self.source = source
-        self._known = None if known is None else frozenset(known)
+        self._allowed = None if allowed is None else frozenset(allowed)
         self._used: set[str] = set()
-        self._read = self._reader(self._parsed(), 0)
+        self._read = self._compile(self._parse(), 0)
         self.names = frozenset(self._used)
-        """Those that it uses."""
+        """Names that it uses."""
 
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"
 
-    def holds(self, names: _Names) -> bool:
-        """Whether its value is true, in the time that its parts take: a large value is not copied.
+    def holds(self, names: _Values) -> bool:
+        """True if its value is truthy; large values are not copied.
 
         Raises:
             InputError: As for `value`.
         """
         return bool(self._value(names))
 
-    def value(self, names: _Names) -> Any:
+    def value(self, names: _Values) -> Any:
         """Its value, as a copy.
 
         Raises:
@@ -76,46 +76,46 @@ class Expression:
         """
         return self._value(names, as_json)
 
-    def _value(self, names: _Names, result: Callable[[Any], Any] = plain) -> Any:
+    def _value(self, names: _Values, result: Callable[[Any], Any] = checked_value) -> Any:
         try:
             return result(self._read(names))
         except _FAILURES as error:
-            why = f"there is no {error}" if isinstance(error, LookupError) else str(error)
-            raise InputError(f"the expression {self.source!r:.80} has no value here: {why}") from None
+            reason = f"there is no {error}" if isinstance(error, LookupError) else str(error)
+            raise InputError(f"the expression {self.source!r:.80} has no value here: {reason}") from None
 
     # -- reading
 
-    def _parsed(self) -> ast.expr:
+    def _parse(self) -> ast.expr:
         if len(self.source) > MAX_CHARACTERS:
             self._refuse(f"it has {len(self.source):,} characters, and may have {MAX_CHARACTERS:,}")
         try:
             tree = ast.parse(self.source.strip(), mode="eval").body
         except SyntaxError as error:
-            at = f"character {error.offset}" if error.offset else "the end"
-            self._refuse(f"{error.msg} at {at}; write it as in Python, like amount > 100 and currency != 'EUR'")
+            position = f"character {error.offset}" if error.offset else "the end"
+            self._refuse(f"{error.msg} at {position}; write it as in Python, like amount > 100 and currency != 'EUR'")
         except (ValueError, RecursionError, MemoryError):
             self._refuse("Python cannot read it; it may be nested too deep")
         if sum(isinstance(node, ast.expr) for node in ast.walk(tree)) > MAX_NODES:
             self._refuse(f"it has more than {MAX_NODES} parts; take a function")
         return tree
 
-    def _refuse(self, why: str, node: ast.AST | None = None) -> NoReturn:
+    def _refuse(self, reason: str, node: ast.AST | None = None) -> NoReturn:
         part = ast.get_source_segment(self.source.strip(), node) if node else None
-        where = f"in {part!r:.60}: " if part and part != self.source.strip() else ""
-        raise ConfigurationError(f"the expression {self.source!r:.80} cannot be used: {where}{why}")
+        place = f"in {part!r:.60}: " if part and part != self.source.strip() else ""
+        raise ConfigurationError(f"the expression {self.source!r:.80} cannot be used: {place}{reason}")
 
-    def _reader(self, node: ast.expr, depth: int) -> _Read:
+    def _compile(self, node: ast.expr, depth: int) -> _Evaluator:
         if depth > MAX_NESTED:
             self._refuse(f"it is nested more than {MAX_NESTED} deep")
-        read = self._KINDS.get(type(node))
-        if read is None:
+        compile_node = self._KINDS.get(type(node))
+        if compile_node is None:
             self._refuse(f"it may only look at values, and {type(node).__name__} does more; take a function", node)
-        return read(self, node, depth + 1)
+        return compile_node(self, node, depth + 1)
 
-    def _readers(self, nodes: Iterable[ast.expr], depth: int) -> list[_Read]:
-        return [self._reader(node, depth) for node in nodes]
+    def _compile_all(self, nodes: Iterable[ast.expr], depth: int) -> list[_Evaluator]:
+        return [self._compile(node, depth) for node in nodes]
 
-    def _constant(self, node: ast.Constant, depth: int) -> _Read:
+    def _constant(self, node: ast.Constant, depth: int) -> _Evaluator:
         value: Any = node.value
         if type(value) not in SCALARS:
             self._refuse(f"a constant is text, a number, True, False or None, and not {kind_of(value)}", node)
@@ -123,111 +123,112 @@ class Expression:
             self._refuse("a number may be as large as 2**64", node)
         return lambda names: value
 
-    def _name(self, node: ast.Name, depth: int) -> _Read:
+    def _name(self, node: ast.Name, depth: int) -> _Evaluator:
         name = node.id
-        if self._known is not None and name not in self._known:
-            near = _CONSTANTS.get(name.lower()) or closest(name, self._known)
-            there = f"; did you mean {near}?" if near else f"; there is: {', '.join(sorted(self._known)) or 'none'}"
-            self._refuse(f"there is no {name!r}{there}")
+        if self._allowed is not None and name not in self._allowed:
+            closest_name = _CONSTANTS.get(name.lower()) or closest(name, self._allowed)
+            names = ", ".join(sorted(self._allowed)) or "none"
+            hint = f"did you mean {closest_name}?" if closest_name else f"there is: {names}"
+            self._refuse(f"there is no {name!r}; {hint}")
         self._used.add(name)
-        return lambda names: named(names[name])
+        return lambda names: checked_variable(names[name])
 
-    def _list(self, node: ast.List | ast.Tuple, depth: int) -> _Read:
-        items = self._readers(node.elts, depth)
+    def _list(self, node: ast.List | ast.Tuple, depth: int) -> _Evaluator:
+        items = self._compile_all(node.elts, depth)
         kind: Any = list if isinstance(node, ast.List) else tuple
         return lambda names: kind(item(names) for item in items)
 
-    def _dict(self, node: ast.Dict, depth: int) -> _Read:
-        keys = [self._reader(key, depth) if key else self._refuse("a dict holds no **", node) for key in node.keys]
-        pairs = list(zip(keys, self._readers(node.values, depth), strict=True))
-        return lambda names: {text(key(names)): value(names) for key, value in pairs}
+    def _dict(self, node: ast.Dict, depth: int) -> _Evaluator:
+        keys = [self._compile(key, depth) if key else self._refuse("a dict holds no **", node) for key in node.keys]
+        pairs = list(zip(keys, self._compile_all(node.values, depth), strict=True))
+        return lambda names: {checked_text(key(names)): value(names) for key, value in pairs}
 
-    def _item(self, node: ast.Subscript, depth: int) -> _Read:
+    def _item(self, node: ast.Subscript, depth: int) -> _Evaluator:
         if isinstance(node.slice, ast.Slice):
             self._refuse("there are no slices", node)
-        whole, key = self._reader(node.value, depth), self._reader(node.slice, depth)
-        return lambda names: item_of(whole(names), key(names))
+        container, key = self._compile(node.value, depth), self._compile(node.slice, depth)
+        return lambda names: item_of(container(names), key(names))
 
-    def _any_or_all(self, node: ast.BoolOp, depth: int) -> _Read:
-        first, *others = self._readers(node.values, depth)
+    def _any_or_all(self, node: ast.BoolOp, depth: int) -> _Evaluator:
+        first, *rest = self._compile_all(node.values, depth)
         ends = isinstance(node.op, ast.Or)
 
-        def read(names: _Names) -> Any:
+        def evaluate(names: _Values) -> Any:
             value = first(names)
-            for other in others:
+            for operand in rest:
                 if bool(value) is ends:
                     break
-                value = other(names)
+                value = operand(names)
             return value
 
-        return read
+        return evaluate
 
-    def _one_sided(self, node: ast.UnaryOp, depth: int) -> _Read:
-        of = self._reader(node.operand, depth)
+    def _unary(self, node: ast.UnaryOp, depth: int) -> _Evaluator:
+        operand = self._compile(node.operand, depth)
         if isinstance(node.op, ast.Not):
-            return lambda names: not of(names)
+            return lambda names: not operand(names)
         if isinstance(node.op, ast.Invert):
             self._refuse("there is no ~", node)
         sign = -1 if isinstance(node.op, ast.USub) else 1
-        return lambda names: sign * number(of(names))
+        return lambda names: sign * checked_number(operand(names))
 
-    def _two_sided(self, node: ast.BinOp, depth: int) -> _Read:
-        work = ARITHMETIC.get(type(node.op))
-        if work is None:
+    def _binary(self, node: ast.BinOp, depth: int) -> _Evaluator:
+        operation = ARITHMETIC.get(type(node.op))
+        if operation is None:
             self._refuse("numbers have + - * / // % alone", node)
-        left, right = self._reader(node.left, depth), self._reader(node.right, depth)
-        return lambda names: number(work(number(left(names)), number(right(names))))
+        first, second = self._compile(node.left, depth), self._compile(node.right, depth)
+        return lambda names: checked_number(operation(checked_number(first(names)), checked_number(second(names))))
 
-    def _choice(self, node: ast.IfExp, depth: int) -> _Read:
-        test, yes, no = self._readers([node.test, node.body, node.orelse], depth)
+    def _choice(self, node: ast.IfExp, depth: int) -> _Evaluator:
+        test, yes, no = self._compile_all([node.test, node.body, node.orelse], depth)
         return lambda names: yes(names) if test(names) else no(names)
 
-    def _comparison(self, node: ast.Compare, depth: int) -> _Read:
+    def _comparison(self, node: ast.Compare, depth: int) -> _Evaluator:
         sides = [node.left, *node.comparators]
-        for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            if isinstance(op, ast.Is | ast.IsNot) and not (_is_single(left) or _is_single(right)):
+        for op, first_side, second_side in zip(node.ops, sides, sides[1:], strict=False):
+            if isinstance(op, ast.Is | ast.IsNot) and not (_is_singleton(first_side) or _is_singleton(second_side)):
                 self._refuse("`is` goes with None, True and False; write ==", node)
-        first, *others = self._readers(sides, depth)
-        steps = [(COMPARISONS[type(op)], other) for op, other in zip(node.ops, others, strict=True)]
+        first, *rest = self._compile_all(sides, depth)
+        steps = [(COMPARISONS[type(op)], operand) for op, operand in zip(node.ops, rest, strict=True)]
 
-        def read(names: _Names) -> bool:
-            left = first(names)
-            for compare, other in steps:
-                right = other(names)
-                if not compare(left, right):
+        def evaluate(names: _Values) -> bool:
+            first_side = first(names)
+            for compare, operand in steps:
+                second_side = operand(names)
+                if not compare(first_side, second_side):
                     return False
-                left = right
+                first_side = second_side
             return True
 
-        return read
+        return evaluate
 
-    def _call(self, node: ast.Call, depth: int) -> _Read:
-        if node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
+    def _call(self, node: ast.Call, depth: int) -> _Evaluator:
+        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             self._refuse("a function takes plain values, without names and stars", node)
         if isinstance(node.func, ast.Attribute):
-            return self._method(node.func, self._readers(node.args, depth), depth)
+            return self._method(node.func, self._compile_all(node.args, depth), depth)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         function = FUNCTIONS.get(name)
         if function is None:
-            self._refuse(_no_such("function", name, FUNCTIONS), node)
-        given = self._readers(node.args, depth)
-        return lambda names: function(*[one(names) for one in given])
+            self._refuse(_unknown_name("function", name, FUNCTIONS), node)
+        arguments = self._compile_all(node.args, depth)
+        return lambda names: function(*[argument(names) for argument in arguments])
 
-    def _method(self, node: ast.Attribute, given: list[_Read], depth: int) -> _Read:
-        name, of = node.attr, self._reader(node.value, depth)
+    def _method(self, node: ast.Attribute, arguments: list[_Evaluator], depth: int) -> _Evaluator:
+        name, target = node.attr, self._compile(node.value, depth)
         if name not in METHODS:
-            self._refuse(_no_such("method", name, METHODS), node)
+            self._refuse(_unknown_name("method", name, METHODS), node)
         kind, method = METHODS[name]
 
-        def read(names: _Names) -> Any:
-            value = of(names)
+        def evaluate(names: _Values) -> Any:
+            value = target(names)
             if type(value) is not kind:
                 raise TypeError(f"{kind_of(value)} has no .{name}()")
-            return method(value, *[one(names) for one in given])
+            return method(value, *[argument(names) for argument in arguments])
 
-        return read
+        return evaluate
 
-    def _attribute(self, node: ast.Attribute, depth: int) -> _Read:
+    def _attribute(self, node: ast.Attribute, depth: int) -> _Evaluator:
         self._refuse(f"values have no attributes; an entry of a dict is [{node.attr!r}]", node)
 
     _KINDS: ClassVar[dict[type[ast.expr], Any]] = {
@@ -238,8 +239,8 @@ class Expression:
         ast.Dict: _dict,
         ast.Subscript: _item,
         ast.BoolOp: _any_or_all,
-        ast.UnaryOp: _one_sided,
-        ast.BinOp: _two_sided,
+        ast.UnaryOp: _unary,
+        ast.BinOp: _binary,
         ast.IfExp: _choice,
         ast.Compare: _comparison,
         ast.Call: _call,
@@ -247,10 +248,10 @@ class Expression:
     }
 
 
-def _is_single(node: ast.expr) -> bool:
+def _is_singleton(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))
 
 
-def _no_such(what: str, name: str, known: Iterable[str]) -> str:
-    near = closest(name, known)
-    return f"there is no {what} {name!r}; " + (f"did you mean {near}?" if near else f"there is: {', '.join(known)}")
+def _unknown_name(kind: str, name: str, names: Iterable[str]) -> str:
+    near = closest(name, names)
+    return f"there is no {kind} {name!r}; " + (f"did you mean {near}?" if near else f"there is: {', '.join(names)}")

@@ -1,7 +1,7 @@
-"""What values can do in an expression: plain JSON, numbers up to a limit, and no more time than they are long.
+"""Operations on values in an expression: JSON types only, limited numbers, time linear in the size of the values.
 
-A value is checked where it is looked at, and what is within it when that is: an expression on one entry of a large
-value takes no time for the others.
+A value is checked when it is used, and its items when they are: an expression on one entry of a large value does not
+check the others.
 """
 
 import ast
@@ -25,21 +25,21 @@ _KINDS = frozenset([*SCALARS, *_CONTAINERS])
 
 
 def as_json(value: Any, depth: int = 0) -> Any:
-    """A copy in which nothing is of another type than it seems: no method of whoever made `value` is ever called."""
+    """A copy of exact JSON types; no method of a subclass is called."""
     kind = cast(Any, type(value))
     if depth > MAX_NESTED:
         raise ValueError(f"a value is nested more than {MAX_NESTED} deep")
     if kind in _SEQUENCES:
-        return cast(Any, kind)([as_json(one, depth + 1) for one in value])
+        return cast(Any, kind)([as_json(item, depth + 1) for item in value])
     if kind is dict:
-        return {text(key): as_json(one, depth + 1) for key, one in value.items()}
+        return {checked_text(key): as_json(item, depth + 1) for key, item in value.items()}
     if kind not in SCALARS or (kind is float and not math.isfinite(value)):
         raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is no JSON")
     return value
 
 
-def plain(value: Any) -> Any:
-    """`value`, if it is JSON as far as it is seen without looking into it: its own type, and the keys of a dict."""
+def checked_value(value: Any) -> Any:
+    """`value`, if its own type, and the keys of a dict, are JSON; items are not checked."""
     kind = cast(Any, type(value))
     if kind is dict and not all(map(_STR, map(type, value))):
         raise TypeError("a dict has keys that are no text")
@@ -48,21 +48,21 @@ def plain(value: Any) -> Any:
     return value
 
 
-def named(value: Any) -> Any:
+def checked_variable(value: Any) -> Any:
     """The value of a name, if it is JSON; tuples are the expression's own."""
     if type(value) is tuple:
         raise TypeError("a value is tuple, which is no JSON")
-    return plain(value)
+    return checked_value(value)
 
 
-def text(value: Any) -> str:
+def checked_text(value: Any) -> str:
     """`value`, if it is text."""
     if type(value) is not str:
         raise TypeError(f"a text is needed, and there is {kind_of(value)}")
     return value
 
 
-def number(value: Any) -> Any:
+def checked_number(value: Any) -> Any:
     """`value`, if it is a number within the limit; True and False are none."""
     if type(value) not in (int, float):
         raise TypeError(f"a number is needed, and there is {kind_of(value)}")
@@ -71,46 +71,46 @@ def number(value: Any) -> Any:
     return value
 
 
-def _in_order(left: Any, right: Any) -> None:
-    if type(left) is str and type(right) is str:
+def _check_comparable(first: Any, second: Any) -> None:
+    if type(first) is str and type(second) is str:
         return
-    if str in (type(left), type(right)):
-        raise TypeError(f"{kind_of(left)} and {kind_of(right)} cannot be compared")
-    number(left)
-    number(right)
+    if str in (type(first), type(second)):
+        raise TypeError(f"{kind_of(first)} and {kind_of(second)} cannot be compared")
+    checked_number(first)
+    checked_number(second)
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def check(left: Any, right: Any) -> bool:
-        _in_order(left, right)
-        return compare(left, right)
+    def check(first: Any, second: Any) -> bool:
+        _check_comparable(first, second)
+        return compare(first, second)
 
     return check
 
 
-def _is_in(left: Any, right: Any) -> bool:
-    if type(right) is str or type(right) is dict:
-        return text(left) in right
-    items = _list_of(right)
-    if type(left) in _CONTAINERS:
-        return as_json(left) in as_json(items)
+def _is_in(first: Any, second: Any) -> bool:
+    if type(second) is str or type(second) is dict:
+        return checked_text(first) in second
+    items = _list_of(second)
+    if type(first) in _CONTAINERS:
+        return as_json(first) in as_json(items)
     if not _KINDS.issuperset(map(type, items)):
         raise TypeError("a list has an entry that is no JSON")
-    return left in items  # nothing looks into an entry that is a list or a dict
+    return first in items  # nothing looks into an entry that is a list or a dict
 
 
-def _is_equal(left: Any, right: Any) -> bool:
-    if type(left) in _CONTAINERS and type(right) in _CONTAINERS:
-        return as_json(left) == as_json(right)
-    return left == right
+def _is_equal(first: Any, second: Any) -> bool:
+    if type(first) in _CONTAINERS and type(second) in _CONTAINERS:
+        return as_json(first) == as_json(second)
+    return first == second
 
 
-def _is_not_equal(left: Any, right: Any) -> bool:
-    return not _is_equal(left, right)
+def _is_not_equal(first: Any, second: Any) -> bool:
+    return not _is_equal(first, second)
 
 
-def _is_not_in(left: Any, right: Any) -> bool:
-    return not _is_in(left, right)
+def _is_not_in(first: Any, second: Any) -> bool:
+    return not _is_in(first, second)
 
 
 def _list_of(value: Any) -> Any:
@@ -119,15 +119,15 @@ def _list_of(value: Any) -> Any:
     return value
 
 
-def item_of(whole: Any, key: Any) -> Any:
+def item_of(container: Any, key: Any) -> Any:
     """`whole[key]`."""
-    if type(whole) is dict:
-        return plain(cast(Any, whole)[text(key)])
-    if type(whole) is not str and type(whole) not in _SEQUENCES:
-        raise TypeError(f"{kind_of(whole)} has no entries")
+    if type(container) is dict:
+        return checked_value(cast(Any, container)[checked_text(key)])
+    if type(container) is not str and type(container) not in _SEQUENCES:
+        raise TypeError(f"{kind_of(container)} has no entries")
     if type(key) is not int:
         raise TypeError(f"an entry is named by a whole number, and there is {kind_of(key)}")
-    return plain(whole[key])
+    return checked_value(container[key])
 
 
 def _length(value: Any) -> int:
@@ -135,35 +135,35 @@ def _length(value: Any) -> int:
 
 
 def _extreme(least: bool) -> Callable[..., Any]:
-    def find(*given: Any) -> Any:
-        values = _list_of(given[0]) if len(given) == 1 else given
+    def find(*arguments: Any) -> Any:
+        values = _list_of(arguments[0]) if len(arguments) == 1 else arguments
         if len(values) == 1:
-            return plain(values[0])
-        for left, right in itertools.pairwise(values):
-            _in_order(left, right)
+            return checked_value(values[0])
+        for first, second in itertools.pairwise(values):
+            _check_comparable(first, second)
         return min(values) if least else max(values)
 
     return find
 
 
 def _sum(values: Any) -> Any:
-    return number(sum(number(one) for one in _list_of(values)))
+    return checked_number(sum(checked_number(item) for item in _list_of(values)))
 
 
 def _magnitude(value: Any) -> Any:
-    return abs(number(value))
+    return abs(checked_number(value))
 
 
 def _any_of(values: Any) -> bool:
-    return any(map(plain, _list_of(values)))
+    return any(map(checked_value, _list_of(values)))
 
 
 def _all_of(values: Any) -> bool:
-    return all(map(plain, _list_of(values)))
+    return all(map(checked_value, _list_of(values)))
 
 
 def _entry(value: dict[str, Any], key: Any, default: Any = None) -> Any:
-    return plain(value.get(text(key), default))
+    return checked_value(value.get(checked_text(key), default))
 
 
 def _values_of(value: dict[str, Any]) -> list[Any]:
@@ -184,7 +184,7 @@ def _to_number(kind: type[int] | type[float]) -> Callable[[Any], Any]:
             raise ValueError(f"a text of more than {_MAX_DIGITS} characters is no number")
         if type(value) not in (str, int, float, bool):
             raise TypeError(f"{kind_of(value)} is no number")
-        return number(kind(value))
+        return checked_number(kind(value))
 
     return convert
 
@@ -196,7 +196,7 @@ def _to_text(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What `value` is, in words."""
+    """The type of `value`, for a message."""
     return "None" if value is None else f"a {type(value).__name__}"
 
 
@@ -244,4 +244,4 @@ METHODS: dict[str, tuple[type, Callable[..., Any]]] = {
     "startswith": (str, str.startswith),
     "endswith": (str, str.endswith),
 }
-"""Method -> what has it, and what it does."""
+"""Method -> the type that has it, and its function."""

@@ -37,7 +37,7 @@ COMMANDS = {
     "web": "type %chat NAME for a chat box, and %trace for what was asked",
 }
 """Subcommand of `adk` -> what to use."""
-_told = False
+_announced = False
 
 
 def stand_in_for_google_adk() -> None:
@@ -45,15 +45,15 @@ def stand_in_for_google_adk() -> None:
 
     Where google-adk is installed, nothing changes, and that is printed.
     """
-    global _told
+    global _announced
     if _FINDER in sys.meta_path:
         return
     if importlib.util.find_spec(_PEER) is not None:
         sys.stdout.write(f"{_PEER} is google-adk, which is installed; to use adk_nb: %pip uninstall -y google-adk\n")
         return
     sys.meta_path.insert(0, _FINDER)  # first, so that a later `%pip install google-adk` does not mix the two
-    if not _told:
-        _told = True
+    if not _announced:
+        _announced = True
         sys.stdout.write(f"{_PEER} is adk_nb here, as google-adk is not installed\n")
 
 

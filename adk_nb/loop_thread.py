@@ -17,12 +17,12 @@ from adk_nb.errors import ThreadsExhaustedError
 T = TypeVar("T")
 
 HEARTBEAT_SECONDS = 0.2
-"""How long a wait may sleep without looking for a Ctrl-C that did not wake it (Windows, `interrupt_main`)."""
+"""Longest sleep of a wait, to notice a Ctrl-C that does not wake it (Windows, `interrupt_main`)."""
 EXIT_SECONDS = 1.0
 """How long the end of the process waits for cancelled work."""
 MAX_WORKERS = 32
 MAX_REPLACED = 96
-"""How many threads of one pool are replaced while functions keep them that nobody waits for any more."""
+"""Most threads of a pool that are replaced while abandoned functions occupy them."""
 
 
 class LoopThread(threading.Thread):
@@ -80,7 +80,7 @@ class Call(Generic[T]):
         self._context = context
 
     def abandon(self) -> None:
-        """Nobody waits for it any more: if a worker runs it, let another thread take the place of that."""
+        """Stop waiting for the call: if a worker runs it, replace that thread."""
         if self.pool:
             self.pool.abandon(self)
 
@@ -190,7 +190,7 @@ class Workers:
 
 
 class _Process:
-    """What one process has of each; a forked child starts with a new, empty one."""
+    """The threads of one process; a forked child starts without any."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -211,7 +211,7 @@ def loop_thread() -> LoopThread:
 
 
 def on_a_loop_thread() -> bool:
-    """Whether this is a thread that blocking would hold up other runs on."""
+    """True in a LoopThread, where a blocking call stops all other runs."""
     return isinstance(threading.current_thread(), LoopThread)
 
 

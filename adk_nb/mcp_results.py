@@ -11,7 +11,7 @@ _KEYS = {"content", "structuredContent", "isError"}
 
 
 def value_of(response: Mapping[str, Any]) -> Any:
-    """What the tool returned, once; `response` itself if it is no MCP result, or has more in it than one text shows."""
+    """The value of an MCP result; `response` itself if it is not an MCP result, or if its blocks differ in content."""
     blocks: Any = response.get("content")
     if not isinstance(blocks, list) or "isError" not in response or not _KEYS.issuperset(response):
         return response
@@ -23,7 +23,7 @@ def value_of(response: Mapping[str, Any]) -> Any:
         return text
     structured: Any = response["structuredContent"]
     value = structured["result"] if _is_wrapped(structured) else structured
-    return value if _says(text, [str(one) for one in texts], structured, value) else response
+    return value if _is_same_value(text, [str(block_text) for block_text in texts], structured, value) else response
 
 
 def _text(block: Any) -> str | None:
@@ -37,19 +37,19 @@ def _is_wrapped(structured: Any) -> bool:
     return isinstance(structured, dict) and [*cast(dict[str, Any], structured)] == ["result"]
 
 
-def _says(text: str, texts: Sequence[str], structured: Any, value: Any) -> bool:
-    """Whether the text has no more in it than the structured content."""
+def _is_same_value(text: str, texts: Sequence[str], structured: Any, value: Any) -> bool:
+    """True if the text has the same value as the structured content."""
     if not text or text == value:
         return True
-    parsed = _parsed(text)
+    parsed = _parse(text)
     if parsed in (structured, value):
         return True
-    return isinstance(value, list) and [_parsed(one) for one in texts] == [
-        _parsed(one) for one in cast(list[Any], value)
+    return isinstance(value, list) and [_parse(block_text) for block_text in texts] == [
+        _parse(block_text) for block_text in cast(list[Any], value)
     ]
 
 
-def _parsed(text: Any) -> Any:
+def _parse(text: Any) -> Any:
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:

@@ -1,7 +1,7 @@
-"""Takes secrets out of text and JSON that others will read: those this process knows, and what looks like one.
+"""Remove secrets from text and JSON: those known to this process, and text that looks like a secret.
 
-A secret is known once it stands in a credential, in the settings of a model or a server, in a variable of the
-environment that is named like one, or was given to `remember`. The list is in this process's memory alone.
+Known secrets come from credentials, settings of models and servers, environment variables with a name like a secret,
+and `remember`. The list exists only in this process's memory.
 """
 
 import json
@@ -17,9 +17,9 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 from adk_nb.errors import ConfigurationError
 
 HIDDEN = "[secret]"
-"""What stands in the place of a secret that is known."""
+"""Replaces a known secret."""
 REDACTED = "[redacted]"
-"""What stands in the place of what looks like one."""
+"""Replaces text that looks like a secret."""
 
 _KEYS = re.compile(
     r"""(?<![\w-])(?:
@@ -54,7 +54,7 @@ _IN_URLS = re.compile(
     r"|([?&](?:[\w.-]*(?:key|token|secret|password|passwd|signature)|sig|code)=)(?!\[)[^\s&#'\"]{6,}",
     re.IGNORECASE,
 )
-_HOLDS_ONE = re.compile(
+_SECRET_NAME = re.compile(
     r"(?:.*[-_.])?(?:(?:api[-_]?|app|access|account|private|secret|signing|subscription|master)?key|pat|pwd|passwd"
     r"|password|passphrase|secret|token|credentials?|authorization|signature)s?",
     re.IGNORECASE,
@@ -83,38 +83,38 @@ _environment: dict[Any, Any] | None = None
 
 
 def remember(*secrets: str | None) -> None:
-    """Hide these from now on, wherever text leaves this package: errors, results of tools, logs, tracebacks, pages."""
-    fresh = [one for one in secrets if one and one not in _forms and _is_worth_it(one)]
+    """Hide these secrets from now on in all output: errors, tool results, logs, tracebacks, pages."""
+    fresh = [secret for secret in secrets if secret and secret not in _forms and _is_long_enough(secret)]
     if fresh:
-        _learn(form for one in fresh for form in _spelled(one))
+        _learn(form for secret in fresh for form in _spellings(secret))
 
 
 def remember_named(values: Mapping[str, Any] | None) -> None:
-    """Remember those of `values`, headers or variables, that are named like a secret or look like one."""
+    """Remember headers or variables with a name like a secret, or a value that looks like one."""
     for name, value in (values or {}).items():
         if isinstance(value, bytes):
             value = value.decode("latin-1")
         if isinstance(value, str):
-            if _names_one(name) or name.lower() in _IN_REQUESTS or _looks_random(value):
+            if _is_secret_name(name) or name.lower() in _IN_REQUESTS or _looks_random(value):
                 remember(value, *_PIECES.split(value))  # `Bearer ...`, `name=...; name=...`
             remember_url(value)
 
 
 def remember_url(url: str | None) -> None:
-    """Remember what an address holds of that kind: a password, and parameters that are named like a secret."""
+    """Remember the password of a URL, and its query parameters with a name like a secret."""
     if not url or "://" not in url:
         return
     try:
         parts = urlsplit(url)
         remember(parts.password, unquote(parts.password or ""))
         for name, value in parse_qsl(parts.query):
-            remember(value if _names_one(name) or name.lower() in _IN_REQUESTS else None)
+            remember(value if _is_secret_name(name) or name.lower() in _IN_REQUESTS else None)
     except ValueError:  # no address
         return
 
 
 def forget() -> None:
-    """Forget all of them."""
+    """Forget all known secrets."""
     global _environment
     with _lock:
         _forms.clear()
@@ -122,8 +122,8 @@ def forget() -> None:
         _environment = None
 
 
-def known() -> tuple[str, ...]:
-    """All of them, as they may be spelled in text; longest first."""
+def known_secrets() -> tuple[str, ...]:
+    """All spellings of the known secrets, longest first."""
     with _lock:
         return tuple(sorted(_forms, key=len, reverse=True))
 
@@ -137,7 +137,7 @@ def _learn(forms: Iterable[str]) -> None:
     _hide_in_logs()
 
 
-def _is_worth_it(value: str) -> bool:
+def _is_long_enough(value: str) -> bool:
     if value in (HIDDEN, REDACTED):
         return False
     if value.isalpha() and (value.islower() or value.istitle()):
@@ -145,7 +145,7 @@ def _is_worth_it(value: str) -> bool:
     return len(value) >= _SHORTEST or (len(value) >= _SHORTEST - 2 and value.isalnum() and not value.isdecimal())
 
 
-def _spelled(secret: str) -> Iterator[str]:
+def _spellings(secret: str) -> Iterator[str]:
     """As it is, as Python and JSON quote it, as an address holds it; and the long lines of one that has several."""
     yield secret
     yield repr(secret)[1:-1]
@@ -160,8 +160,8 @@ def _spelled(secret: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4_096)
-def _names_one(name: str) -> bool:
-    return _HOLDS_ONE.fullmatch(name) is not None
+def _is_secret_name(name: str) -> bool:
+    return _SECRET_NAME.fullmatch(name) is not None
 
 
 def _looks_random(value: str) -> bool:
@@ -169,17 +169,19 @@ def _looks_random(value: str) -> bool:
     return re.fullmatch(r"[\w.~+=-]{16,}", value) is not None and all(kinds)
 
 
-def look_around() -> None:
-    """Remember what the environment holds now. `hidden` does so each time, for it may change."""
+def remember_environment() -> None:
+    """Remember the secrets in environment variables; `hidden` calls this each time, since they may change."""
     global _environment
-    now: dict[Any, Any] = dict(getattr(os.environ, "_data", os.environ))  # CPython: encoded, so nothing is decoded
-    if now == _environment:
+    variables: dict[Any, Any] = dict(
+        getattr(os.environ, "_data", os.environ)
+    )  # CPython: encoded, so nothing is decoded
+    if variables == _environment:
         return
-    _environment = now
+    _environment = variables
     for name, value in os.environ.items():
         if "://" in value:
             remember_url(value)
-        elif _names_one(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # a path to one is none
+        elif _is_secret_name(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # a path to one is none
             remember(value)
 
 
@@ -187,52 +189,52 @@ def look_around() -> None:
 
 
 def without_known(value: Any) -> Any:
-    """`value`, text or JSON, with `[secret]` for each secret that is known. Itself if none is."""
-    return _walk(value) if _forms else value
+    """`value` (text or JSON) with `[secret]` instead of each known secret; unchanged if no secret is known."""
+    return _hide_known(value) if _forms else value
 
 
-def _walk(value: Any) -> Any:
+def _hide_known(value: Any) -> Any:
     if isinstance(value, str):
         return _text_without_known(value)
     if isinstance(value, list):
-        return [_walk(one) for one in cast(list[Any], value)]
+        return [_hide_known(item) for item in cast(list[Any], value)]
     if isinstance(value, dict):
-        return {key: _walk(one) for key, one in cast(dict[str, Any], value).items()}
+        return {key: _hide_known(item) for key, item in cast(dict[str, Any], value).items()}
     return value
 
 
 def _text_without_known(text: str) -> str:
     pieces: list[str] = []
     end = 0
-    for at in _places(text):
-        if at < end:
+    for index in _prefix_positions(text):
+        if index < end:
             continue
-        for length in _lengths.get(text[at : at + _PREFIX], ()):
-            if text[at : at + length] in _forms:
-                pieces += [text[end:at], HIDDEN]
-                end = at + length
+        for length in _lengths.get(text[index : index + _PREFIX], ()):
+            if text[index : index + length] in _forms:
+                pieces += [text[end:index], HIDDEN]
+                end = index + length
                 break
     return "".join([*pieces, text[end:]]) if pieces else text
 
 
-def _places(text: str) -> Iterable[int]:
-    """Where in `text` the prefix of a known secret stands, in order."""
+def _prefix_positions(text: str) -> Iterable[int]:
+    """Positions in `text` of prefixes of known secrets, ascending."""
     prefixes = tuple(_lengths)  # another thread may add to them
     if len(prefixes) <= _FEW:
-        return sorted(at for prefix in prefixes if prefix in text for at in _each_place(prefix, text))
-    return (at for at in range(len(text) - _PREFIX + 1) if text[at : at + _PREFIX] in _lengths)
+        return sorted(index for prefix in prefixes if prefix in text for index in _positions(prefix, text))
+    return (index for index in range(len(text) - _PREFIX + 1) if text[index : index + _PREFIX] in _lengths)
 
 
-def _each_place(prefix: str, text: str) -> Iterator[int]:
-    at = text.find(prefix)
-    while at >= 0:
-        yield at
-        at = text.find(prefix, at + 1)
+def _positions(prefix: str, text: str) -> Iterator[int]:
+    index = text.find(prefix)
+    while index >= 0:
+        yield index
+        index = text.find(prefix, index + 1)
 
 
 def hidden(text: str) -> str:
-    """`text` of an error, a log or a traceback without secrets: those that are known, and what looks like one."""
-    look_around()
+    """Text of an error, a log or a traceback without known secrets and text that looks like one."""
+    remember_environment()
     text = without_known(text)
     if "://" in text or "=" in text:
         text = _IN_URLS.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", text)
@@ -240,7 +242,7 @@ def hidden(text: str) -> str:
 
 
 def in_result(response: dict[str, Any]) -> dict[str, Any]:
-    """A tool's result as it may be kept and sent to a model."""
+    """A tool's result without secrets, to be stored and sent to a model."""
     if isinstance(error := response.get("error"), str):
         response = {**response, "error": hidden(error)}
     return without_known(response)
@@ -252,9 +254,9 @@ def redacted(value: Any, name: str = "") -> Any:
     E-mail addresses and other personal words stay (a recording hides addresses too, see `models/recorded/hiding.py`).
     """
     if isinstance(value, dict):
-        return {key: redacted(one, key) for key, one in cast(dict[str, Any], value).items()}
+        return {key: redacted(item, key) for key, item in cast(dict[str, Any], value).items()}
     if isinstance(value, list):
-        return [redacted(one, name) for one in cast(list[Any], value)]
+        return [redacted(item, name) for item in cast(list[Any], value)]
     if not isinstance(value, str) or name in _OPAQUE:
         return value
     if value and _SECRET_NAMES.fullmatch(name):
@@ -271,15 +273,15 @@ def _without_lookalikes(text: str) -> str:
     return text
 
 
-def refuse_pickle(what: object) -> NoReturn:
+def refuse_pickle(instance: object) -> NoReturn:
     """For the `__reduce_ex__` of what holds secrets.
 
     Raises:
         ConfigurationError: Always.
     """
     raise ConfigurationError(
-        f"a {type(what).__name__} that holds secrets is not pickled, for anyone could read them in what comes of it; "
-        "make it where it is used, with secrets from there"
+        f"a {type(instance).__name__} with secrets cannot be pickled, because a pickle is readable by anyone; "
+        "create it where it is used, with secrets from there"
     )
 
 
@@ -299,23 +301,23 @@ def _hide_in_logs() -> None:
     _hides = True
     make = logging.getLogRecordFactory()
 
-    def made(*args: Any, **more: Any) -> logging.LogRecord:
-        record = make(*args, **more)
+    def make_clean_record(*args: Any, **fields: Any) -> logging.LogRecord:
+        record = make(*args, **fields)
         if _forms:
             _clean(record)
         return record
 
-    logging.setLogRecordFactory(made)
+    logging.setLogRecordFactory(make_clean_record)
 
 
 def _clean(record: logging.LogRecord) -> None:
     try:
-        said = record.getMessage()
-        if (safe := hidden(said)) != said:
+        message = record.getMessage()
+        if (safe := hidden(message)) != message:
             record.msg, record.args = safe, None
         if record.exc_info:
-            told = logging.Formatter().formatException(record.exc_info)
-            if (safe := hidden(told)) != told:
+            traceback_text = logging.Formatter().formatException(record.exc_info)
+            if (safe := hidden(traceback_text)) != traceback_text:
                 record.exc_info, record.exc_text = None, safe
     except Exception:  # a record that cannot be made into text: whoever writes it says so
         return

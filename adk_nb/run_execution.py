@@ -169,8 +169,8 @@ async def _first_event(ctx: InvocationContext, request: RunRequest, setup: RunSe
     """The event with the message of the user."""
     message, delta, resumed_id = request.message, request.state_delta, request.resumed_id
     metadata = ctx.run_config.custom_metadata
-    if metadata and RUN_KEY in metadata and (begun := history_of(ctx.session).run_with_key(metadata[RUN_KEY])):
-        message, delta, resumed_id = None, {}, begun
+    if metadata and RUN_KEY in metadata and (earlier_id := history_of(ctx.session).run_with_key(metadata[RUN_KEY])):
+        message, delta, resumed_id = None, {}, earlier_id
     silent = isinstance(setup.agent, LlmAgent)
     first = await first_event(
         ctx, message, delta, message_is_optional=silent, sticky=setup.sticky_agents, invocation_id=resumed_id

@@ -166,7 +166,7 @@ class Runner:
         """
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         request.yield_user_message, request.abort_signal = yield_user_message, abort_signal
-        return self.execute(request)
+        return self._start_run(request)
 
     def run_live(
         self,
@@ -197,7 +197,7 @@ class Runner:
             ModelConnectionLost: The connection broke and could not be taken up again.
         """
         check_queue(live_request_queue)
-        return self.execute(
+        return self._start_run(
             RunRequest(
                 user_id=user_id,
                 session_id=session_id,
@@ -224,7 +224,7 @@ class Runner:
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         stop = self._active[request.invocation_id] = request.shared.stop
         self._started = {key: one for key, one in self._started.items() if not one.done}
-        handle = RunHandle(request.invocation_id, self.execute(request), stop)
+        handle = RunHandle(request.invocation_id, self._start_run(request), stop)
         self._started[request.invocation_id] = handle
         return handle
 
@@ -239,8 +239,7 @@ class Runner:
         """True from the beginning of a run here until its last event was taken."""
         return invocation_id in self._active
 
-    def setup(self) -> RunSetup:
-        """What answers in a run of this runner. For a run with another agent, see `execute`."""
+    def _setup(self) -> RunSetup:
         app = self.app
         return RunSetup(
             agent=self.agent,
@@ -257,13 +256,8 @@ class Runner:
             sticky_agents=self.sticky_agents,
         )
 
-    def execute(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
-        """As `run_async`.
-
-        Args:
-            request: What `run_async` is asked for.
-            setup: What answers instead of the runner's own agent and plugins, in its sessions.
-        """
+    def _start_run(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
+        """Start a run; None: with the runner's own agent and plugins."""
         place = self._queue_place(request)
         events = self._execute(request, setup, place)
         return place.wrap(events) if place else events
@@ -289,7 +283,7 @@ class Runner:
     def _execute(
         self, request: RunRequest, setup: RunSetup | None, place: QueuePlace | None
     ) -> AsyncGenerator[Event, None]:
-        return execute(request, setup or self.setup(), self._sessions, self._active, place)
+        return execute(request, setup or self._setup(), self._sessions, self._active, place)
 
     def _queue_place(self, request: RunRequest) -> QueuePlace | None:
         """The place of a run in the queue of its session, not taken yet. None: runs work side by side."""
@@ -398,16 +392,16 @@ class Runner:
         Returns:
             All events, the user's own apart.
         """
-        where: dict[str, Any] = {"user_id": user_id, "session_id": session_id}
-        if not await self.session_service.get_session(app_name=self.app_name, **where):
-            await self.session_service.create_session(app_name=self.app_name, **where)
+        session_key: dict[str, Any] = {"user_id": user_id, "session_id": session_id}
+        if not await self.session_service.get_session(app_name=self.app_name, **session_key):
+            await self.session_service.create_session(app_name=self.app_name, **session_key)
         events: list[Event] = []
         messages = [user_messages] if isinstance(user_messages, str) else user_messages
         view = None if quiet or run_config else debug_view.registered
         if view and (run := view(self, messages, user_id, session_id)):
             return await run
         for message in messages:
-            async with aclosing(self.run_async(**where, new_message=message, run_config=run_config)) as answers:
+            async with aclosing(self.run_async(**session_key, new_message=message, run_config=run_config)) as answers:
                 async for event in answers:
                     events.append(event)
                     for line in () if quiet else event_lines(event, verbose=verbose):
@@ -462,3 +456,16 @@ class InMemoryRunner(Runner):
             auto_create_session=auto_create_session,
             sticky_agents=sticky_agents,
         )
+
+
+# For the notebook, which runs the agents of cells in a runner's sessions: functions, so that `Runner` has no such name.
+
+
+def setup_of(runner: Runner) -> RunSetup:
+    """The agent, plugins, services and options of a runner's runs."""
+    return runner._setup()  # pyright: ignore[reportPrivateUsage]
+
+
+def run_with(runner: Runner, request: RunRequest, setup: RunSetup) -> AsyncGenerator[Event, None]:
+    """`Runner.run_async` with another agent or other plugins, in the runner's sessions."""
+    return runner._start_run(request, setup)  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Long work on the event loop, in slices: between two of them the loop goes on with others."""
+"""Run long work on the event loop in time slices, so that other tasks run in between."""
 
 import asyncio
 import gc
@@ -10,47 +10,47 @@ from adk_nb import clock
 
 _SLICE_SECONDS = 0.01
 _STEPS = 16
-"""How many steps are taken between two looks at the clock."""
+"""Number of steps between two checks of the clock."""
 _FROZEN_BY_PYTHON = 2_000
 """Python 3.12 counts some hundred immortal objects as frozen (gcmodule.c, `update_refs`); `gc.freeze` adds far more."""
 
 
-async def in_slices(steps: Iterable[object]) -> None:
-    """Take all `steps`, each of them brief."""
-    left = iter(steps)
-    is_over = _slice(left)
+async def run_in_slices(steps: Iterable[object]) -> None:
+    """Run all `steps`, each of them short."""
+    remaining = iter(steps)
+    is_over = _run_slice(remaining)
     is_frozen = None if is_over else has_frozen()
     while not is_over:
         await asyncio.sleep(0)
         with many_objects(is_frozen):
-            is_over = _slice(left)
+            is_over = _run_slice(remaining)
         if is_over:
             await asyncio.sleep(0)
 
 
-def _slice(left: Iterator[object]) -> bool:
-    """True if that was the last."""
-    began = clock.ticks()
-    while len(list(islice(left, _STEPS))) == _STEPS:
-        if clock.ticks() - began > _SLICE_SECONDS:
+def _run_slice(remaining: Iterator[object]) -> bool:
+    """True if no step remains."""
+    started = clock.ticks()
+    while len(list(islice(remaining, _STEPS))) == _STEPS:
+        if clock.ticks() - started > _SLICE_SECONDS:
             return False
     return True
 
 
 def has_frozen() -> bool:
-    """Whether a user has frozen what is there. Python counts the objects: of a million it takes some milliseconds."""
+    """True if the user called `gc.freeze`. Takes some milliseconds per million objects, as Python counts them."""
     return gc.get_freeze_count() >= _FROZEN_BY_PYTHON
 
 
 @contextmanager
 def many_objects(is_frozen: bool | None = None) -> Generator[None]:
-    """Make many objects that stay, without the garbage collections that look through all of those made before.
+    """Disable garbage collection while creating many long-lived objects.
 
-    Each such collection holds up all threads, for a second where there are a million objects. What is made within
-    counts as old from the beginning, so that it is looked through with all that is old.
+    A full collection stops all threads, for a second with a million objects. Objects created here go to the oldest
+    generation.
 
     Args:
-        is_frozen: What `has_frozen` says; None: ask it.
+        is_frozen: The result of `has_frozen`. None: call it.
     """
     if not gc.isenabled():  # by its user, or by another thread that is in here
         yield

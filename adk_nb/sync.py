@@ -21,7 +21,7 @@ from adk_nb.sync_work import (
     current_desk,
     current_work,
     home_here,
-    waited_for,
+    new_work,
 )
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def run(coro: Coroutine[Any, Any, T]) -> T:
         KeyboardInterrupt: Ctrl-C. The work was cancelled and has let go.
         asyncio.CancelledError: The work was cancelled from elsewhere.
     """
-    work = waited_for(coro)
+    work = new_work(coro)
     try:
         work.begin()
         work.desk.serve(work.ended)
@@ -60,26 +60,26 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     Blocking calls run in the thread that waits for an item. Stopping early (`break`, `close()`, Ctrl-C, or letting go
     of the iterator) cancels the work and waits until the generator is closed.
     """
-    handed: deque[T] = deque()
-    asked = asyncio.Semaphore(0)
+    ready: deque[T] = deque()
+    wanted_items = asyncio.Semaphore(0)
 
     async def hand_over() -> None:
         async with aclosing(items):
             async for item in items:
-                handed.append(item)
+                ready.append(item)
                 work.desk.wake()
-                await asked.acquire()
+                await wanted_items.acquire()
 
-    work = waited_for(hand_over())
+    work = new_work(hand_over())
     grace = None
     try:
         work.begin()
         while True:
-            work.desk.serve(lambda: bool(handed) or work.ended())
-            if not handed:
+            work.desk.serve(lambda: bool(ready) or work.ended())
+            if not ready:
                 return work.outcome.result(0)
-            yield handed.popleft()
-            work.loop.call_soon_threadsafe(asked.release)
+            yield ready.popleft()
+            work.loop.call_soon_threadsafe(wanted_items.release)
     except KeyboardInterrupt:
         grace = GRACE_SECONDS
         raise
@@ -191,7 +191,7 @@ class Started(Generic[T]):
         return f"Started({'done' if self.done() else 'running'})"
 
     def done(self) -> bool:
-        """Whether it has ended: with a result, with an error, or cancelled."""
+        """True once it has ended: with a result, with an error, or cancelled."""
         return self._work.ended()
 
     def result(self, timeout: float | None = None) -> T:

@@ -1,4 +1,4 @@
-"""A generator whose items take their time: made in the thread where a run's blocking calls belong, one by one."""
+"""Run a blocking generator in the thread of the run's blocking calls, one item at a time."""
 
 import asyncio
 import logging
@@ -37,18 +37,18 @@ async def blocking_items(
         threads: As for `sync.blocking`.
         on_abandon: As for `sync.blocking`, while an item is being made.
     """
-    desk, context, walk = None if thread else current_desk.get(), copy_context(), _Walk(make)
+    desk, context, stepper = None if thread else current_desk.get(), copy_context(), _Stepper(make)
     context.run(current_desk.set, None)  # the desk's thread is busy with an item
-    mine: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
-    serving = Call(lambda: _serve(mine), copy_context())
+    calls: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
+    serving = Call(lambda: _serve(calls), copy_context())
     if desk is None:
-        serving.outcome.add_done_callback(partial(_refuse, mine))
+        serving.outcome.add_done_callback(partial(_fail_calls, calls))
         workers(threads or MAX_WORKERS).put(serving)
-    put = desk.put if desk else mine.put
+    put = desk.put if desk else calls.put
     waits, step = False, None
     try:
         while True:
-            step = Call(walk.next, context)
+            step = Call(stepper.next, context)
             put(step)
             item = await asyncio.wrap_future(step.outcome)
             if item is _END:
@@ -64,15 +64,15 @@ async def blocking_items(
             break_off(step, desk)
         raise
     finally:
-        closing = Call(walk.close, context)
+        closing = Call(stepper.close, context)
         put(closing)
-        mine.put(None)
+        calls.put(None)
         if waits:
             await asyncio.wait({asyncio.wrap_future(closing.outcome)})
 
 
-class _Walk(Generic[T]):
-    """Where a generator stands."""
+class _Stepper(Generic[T]):
+    """Steps through a generator, which it creates on the first step."""
 
     def __init__(self, make: Callable[[], Generator[T, None, Any]]) -> None:
         self._make = make
@@ -91,8 +91,8 @@ class _Walk(Generic[T]):
             logger.warning("a generator raised when it was closed", exc_info=True)
 
 
-def _refuse(calls: "queue.SimpleQueue[Call[Any] | None]", served: Future[None]) -> None:
-    """Let nobody wait for a step where no thread was to be had for the generator."""
+def _fail_calls(calls: "queue.SimpleQueue[Call[Any] | None]", served: Future[None]) -> None:
+    """Fail the queued steps if no thread was free for the generator."""
     while error := served.exception():
         try:
             call = calls.get_nowait()

@@ -1,4 +1,4 @@
-"""One run on a loop of ours, and the desk where its blocking calls wait for the thread that takes them."""
+"""A run on a background loop, and the desk: the queue of its blocking calls for the thread that waits for the run."""
 
 import _thread
 import asyncio
@@ -20,13 +20,13 @@ from adk_nb.loop_thread import HEARTBEAT_SECONDS, Call, LoopThread, loop_thread,
 T = TypeVar("T")
 
 GRACE_SECONDS = 5.0
-"""How long a Ctrl-C waits for the cancelled work to let go. A second Ctrl-C breaks the wait."""
+"""How long a Ctrl-C waits for the cancelled work to end. A second Ctrl-C ends the wait."""
 
 _log = logging.getLogger(__name__)
 
 
 class Desk:
-    """Where blocking calls wait for a thread inside `serve`; with a `home` loop, also for that loop to be idle."""
+    """A queue of blocking calls for a thread inside `serve`, or for an idle `home` loop."""
 
     def __init__(self, on_interrupt: Callable[[], None], home: asyncio.AbstractEventLoop | None = None) -> None:
         self.home = home
@@ -145,8 +145,8 @@ def _interrupt(main: threading.Thread) -> None:
 @contextmanager
 def _interruptible(even_if_ignored: bool = False) -> Generator[None, None, None]:
     """Let Ctrl-C raise KeyboardInterrupt in code that blocks a running loop, whose own handler could not act."""
-    before = signal.getsignal(signal.SIGINT)
-    deaf = callable(before) or (even_if_ignored and before == signal.SIG_IGN)
+    handler = signal.getsignal(signal.SIGINT)
+    deaf = callable(handler) or (even_if_ignored and handler == signal.SIG_IGN)
     if not deaf or threading.current_thread() is not threading.main_thread() or not _loop_runs_here():
         yield
         return
@@ -154,15 +154,15 @@ def _interruptible(even_if_ignored: bool = False) -> Generator[None, None, None]
         signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
 def ctrl_c_cancels_this_task() -> Generator[None, None, None]:
     """Let the first Ctrl-C cancel the current task where it would break off the loop (terminal IPython)."""
     task = asyncio.current_task()
-    here = threading.current_thread() is threading.main_thread()
-    if task is None or not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    is_main = threading.current_thread() is threading.main_thread()
+    if task is None or not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
     loop = task.get_loop()
@@ -220,7 +220,7 @@ class Work(Generic[T]):
             self.cancel()  # what is cancelled but not told yet waits for this; its clean-up may run work
 
     def ended(self) -> bool:
-        """Whether there is nothing left to wait for."""
+        """True once the task has ended, or its loop was closed."""
         return self.outcome.done() or self._thread.closed
 
     def cancel(self) -> None:
@@ -239,7 +239,7 @@ class Work(Generic[T]):
             self.desk.serve(self.ended, seconds)
 
     def wait(self, seconds: float | None) -> bool:
-        """Whether it has ended after `seconds`. Its blocking calls run here if this is the thread they wait for."""
+        """Wait up to `seconds`; True if it has ended. Its blocking calls run here if this is their thread."""
         desk, home = self.desk, self.desk.home
         if home is None or (home is not home_here() and home.is_running()):
             desk = Desk(self.cancel)
@@ -299,8 +299,8 @@ class Work(Generic[T]):
 
     def _cancelled_by_inner(self) -> None:
         """Count the CancelledError that leaves a cancelled inner run as this task's own, where it is the same task."""
-        here = self._cancel_wanted and threading.current_thread() is self._thread
-        if here and asyncio.current_task() is self._task:
+        is_own_thread = self._cancel_wanted and threading.current_thread() is self._thread
+        if is_own_thread and asyncio.current_task() is self._task:
             self._cancel_sent = True
 
 
@@ -315,11 +315,11 @@ stop_wanted: ContextVar[threading.Event | None] = ContextVar("adk_nb_stop_wanted
 
 def break_off(call: Call[Any], desk: Desk | None) -> None:
     """End `call`, which its run has abandoned, if a person has stopped that run and the thread of a cell runs it."""
-    if desk and (wanted := stop_wanted.get()) and wanted.is_set():
+    if desk and (stop_event := stop_wanted.get()) and stop_event.is_set():
         desk.break_off(call)
 
 
-def waited_for(coro: Coroutine[Any, Any, T]) -> Work[T]:
+def new_work(coro: Coroutine[Any, Any, T]) -> Work[T]:
     """Work, not yet begun, for a caller that blocks until it has ended.
 
     On a loop thread that caller stops everything else there, so the work gets a loop of its own.

@@ -85,7 +85,7 @@ def test_headers_and_variables_are_known_by_their_name_or_their_look():
 def test_what_is_no_address_holds_no_secret(url: str | None):
     remember_url(url)
 
-    assert redaction.known() == ()
+    assert redaction.known_secrets() == ()
 
 
 def test_errors_are_hidden_for_what_the_environment_holds_at_that_moment(monkeypatch: pytest.MonkeyPatch):
@@ -178,7 +178,7 @@ def test_a_model_is_known_for_its_key_headers_and_address_and_does_not_show_them
     assert without_known("gateway-token-1 own-key-22222 gateway-key-3") == " ".join([HIDDEN] * 3)
     assert f"key={HIDDEN}" in repr(model)
     assert not any(one in repr(model) for one in ("gateway-token", "own-key", "gateway-key"))
-    with pytest.raises(ConfigurationError, match="is not pickled"):
+    with pytest.raises(ConfigurationError, match="cannot be pickled"):
         pickle.dumps(model)
 
 
@@ -187,7 +187,7 @@ def test_a_credential_is_copied_but_pickled_only_without_its_secrets():
 
     assert copy.deepcopy(credential) == credential == credential.model_copy(deep=True)
     assert pickle.loads(pickle.dumps(credential.public())).api_key is None
-    with pytest.raises(ConfigurationError, match="a AuthCredential that holds secrets is not pickled"):
+    with pytest.raises(ConfigurationError, match="a AuthCredential with secrets cannot be pickled"):
         pickle.dumps([credential])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from adk_nb import clock
-from adk_nb.slices import in_slices, many_objects
+from adk_nb.slices import many_objects, run_in_slices
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_objects_that_are_made_in_slices_cause_no_full_collection_and_are_collec
 
     gc.collect()
     before, frozen = full_collections(), gc.get_freeze_count()
-    asyncio.run(in_slices(make()))
+    asyncio.run(run_in_slices(make()))
     assert len(made) == 400_000 and full_collections() == before
     assert gc.isenabled() and gc.get_freeze_count() <= frozen
     made.clear()
@@ -58,9 +58,9 @@ def test_what_is_made_within_counts_as_old(nothing_frozen: None):
 def test_frozen_objects_are_counted_once_for_all_slices(second_at_each_look: None, monkeypatch: pytest.MonkeyPatch):
     count, counted = gc.get_freeze_count, list[int]()
     monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(count()) or counted[-1])
-    asyncio.run(in_slices(range(10)))
+    asyncio.run(run_in_slices(range(10)))
     assert counted == []
-    asyncio.run(in_slices(range(1_000)))
+    asyncio.run(run_in_slices(range(1_000)))
     assert len(counted) == 1
 
 

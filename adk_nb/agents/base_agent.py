@@ -21,14 +21,14 @@ from adk_nb.runtime.nested_calls import is_paused, without_answers
 from adk_nb.runtime.retry_config import RetryConfig
 from adk_nb.sessions.state import check_schema
 from adk_nb.warned import warn
-from adk_nb.wire import but, no_field, reads_privates_fast, wrong_fields
+from adk_nb.wire import fast_private_attributes, field_errors, replace_fields, unknown_field
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
 """Names of ADK's for what the fields of these names take."""
 _Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 
 
-@reads_privates_fast
+@fast_private_attributes
 class BaseAgent(BaseModel):
     """An agent. Subclass it and override `_run_async_impl` to write one in code."""
 
@@ -83,7 +83,7 @@ class BaseAgent(BaseModel):
             super().__init__(**given)
         except ValidationError as error:
             who = f"agent {given['name']!r}" if "name" in given else "an agent without a name"
-            told = wrong_fields(error, type(self).model_fields, self._unknown_field)
+            told = field_errors(error, type(self).model_fields, self._unknown_field)
             raise _own(error) or ConfigurationError(f"{who}: {told}") from error
 
     def model_post_init(self, context: Any, /) -> None:
@@ -238,7 +238,7 @@ class BaseAgent(BaseModel):
         schema = self.state_schema or parent.state_schema
         if parent.agent is self and parent.state_schema is schema:
             return parent
-        return but(parent, agent=self, state_schema=schema)
+        return replace_fields(parent, agent=self, state_schema=schema)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
@@ -319,7 +319,7 @@ class BaseAgent(BaseModel):
             seen |= names
 
     def _unknown_field(self, field: str) -> str:
-        return no_field(field, type(self).model_fields)
+        return unknown_field(field, type(self).model_fields)
 
 
 def _is_answer(event: Event | None) -> bool:

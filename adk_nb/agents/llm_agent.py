@@ -34,7 +34,7 @@ from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape, error_text
 from adk_nb.warned import warn
-from adk_nb.wire import LATE
+from adk_nb.wire import LAZY
 
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
 InstructionProvider = Callable[[ReadonlyContext], Any]
@@ -82,7 +82,7 @@ class LlmAgent(TeamAgent):
     """`none`: the agent sees the current turn only. If unset, so it is with `mode="single_turn"`."""
     tools: list[Any] = Field(default_factory=list[Any])
     """Functions, tools, or toolsets."""
-    generate_content_config: Annotated[types.GenerateContentConfig | None, LATE] = None
+    generate_content_config: Annotated[types.GenerateContentConfig | None, LAZY] = None
     """Temperature, limits, safety and the like; tools and instruction have fields of their own."""
     input_schema: Any = None
     """What a message to this agent must be, as JSON: a pydantic model, or a JSON schema. None: anything."""

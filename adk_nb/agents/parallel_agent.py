@@ -20,7 +20,7 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import failure_events
 from adk_nb.runtime.parallel_streams import ParallelStreams
 from adk_nb.sessions.state import State, apply_delta
-from adk_nb.wire import but
+from adk_nb.wire import replace_fields
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,9 @@ class ParallelAgent(BaseAgent):
     def _context_of(self, agent: BaseAgent, lane: str, ctx: InvocationContext) -> InvocationContext:
         step = f"{self.name}.{lane}"
         schema = agent.state_schema or ctx.state_schema
-        own = but(ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema)
+        own = replace_fields(
+            ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema
+        )
         if self.isolate_state:
             own.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
         return own

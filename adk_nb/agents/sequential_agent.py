@@ -10,7 +10,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.run_config import RunConfig
-from adk_nb.wire import but
+from adk_nb.wire import replace_fields
 
 
 class SequentialAgent(BaseAgent):
@@ -50,12 +50,12 @@ class SequentialAgent(BaseAgent):
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         queue = ctx.live_request_queue
         for agent in self.sub_agents:
-            async with aclosing(agent.run_live(but(ctx, is_live_turn=True))) as events:
+            async with aclosing(agent.run_live(replace_fields(ctx, is_live_turn=True))) as events:
                 async for event in events:
                     yield event
             if ctx.end_invocation or (queue and queue.closed):
                 return
-            ctx = but(ctx, run_config=_connecting_anew(ctx.run_config))
+            ctx = replace_fields(ctx, run_config=_connecting_anew(ctx.run_config))
 
     def _ends_after(self, course: Course) -> bool:
         return self.stop_on_escalate and course.escalates

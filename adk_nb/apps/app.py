@@ -17,7 +17,7 @@ from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.runtime.invocation_context import RunnableAgent
 from adk_nb.runtime.resumability_config import ResumabilityConfig
-from adk_nb.wire import wrong_fields
+from adk_nb.wire import field_errors
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -49,7 +49,7 @@ class App(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            errors = wrong_fields(error, type(self).model_fields)
+            errors = field_errors(error, type(self).model_fields)
             raise ConfigurationError(f"app {fields.get('name')!r}: {errors}") from error
         _check_name(self.name)
         if not (self._has_summarizer() or isinstance(self.root_agent, LlmAgent)):

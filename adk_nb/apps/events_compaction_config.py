@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adk_nb.apps.base_events_summarizer import BaseEventsSummarizer
 from adk_nb.errors import ConfigurationError
-from adk_nb.wire import wrong_fields
+from adk_nb.wire import field_errors
 
 _PAIRS = (("compaction_interval", "overlap_size"), ("token_threshold", "event_retention_size"))
 
@@ -38,7 +38,7 @@ class EventsCompactionConfig(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            errors = wrong_fields(error, type(self).model_fields)
+            errors = field_errors(error, type(self).model_fields)
             raise ConfigurationError(f"events_compaction_config: {errors}") from error
         missing = [pair for pair in _PAIRS if (getattr(self, pair[0]) is None) != (getattr(self, pair[1]) is None)]
         if missing:

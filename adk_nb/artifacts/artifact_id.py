@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from adk_nb.errors import InputError
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 USER = "user:"
 """Prefix of names that belong to the user."""
@@ -44,7 +44,7 @@ def artifact_id(app_name: str, user_id: str, filename: str, session_id: str | No
         InputError: The name is empty or has a lone surrogate, or it needs a session and there is none.
     """
     name = unicodedata.normalize("NFC", filename.removeprefix(USER))
-    if not name.strip() or not_json(name):
+    if not name.strip() or json_problem(name):
         raise InputError(f"invalid artifact name {filename!r:.80}; write 'report.txt', or 'user:report.txt'")
     if filename.startswith(USER):
         return ArtifactId(app_name, user_id, None, name)

@@ -10,7 +10,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.wire import wrong_fields
+from adk_nb.wire import field_errors
 
 
 class BaseCodeExecutor(BaseModel, ABC):
@@ -42,7 +42,7 @@ class BaseCodeExecutor(BaseModel, ABC):
             super().__init__(**fields)
         except ValidationError as error:
             raise ConfigurationError(
-                f"{type(self).__name__}: {wrong_fields(error, type(self).model_fields)}"
+                f"{type(self).__name__}: {field_errors(error, type(self).model_fields)}"
             ) from error
 
     @property

@@ -32,7 +32,7 @@ from adk_nb.runners import Message, Runner
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.validation import check_run_config
 from adk_nb.sessions.journal import Journal
-from adk_nb.wire import not_json, plain_json
+from adk_nb.wire import json_problem, plain_json
 
 RUNS_AT_ONCE = 32
 """Limit per worker."""
@@ -233,7 +233,7 @@ class DbosEngine:
 
 def _check_ids(**ids: Any) -> None:
     for name, value in ids.items():
-        if not isinstance(value, str) or not value.strip() or not_json(value):
+        if not isinstance(value, str) or not value.strip() or json_problem(value):
             raise InputError(f"the {name} of a run is a text that is not empty, and not {value!r:.80}")
 
 

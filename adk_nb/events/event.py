@@ -17,7 +17,7 @@ from adk_nb import clock, types
 from adk_nb.errors import InputError
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.wire import SharedNames, WireModel, bare, may_share_names
+from adk_nb.wire import SharedNames, WireModel, new_model, shares_field_names
 
 _ACTS = {"state": "state_delta", "route": "route"}
 
@@ -48,7 +48,7 @@ class NodeInfo(WireModel):
         return self.path.rpartition("/")[2].partition("@")[0]
 
 
-@may_share_names
+@shares_field_names
 class Event(LlmResponse):
     """One entry of a session's history. Written once, appended once, never changed after.
 
@@ -179,7 +179,7 @@ for _name, _field in Event.model_fields.items():
 def made(*, actions: EventActions, id: str = "", **fields: Any) -> Event:
     """`Event(**fields)` at an eighth of its price, of values that are what the fields say and are not None."""
     always = {"id": id or clock.new_id(), "timestamp": clock.now(), "actions": actions}
-    return bare(Event, _names(tuple(fields)), _blank().__dict__ | always | fields)
+    return new_model(Event, _names(tuple(fields)), _blank().__dict__ | always | fields)
 
 
 @cache

@@ -7,7 +7,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from adk_nb import types
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.wire import SharedNames, WireModel, bare, may_share_names
+from adk_nb.wire import SharedNames, WireModel, new_model, shares_field_names
 
 DELETED: dict[str, bool] = {"__adk_deleted__": True}
 """In a state delta: the key is removed. `None` would set it to None."""
@@ -33,7 +33,7 @@ class UiWidget(WireModel):
     """JSON that the provider reads."""
 
 
-@may_share_names
+@shares_field_names
 class EventActions(WireModel):
     """Side effects, carried as data: nothing happens until the event is appended to its session."""
 
@@ -71,7 +71,7 @@ class EventActions(WireModel):
 
     @model_serializer(mode="wrap")
     def _whole(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return write(bare(type(self), self.__pydantic_fields_set__, _DEFAULTS | self.__dict__))
+        return write(new_model(type(self), self.__pydantic_fields_set__, _DEFAULTS | self.__dict__))
 
     def __eq__(self, other: Any) -> bool:
         return type(self) is type(other) and _fields(self) == _fields(other)
@@ -115,7 +115,7 @@ for _name, _default in _DEFAULTS.items():
 
 def no_actions() -> EventActions:
     """`EventActions()` without anything in memory: many are made, most stay empty."""
-    return bare(EventActions, _NO_NAMES, {})
+    return new_model(EventActions, _NO_NAMES, {})
 
 
 def _fields(actions: EventActions) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import field_validator
 
-from adk_nb.wire import WireModel, not_json
+from adk_nb.wire import WireModel, json_problem
 
 
 class ToolConfirmation(WireModel):
@@ -26,6 +26,6 @@ class ToolConfirmation(WireModel):
     @field_validator("payload")
     @classmethod
     def _is_json(cls, payload: Any) -> Any:
-        if odd := not_json(payload):
+        if odd := json_problem(payload):
             raise ValueError(f"the payload of a confirmation is JSON, and cannot hold {odd}")
         return payload

@@ -11,7 +11,7 @@ from adk_nb import parts, types
 from adk_nb.errors import StorageError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, no_actions
-from adk_nb.wire import SharedNames, bare, copied, copied_in_depth, prototype
+from adk_nb.wire import SharedNames, copy_model, deep_copy, new_model, prototype
 
 _RAW, _PLACE = "__pydantic_extra__", "__pydantic_private__"
 """The slots of an event that was not looked at yet: the JSON, and of what place it is, or the event to copy. No dict is
@@ -137,7 +137,7 @@ def _fields_copied(event: Event, content: types.Content | None) -> tuple[dict[st
         elif name == "actions" and _is_empty(value):
             fields[name] = no_actions()
         else:
-            fields[name] = copied_in_depth(value)
+            fields[name] = deep_copy(value)
     return fields, names if type(names) is SharedNames else names.copy()
 
 
@@ -184,7 +184,7 @@ def _part(stored: Any) -> types.Part | None:
         return None
     ((kind, value),) = fields.items()
     if type(value) is str:
-        return parts.words(value) if kind == "text" else None
+        return parts.text_part(value) if kind == "text" else None
     if kind not in _CALLS or type(value) is not dict or len(values := cast(dict[str, Any], value)) != 3:
         return None
     last, make = _CALLS[kind]
@@ -211,7 +211,7 @@ def _plain(stored: dict[str, Any], content: types.Content) -> tuple[dict[str, An
         return None
     given = stored.get("actions")
     fields["actions"] = (
-        bare(EventActions, {"state_delta"}, {"state_delta": given["stateDelta"]}) if given else no_actions()
+        new_model(EventActions, {"state_delta"}, {"state_delta": given["stateDelta"]}) if given else no_actions()
     )
     blank = _blank(frozenset(fields), "actions" in stored)
     return blank.__dict__ | fields, blank.__pydantic_fields_set__
@@ -223,14 +223,14 @@ def _blank(names: frozenset[str], has_actions: bool) -> Event:
     fields = _any_event().__dict__.copy()
     for name in fields.keys() - names:
         del fields[name]
-    return bare(Event, SharedNames(names - {"node_info"} - (set() if has_actions else {"actions"})), fields)
+    return new_model(Event, SharedNames(names - {"node_info"} - (set() if has_actions else {"actions"})), fields)
 
 
 @cache
 def _any_event() -> Event:
     known = {name for name, _ in _PLAIN.values()} | {"content", "node_info", "actions", "usage_metadata"}
     names = [name for name in Event.model_fields if name in known]
-    return prototype(bare(Event, set(names), dict.fromkeys(names)))
+    return prototype(new_model(Event, set(names), dict.fromkeys(names)))
 
 
 def _usage(stored: Any) -> types.GenerateContentResponseUsageMetadata | None:
@@ -240,7 +240,7 @@ def _usage(stored: Any) -> types.GenerateContentResponseUsageMetadata | None:
     known = _counts()
     if not (counts.keys() <= known.keys() and all(type(count) is int for count in counts.values())):
         return None
-    usage = copied(_no_usage(), **{known[alias]: count for alias, count in counts.items()})
+    usage = copy_model(_no_usage(), **{known[alias]: count for alias, count in counts.items()})
     _put(usage, "__pydantic_private__", dict.fromkeys(usage.__private_attributes__))
     return usage
 

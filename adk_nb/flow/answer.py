@@ -78,7 +78,7 @@ def told_again(said: dict[str, Any], event_id: str | None) -> Answer:
         said["part"] and types.Part.model_validate(said["part"]),
         EventActions.model_validate(said["actions"]),
         pauses=said["pauses"],
-        words=said["words"] and parts.words(said["words"]),
+        words=said["words"] and parts.text_part(said["words"]),
         id=said["id"],
         failed_at=said["failed_at"],
         repeated=said.get("repeated", 0),

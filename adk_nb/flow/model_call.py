@@ -23,7 +23,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_result
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
 from adk_nb.runtime.trace import TracedRequest, current_trace
-from adk_nb.wire import copied, mended
+from adk_nb.wire import copy_model, replace_surrogates
 
 NO_CONTENT = "MODEL_RETURNED_NO_CONTENT"
 NAMELESS = "unnamed_tool"
@@ -85,7 +85,7 @@ class ModelCall:
         if self._prepares and isinstance(response, Event):
             return response
         if response.content and response.content.role != "model":
-            response = copied(response, content=copied(response.content, role="model"))
+            response = copy_model(response, content=copy_model(response.content, role="model"))
         if response.partial:
             self._begin()
             self._said = self._said or _Pieces()
@@ -122,7 +122,7 @@ class ModelCall:
         if not has_metadata and self._context.actions == EventActions():
             return None
         self._event_id = clock.new_id()
-        bare = copied(response, content=None, turn_complete=None)
+        bare = copy_model(response, content=None, turn_complete=None)
         return self._priced(event_of(self._ctx, self._spec, bare, self._event_id, self._context.actions))
 
     def _whole(self, response: LlmResponse) -> Event:
@@ -340,11 +340,14 @@ def _identified(ctx: InvocationContext, content: types.Content) -> types.Content
         parts.append(part)
         changed = changed or part is not said
         if call := part.function_call:
-            name, call_id = mended(call.name or NAMELESS), new_call_id() if ctx.delegated_input else claim(ctx, call.id)
+            name, call_id = (
+                replace_surrogates(call.name or NAMELESS),
+                new_call_id() if ctx.delegated_input else claim(ctx, call.id),
+            )
             if (name, call_id) != (call.name, call.id):
-                parts[index] = copied(part, function_call=copied(call, id=call_id, name=name))
+                parts[index] = copy_model(part, function_call=copy_model(call, id=call_id, name=name))
                 changed = True
-    return copied(content, role=content.role or "model", parts=parts) if changed else content
+    return copy_model(content, role=content.role or "model", parts=parts) if changed else content
 
 
 def _nothing() -> LlmResponse:

@@ -18,7 +18,7 @@ from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.set_model_response_tool import INSTRUCTION, SetModelResponseTool
 from adk_nb.tools.shape import Shape
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 _no_settings = cache(types.GenerateContentConfig)
 """Made when first needed, for the sake of imports."""
@@ -37,7 +37,7 @@ async def build_request(
         StateKeyError: An instruction names a state key that is not there.
         ConfigurationError: An instruction is not one.
     """
-    request = copied(  # what is in it needs no checking
+    request = copy_model(  # what is in it needs no checking
         _empty(),
         model=spec.canonical_model.model,
         config=_settings(spec, ctx.run_config),
@@ -79,7 +79,7 @@ def _settings(spec: LlmSpec, run: RunConfig) -> types.GenerateContentConfig:
         said = {name: getattr(options, name) for name in options.model_fields_set}
         said["headers"] = (before.headers or {}) | (options.headers or {})
         changed["http_options"] = before.model_copy(update=said)
-    return copied(own, **changed)
+    return copy_model(own, **changed)
 
 
 def _ask_for(output: Shape, request: LlmRequest, tools: Sequence[BaseTool]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from adk_nb import types
-from adk_nb.wire import mended, not_json
+from adk_nb.wire import json_problem, replace_surrogates
 
 UNREADABLE = "__adk_unreadable__"
 """The one argument of a call whose arguments cannot be kept: it says why. Such a call is answered, and not made."""
@@ -17,7 +17,7 @@ def storable(part: types.Part) -> types.Part:
     Arguments are never mended: a tool would run with other values than the model gave.
     """
     if part.text:
-        text = mended(part.text)
+        text = replace_surrogates(part.text)
         return part if text == part.text else part.model_copy(update={"text": text})
     call = part.function_call
     if not call or not call.args or _comes_back(call.args):
@@ -34,5 +34,5 @@ def _comes_back(args: dict[str, Any]) -> bool:
 
 
 def _kept(args: dict[str, Any]) -> dict[str, Any]:
-    odd = not_json(args)
+    odd = json_problem(args)
     return {UNREADABLE: odd} if odd else args

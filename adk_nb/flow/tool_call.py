@@ -18,7 +18,7 @@ from adk_nb.runtime.invocation_context import Decision
 from adk_nb.runtime.trace import TracedTool, current_trace
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context,
     did = context.actions
     if did.requested_tool_confirmations or did.requested_auth_configs:
         await step.finish(_TO_BE_CALLED_AGAIN)
-    elif not (did.model_dump(exclude_defaults=True) or not_json(result)):  # else it could not be told again
+    elif not (did.model_dump(exclude_defaults=True) or json_problem(result)):  # else it could not be told again
         await step.finish({"value": result, "asks": False})
     return result
 

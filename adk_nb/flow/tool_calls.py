@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adk_nb import parts, types
-from adk_nb.cells import in_a_cell
+from adk_nb.cells import cell_location
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event import Event, made
 from adk_nb.events.event_actions import EventActions, no_actions
@@ -391,7 +391,7 @@ async def _failed(
     answer = await first_result(hooks, tool=tool, args=args, tool_context=context, error=error)
     if answer is not None:
         return answer
-    context.failed_at = in_a_cell(error)
+    context.failed_at = cell_location(error)
     # Not its words: they may hold what no log should.
     logger.info("tool %r raised %s in %s", tool.name, type(error).__name__, context.failed_at or "no cell")
     if isinstance(error, LlmCallsLimitExceededError) or (ctx.run_config.tool_errors or spec.tool_errors) == "raise":

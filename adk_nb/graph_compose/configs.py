@@ -22,7 +22,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.redaction import hidden
 from adk_nb.tools.function_tool import name_of
-from adk_nb.wire import WireModel, no_field, wrong_fields
+from adk_nb.wire import WireModel, field_errors, unknown_field
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
@@ -281,12 +281,12 @@ def made(kind: type[Any], given: Mapping[str, Any] | None, fields: Mapping[str, 
         return kind.model_validate(together)
     except ValidationError as error:
         known = [to_camel(name) for name in kind.model_fields]
-        told = wrong_fields(error, known, lambda name: _no_field(name, known))
+        told = field_errors(error, known, lambda name: _no_field(name, known))
         raise ConfigurationError(f"{who}: {hidden(told)}") from None
 
 
 def _no_field(name: str, known: list[str]) -> str:
-    told = no_field(name, known)
+    told = unknown_field(name, known)
     return told if told.endswith("?") else f"{told}; there is: {', '.join(known)}"
 
 

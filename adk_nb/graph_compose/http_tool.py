@@ -20,7 +20,7 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.effects import effect_of_method
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.web_access import WebAccess, WebResponse
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 _PASSING = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException, TimeoutError)
 _Result = tuple[dict[str, Any], bool]
@@ -141,7 +141,7 @@ class HttpTool(BaseTool):
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        if wrong := not_json(value):
+        if wrong := json_problem(value):
             return self._failed(f"the answer cannot be kept as JSON: {wrong}", answer.status)
         if self._config.raw:
             whole = {"status_code": answer.status, "body": value, "headers": dict(answer.headers), "error": None}

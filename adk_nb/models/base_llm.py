@@ -13,7 +13,7 @@ from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.redaction import hidden
-from adk_nb.wire import reads_privates_fast, wrong_fields
+from adk_nb.wire import fast_private_attributes, field_errors
 
 
 class LlmCapabilities(BaseModel):
@@ -37,7 +37,7 @@ class LlmCapabilities(BaseModel):
     """It can be held to a schema, where no tools are offered."""
 
 
-@reads_privates_fast
+@fast_private_attributes
 class BaseLlm(BaseModel):
     """A model behind one method. Subclass it to bring your own.
 
@@ -54,7 +54,7 @@ class BaseLlm(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            told = wrong_fields(error, type(self).model_fields, got=not self.model_config.get("hide_input_in_errors"))
+            told = field_errors(error, type(self).model_fields, got=not self.model_config.get("hide_input_in_errors"))
             raise ConfigurationError(f"{type(self).__name__}: {hidden(told)}") from None
 
     @classmethod

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
-from adk_nb.wire import wrong_fields
+from adk_nb.wire import field_errors
 
 
 class ContextCacheConfig(BaseModel):
@@ -33,4 +33,4 @@ class ContextCacheConfig(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise ConfigurationError(f"context_cache_config: {wrong_fields(error, type(self).model_fields)}") from error
+            raise ConfigurationError(f"context_cache_config: {field_errors(error, type(self).model_fields)}") from error

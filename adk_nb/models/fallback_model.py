@@ -16,7 +16,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.models.retrying import found_no_way, in_short
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ def _after(tried: list[Attempt], response: LlmResponse, model: str) -> LlmRespon
     if not tried or response.partial:
         return response
     attempts = [*tried, *(response.attempts or ())]
-    return copied(response, attempts=attempts, model_version=response.model_version or model)
+    return copy_model(response, attempts=attempts, model_version=response.model_version or model)
 
 
 def _attempts_of(error: Exception, model: BaseLlm, then: BaseLlm) -> list[Attempt]:
@@ -132,4 +132,4 @@ def _attempts_of(error: Exception, model: BaseLlm, then: BaseLlm) -> list[Attemp
 
 def _fresh(request: LlmRequest, model: BaseLlm) -> LlmRequest:
     """`request` for `model`: what one model of a user's own writes in it the next is not to see."""
-    return copied(request, model=model.model, contents=[*request.contents], config=request.config.model_copy())
+    return copy_model(request, model=model.model, contents=[*request.contents], config=request.config.model_copy())

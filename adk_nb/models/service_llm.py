@@ -28,7 +28,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.pipeline import Assembler, Failure, Limits, OwnTask, Payload, run
 from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, for_as_long, found_no_way
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_url, without_known
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 _MALFORMED = (json.JSONDecodeError, UnicodeError, ValidationError, TypeError, AttributeError, LookupError, ValueError)
 _BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
@@ -110,7 +110,7 @@ class ServiceLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        request = copied(llm_request, contents=self.with_a_user_turn(llm_request))
+        request = copy_model(llm_request, contents=self.with_a_user_turn(llm_request))
         request = fitted(request, self.capabilities)
         answers = self._answers(request, self.payload(request, request.model or self.model), stream)
         async with OwnTask(answers) if stream else aclosing(answers) as responses:

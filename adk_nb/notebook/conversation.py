@@ -22,7 +22,7 @@ from adk_nb.notebook.interrupts import open_message
 from adk_nb.notebook.past_turns import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.run_execution import RunRequest
-from adk_nb.runners import Runner
+from adk_nb.runners import Runner, run_with, setup_of
 from adk_nb.runtime.fork import fork
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import APPROVALS
@@ -32,7 +32,7 @@ from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
-from adk_nb.slices import in_slices
+from adk_nb.slices import run_in_slices
 
 _at_work: set["Conversation"] = set()
 """Those in which an agent answers now: a service without a journal does not know."""
@@ -92,7 +92,7 @@ class Conversation:
         invocation_id: str | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Let `agent` answer a message, or resume a run. Yields as `Runner.run_async`, the message first."""
-        setup = self.runner.setup()
+        setup = setup_of(self.runner)
         setup.agent = agent
         setup.plugin_manager = self.plugins
         setup.sticky_agents = self.sticky
@@ -109,14 +109,14 @@ class Conversation:
             resumed_id=invocation_id,
             yield_user_message=True,
         )
-        return self.runner.execute(request, setup)
+        return run_with(self.runner, request, setup)
 
     async def loaded(self) -> Session | None:
         """The session as it stands, to be read only; None if nothing was said yet."""
         session = await self.runner.look_at(self.user_id, self.session_id)
         if session and len(session.events) - self._history.event_count > _AT_ONCE:
             history = History()  # of its own until it is whole: other threads may use the other meanwhile
-            await in_slices(history.steps(session.events))
+            await run_in_slices(history.steps(session.events))
             with self._reading:
                 self._history = history
         return session

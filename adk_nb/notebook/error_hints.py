@@ -63,7 +63,7 @@ def outside_this_package(trace: TracebackType | None) -> list[str]:
 
 def in_a_cell(wrong: BaseException) -> str:
     """Where in the notebook's own code an error comes from, in brackets; empty if it does not."""
-    if cell := cells.in_a_cell(wrong):
+    if cell := cells.cell_location(wrong):
         return f" ({cell})"
     mine = [
         (frame.f_code.co_name, line)

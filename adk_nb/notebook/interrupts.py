@@ -24,7 +24,7 @@ from adk_nb.runtime.interrupts import ALL, APPROVALS, Interrupt
 from adk_nb.tools import input_answer
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 Answers = Mapping[str, Any]
 """Id of an interrupt -> its answer, as `runtime.interrupts.answer` takes it."""
@@ -115,8 +115,8 @@ def _read_decision(interrupt: Interrupt, value: Any, by: str) -> ToolConfirmatio
     if interrupt.kind == "node_approval" and decided.args is not None:
         raise InputError(f"the arguments of node {interrupt.names[0]!r} cannot be changed; answer yes or no alone")
     if decided.confirmed and decided.payload is None and interrupt.kind == "approval":
-        decided = copied(decided, payload=interrupt.payload)
-    return copied(decided, by=decided.by or by or None)
+        decided = copy_model(decided, payload=interrupt.payload)
+    return copy_model(decided, by=decided.by or by or None)
 
 
 def _no_decision(interrupt: Interrupt, value: Any) -> str:

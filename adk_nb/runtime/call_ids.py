@@ -5,7 +5,7 @@ from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import NODE, TOOLSET
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.wire import mended
+from adk_nb.wire import replace_surrogates
 
 _RESERVED_PREFIXES = (NODE, NODE_APPROVAL, TOOLSET)
 """Ids of toolsets and nodes start so; no model may use them."""
@@ -25,7 +25,7 @@ def claim(ctx: InvocationContext, proposed: str | None) -> str:
     is_free = (
         proposed
         and not proposed.startswith(_RESERVED_PREFIXES)
-        and mended(proposed) == proposed
+        and replace_surrogates(proposed) == proposed
         and proposed not in claimed
     )
     if not proposed or not is_free or proposed in history_of(ctx.session).call_ids:

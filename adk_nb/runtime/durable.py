@@ -17,7 +17,7 @@ from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import use_key
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.sessions.journal import Attempt, Effect, Intent
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class DurableCall:
 
     async def finish(self, outcome: dict[str, Any]) -> None:
         """Record the outcome; skipped if it is not JSON."""
-        if self.attempt and not not_json(outcome):
+        if self.attempt and not json_problem(outcome):
             await self._journal.finish(self.attempt, outcome)
 
     @property

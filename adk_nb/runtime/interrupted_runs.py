@@ -12,7 +12,7 @@ from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import open_calls_of
-from adk_nb.wire import but
+from adk_nb.wire import replace_fields
 
 NOT_MADE = "the run was cut before this call was made"
 Calls = list[types.FunctionCall]
@@ -20,9 +20,9 @@ Calls = list[types.FunctionCall]
 
 async def close_interrupted_run(ctx: InvocationContext, run_id: str) -> None:
     """Append the journal's outcome, or an error, for each open call of the run; open interrupts stay open."""
-    interrupted = but(ctx, invocation_id=run_id)
+    interrupted = replace_fields(ctx, invocation_id=run_id)
     for calling, calls in list(_open_calls_by_event(interrupted)):
-        ctx_at_call = but(interrupted, branch=calling.branch)
+        ctx_at_call = replace_fields(interrupted, branch=calling.branch)
         await load_attempts(ctx_at_call, calls)
         durable_calls = [durable_call(ctx_at_call, call, call.name or "", "once") for call in calls]
         results = [
@@ -61,7 +61,7 @@ def _result_of(
     """The result parts of a call, and the actions of its tool."""
     outcome: dict[str, Any] = (durable_call and durable_call.recorded_outcome(has_answers=True)) or {}
     if part := outcome.get("part"):
-        text_parts = [parts.words(outcome["words"])] if outcome["words"] else []
+        text_parts = [parts.text_part(outcome["words"])] if outcome["words"] else []
         return [types.Part.model_validate(part), *text_parts], EventActions.model_validate(outcome["actions"])
     is_begun = (durable_call and durable_call.event_id) or _has_nested_events(ctx, calling.branch, call.id)
     result = {"error": IN_DOUBT if is_begun else NOT_MADE}

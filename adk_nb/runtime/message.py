@@ -14,7 +14,7 @@ from adk_nb.runtime.interrupts import Interrupt, Kind
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.runtime.nested_calls import open_tasks, outermost, recipient
 from adk_nb.sessions.session import Session
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 
 def check_message(message: types.Content, session: Session) -> None:
@@ -29,7 +29,7 @@ def check_message(message: types.Content, session: Session) -> None:
         raise InputError("a user's message cannot call functions; only a model's answer does")
     answers = [part.function_response for part in parts if part.function_response]
     for value in (*(part.text for part in parts), *(response.response for response in answers)):
-        if value and (problem := not_json(value)):
+        if value and (problem := json_problem(value)):
             raise InputError(
                 f"a message cannot hold {problem}: it is stored as JSON; leave that out, or send it as text"
             )

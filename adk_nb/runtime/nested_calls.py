@@ -7,7 +7,7 @@ from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import calls_to, is_within, next_call, next_step
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
-from adk_nb.wire import but
+from adk_nb.wire import replace_fields
 
 TRANSFER = "transfer_to_agent"
 """Name of the tool that hands the conversation over."""
@@ -77,9 +77,9 @@ def without_answers(ctx: InvocationContext, *, is_resumed: bool = False) -> Invo
     """
     checkpoints = ctx.checkpoints if is_resumed else None
     if not ctx.task_call_id and not ctx.responses:
-        return ctx if checkpoints is ctx.checkpoints else but(ctx, checkpoints=checkpoints)
+        return ctx if checkpoints is ctx.checkpoints else replace_fields(ctx, checkpoints=checkpoints)
     text = history_of(ctx.session).last_text(ctx.isolation_scope)
-    return but(ctx, user_content=text, task_call_id=None, checkpoints=checkpoints)
+    return replace_fields(ctx, user_content=text, task_call_id=None, checkpoints=checkpoints)
 
 
 def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:

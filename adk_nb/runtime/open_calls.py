@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adk_nb import parts, types
-from adk_nb.cells import in_a_cell
+from adk_nb.cells import cell_location
 from adk_nb.errors import AdkNbError, ModelError, StorageError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions, no_actions
@@ -16,7 +16,7 @@ from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import awaiting_calls
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 Calls = Sequence[types.FunctionCall]
 _EventOrigin = tuple[str, str | None, str | None]
@@ -74,7 +74,7 @@ def failure_events(ctx: InvocationContext, error: Exception) -> list[Event]:
         error_message=hidden(str(error)),
         attempts=list(error.attempts) or None if isinstance(error, ModelError) else None,
         node_info=NodeInfo(path=source.node.path if source.node else ""),
-        custom_metadata={"failed_at": cell} if (cell := in_a_cell(error)) else None,
+        custom_metadata={"failed_at": cell} if (cell := cell_location(error)) else None,
     )
     return [*(_closing(ctx, other_origin, calls) for other_origin, calls in groups.items()), failure]
 
@@ -91,7 +91,7 @@ def without_results(event: Event) -> Event:
     """A closing event without the results of its calls, which a plugin failed to handle."""
     result: dict[str, Any] = {"error": "this call ran; its result is withheld because a plugin failed to handle it"}
     calls = [types.FunctionCall(id=response.id, name=response.name) for response in event.get_function_responses()]
-    return copied(event, content=_results(calls, result) if calls else None, actions=no_actions())
+    return copy_model(event, content=_results(calls, result) if calls else None, actions=no_actions())
 
 
 def _closing(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, **fields: Any) -> Event:

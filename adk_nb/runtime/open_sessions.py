@@ -9,7 +9,7 @@ from adk_nb.runtime.history import read_stepwise
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
-from adk_nb.slices import in_slices
+from adk_nb.slices import run_in_slices
 
 _MAX_CACHED = 256
 
@@ -44,7 +44,7 @@ class OpenSessions:
         session = await self._service.get_session(**key, config=config)
         if session:
             session.events = originals(session.events)
-            await in_slices(read_stepwise(session))
+            await run_in_slices(read_stepwise(session))
             return session
         if create:
             return await self._service.create_session(**key)

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adk_nb.errors import ConfigurationError
-from adk_nb.wire import wrong_fields
+from adk_nb.wire import field_errors
 
 
 class ResumabilityConfig(BaseModel):
@@ -24,4 +24,4 @@ class ResumabilityConfig(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise ConfigurationError(f"ResumabilityConfig: {wrong_fields(error, type(self).model_fields)}") from error
+            raise ConfigurationError(f"ResumabilityConfig: {field_errors(error, type(self).model_fields)}") from error

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adk_nb.errors import ConfigurationError
-from adk_nb.wire import wrong_fields
+from adk_nb.wire import field_errors
 
 
 class RetryConfig(BaseModel):
@@ -31,7 +31,7 @@ class RetryConfig(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise ConfigurationError(f"RetryConfig: {wrong_fields(error, type(self).model_fields)}") from error
+            raise ConfigurationError(f"RetryConfig: {field_errors(error, type(self).model_fields)}") from error
 
     def is_retryable(self, error: BaseException) -> bool:
         """True if `exceptions` includes `error`."""

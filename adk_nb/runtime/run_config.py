@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.sessions.base_session_service import GetSessionConfig
-from adk_nb.wire import LATE, plain_json, wrong_fields
+from adk_nb.wire import LAZY, field_errors, plain_json
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class RunConfig(BaseModel):
     """JSON, put on every event of the run, including the user's."""
     get_session_config: GetSessionConfig | None = None
     """How much history to load. None: all."""
-    model_input_context: Annotated[list[types.Content] | None, LATE] = None
+    model_input_context: Annotated[list[types.Content] | None, LAZY] = None
     """Contents sent to the models before the user's message, in this run only."""
     include_thoughts_from_other_agents: bool = False
     """True: an agent sees the thoughts of other agents, with their messages."""
@@ -86,33 +86,33 @@ class RunConfig(BaseModel):
     """True: files in the message are stored as artifacts `artifact_<invocation>_<index>`, and replaced by their names.
     `SaveFilesAsArtifactsPlugin` stores them under their own names."""
 
-    http_options: Annotated[types.HttpOptions | None, LATE] = None
+    http_options: Annotated[types.HttpOptions | None, LAZY] = None
     """Of every request of the run: headers, timeout (ms), retries."""
     labels: dict[str, str] | None = None
     """Of every request of the run, for billing."""
     service_tier: str | None = None
     """Of every request of the run: a `types.ServiceTier`, or its value (`flex`, `standard`, `priority`)."""
 
-    response_modalities: Annotated[list[types.Modality] | None, LATE] = None
+    response_modalities: Annotated[list[types.Modality] | None, LAZY] = None
     """None: audio."""
-    speech_config: Annotated[types.SpeechConfig | None, LATE] = None
-    output_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LATE] = Field(
+    speech_config: Annotated[types.SpeechConfig | None, LAZY] = None
+    output_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LAZY] = Field(
         default_factory=types.AudioTranscriptionConfig
     )
     """None: no transcript of the model's speech."""
-    input_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LATE] = Field(
+    input_audio_transcription: Annotated[types.AudioTranscriptionConfig | None, LAZY] = Field(
         default_factory=types.AudioTranscriptionConfig
     )
     """None: no transcript of the user's speech."""
-    realtime_input_config: Annotated[types.RealtimeInputConfig | None, LATE] = None
+    realtime_input_config: Annotated[types.RealtimeInputConfig | None, LAZY] = None
     explicit_vad_signal: bool | None = None
-    translation_config: Annotated[types.TranslationConfig | None, LATE] = None
+    translation_config: Annotated[types.TranslationConfig | None, LAZY] = None
     enable_affective_dialog: bool | None = None
-    proactivity: Annotated[types.ProactivityConfig | None, LATE] = None
-    session_resumption: Annotated[types.SessionResumptionConfig | None, LATE] = None
-    history_config: Annotated[types.HistoryConfig | None, LATE] = None
-    context_window_compression: Annotated[types.ContextWindowCompressionConfig | None, LATE] = None
-    avatar_config: Annotated[types.AvatarConfig | None, LATE] = None
+    proactivity: Annotated[types.ProactivityConfig | None, LAZY] = None
+    session_resumption: Annotated[types.SessionResumptionConfig | None, LAZY] = None
+    history_config: Annotated[types.HistoryConfig | None, LAZY] = None
+    context_window_compression: Annotated[types.ContextWindowCompressionConfig | None, LAZY] = None
+    avatar_config: Annotated[types.AvatarConfig | None, LAZY] = None
     save_live_blob: bool = Field(default=False, validation_alias=AliasChoices("save_live_blob", "save_live_audio"))
     """True: the audio of a live run is stored as artifacts. `save_live_audio` is the old name."""
     support_cfc: bool = False
@@ -123,7 +123,7 @@ class RunConfig(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise ConfigurationError(f"run_config: {wrong_fields(error, type(self).model_fields)}") from error
+            raise ConfigurationError(f"run_config: {field_errors(error, type(self).model_fields)}") from error
 
     @field_validator("max_llm_calls")
     @classmethod

@@ -12,7 +12,7 @@ from adk_nb.errors import InputError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.state import committed, take_delta
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 T = TypeVar("T")
 
@@ -143,7 +143,7 @@ def checked_id(app_name: str, user_id: str, session_id: str | None) -> str:
     """
     names: dict[str, Any] = {"app_name": app_name, "user_id": user_id, "session_id": session_id or ""}
     for what, name in names.items():
-        if not isinstance(name, str) or not_json(name):
+        if not isinstance(name, str) or json_problem(name):
             raise InputError(f"the {what} of a session is a str, and not {name!r:.80}")
     return stripped(session_id or "") or clock.new_id()
 

@@ -8,7 +8,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import no_actions
 from adk_nb.events.requests import NODE_APPROVAL, REQUESTS
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 NOT_RUN = (
     "this call came to no end in the file that the session was loaded from, and is not made; call it again if it is "
@@ -47,12 +47,12 @@ class _Requests:
         same = len(parts) == len(event.parts) and all(map(operator.is_, parts, event.parts))
         if same and not held and state == actions.agent_state:
             return event
-        acts = copied(actions, requested_tool_confirmations={}, requested_auth_configs={}, agent_state=state)
+        acts = copy_model(actions, requested_tool_confirmations={}, requested_auth_configs={}, agent_state=state)
         if not parts and acts == no_actions() and event.output is None and not event.error_code:
             return None
         later = {key for key in event.long_running_tool_ids or () if key not in self.calls}
-        content = copied(event.content, parts=parts) if event.content and parts else None
-        return copied(event, content=content, actions=acts, long_running_tool_ids=later or None)
+        content = copy_model(event.content, parts=parts) if event.content and parts else None
+        return copy_model(event, content=content, actions=acts, long_running_tool_ids=later or None)
 
     def _asked_while_running(self) -> set[str | None]:
         """The ids of calls whose tool asked while it ran: what it returned is its result."""
@@ -73,7 +73,7 @@ class _Requests:
             return part
         if response.id in self._has_result:
             return None
-        return types.Part(function_response=copied(response, response={"error": NOT_RUN}, will_continue=None))
+        return types.Part(function_response=copy_model(response, response={"error": NOT_RUN}, will_continue=None))
 
     def _without_answers(self, state: Any) -> Any:
         """Where a graph stood, without what its nodes were let do; a node that waited for that alone is run again."""

@@ -21,7 +21,7 @@ from adk_nb.sessions.base_session_service import (
 )
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
 from adk_nb.sessions.state import State, apply_delta, committed, detached, is_same
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 _marks = itertools.count()
 
@@ -142,7 +142,7 @@ class InMemorySessionService(BaseSessionService):
                 raise self._not_found(session)
             same = kept.event_ids.get(event.id)
             if same is not None:
-                if same is event or same == copied(event, timestamp=same.timestamp):
+                if same is event or same == copy_model(event, timestamp=same.timestamp):
                     return Ready(event)
                 raise AlreadyExistsError(f"session {session.id!r} has another event of the id {event.id!r}")
             newest = session.revision == _revision(kept)

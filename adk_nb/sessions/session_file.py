@@ -17,7 +17,7 @@ from adk_nb.sessions.imported import without_decisions
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sql.codec import unstorable
 from adk_nb.sessions.state import State, committed
-from adk_nb.wire import copied, not_json
+from adk_nb.wire import copy_model, json_problem
 
 VERSION = 1
 MAX_BYTES = 100_000_000
@@ -67,7 +67,7 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
             raise InputError(f"session {session.id!r} cannot be saved: event {number}: {odd}, which JSON cannot hold")
     events = [event.model_dump(mode="json", by_alias=True, exclude_defaults=True) for event in session.events]
     saved = SavedSession(name=session.id, state=committed(session.state), events=events)
-    if odd := not_json(saved.model_dump()):
+    if odd := json_problem(saved.model_dump()):
         raise InputError(f"session {session.id!r} cannot be saved: it holds {odd}")
     text = json.dumps(saved.model_dump(), ensure_ascii=False, indent=1)
     try:
@@ -102,7 +102,7 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
             f"{str(path)!r} is of version {version}, and this adk_nb reads up to {VERSION}; "
             "install the newer adk_nb that wrote it"
         )
-    if odd := not_json(data):
+    if odd := json_problem(data):
         _refuse(path, f"it holds {odd}")
     try:
         saved = SavedSession.model_validate(data)
@@ -177,7 +177,7 @@ def _path(path: str | os.PathLike[str]) -> Path:
         found = Path(text).expanduser()
     except RuntimeError:  # ~somebody, who has no home here
         found = Path()
-    is_text = bool(text.strip()) and "\0" not in text and not not_json(text)
+    is_text = bool(text.strip()) and "\0" not in text and not json_problem(text)
     if not is_text or not 0 < len(os.fsencode(found.name)) <= _LONGEST_NAME:
         raise InputError(f"no file is named by {text!r:.200}; write a path that ends in .json")
     return found
@@ -258,4 +258,4 @@ def _without(event: Event, there: Mapping[str, Any]) -> Event:
     """`event`, not writing what other sessions see and have already."""
     delta = event.actions.state_delta
     kept = {key: value for key, value in delta.items() if not (_is_shared(key) and key in there)}
-    return event if len(kept) == len(delta) else copied(event, actions=copied(event.actions, state_delta=kept))
+    return event if len(kept) == len(delta) else copy_model(event, actions=copy_model(event.actions, state_delta=kept))

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from adk_nb.errors import ConfigurationError, StateSchemaError, closest
 from adk_nb.events.event_actions import DELETED
-from adk_nb.wire import copied_in_depth, not_json
+from adk_nb.wire import deep_copy, json_problem
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +192,7 @@ def detached(value: Any) -> Any:
     try:
         return copy.deepcopy(cast(Any, value))
     except RuntimeError:  # a sync tool in another thread writes to it
-        return copied_in_depth(cast(Any, value))
+        return deep_copy(cast(Any, value))
     except Exception:  # an object in it, such as an open connection, cannot be copied
         return copy.copy(cast(Any, value))
 
@@ -259,9 +259,9 @@ _DATA = {"model_dump": "model_dump(mode='json')", "tolist": "tolist()", "isoform
 
 
 def _check_value(key: str, value: Any, only_json: bool) -> None:
-    if not isinstance(cast(Any, key), str) or not_json(key):
+    if not isinstance(cast(Any, key), str) or json_problem(key):
         raise ConfigurationError(f"a key of the state is a str, and not {key!r:.80}")
-    if not key.startswith(State.TEMP_PREFIX) and (odd := not_json(value, objects=not only_json)):
+    if not key.startswith(State.TEMP_PREFIX) and (odd := json_problem(value, objects=not only_json)):
         how = next((f", as {says} gives it" for method, says in _DATA.items() if hasattr(value, method)), "")
         raise ConfigurationError(
             f"state[{key!r}] cannot hold {odd}: state is kept as JSON; "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from adk_nb.cells import in_a_cell
+from adk_nb.cells import cell_location
 from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
 from adk_nb.runtime.context import ToolContext
@@ -90,7 +90,7 @@ def _expression_holds(source: str, args: Mapping[str, Any]) -> bool:
 
 
 def _warn(error: Exception) -> None:
-    message, cell = "".join(traceback.format_exception_only(error)).strip(), in_a_cell(error) or "no cell"
+    message, cell = "".join(traceback.format_exception_only(error)).strip(), cell_location(error) or "no cell"
     logger.warning("a person is asked, since it cannot be told whether they have to be: %s (in %s)", message, cell)
 
 

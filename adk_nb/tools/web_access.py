@@ -138,7 +138,7 @@ class WebAccess:
                 target = self._parse_url(location.join(response.redirect_target))
                 if _origin(target) != _origin(location):
                     sent_headers = {k: value for k, value in sent_headers.items() if k.lower() in _PUBLIC_HEADERS}
-                    target = _without_secrets(location, target, [*secrets, *redaction.known()])
+                    target = _without_secrets(location, target, [*secrets, *redaction.known_secrets()])
                 location = target
         raise httpx2.TooManyRedirects(f"it was sent on more than {REDIRECTS} times")
 

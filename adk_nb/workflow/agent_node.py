@@ -14,7 +14,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import outermost, recipient, without_answers
-from adk_nb.wire import but
+from adk_nb.wire import replace_fields
 from adk_nb.workflow.base_node import BaseNode
 
 
@@ -41,13 +41,13 @@ class AgentNode(BaseNode):
         goes_on = asker is not None or bool(outer.task_call_id and outer.task_call_id.startswith(f"{ctx.node_path}/"))
         before = outer if goes_on else without_answers(outer, is_resumed=outer.checkpoints is not None)
         if not isinstance(self.agent, LlmAgent):
-            return but(before, agent=agent)
+            return replace_fields(before, agent=agent)
         if self.agent.mode == "chat":
-            return but(before, agent=agent, node=None)
+            return replace_fields(before, agent=agent, node=None)
         sees_all = self.agent.include_contents == "default" and not self.has_task
         if sees_all and (node_input is None or node_input is outer.user_content):
-            return but(before, agent=agent)
-        return but(
+            return replace_fields(before, agent=agent)
+        return replace_fields(
             before,
             agent=agent,
             delegated_input=None if node_input is None else as_message(node_input),

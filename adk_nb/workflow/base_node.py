@@ -13,7 +13,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.retry_config import RetryConfig
 from adk_nb.tools.conditions import condition_holds, parse_condition
 from adk_nb.tools.fingerprint import code_fingerprint
-from adk_nb.wire import no_field, reads_privates_fast, wrong_fields
+from adk_nb.wire import fast_private_attributes, field_errors, unknown_field
 
 _OF_PATHS = "/@."
 
@@ -23,7 +23,7 @@ def is_step(name: str) -> bool:
     return bool(name) and not any(sign in name for sign in _OF_PATHS)
 
 
-@reads_privates_fast
+@fast_private_attributes
 class BaseNode(BaseModel):
     """A node. Subclass it and override `_run_impl` to write one in code."""
 
@@ -57,7 +57,7 @@ class BaseNode(BaseModel):
             super().__init__(**given)
         except ValidationError as error:
             fields = type(self).model_fields
-            told = wrong_fields(error, fields, lambda field: no_field(field, fields))
+            told = field_errors(error, fields, lambda field: unknown_field(field, fields))
             raise ConfigurationError(f"node {given.get('name', '')!r}: {told}") from error
 
     def model_post_init(self, context: Any, /) -> None:

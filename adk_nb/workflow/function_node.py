@@ -19,7 +19,7 @@ from adk_nb.tools.annotations import hints_of
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.tools.schema import context_parameter, signature_of
 from adk_nb.tools.shape import error_text
-from adk_nb.wire import reads_privates_fast
+from adk_nb.wire import fast_private_attributes
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.fitting import fitted
 
@@ -39,7 +39,7 @@ class _Signature:
     """The others: name, default, and what a value is made into."""
 
 
-@reads_privates_fast
+@fast_private_attributes
 class FunctionNode(BaseNode):
     """Runs `func`, sync or async, or a generator of either kind.
 

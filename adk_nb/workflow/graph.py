@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adk_nb.errors import WorkflowConfigurationError
-from adk_nb.wire import wrong_fields
+from adk_nb.wire import field_errors
 from adk_nb.workflow.base_node import BaseNode
 
 START: Final = "START"
@@ -36,7 +36,7 @@ class Edge(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise WorkflowConfigurationError(f"an edge: {wrong_fields(error, Edge.model_fields)}") from error
+            raise WorkflowConfigurationError(f"an edge: {field_errors(error, Edge.model_fields)}") from error
 
 
 @dataclass(frozen=True)

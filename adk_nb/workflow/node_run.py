@@ -23,7 +23,7 @@ from adk_nb.runtime.nested_calls import open_tasks
 from adk_nb.runtime.open_calls import failure_events
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, error_text
-from adk_nb.wire import but
+from adk_nb.wire import replace_fields
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.fitting import fitted
 from adk_nb.workflow.gates import Refused, approval_id, held, what_is_asked
@@ -114,7 +114,7 @@ class NodeRun(RunState):
             isolation_scope=self.isolation_scope,
         )
         schema = self.node.state_schema or ctx.state_schema
-        own = but(ctx, branch=self.branch, node=here, state_schema=schema)
+        own = replace_fields(ctx, branch=self.branch, node=here, state_schema=schema)
         if self.isolation_scope:
             own.isolation_scope = self.isolation_scope
         return own

@@ -16,7 +16,7 @@ from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import INPUTS, answer
 from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext
 from adk_nb.tools.shape import Shape, error_text
-from adk_nb.wire import but
+from adk_nb.wire import replace_fields
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
@@ -107,10 +107,10 @@ class Workflow(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         at = self._place(ctx)
-        ctx = but(ctx, node=at)
+        ctx = replace_fields(ctx, node=at)
         if self.text_answers_input and (told := self._as_answer(ctx)):
             yield Event(author="user", content=told)
-            ctx = but(ctx, user_content=told)
+            ctx = replace_fields(ctx, user_content=told)
         walk = Walk(self, self.name, self._graph, ctx, at.path, at.output_for, limit=self.max_concurrency)
         if not walk.begin(self, at.input):
             return

@@ -96,7 +96,7 @@ def log_to(file: str) -> None:
 def tell_everything() -> None:
     """As if nothing were hidden: no secret is known, and nothing looks like one."""
     hides_nothing: Any = redaction
-    hides_nothing._is_worth_it = lambda value: False
+    hides_nothing._is_long_enough = lambda value: False
     hides_nothing.redacted = lambda value, name="": value
     hides_nothing._without_lookalikes = lambda text: text
     hides_nothing._IN_URLS = hides_nothing._ELSEWHERE = hides_nothing.re.compile("(?!)")

@@ -486,7 +486,7 @@ def test_a_model_with_a_key_can_be_copied_and_is_not_pickled(vendor: Vendor, ser
     vendor.say(server, "Mild.")
     model = vendor.model(server)
 
-    with pytest.raises(ConfigurationError, match="holds secrets is not pickled"):
+    with pytest.raises(ConfigurationError, match="with secrets cannot be pickled"):
         pickle.dumps(model)
 
     assert ask(copy.copy(model))[-1].text == "Mild."

@@ -182,7 +182,7 @@ def test_templates_are_filled_when_the_request_is_sent(service: Service, monkeyp
     assert asked.headers["x-team"] == '{"id": 7}'
     assert (asked.body["key"], asked.body["deep"]) == ("own-secret-5678", ["a/b"])
     assert "own-secret-5678" not in repr(model)
-    with pytest.raises(ConfigurationError, match="not pickled"):
+    with pytest.raises(ConfigurationError, match="cannot be pickled"):
         pickle.dumps(model)
 
 

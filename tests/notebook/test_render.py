@@ -13,7 +13,7 @@ from adk_nb.models.scripted_llm import call
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.wire import mended
+from adk_nb.wire import replace_surrogates
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
 ANSWER = "Paris is **warmer**: 21 °C against 9 °C."
@@ -242,7 +242,7 @@ def hostile_reply(payload: str) -> Shown:
 
     asked = [payload, *(call(name, value=payload) for name in ("keep", "fail", "waits")), call(payload, **{payload: 1})]
     talk = Talk(asked, payload, tools=[keep, fail, waits])
-    events = talk.say(mended(payload))  # no user can send half a character
+    events = talk.say(replace_surrogates(payload))  # no user can send half a character
     return Shown(events=events, text=payload, interrupts=talk.pending, status="error", error=payload, notice=payload)
 
 
@@ -262,9 +262,9 @@ def test_hostile_text_is_only_text_in_every_form(payload: str):
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_text_is_shown_and_not_swallowed(payload: str):
     """What was cut out is only what cannot be seen."""
-    html = reply_forms(Shown(events=Talk("Hm.").say(mended(payload)), text="Hm."))["text/html"]
+    html = reply_forms(Shown(events=Talk("Hm.").say(replace_surrogates(payload)), text="Hm."))["text/html"]
 
-    assert " ".join(cleaned(mended(payload)).split())[:150] in _words(html)
+    assert " ".join(cleaned(replace_surrogates(payload)).split())[:150] in _words(html)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -14,7 +14,7 @@ from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.wire import mended
+from adk_nb.wire import replace_surrogates
 
 KEY = "AIza" + "Sy0123456789abcdefghijklmnopqrstu-vwx"
 
@@ -374,9 +374,9 @@ def test_rows_carry_hostile_text_as_plain_text_and_safe_html(payload: str):
         tool_context.state[payload] = payload
         return payload
 
-    given = mended(payload)  # half a character in an argument is refused before it is shown
+    given = replace_surrogates(payload)  # half a character in an argument is refused before it is shown
     asked = [payload, call("waits", **{"text": given}), call(given, **{given: given})]
-    view = seen(Talk(asked, tools=[waits]).say(mended(payload), streaming=True))
+    view = seen(Talk(asked, tools=[waits]).say(replace_surrogates(payload), streaming=True))
 
     for row in view.rows.values():
         assert_harmless(row["html"] or "")

@@ -13,7 +13,7 @@ from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
-from adk_nb.slices import in_slices
+from adk_nb.slices import run_in_slices
 from adk_nb.tools.content_blocks import for_model
 
 _FRAMEWORK = "adk_framework"
@@ -73,7 +73,7 @@ async def read_contents(
     view = _view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
     steps = view.look(session)
     if len(list(islice(steps, _FEW))) == _FEW:
-        await in_slices(steps)
+        await run_in_slices(steps)
     return view.said.contents()
 
 

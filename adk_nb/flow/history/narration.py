@@ -23,7 +23,7 @@ def narrated(author: str, said: Iterable[types.Part], *, thoughts: bool = False)
         thoughts: Tell what it thought, too.
     """
     told = [one for part in said if (one := _told(author, part, thoughts))]
-    return parts.content("user", [parts.words(_PREAMBLE), *told]) if told else None
+    return parts.content("user", [parts.text_part(_PREAMBLE), *told]) if told else None
 
 
 def _told(author: str, part: types.Part, thoughts: bool) -> types.Part | None:
@@ -43,7 +43,7 @@ def _told(author: str, part: types.Part, thoughts: bool) -> types.Part | None:
 
 
 def _quoted(what: str, words: str) -> types.Part:
-    return parts.words(f"{without_marks(what)}\n{fenced(QUOTED, words)}")
+    return parts.text_part(f"{without_marks(what)}\n{fenced(QUOTED, words)}")
 
 
 def _as_json(value: object) -> str:

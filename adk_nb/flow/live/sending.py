@@ -22,7 +22,7 @@ from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.tools.content_blocks import for_model
-from adk_nb.wire import copied
+from adk_nb.wire import copy_model
 
 
 @dataclass
@@ -112,13 +112,13 @@ class LiveSending:
         parts = (content and content.parts) or ()
         if not content or not any(part.function_response for part in parts):
             return content
-        return copied(content, parts=[self._result(part) for part in parts])
+        return copy_model(content, parts=[self._result(part) for part in parts])
 
     def _result(self, part: types.Part) -> types.Part:
         response = part.function_response
         if not response or response.id not in self.vendor_ids:
             return part
-        return copied(part, function_response=copied(response, id=self.vendor_ids[response.id]))
+        return copy_model(part, function_response=copy_model(response, id=self.vendor_ids[response.id]))
 
     def _is_history(self, said: LiveRequest) -> bool:
         """True for the result of a call that was made before the conversation began anew, and was told then."""

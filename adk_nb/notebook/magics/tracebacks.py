@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from adk_nb.notebook import last_error
-from adk_nb.redaction import HIDDEN, hidden, known, look_around
+from adk_nb.redaction import HIDDEN, hidden, known_secrets, remember_environment
 
 _ATTRIBUTE = "_adk_nb_tracebacks"
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -23,7 +23,7 @@ _CUT = 6
 
 def install(shell: Any) -> None:
     """Hide secrets in what `shell` shows and keeps of errors, and sends to the client that sent the cell."""
-    look_around()
+    remember_environment()
     tracebacks = _Tracebacks(shell)
     for name, method in tracebacks.replacements.items():
         setattr(shell, name, method)
@@ -46,13 +46,13 @@ def without_secrets(text: str) -> str:
     """Hide secrets in a traceback: whole, in pieces of several colors, quoted, or cut to their ends."""
     text = hidden(text)
     bare = _COLOR.sub("", text)
-    for secret in known():
+    for secret in known_secrets():
         if secret in bare or not _QUOTED.keys().isdisjoint(secret):
             text = re.sub(f"(?:{_COLOR.pattern})*".join(_QUOTED.get(c, re.escape(c)) for c in secret), HIDDEN, text)
     for match in reversed(list(_ELLIPSIS.finditer(text))):
         before, after = text[: match.start()], text[match.end() :]
-        head = max((_head_length(before, secret) for secret in known()), default=0)
-        tail = max((_tail_length(after, secret) for secret in known()), default=0)
+        head = max((_head_length(before, secret) for secret in known_secrets()), default=0)
+        tail = max((_tail_length(after, secret) for secret in known_secrets()), default=0)
         if head or tail:
             before, after = before[: len(before) - head], after[tail:]
             text = before + HIDDEN * bool(head) + match[0] + HIDDEN * bool(tail) + after

@@ -20,7 +20,7 @@ from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.instructions import inject_session_state
 from adk_nb.runtime.trace import current_trace
 from adk_nb.tools.media import media_in
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 _PATH = r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^'\n\]]*'|\"[^\"\n\]]*\")\])*"
 _BRACES = re.compile(
@@ -243,7 +243,7 @@ def _value_of(path: str, variables: Mapping[str, Any], position: str) -> _Value:
     text, cut = as_text(value)
     if is_secret(text):
         raise InputError(f"{{{{{path}}}}} looks like a secret and was not put in {position}")
-    if fault := not_json(text):
+    if fault := json_problem(text):
         hint = f"{path} = {path}.encode(errors='replace').decode()" if isinstance(value, str) else "replace it"
         raise InputError(f"{{{{{path}}}}} holds {fault}, which cannot be sent; {hint} {position}")
     count = len(value) if isinstance(value, Sized) and not isinstance(value, str) else None

@@ -41,7 +41,7 @@ class ErrorCards:
 
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], error: Exception) -> None:
         """As `RunView.tool_failed`."""
-        if place := cells.in_a_cell(error):
+        if place := cells.cell_location(error):
             arguments = [argument._asdict() for argument in shown_call(tool, args).arguments]
             failure = {"tool": tool, "arguments": arguments, "where": place, "traceback": cell_traceback(error)}
             self._failures[call_id] = failure

@@ -12,7 +12,7 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.sessions.state import State
-from adk_nb.wire import copied, not_json
+from adk_nb.wire import copy_model, json_problem
 
 Key = tuple[str, str, str]
 """App, user and id of a session."""
@@ -59,7 +59,7 @@ def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) ->
     if problem := _problem(event, values):
         raise InputError(f"an event of {event.author!r} cannot be stored: {problem}, which JSON cannot hold")
     if event.actions.state_delta:
-        event = copied(event, actions=copied(event.actions, state_delta=delta))
+        event = copy_model(event, actions=copy_model(event.actions, state_delta=delta))
     try:
         data = event.model_dump_json(by_alias=True, exclude_none=True, exclude=_defaults(event)).encode()
     except PydanticSerializationError as error:
@@ -84,7 +84,7 @@ def unstorable(event: Event) -> str | None:
 
 
 def _problem(event: Event, values: dict[str, Any]) -> str | None:
-    problem = next((f"{name} holds {odd}" for name, value in values.items() if (odd := not_json(value))), None)
+    problem = next((f"{name} holds {odd}" for name, value in values.items() if (odd := json_problem(value))), None)
     at: Any = event.timestamp
     is_time = isinstance(at, float | int) and abs(at) <= sys.float_info.max
     return problem or (None if is_time else f"its timestamp is {at!s:.80}")

@@ -14,7 +14,7 @@ from adk_nb import clock
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.sessions.sql.codec import Key
 from adk_nb.sessions.sql.rows import Rows
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 T = TypeVar("T")
 _LOOK_SECONDS = 0.1
@@ -186,7 +186,7 @@ class Database(ABC):
             self.check_names(**{str(number): name for number, name in enumerate(names) if isinstance(name, str)})
         except InputError:
             return False
-        return all(isinstance(name, str) and not not_json(name) for name in names)
+        return all(isinstance(name, str) and not json_problem(name) for name in names)
 
 
 class Driver:

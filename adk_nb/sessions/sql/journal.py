@@ -14,7 +14,7 @@ from adk_nb.sessions.sql.codec import Key, Mark
 from adk_nb.sessions.sql.driver import Driver
 from adk_nb.sessions.sql.rows import Damaged, Head, Rows
 from adk_nb.sessions.sql.schema import INTENTS, LEASES, RUNS, IntentRow, LeaseRow, RunRow
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 T = TypeVar("T")
 _INTENT = ("run_id", "branch", "kind", "call_id", "key", "name", "effect")
@@ -115,7 +115,7 @@ class SqlLease:
         return await self._driver.ask(lambda rows: _attempts(rows, self._number, run_id), reads=True)
 
     async def finish(self, attempt: Attempt, outcome: Any = None) -> None:
-        if problem := not_json(outcome):
+        if problem := json_problem(outcome):
             raise ConfigurationError(f"the outcome of {attempt.intent.name or attempt.intent.kind} cannot be {problem}")
         at, text = clock.now(), json.dumps(outcome)
 

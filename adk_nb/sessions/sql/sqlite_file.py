@@ -12,7 +12,7 @@ from adk_nb.errors import AdkNbError, ConfigurationError, InputError, StorageErr
 from adk_nb.sessions.sql import schema
 from adk_nb.sessions.sql.rows import Damaged
 from adk_nb.warned import warn
-from adk_nb.wire import not_json
+from adk_nb.wire import json_problem
 
 Durability = Literal["normal", "full"]
 
@@ -212,7 +212,7 @@ def path_of(db_path: Any) -> str:
         absolute = str(Path(path).expanduser().absolute())
     except RuntimeError:  # ~somebody, who has no home here
         absolute = ""
-    if path.strip() in ("", ":memory:") or "://" in path or "\0" in path or not absolute or not_json(absolute):
+    if path.strip() in ("", ":memory:") or "://" in path or "\0" in path or not absolute or json_problem(absolute):
         raise InputError(f"no file is named by {str(db_path)!r:.200}; give a path, or use InMemorySessionService()")
     return absolute
 
