@@ -289,8 +289,8 @@ class Runner:
         """The place of a run in the queue of its session, not taken yet. None: runs work side by side."""
         if not self._waits and not self._queues.journal:
             return None
-        where = self.app_name, request.user_id, stripped(request.session_id)
-        return QueuePlace(self._queues, where, request.shared.stop, waits=self._waits)
+        session_key = self.app_name, request.user_id, stripped(request.session_id)
+        return QueuePlace(self._queues, session_key, request.shared.stop, waits=self._waits)
 
     def run(
         self,

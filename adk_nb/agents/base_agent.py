@@ -1,4 +1,4 @@
-"""What every agent has: a name, hooks around its work, and one method that turns a message into events."""
+"""The base class of agents: a name, callbacks around its work, and a method that yields events."""
 
 import inspect
 import keyword
@@ -75,32 +75,36 @@ class BaseAgent(BaseModel):
     def __hash__(self) -> int:
         return id(self)
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         for field in ("sub_agents", "tools"):
-            if isinstance(one := given.get(field), BaseAgent):  # which pydantic would take for a list of its fields
-                raise ConfigurationError(f"agent {given.get('name')!r}: write sub_agents=[{one.name}], in brackets")
+            if isinstance(
+                sub_agent := fields.get(field), BaseAgent
+            ):  # which pydantic would take for a list of its fields
+                raise ConfigurationError(
+                    f"agent {fields.get('name')!r}: write sub_agents=[{sub_agent.name}], in brackets"
+                )
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
-            who = f"agent {given['name']!r}" if "name" in given else "an agent without a name"
-            told = field_errors(error, type(self).model_fields, self._unknown_field)
-            raise _own(error) or ConfigurationError(f"{who}: {told}") from error
+            subject = f"agent {fields['name']!r}" if "name" in fields else "an agent without a name"
+            problems = field_errors(error, type(self).model_fields, self._unknown_field)
+            raise _configuration_error(error) or ConfigurationError(f"{subject}: {problems}") from error
 
     def model_post_init(self, context: Any, /) -> None:
         _check_name(self.name)
         self._adopt_all()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        before: Sequence[BaseAgent] = self.__dict__.get(name, ()) if name == "sub_agents" else ()
+        previous: Sequence[BaseAgent] = self.__dict__.get(name, ()) if name == "sub_agents" else ()
         super().__setattr__(name, value)
         if name != "sub_agents":
             return
         try:
             self._adopt_all()
         except ConfigurationError:
-            super().__setattr__(name, before)
+            super().__setattr__(name, previous)
             raise
-        for agent in before:
+        for agent in previous:
             if agent not in self.sub_agents:
                 agent._parent = None
 
@@ -148,7 +152,7 @@ class BaseAgent(BaseModel):
 
     def find_sub_agent(self, name: str, /) -> "BaseAgent | None":
         """The agent under this one of that name; of several the first, going down before going on."""
-        return next((found for one in self.sub_agents if (found := one.find_agent(name))), None)
+        return next((match for child in self.sub_agents if (match := child.find_agent(name))), None)
 
     def clone(self, update: Mapping[str, Any] | None = None) -> Self:
         """A copy without a parent, with copies of the agents under it; what else it has is shared.
@@ -169,16 +173,16 @@ class BaseAgent(BaseModel):
         copy = self.model_copy(update=changed)
         for name in type(self).model_fields.keys() - changed.keys():
             vars(copy)[name] = _rebound(getattr(self, name), self, copy)  # and is not marked as set
-        vars(copy)["sub_agents"] = list(changed.get("sub_agents", [one.clone() for one in self.sub_agents]))
-        for one in (copy, *copy.sub_agents):
-            one._parent = None
+        vars(copy)["sub_agents"] = list(changed.get("sub_agents", [member.clone() for member in self.sub_agents]))
+        for member in (copy, *copy.sub_agents):
+            member._parent = None
         copy.model_post_init(None)
         return copy
 
     def hooks(self, name: str, /) -> Sequence[Hook]:
         """The callbacks of the field `<name>_callback`, in order."""
-        given = self.__dict__[f"{name}_callback"]
-        return as_list(given) if given else ()
+        callbacks = self.__dict__[f"{name}_callback"]
+        return as_list(callbacks) if callbacks else ()
 
     def run_async(self, parent_context: InvocationContext, /) -> AsyncGenerator[Event, None]:
         """Do the work of one activation, between the before and after hooks.
@@ -196,20 +200,20 @@ class BaseAgent(BaseModel):
         ctx = self._own_context(parent_context)
         try:
             event = await self._hooked(ctx, hooks) if (hooks := self._asked(ctx, "before_agent")) else None
-            for one in self._settled(ctx, event) if event else ():
-                yield one
+            for first_event in self._settled(ctx, event) if event else ():
+                yield first_event
             if _is_answer(event) or ctx.end_invocation:
                 return
-            over: BaseAgent | None = None
+            successor: BaseAgent | None = None
             events = _marked(ctx, work(ctx))
             try:  # what `aclosing` does, at a quarter of its price: each agent comes by here
                 async for event in events:
-                    over = self._checked(ctx, event) or over
+                    successor = self._checked(ctx, event) or successor
                     yield event
             finally:
                 await events.aclose()
-            if over:
-                async with aclosing(_going_on(over, ctx)) as events:
+            if successor:
+                async with aclosing(_going_on(successor, ctx)) as events:
                     async for event in events:
                         yield event
             event = await self._hooked(ctx, hooks) if (hooks := self._asked(ctx, "after_agent")) else None
@@ -221,10 +225,7 @@ class BaseAgent(BaseModel):
             raise
 
     def _checked(self, ctx: InvocationContext, event: Event) -> "BaseAgent | None":
-        """Whom an event hands over to that is this agent's, if to anyone; after what it writes was found to fit.
-
-        What an agent does in an isolation scope is seen there, and nowhere else.
-        """
+        """Check the state delta of an event and set its isolation scope; return the agent that it transfers to."""
         if ctx.isolation_scope and event.isolation_scope is None:
             event.isolation_scope = ctx.isolation_scope
         if event.author != self.name:
@@ -251,19 +252,19 @@ class BaseAgent(BaseModel):
         )
 
     def input_mismatch(self, message: types.Content, /) -> str | None:
-        """What is wrong with a message to this agent, in words. None: nothing, it takes what comes."""
+        """The mismatch of a message with its input schema, as text. None: it takes any message."""
         return None
 
     def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
-        """What a callback said in the agent's place, and what follows from it."""
+        """The events of a callback's answer instead of the agent's."""
         return [event]
 
     def _asked(self, ctx: InvocationContext, name: str) -> Sequence[Hook]:
-        """The hooks of that name, the plugins' first; none, once the invocation ends."""
+        """The hooks of a name, plugins first; none once the invocation ends."""
         return () if ctx.end_invocation else (*ctx.plugin_manager.hooks(name), *self.hooks(name))
 
     async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
-        """What the hooks answered, or what they wrote to the state, as an event; None if neither."""
+        """The event with the hooks' answer and their state delta; None without either."""
         context = CallbackContext(ctx)
         answer = await first_result(hooks, callback_context=context)
         content = None if answer is None else as_content(answer, role="model")
@@ -287,7 +288,7 @@ class BaseAgent(BaseModel):
 
     def _check_orphan(self, agent: "BaseAgent") -> None:
         parent = agent._parent
-        if sum(one is agent for one in self.sub_agents) > 1:
+        if sum(member is agent for member in self.sub_agents) > 1:
             raise ConfigurationError(
                 f"agent {agent.name!r} is twice in the sub_agents of {self.name!r}; "
                 f"pass {agent.name}.clone(update={{'name': ...}}) for one of them"
@@ -327,7 +328,7 @@ def _is_answer(event: Event | None) -> bool:
 
 
 def _going_on(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-    """What an agent says that has taken over, in the same invocation."""
+    """Run an agent that the conversation was transferred to, in the same invocation."""
     ctx.shared.transfers += 1
     return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(without_answers(ctx))
 
@@ -339,24 +340,26 @@ def _names_in(tree: BaseAgent) -> set[str]:
 def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
     """`value` as `new` has it: a list is copied, and a method of `old` becomes one of `new`."""
     if isinstance(value, list):
-        return [_rebound(one, old, new) if inspect.ismethod(one) else one for one in cast(list[Any], value)]
+        return [
+            _rebound(current, old, new) if inspect.ismethod(current) else current for current in cast(list[Any], value)
+        ]
     if inspect.ismethod(value) and value.__self__ is old:
         return value.__func__.__get__(new)
     return value
 
 
 def _marked(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    """What an agent does, and in a resumable app at its end the mark that it has done it."""
+    """The events of an agent, with an end mark in a resumable app."""
     return _with_mark(ctx, events) if ctx.is_resumable and not ctx.live_request_queue else events
 
 
 async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    asked = bool(ctx.checkpoints or ctx.calls_answered)
+    may_interrupt = bool(ctx.checkpoints or ctx.calls_answered)
     async with aclosing(events):
         async for event in events:
-            asked = asked or bool(event.long_running_tool_ids or event.actions.agent_state)
+            may_interrupt = may_interrupt or bool(event.long_running_tool_ids or event.actions.agent_state)
             yield event
-    if not is_paused(ctx.agent, history_of(ctx.session), ctx.branch, may_interrupt=asked):
+    if not is_paused(ctx.agent, history_of(ctx.session), ctx.branch, may_interrupt=may_interrupt):
         yield ended(ctx, ctx.agent.name)
 
 
@@ -365,7 +368,7 @@ def shown(value: Any) -> str:
     return f"{' '.join(repr(value).split()):.80}"
 
 
-def _own(error: ValidationError) -> ConfigurationError | None:
+def _configuration_error(error: ValidationError) -> ConfigurationError | None:
     """The error of ours that pydantic wrapped: one raised after the fields were read."""
     causes = [wrong.get("ctx", {}).get("error") for wrong in error.errors(include_url=False)]
     return next((cause for cause in causes if isinstance(cause, ConfigurationError)), None)

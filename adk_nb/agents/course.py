@@ -1,4 +1,4 @@
-"""How an agent that runs others goes about it: what it notices of each, and where it goes on after an answer."""
+"""One run of a sub-agent by an agent that runs others: its events, its interrupts, and resuming after an answer."""
 
 import logging
 from collections.abc import AsyncGenerator, Iterator
@@ -42,12 +42,12 @@ class Course:
         self._heard: list[Event] = []
         """What may be an answer."""
         self._asks = self._goes_on
-        for event in self._before() if self._goes_on else ():
+        for event in self._earlier_events() if self._goes_on else ():
             self.hear(event)
 
     def events(self) -> AsyncGenerator[Event, None]:
-        """What it says, as it comes. Each is to be handed to `hear` before it goes further."""
-        agent = self._who()
+        """Its events; pass each to `hear` before yielding it."""
+        agent = self._agent_to_run()
         return agent.run_async(self._ctx) if agent else _nothing()
 
     def waits(self) -> bool:
@@ -68,21 +68,25 @@ class Course:
         """The words of its last answer."""
         return next((event.text for event in reversed(self._heard) if event.is_answer()), "")
 
-    def _who(self) -> RunnableAgent | None:
+    def _agent_to_run(self) -> RunnableAgent | None:
         """The one to run. None: it is done, or waits for something that the user's message does not answer."""
         if self._asker:
             return outermost(self._asker, self._agent.parent_agent)
         ctx = self._ctx
         if not ctx.checkpoints:
             return self._agent
-        left: BaseAgent | None = ctx.checkpoints.unfinished_agent(self._agent, ctx.branch)
-        if left and not left.runs_others and is_paused(left, history_of(ctx.session), ctx.branch, may_interrupt=True):
+        unfinished: BaseAgent | None = ctx.checkpoints.unfinished_agent(self._agent, ctx.branch)
+        if (
+            unfinished
+            and not unfinished.runs_others
+            and is_paused(unfinished, history_of(ctx.session), ctx.branch, may_interrupt=True)
+        ):
             return None
-        return left
+        return unfinished
 
-    def _before(self) -> Iterator[Event]:
-        """What it had said already."""
-        ctx, said = self._ctx, list[Event]()
+    def _earlier_events(self) -> Iterator[Event]:
+        """Its events before this run."""
+        ctx, earlier = self._ctx, list[Event]()
         if ctx.checkpoints:
             return ctx.checkpoints.events_of(self._agent, ctx.branch)
         for event in history_of(ctx.session).newest():
@@ -90,8 +94,8 @@ class Course:
                 continue
             if not self._agent.find_agent(event.author):
                 break
-            said.append(event)
-        return reversed(said)
+            earlier.append(event)
+        return reversed(earlier)
 
 
 async def _nothing() -> AsyncGenerator[Event, None]:
@@ -105,33 +109,37 @@ def asker_in(agent: BaseAgent, ctx: InvocationContext) -> BaseAgent | None:
     return agent.find_agent(recipient(history_of(ctx.session), answered, ctx.branch)) if answered else None
 
 
-def child_with(agent: BaseAgent, one: BaseAgent) -> BaseAgent:
-    """The agent directly under `agent` that is `one`, or has it under it."""
-    return next(child for child in agent.sub_agents if child is one or child.find_sub_agent(one.name) is one)
+def child_with(agent: BaseAgent, descendant: BaseAgent) -> BaseAgent:
+    """The agent directly under `agent` that is `descendant`, or has it under it."""
+    return next(
+        child
+        for child in agent.sub_agents
+        if child is descendant or child.find_sub_agent(descendant.name) is descendant
+    )
 
 
-def stood(agent: BaseAgent, ctx: InvocationContext) -> tuple[BaseAgent | None, dict[str, Any]]:
-    """Which of its agents `agent` had come to when the invocation was left, and what else it noted then.
+def last_position(agent: BaseAgent, ctx: InvocationContext) -> tuple[BaseAgent | None, dict[str, Any]]:
+    """The sub-agent that `agent` had reached in its checkpoint, and the checkpoint's state.
 
-    None: it had not begun, or there is no such agent any more.
+    None: it had not started, or the sub-agent was removed.
     """
-    noted = (ctx.checkpoints.state_of(agent, ctx.branch) if ctx.checkpoints else None) or {}
-    name = noted.get("current_sub_agent")
-    at = next((one for one in agent.sub_agents if one.name == name), None)
-    if name and not at:
+    checkpoint_state = (ctx.checkpoints.state_of(agent, ctx.branch) if ctx.checkpoints else None) or {}
+    name = checkpoint_state.get("current_sub_agent")
+    current = next((child for child in agent.sub_agents if child.name == name), None)
+    if name and not current:
         logger.warning("agent %r has no agent %r any more, where it stood; it begins anew", agent.name, name)
-    return (at, noted) if at else (None, {})
+    return (current, checkpoint_state) if current else (None, {})
 
 
 def exits(event: Event, agent: BaseAgent) -> bool:
     """True if `agent`, or one that it handed over to, says that its task is complete; not one that it decides of."""
     if not event.custom_metadata or event.custom_metadata.get(EXIT_FLOW) is not True:
         return False
-    one = agent.find_agent(event.author)
-    while one is not None and not one.runs_others:
-        if one is agent:
+    current = agent.find_agent(event.author)
+    while current is not None and not current.runs_others:
+        if current is agent:
             return True
-        one = one.parent_agent
+        current = current.parent_agent
     return False
 
 
@@ -139,11 +147,11 @@ def _escalates(event: Event, agent: BaseAgent) -> bool:
     """True if an event in `agent` asks to leave a loop, and no loop between keeps that to itself."""
     if not event.actions.escalate:
         return False
-    above = agent.find_agent(event.author)
-    while above is not None:
-        if not getattr(above, "propagate_escalate", True):
+    parent = agent.find_agent(event.author)
+    while parent is not None:
+        if not getattr(parent, "propagate_escalate", True):
             return False
-        if above is agent:
+        if parent is agent:
             return True
-        above = above.parent_agent
+        parent = parent.parent_agent
     return True

@@ -1,4 +1,4 @@
-"""Whether anything under a loop could ask to leave it."""
+"""Detect loops that no agent could end."""
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
@@ -10,7 +10,7 @@ def could_leave(agent: BaseAgent) -> bool:
     """False: neither a tool of `agent`, nor a callback, nor a model or an agent of somebody's own could escalate; nor
     could one of those under it.
     """
-    return _could_itself(agent) or any(could_leave(one) for one in agent.sub_agents)
+    return _could_itself(agent) or any(could_leave(child) for child in agent.sub_agents)
 
 
 def _could_itself(agent: BaseAgent) -> bool:
@@ -29,7 +29,7 @@ def _could_say_so(tool: BaseTool) -> bool:
 
 def _has_a_vendors_model(agent: LlmAgent) -> bool:
     """True if its model is known by a name; an object of a model may say more than words."""
-    one: BaseAgent | None = agent
-    while one and not getattr(one, "model", None):
-        one = one.parent_agent
-    return one is None or isinstance(getattr(one, "model", ""), str)
+    current: BaseAgent | None = agent
+    while current and not getattr(current, "model", None):
+        current = current.parent_agent
+    return current is None or isinstance(getattr(current, "model", ""), str)

@@ -133,9 +133,9 @@ class LlmAgent(TeamAgent):
         self._check_static()
         self._shape("input_schema")
         self._shape("output_schema")
-        named = {tool.name for tool in self.tools_now()} & {tool.name for tool in self.sub_agent_tools}
-        if named:
-            twice = f"agent {self.name!r} has a tool and a sub-agent named {min(named)!r}; the sub-agent is called"
+        duplicates = {tool.name for tool in self.tools_now()} & {tool.name for tool in self.sub_agent_tools}
+        if duplicates:
+            twice = f"agent {self.name!r} has a tool and a sub-agent named {min(duplicates)!r}; the sub-agent is called"
             warn(twice)
 
     def __repr__(self) -> str:
@@ -163,12 +163,12 @@ class LlmAgent(TeamAgent):
 
     @property
     def output_shape(self) -> Shape | None:
-        """What its final answer is read with, where it has an `output_schema`; what comes of a task is no answer."""
+        """The parser of its final answer. None: it has no `output_schema`, or has a task, which has no answer."""
         return None if self.output_schema is None or self.mode == "task" else self._shape("output_schema")
 
     @property
     def input_shape(self) -> Shape | None:
-        """What a message to it is read with, where it has an `input_schema`."""
+        """The parser of a message to it. None: it has no `input_schema`."""
         return self._shape("input_schema")
 
     @property
@@ -178,10 +178,10 @@ class LlmAgent(TeamAgent):
         Raises:
             ConfigurationError: No model goes by that name.
         """
-        named = self._named_model() or self._default_model
+        model_or_name = self._named_model() or self._default_model
         if tap := installed():
-            return tap.model(named, self.name)
-        model = named or default_model()
+            return tap.model(model_or_name, self.name)
+        model = model_or_name or default_model()
         if isinstance(model, BaseLlm):
             return model
         if self._model is None or self._model[0] != model:
@@ -209,35 +209,35 @@ class LlmAgent(TeamAgent):
 
     def _named_model(self) -> str | BaseLlm:
         """Its own model, or the nearest parent's; empty if none names one."""
-        one: BaseAgent | None = self
-        while one:
-            if isinstance(one, LlmAgent) and one.model:
-                return one.model
-            one = one.parent_agent
+        current: BaseAgent | None = self
+        while current:
+            if isinstance(current, LlmAgent) and current.model:
+                return current.model
+            current = current.parent_agent
         return ""
 
     @property
     def toolsets(self) -> Sequence[BaseToolset]:
         """Those among its tools."""
-        given = self._with_toolsets if self.tools_now() or self.tools else ()
-        return [one for one in given if isinstance(one, BaseToolset)] if given else ()
+        tools = self._with_toolsets if self.tools_now() or self.tools else ()
+        return [tool for tool in tools if isinstance(tool, BaseToolset)] if tools else ()
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
         """Its tools, functions wrapped, those of its toolsets, and the way to hand over where there is somebody."""
         tools = self.tools_now()
-        if self.tools and (given := self._with_toolsets):
-            tools = await expand_toolsets(self.name, given, ctx)
+        if self.tools and (tools_and_sets := self._with_toolsets):
+            tools = await expand_toolsets(self.name, tools_and_sets, ctx)
             self._canonical = (self._canonical[0], tools)
-        team = self._of_its_team()
+        team = self._team_tools()
         return [*tools, *team] if team else tools
 
-    def _of_its_team(self) -> list[BaseTool]:
-        """How it calls those under it, hands the conversation over, and hands back what came of its task."""
+    def _team_tools(self) -> list[BaseTool]:
+        """The tools for calling sub-agents, transferring the conversation, and finishing a task."""
         if not (self.sub_agents or self.mode or isinstance(self._parent, TeamAgent)):
             return []
         over = self._handing_over()
-        own = [FinishTaskTool(self._shape("output_schema"), self.output_key)] if self.mode == "task" else []
-        return [*self.sub_agent_tools, *([over] if over else []), *own]
+        finish_tools = [FinishTaskTool(self._shape("output_schema"), self.output_key)] if self.mode == "task" else []
+        return [*self.sub_agent_tools, *([over] if over else []), *finish_tools]
 
     @property
     def instructed_by(self) -> Sequence["LlmAgent"]:
@@ -289,13 +289,13 @@ class LlmAgent(TeamAgent):
         """
         if not self.tools:
             return []
-        given, made = self._canonical
-        if given != self.tools:
-            all_of_them = _wrapped(self, self.tools)
-            made = [one for one in all_of_them if isinstance(one, BaseTool)]
-            self._with_toolsets = all_of_them if len(made) < len(all_of_them) else []
-            self._canonical = (list(self.tools), made)
-        return made
+        cached_for, cached = self._canonical
+        if cached_for != self.tools:
+            wrapped = _wrapped(self, self.tools)
+            cached = [wrapped_tool for wrapped_tool in wrapped if isinstance(wrapped_tool, BaseTool)]
+            self._with_toolsets = wrapped if len(cached) < len(wrapped) else []
+            self._canonical = (list(self.tools), cached)
+        return cached
 
     def _shape(self, field: str) -> Shape | None:
         """The schema of a field, read once, and again when the field has changed."""
@@ -359,35 +359,40 @@ class LlmAgent(TeamAgent):
 
 
 def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseToolset]:
-    made: dict[str | int, BaseTool | BaseToolset] = {}
-    for given in tools:
-        one = AgentTool(given, stream_events=True) if isinstance(given, BaseAgent) and given.is_tool else given
-        if isinstance(one, BaseAgent):
+    by_name: dict[str | int, BaseTool | BaseToolset] = {}
+    for argument in tools:
+        candidate = (
+            AgentTool(argument, stream_events=True)
+            if isinstance(argument, BaseAgent) and argument.is_tool
+            else argument
+        )
+        if isinstance(candidate, BaseAgent):
             raise ConfigurationError(
-                f"agent {agent.name!r}: the agent {one.name!r} is not a tool; write AgentTool(agent={one.name}), "
+                f"agent {agent.name!r}: the agent {candidate.name!r} is not a tool; "
+                f"write AgentTool(agent={candidate.name}), "
                 "or pass it in sub_agents"
             )
-        if isinstance(one, BaseToolset):
-            made[id(one)] = one
+        if isinstance(candidate, BaseToolset):
+            by_name[id(candidate)] = candidate
             continue
-        if how := wrapper_template(one):
+        if template := wrapper_template(candidate):
             raise ConfigurationError(
-                f"agent {agent.name!r}: {shown(one)} is a tool of another library; write {how.format('...')}"
+                f"agent {agent.name!r}: {shown(candidate)} is a tool of another library; write {template.format('...')}"
             )
-        if not (isinstance(one, BaseTool) or callable(one)):
+        if not (isinstance(candidate, BaseTool) or callable(candidate)):
             raise ConfigurationError(
-                f"agent {agent.name!r}: {shown(one)} is not a tool; pass functions, or tools, or toolsets"
+                f"agent {agent.name!r}: {shown(candidate)} is not a tool; pass functions, or tools, or toolsets"
             )
-        tool = one if isinstance(one, BaseTool) else FunctionTool(cast(Callable[..., Any], one))
+        tool = candidate if isinstance(candidate, BaseTool) else FunctionTool(cast(Callable[..., Any], candidate))
         if len(tools) > 1 and isinstance(tool, GoogleSearchTool) and tool.bypass_multi_tools_limit:
             tool = AgentTool(
                 _Searcher(agent, tool), stream_events=True
             )  # what it finds is to be shown with where it is
-        if tool.name in made:
+        if tool.name in by_name:
             twice = f"agent {agent.name!r} has two tools named {tool.name!r}; the later one is used"
             warn(twice)
-        made[tool.name] = tool
-    return list(made.values())
+        by_name[tool.name] = tool
+    return list(by_name.values())
 
 
 class _Searcher(LlmAgent):

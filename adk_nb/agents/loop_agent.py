@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field, PrivateAttr
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course, asker_in, child_with, stood
+from adk_nb.agents.course import Course, asker_in, child_with, last_position
 from adk_nb.agents.leaving import could_leave
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
@@ -30,8 +30,8 @@ _PASSES = "adk_nb_passes"
 
 
 @dataclass
-class _Way:
-    """How far a loop has come."""
+class _Progress:
+    """Progress of a loop."""
 
     passes: int
     left: str = ""
@@ -71,24 +71,24 @@ class LoopAgent(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         self._warn_if_endless()
-        asker, (goes_on, noted) = asker_in(self, ctx), stood(self, ctx)
+        asker, (goes_on, noted) = asker_in(self, ctx), last_position(self, ctx)
         goes_on = child_with(self, asker) if asker else goes_on
-        way = _Way(noted.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0))
-        while self.sub_agents and not way.left:
-            if way.passes == self.max_iterations:
-                way.left = MAX_ITERATIONS
+        progress = _Progress(noted.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0))
+        while self.sub_agents and not progress.left:
+            if progress.passes == self.max_iterations:
+                progress.left = MAX_ITERATIONS
                 break
-            for event in () if goes_on else self._beginning(ctx, way.passes):
+            for event in () if goes_on else self._beginning(ctx, progress.passes):
                 yield event
-            async with aclosing(self._pass(ctx, way, asker, goes_on)) as events:
+            async with aclosing(self._pass(ctx, progress, asker, goes_on)) as events:
                 async for event in events:
-                    yield self._noted(event, way.passes)
-            if way.pauses:
+                    yield self._with_pass_count(event, progress.passes)
+            if progress.pauses:
                 return
-            if not way.left and await self._is_met(ctx):
-                way.left = EXIT_CONDITION
-            way.passes, asker, goes_on = way.passes + 1, None, None
-        for event in self._ending(ctx, way.left, way.said):
+            if not progress.left and await self._is_met(ctx):
+                progress.left = EXIT_CONDITION
+            progress.passes, asker, goes_on = progress.passes + 1, None, None
+        for event in self._ending(ctx, progress.left, progress.said):
             yield event
 
     def _warn_if_endless(self) -> None:
@@ -103,12 +103,12 @@ class LoopAgent(BaseAgent):
             )
 
     async def _pass(
-        self, ctx: InvocationContext, way: "_Way", asker: BaseAgent | None, goes_on: BaseAgent | None
+        self, ctx: InvocationContext, progress: "_Progress", asker: BaseAgent | None, goes_on: BaseAgent | None
     ) -> AsyncGenerator[Event, None]:
         start = self.sub_agents.index(goes_on) if goes_on else 0
         for agent in self.sub_agents[start:]:
             if ctx.is_resumable and not goes_on:
-                yield checkpoint(ctx, self.name, current_sub_agent=agent.name, times_looped=way.passes)
+                yield checkpoint(ctx, self.name, current_sub_agent=agent.name, times_looped=progress.passes)
             course = Course(ctx, agent, asker, goes_on=goes_on is not None)
             events = course.events()
             try:  # what `aclosing` does, at a quarter of its price: each agent comes by here
@@ -117,13 +117,13 @@ class LoopAgent(BaseAgent):
                     yield event
             finally:
                 await events.aclose()
-            way.said, asker, goes_on = course.said or way.said, None, None
-            way.pauses, way.left = course.waits() or ctx.end_invocation, self._left_after(course)
-            if way.pauses or way.left:
+            progress.said, asker, goes_on = course.said or progress.said, None, None
+            progress.pauses, progress.left = course.waits() or ctx.end_invocation, self._left_after(course)
+            if progress.pauses or progress.left:
                 return
 
     def _left_after(self, course: Course) -> str:
-        """Why it ends after one of its agents; empty if it does not."""
+        """The reason to end after one of its agents; empty: go on."""
         return ESCALATE if course.escalates else ""
 
     def _beginning(self, ctx: InvocationContext, passes: int) -> Iterable[Event]:
@@ -147,7 +147,7 @@ class LoopAgent(BaseAgent):
         met = self.exit_condition(ReadonlyContext(ctx))
         return bool(await met if inspect.isawaitable(met) else met)
 
-    def _noted(self, event: Event, done: int) -> Event:
+    def _with_pass_count(self, event: Event, done: int) -> Event:
         if event.long_running_tool_ids:
             metadata = dict(event.custom_metadata or {})
             metadata[_PASSES] = {**metadata.get(_PASSES, {}), self.name: done}
@@ -156,10 +156,10 @@ class LoopAgent(BaseAgent):
 
 
 def _passes_before(ctx: InvocationContext, loop: str) -> int:
-    """How many passes the loop had made when it was asked what the user's message answers."""
+    """Number of passes that the loop had made before the interrupt that the user's message answers."""
     calls = history_of(ctx.session).calls
-    made = [record for key in ctx.calls_answered if (record := calls.newest(key))]
-    if not made:
+    records = [record for key in ctx.calls_answered if (record := calls.newest(key))]
+    if not records:
         return 0
-    asked = max(made, key=lambda record: record.event_index).event
-    return (asked.custom_metadata or {}).get(_PASSES, {}).get(loop, 0)
+    asking_event = max(records, key=lambda record: record.event_index).event
+    return (asking_event.custom_metadata or {}).get(_PASSES, {}).get(loop, 0)

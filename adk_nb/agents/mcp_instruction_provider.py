@@ -37,15 +37,17 @@ class McpInstructionProvider:
         state = context.state
 
         async def ask(client: Any) -> Any:
-            known = await _prompts(client)
-            if self.prompt_name not in known:
-                raise NotFoundError("prompt", self.prompt_name, known)
-            wanted = [one.name for one in known[self.prompt_name].arguments or ()]
-            given = {name: str(state[name]) for name in wanted if name in state}
-            return await client.get_prompt(self.prompt_name, given)
+            prompts = await _prompts(client)
+            if self.prompt_name not in prompts:
+                raise NotFoundError("prompt", self.prompt_name, prompts)
+            names = [argument.name for argument in prompts[self.prompt_name].arguments or ()]
+            arguments = {name: str(state[name]) for name in names if name in state}
+            return await client.get_prompt(self.prompt_name, arguments)
 
-        said = await self._sessions.use(None, ask, again=True)
-        return "".join(clean_text(one.content.text) for one in said.messages if one.content.type == "text")
+        result = await self._sessions.use(None, ask, again=True)
+        return "".join(
+            clean_text(message.content.text) for message in result.messages if message.content.type == "text"
+        )
 
     async def close(self) -> None:
         """End the connection. The next turn opens one again."""
@@ -53,11 +55,11 @@ class McpInstructionProvider:
 
 
 async def _prompts(client: Any) -> dict[str, Any]:
-    found, cursor = dict[str, Any](), None
+    prompts, cursor = dict[str, Any](), None
     for _ in range(_MAX_PAGES):
         page = await client.list_prompts(cursor=cursor)
-        found |= {one.name: one for one in page.prompts}
+        prompts |= {prompt.name: prompt for prompt in page.prompts}
         cursor = page.next_cursor
         if not cursor:
             break
-    return found
+    return prompts

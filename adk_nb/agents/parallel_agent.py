@@ -76,16 +76,16 @@ class ParallelAgent(BaseAgent):
         running: ParallelStreams[str] = ParallelStreams(self.max_concurrency)
         for lane, course in courses.items():
             running.start(lane, course.events())
-        async with aclosing(running.merged()) as taken:
-            async for lane, news in taken:
-                if isinstance(news, Event):
-                    courses[lane].hear(news)
-                    yield news
-                    self._note(contexts[lane], news, wrote[lane])
+        async with aclosing(running.merged()) as merged:
+            async for lane, item in merged:
+                if isinstance(item, Event):
+                    courses[lane].hear(item)
+                    yield item
+                    self._note(contexts[lane], item, wrote[lane])
                     if courses[lane].leaves:
                         break
-                elif news.error:
-                    for event in self._failed(contexts[lane], news.error):
+                elif item.error:
+                    for event in self._failed(contexts[lane], item.error):
                         yield event
                 elif self._ends_after(courses[lane]):
                     break
@@ -101,22 +101,22 @@ class ParallelAgent(BaseAgent):
         """Those to run, by lane: all; or after an answer whom it is for, and with them who had not come to the end."""
         run = [lane for lane in lanes if goes_on or askers[lane]] or list(lanes)
         courses = {lane: Course(contexts[lane], lanes[lane], askers[lane], goes_on=goes_on) for lane in run}
-        left = goes_on and any(course.leaves or self._ends_after(course) for course in courses.values())
-        return {lane: course for lane, course in courses.items() if askers[lane] or not left}
+        is_over = goes_on and any(course.leaves or self._ends_after(course) for course in courses.values())
+        return {lane: course for lane, course in courses.items() if askers[lane] or not is_over}
 
     def _ends_after(self, course: Course) -> bool:
-        """Whether the others are stopped when one has come to its end."""
+        """True if the end of one agent stops the others."""
         return False
 
     def _context_of(self, agent: BaseAgent, lane: str, ctx: InvocationContext) -> InvocationContext:
         step = f"{self.name}.{lane}"
         schema = agent.state_schema or ctx.state_schema
-        own = replace_fields(
+        lane_ctx = replace_fields(
             ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema
         )
         if self.isolate_state:
-            own.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
-        return own
+            lane_ctx.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
+        return lane_ctx
 
     def _restore(
         self, ctx: InvocationContext, contexts: dict[str, InvocationContext], wrote: dict[str, dict[str, Any]]
@@ -124,34 +124,37 @@ class ParallelAgent(BaseAgent):
         """Let each see the state as it had left it, and not what the others have written since they began."""
         if not self.isolate_state:
             return
-        before, since = _parted(ctx, self.name)
-        for lane, own in contexts.items():
+        earlier, since = _split_events(ctx, self.name)
+        for lane, lane_ctx in contexts.items():
             for event in since:
-                if is_under(event.branch, own.branch):
+                if is_under(event.branch, lane_ctx.branch):
                     wrote[lane] |= event.actions.state_delta
-        written = {key for event in since for key in event.actions.state_delta}
+        written_keys = {key for event in since for key in event.actions.state_delta}
         then = {
-            key: delta[key] for event in before if (delta := event.actions.state_delta) for key in written & {*delta}
+            key: delta[key]
+            for event in earlier
+            if (delta := event.actions.state_delta)
+            for key in written_keys & {*delta}
         }
-        for lane, own in contexts.items():
-            apply_delta(own.session.state, deepcopy(then | wrote[lane]))
+        for lane, lane_ctx in contexts.items():
+            apply_delta(lane_ctx.session.state, deepcopy(then | wrote[lane]))
 
-    def _note(self, own: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
+    def _note(self, lane_ctx: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
         if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
-            mine = own.session.state
-            apply_delta(mine, {key: deepcopy(value) for key, value in delta.items() if mine.get(key) != value})
+            state = lane_ctx.session.state
+            apply_delta(state, {key: deepcopy(value) for key, value in delta.items() if state.get(key) != value})
             wrote |= delta
 
-    def _failed(self, own: InvocationContext, error: BaseException) -> Iterator[Event]:
-        """What is told of an agent that failed, if the others go on."""
+    def _failed(self, lane_ctx: InvocationContext, error: BaseException) -> Iterator[Event]:
+        """The events of a failed agent, if the others continue."""
         if self.on_error == "cancel" or not isinstance(error, Exception):
             raise error
-        yield from failure_events(own, error)
-        if own.is_resumable:
-            yield ended(own, own.agent.name)
+        yield from failure_events(lane_ctx, error)
+        if lane_ctx.is_resumable:
+            yield ended(lane_ctx, lane_ctx.agent.name)
 
     def _settled_state(self, ctx: InvocationContext, wrote: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        """What is other than it came to be by the order in which the agents wrote."""
+        """Values to set where several agents wrote a key: those of the last agent in the list."""
         by: dict[str, list[str]] = {}
         for lane, delta in wrote.items():
             for key in delta:
@@ -169,13 +172,13 @@ def _copy_of(state: dict[str, Any]) -> dict[str, Any]:
     return {key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value) for key, value in dict(state).items()}
 
 
-def _parted(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:
-    """What was before the agents of `name` began, of what they are at, and what was since."""
+def _split_events(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:
+    """The events before the current run of the agents of `name`, and the events since."""
     events, block = history_of(ctx.session).events, f"{ctx.branch}.{name}" if ctx.branch else name
-    at = len(events)
-    while at and (_answers(last := events[at - 1]) or last.author == name or is_under(last.branch, block)):
-        at -= 1
-    return events[:at], events[at:]
+    index = len(events)
+    while index and (_answers(last := events[index - 1]) or last.author == name or is_under(last.branch, block)):
+        index -= 1
+    return events[:index], events[index:]
 
 
 def _answers(event: Event) -> bool:

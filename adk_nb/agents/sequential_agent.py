@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import ClassVar
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course, asker_in, child_with, stood
+from adk_nb.agents.course import Course, asker_in, child_with, last_position
 from adk_nb.events.event import Event
 from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -26,8 +26,8 @@ class SequentialAgent(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         asker = asker_in(self, ctx)
-        goes_on = child_with(self, asker) if asker else stood(self, ctx)[0]
-        start, said = self.sub_agents.index(goes_on) if goes_on else 0, ""
+        goes_on = child_with(self, asker) if asker else last_position(self, ctx)[0]
+        start, last_text = self.sub_agents.index(goes_on) if goes_on else 0, ""
         for agent in self.sub_agents[start:]:
             if ctx.is_resumable and not goes_on:
                 yield checkpoint(ctx, self.name, current_sub_agent=agent.name)
@@ -41,10 +41,10 @@ class SequentialAgent(BaseAgent):
                 await events.aclose()
             if course.waits() or ctx.end_invocation:
                 return
-            said, asker, goes_on = course.said or said, None, None
+            last_text, asker, goes_on = course.said or last_text, None, None
             if self._ends_after(course):
                 break
-        for event in self._ending(ctx, said):
+        for event in self._ending(ctx, last_text):
             yield event
 
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -67,7 +67,7 @@ class SequentialAgent(BaseAgent):
 
 def _connecting_anew(run: RunConfig) -> RunConfig:
     """The handle of a connection is its first agent's; the next one reads what was said in the session."""
-    kept = run.session_resumption
-    if not (kept and kept.handle):
+    delta = run.session_resumption
+    if not (delta and delta.handle):
         return run
-    return run.model_copy(update={"session_resumption": kept.model_copy(update={"handle": None})})
+    return run.model_copy(update={"session_resumption": delta.model_copy(update={"handle": None})})

@@ -43,13 +43,13 @@ class TeamAgent(BaseAgent):
         if self.disable_transfer:
             return []
         parent = self.parent_agent
-        targets = [one for one in self.sub_agents if not _is_called(one)]
+        targets = [agent for agent in self.sub_agents if not _is_called(agent)]
         if self.is_called or not isinstance(parent, TeamAgent):
             return targets
         if not self.disallow_transfer_to_parent:
             targets.append(parent)
         if not self.disallow_transfer_to_peers:
-            targets += [one for one in parent.sub_agents if one is not self and not _is_called(one)]
+            targets += [agent for agent in parent.sub_agents if agent is not self and not _is_called(agent)]
         return targets
 
     def in_tree(self, name: str, /) -> BaseAgent | None:
@@ -68,9 +68,11 @@ class TeamAgent(BaseAgent):
         """Those of the agents under it that are called."""
         if not self.sub_agents:
             return []
-        called = [(one, one.mode or "") for one in self.sub_agents if isinstance(one, TeamAgent) and one.is_called]
+        called = [
+            (agent, agent.mode or "") for agent in self.sub_agents if isinstance(agent, TeamAgent) and agent.is_called
+        ]
         if called != self._calls[0]:
-            self._calls = (called, [(TaskTool if mode == "task" else SingleTurnTool)(one) for one, mode in called])
+            self._calls = (called, [(TaskTool if mode == "task" else SingleTurnTool)(agent) for agent, mode in called])
         return self._calls[1]
 
     def _handing_over(self) -> TransferToAgentTool | None:

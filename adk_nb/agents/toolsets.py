@@ -12,19 +12,19 @@ logger = logging.getLogger(__name__)
 
 def toolsets_of(agent: Any) -> list[BaseToolset]:
     """Those of `agent`, of all agents under it, and of those that any of them calls as tools; each once."""
-    found, seen, left = list[BaseToolset](), set[int](), [agent]
-    while left:
-        one = left.pop()
+    toolsets, seen, pending = list[BaseToolset](), set[int](), [agent]
+    while pending:
+        one = pending.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
         if isinstance(one, BaseToolset):
-            found.append(one)
+            toolsets.append(one)
         elif isinstance(one, AgentTool):
-            left.append(one.agent)
+            pending.append(one.agent)
         else:
-            left += [*getattr(one, "sub_agents", ()), *getattr(one, "tools", ())]
-    return found
+            pending += [*getattr(one, "sub_agents", ()), *getattr(one, "tools", ())]
+    return toolsets
 
 
 async def close_toolsets(agent: Any, seconds: float) -> None:
@@ -34,5 +34,5 @@ async def close_toolsets(agent: Any, seconds: float) -> None:
             async with asyncio.timeout(seconds):
                 await toolset.close()
         except Exception as error:
-            told = str(error) or type(error).__name__
-            logger.warning("toolset %s did not close: %s", type(toolset).__name__, told)
+            message = str(error) or type(error).__name__
+            logger.warning("toolset %s did not close: %s", type(toolset).__name__, message)

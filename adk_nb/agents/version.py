@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
 
-_known: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_digests: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """Of tools and nodes: one is not edited in place."""
 
 
@@ -16,32 +16,32 @@ def version_of(root: Any) -> str:
     """Of a tree of agents: kinds, names, instructions, models and tools; of graphs also the nodes, and the ways between
     them. What toolsets offer is no part of it, nor what nodes run that is made while they run.
     """
-    said: list[str] = []
+    digests: list[str] = []
     agents, seen = [root], set[int]()
     while agents:
-        one = agents.pop()
-        if id(one) not in seen:
-            seen.add(id(one))
-            said += _of_agent(one)
-            agents += _under(one)
-    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:32]
+        digest = agents.pop()
+        if id(digest) not in seen:
+            seen.add(id(digest))
+            digests += _of_agent(digest)
+            agents += _under(digest)
+    return hashlib.sha256("\0".join(digests).encode()).hexdigest()[:32]
 
 
-def _of_agent(one: Any) -> Iterator[str]:
-    instruction, model = getattr(one, "instruction", ""), getattr(one, "model", "")
-    yield from (type(one).__qualname__, one.name, model if isinstance(model, str) else type(model).__qualname__)
+def _of_agent(value: Any) -> Iterator[str]:
+    instruction, model = getattr(value, "instruction", ""), getattr(value, "model", "")
+    yield from (type(value).__qualname__, value.name, model if isinstance(model, str) else type(model).__qualname__)
     yield instruction if isinstance(instruction, str) else code_fingerprint(instruction)
-    yield from map(_of_tool, getattr(one, "tools", None) or ())
-    if graph := getattr(one, "graph", None):
+    yield from map(_of_tool, getattr(value, "tools", None) or ())
+    if graph := getattr(value, "graph", None):
         for node in graph.nodes.values():
             yield from (type(node).__qualname__, node.name, _of_tool(node))
         yield repr((graph.ways, graph.endings))
 
 
-def _under(one: Any) -> Iterator[Any]:
+def _under(value: Any) -> Iterator[Any]:
     """The agents that work for it."""
-    yield from getattr(one, "members" if hasattr(one, "graph") else "sub_agents", None) or ()
-    for tool in getattr(one, "tools", None) or ():
+    yield from getattr(value, "members" if hasattr(value, "graph") else "sub_agents", None) or ()
+    for tool in getattr(value, "tools", None) or ():
         agent = tool if hasattr(tool, "find_agent") else getattr(tool, "agent", None)
         if agent is not None:
             yield agent
@@ -49,9 +49,9 @@ def _under(one: Any) -> Iterator[Any]:
 
 def _of_tool(tool: Any) -> str:
     try:
-        if tool not in _known:
-            _known[tool] = _of_one(tool)
-        return _known[tool]
+        if tool not in _digests:
+            _digests[tool] = _of_one(tool)
+        return _digests[tool]
     except TypeError:  # it has no hash, or cannot be referred to weakly
         return _of_one(tool)
 
