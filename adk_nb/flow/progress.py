@@ -17,7 +17,7 @@ class Progress(Generic[T]):
     """What the work came to; there once all its events are out."""
 
     def __init__(self, ctx: InvocationContext, work: Coroutine[Any, Any, T]) -> None:
-        """`work` is not begun before the first event is asked for; its tools get at `ctx.tell`."""
+        """`work` starts when the first event is read; its tools emit events with `ctx.emit`."""
         self._ctx = ctx
         self._work = work
         self._told: asyncio.Queue[tuple[Event, asyncio.Future[None]] | None] = asyncio.Queue()

@@ -22,7 +22,7 @@ async def take(
 ) -> list[types.FunctionCall]:
     """Take the answers of these kinds in the user's message; return the calls that run now, or are refused.
 
-    What was decided of each goes into `ctx.answered`, credentials into `ctx.credential_by_key`. An answer to what is
+    Decisions go into `ctx.decisions`, credentials into `ctx.credential_by_key`. An answer to what is
     not open, or was answered before, is left out with a warning: nothing runs for it. Calls that stand for toolsets are
     among those that are returned.
     """
