@@ -59,8 +59,12 @@ def shown_call(tool: str, args: Mapping[str, Any], schema: Schema | None = None)
 def defaults(args: Mapping[str, Any], schema: Schema | None) -> list[ShownArgument]:
     """The parameters that a call leaves out, with what they are then."""
     properties = (schema or {}).get("properties")
-    known = cast(dict[str, Any], properties) if isinstance(properties, dict) else {}
-    left_out = [(name, one["default"]) for name, one in known.items() if name not in args and _has_default(one)]
+    parameters = cast(dict[str, Any], properties) if isinstance(properties, dict) else {}
+    left_out = [
+        (name, parameter["default"])
+        for name, parameter in parameters.items()
+        if name not in args and _has_default(parameter)
+    ]
     return [
         ShownArgument(name_text(name), abridged(exact_text(value), _LEAST), 0, "default")
         for name, value in left_out[:MOST_ARGUMENTS]
@@ -70,15 +74,15 @@ def defaults(args: Mapping[str, Any], schema: Schema | None) -> list[ShownArgume
 def on_page(card: dict[str, Any]) -> dict[str, Any]:
     """A card of a call as a page gets it: shown arguments; those to edit, and their schema, only if they are small."""
     args, schema = card["args"], card["schema"]
-    shown = shown_call(card["tool"], args, schema)
+    call = shown_call(card["tool"], args, schema)
     whole = whole_call(card)
     if len(json.dumps(whole, default=str)) > MOST_ON_PAGE:
         whole = {"args": None, "schema": None}
     return {
         **card,
         **whole,
-        "arguments": [one._asdict() for one in [*shown.arguments, *defaults(args, schema)]],
-        "remarks": shown.remarks,
+        "arguments": [argument._asdict() for argument in [*call.arguments, *defaults(args, schema)]],
+        "remarks": call.remarks,
         "destructive": bool(schema and schema.get("x-destructive")),
     }
 
@@ -107,8 +111,8 @@ def _ordered(args: Mapping[str, Any], schema: Schema | None) -> list[str]:
     return sorted(args, key=lambda name: not _has_parameter(schema, name))
 
 
-def _argument_text(one: ShownArgument) -> str:
-    return f"{one.name}={one.text}" + (f" ({one.note})" if one.note else "")
+def _argument_text(argument: ShownArgument) -> str:
+    return f"{argument.name}={argument.text}" + (f" ({argument.note})" if argument.note else "")
 
 
 def _argument(name: str, text: str, most: int, schema: Schema | None) -> ShownArgument:
@@ -142,12 +146,12 @@ def _remarks(
         remarks.append(f"{name_text(tool)} has no argument {names}")
     if any(HIDDEN in text and without_known(args[name]) != args[name] for name, text in texts.items()):
         remarks.append(f"{HIDDEN} stands for a known secret, which is hidden here and sent to the tool as it is")
-    if left := len(args) - len(texts):
-        remarks.append(f"{left:,} more arguments are not shown")
+    if hidden_count := len(args) - len(texts):
+        remarks.append(f"{hidden_count:,} more arguments are not shown")
     return remarks
 
 
 def shortened_remark(call: ShownCall) -> list[str]:
     """For what cannot be opened by a click: where the values are that were shortened."""
-    names = ", ".join(one.name for one in call.arguments if one.left_out)
+    names = ", ".join(argument.name for argument in call.arguments if argument.left_out)
     return [f"shortened: {names}; all of it is in .pending[...].call.args of the reply, as in _run"] if names else []

@@ -1,4 +1,4 @@
-"""Interrupts as text and as blocks: who needs what, what to type, and the answer that was given."""
+"""Interrupts as text and as blocks: the request, what to type, and the answer."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
@@ -31,7 +31,7 @@ from adk_nb.runtime.approvals import read_answer
 from adk_nb.runtime.credentials import refusal
 from adk_nb.runtime.interrupts import Interrupt, answered_value
 
-_KEPT = ":/?#[]@!&*+,;=%~-._"
+_SAFE_IN_URL = ":/?#[]@!&*+,;=%~-._"
 """Characters of an address that mean nothing to a page, or to markdown."""
 _PROMPT = 2_000
 """Characters of a question."""
@@ -40,18 +40,18 @@ ASKED_ANEW = "its tool was redefined since; call it again if it is still needed"
 
 
 class Verdict(NamedTuple):
-    """The state of an interrupt's card once it is answered."""
+    """The state of an answered card."""
 
     state: str
     note: str = ""
     where: str = ""
-    """Where the answer was given, as `in [8]`; empty: in the view itself."""
+    """The place of the answer, as `in [8]`; empty: the view itself."""
     args: Json | None = None
-    """The arguments that a call was approved with. None: those that were asked about."""
+    """The approved arguments. None: those of the request."""
     beside: str = ""
-    """The payload that went with a yes, or the reason of a no."""
+    """The payload of a yes, or the reason of a no."""
     is_click: bool = False
-    """It was given by a click, which nothing that runs the notebook again repeats."""
+    """A click, which running the notebook again does not repeat."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -75,17 +75,15 @@ class Decision(NamedTuple):
 
 
 def awaited(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
-    """The interrupts that a turn waits for which ended with `text`: an outcome, or words to a task, only where there is
-    no answer yet.
-    """
+    """The interrupts of a turn that ended with `text`: it waits for outcomes and tasks only if that is empty."""
     return [interrupt for interrupt in open_ if interrupt.kind not in ("long_running", "task") or not text]
 
 
-# ---- what is asked
+# ---- the request
 
 
 def needs(interrupt: Interrupt) -> str:
-    """Who needs what, on one line."""
+    """The agent or tool and its need, on one line."""
     if interrupt.kind == "credential":
         return f"{credential_tools(interrupt)} needs {credential_need(interrupt)}{again(interrupt, ' ({})')}"
     if interrupt.is_text:
@@ -96,7 +94,7 @@ def needs(interrupt: Interrupt) -> str:
 
 
 def row_text(interrupt: Interrupt) -> str:
-    """A question in a log."""
+    """The text of a question's row."""
     options = f"({', '.join(map(one_line, interrupt.options))})" if interrupt.options else ""
     asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
     return " ".join(filter(None, ("asks:", asks, options)))
@@ -108,7 +106,7 @@ def prompt_text(interrupt: Interrupt) -> str:
 
 
 def approval_prompt(interrupt: Interrupt) -> str:
-    """The prompt of an approval, and what the tool wants to know beside a yes; empty if only whether it may run."""
+    """The prompt of an approval, and the payload that it asks for beside a yes; empty without both."""
     return " · ".join(filter(None, (prompt_text(interrupt), _payload_text(interrupt.payload))))
 
 
@@ -119,7 +117,7 @@ def _prompt_line(interrupt: Interrupt) -> str:
 
 
 def _payload_line(interrupt: Interrupt) -> str:
-    """The call that waits for approval; of any other question the payload shown with it."""
+    """The call of a node approval; of any other question its payload."""
     if node := node_of(interrupt):
         tool, args, more = node
         return call_line(tool, args) + (f" · {abridged(exact_text(more), _PROMPT)}" if more else "")
@@ -132,7 +130,7 @@ def _payload_text(payload: Any) -> str:
 
 
 def node_of(interrupt: Interrupt) -> tuple[str, Json, Json] | None:
-    """Name and arguments of a node that waits for approval, and the rest of the payload. None: of any other."""
+    """Name and arguments of a node approval, and the rest of its payload. None: another interrupt."""
     payload = interrupt.payload
     if interrupt.kind != "node_approval" or not isinstance(payload, dict):
         return None
@@ -142,7 +140,7 @@ def node_of(interrupt: Interrupt) -> tuple[str, Json, Json] | None:
 
 
 def call_of(interrupt: Interrupt, schema: Schema | None = None) -> str:
-    """The call that an approval is about."""
+    """The call of an approval."""
     if interrupt.kind == "node_approval":
         return _payload_line(interrupt)
     return call_line(interrupt.call.name or "", interrupt.call.args or {}, schema)
@@ -156,7 +154,7 @@ def _remarks(interrupt: Interrupt, schema: Schema | None) -> list[str]:
 
 def credential_tools(interrupt: Interrupt) -> str:
     """The tools that need a credential."""
-    return ", ".join(dict.fromkeys(name_text(waiting.call.name) for waiting in interrupt.calls))
+    return ", ".join(dict.fromkeys(name_text(call.call.name) for call in interrupt.calls))
 
 
 def credential_need(interrupt: Interrupt) -> str:
@@ -170,24 +168,24 @@ def credential_need(interrupt: Interrupt) -> str:
 
 
 def waits_for_credential(auth_config: AuthConfig | None) -> str:
-    """The state of a call that waits for a credential."""
+    """The state of a call without its credential."""
     is_typed = auth_config is not None and isinstance(auth_config.auth_scheme, APIKey | HTTPBase)
     return "needs a key" if is_typed else "needs sign-in"
 
 
 def again(interrupt: Interrupt, form: str = "{}") -> str:
-    """Why a credential is asked again; empty if it is not. `form`: what is around it."""
+    """The reason why a credential is requested again, within `form`; empty for the first request."""
     return form.format(f"asked again: {one_line(interrupt.problem, 300)}") if interrupt.problem else ""
 
 
 def link(interrupt: Interrupt) -> str | None:
-    """The address to open, safe to be clicked; None if there is none."""
-    uri = quote(interrupt.auth_uri or "", safe=_KEPT) if interrupt.auth_config else ""
+    """The address to open, safe to click; None: there is none."""
+    uri = quote(interrupt.auth_uri or "", safe=_SAFE_IN_URL) if interrupt.auth_config else ""
     return uri if urlsplit(uri).scheme in ("http", "https") and is_safe_link(uri) else None
 
 
 def label(interrupt: Interrupt) -> str:
-    """An interrupt in a list of those to choose from, as `2 (pay)`."""
+    """Number and tools, as `2 (pay)`."""
     return f"{interrupt.number} ({', '.join(map(name_text, interrupt.names))})"
 
 
@@ -200,23 +198,23 @@ def ways(
     """What to type as the answer: of an approval a yes and a no.
 
     Args:
-        interrupt: An open one.
-        magic: `%confirm`, with what leads it to the session; empty where only Python has the chat.
-        among: All that are open: an only one needs no number.
-        redefined: Its tool was redefined, so that it is to be asked anew.
+        interrupt: The open interrupt.
+        magic: `%confirm` with its session; empty where only Python has the chat.
+        among: All open interrupts; a single one needs no number.
+        redefined: Its tool was redefined, so that the call is to be requested again.
     """
     if interrupt.is_approval:
-        return _approval_ways(interrupt, magic, sum(other.is_approval for other in among) > 1, redefined)
+        return _approval_ways(interrupt, magic, sum(open_.is_approval for open_ in among) > 1, redefined)
     number = interrupt.number or 1
     if interrupt.kind == "credential":
-        several = sum(other.kind == "credential" for other in among) > 1
+        several = sum(open_.kind == "credential" for open_ in among) > 1
         return (f"{magic} {number}" if magic else f"chat.answer({f'which={number}' if several else ''})",)
     if interrupt.kind == "task":
         return (f"{magic.replace('%confirm', '%chat', 1)} ..." if magic else "chat.ask('...')",)
     if not interrupt.is_question:
         return (f"{magic} {number} ..." if magic else f"chat.answer(...{f', {number}' if len(among) > 1 else ''})",)
-    oldest = next((other for other in among if other.is_question and not other.is_approval), interrupt)
-    takes_words = not any(other.kind in ("approval", "credential") for other in among)
+    oldest = next((open_ for open_ in among if open_.is_question and not open_.is_approval), interrupt)
+    takes_words = not any(open_.kind in ("approval", "credential") for open_ in among)
     if oldest.id == interrupt.id and takes_words:
         return (f"{magic.replace('%confirm', '%chat', 1)} ..." if magic else "chat.ask('...')",)
     return (f"{magic} {number} ..." if magic else f"chat.answer('...', {number})",)
@@ -233,7 +231,7 @@ def _approval_ways(interrupt: Interrupt, magic: str, numbered: bool, redefined: 
 
 
 def all_approval_ways(interrupts: Sequence[Interrupt], magic: str, redefined: Container[str] = ()) -> tuple[str, str]:
-    """What to type for a yes to approvals, and for a no: to the first, and to those that take another yes."""
+    """What to type for a yes and for a no: to the first approval, and to those that take another yes."""
     both = [ways(interrupt, magic, interrupts, redefined=interrupt.id in redefined) for interrupt in interrupts]
     first, no = both[0]
     more = [yes for yes, _ in both[1:] if magic and yes.split()[-1] != first.split()[-1]]
@@ -262,7 +260,7 @@ def in_reply(
         blocks.append(_approval(interrupt, f"Asks for approval{number}:", "", schemas.get(interrupt.id)))
     if typed:
         blocks += _typed_approvals(approvals, magic, redefined)
-    blocks += _others(interrupts, magic, interrupts, typed=typed)
+    blocks += _request_cards(interrupts, magic, interrupts, typed=typed)
     if not typed and any(interrupt.has_card for interrupt in interrupts):
         blocks.append(Text(("Open requests: ", Span(magic or "chat.interrupts", "code")), small=True))
     return blocks
@@ -284,9 +282,9 @@ def in_list(
         _approval(interrupt, str(interrupt.number), f"{name_text(interrupt.agent)}: ", schemas.get(interrupt.id))
         for interrupt in approvals
     ]
-    others = tuple(_others(interrupts, magic, interrupts if among is None else among))
+    cards_of_rest = tuple(_request_cards(interrupts, magic, interrupts if among is None else among))
     blocks = [*cards, *_typed_approvals(approvals, magic, redefined)]
-    return [*blocks, Section(others)] if blocks and others else [*blocks, *others]
+    return [*blocks, Section(cards_of_rest)] if blocks and cards_of_rest else [*blocks, *cards_of_rest]
 
 
 def _typed_approvals(approvals: Sequence[Interrupt], magic: str, redefined: Container[str]) -> list[Block]:
@@ -305,7 +303,7 @@ def _note(text: str) -> Text:
     return Text(Span(text, exact=True))
 
 
-def _others(
+def _request_cards(
     interrupts: Iterable[Interrupt], magic: str, among: Sequence[Interrupt], *, typed: bool = True
 ) -> Iterator[Card]:
     for interrupt in sorted(interrupts, key=lambda interrupt: interrupt.kind != "credential"):
@@ -338,7 +336,7 @@ _TYPES = {"boolean": "yes or no", "integer": "a whole number", "number": "a numb
 
 
 def _expected(schema: Json) -> str:
-    """What fits a schema, on one line; empty for text, and where only the schema could tell."""
+    """A hint on the expected value, on one line; empty for text, and for other schemas."""
     if isinstance(choices := schema.get("enum"), list):
         return one_line(f"one of {', '.join(map(answer_text, cast(list[Any], choices)))}")
     if isinstance(fields := schema.get("properties"), dict):
@@ -346,7 +344,7 @@ def _expected(schema: Json) -> str:
     return _TYPES.get(str(schema.get("type")), "")
 
 
-# ---- what was answered
+# ---- the answer
 
 
 def _value(response: Json) -> Any:
@@ -390,7 +388,7 @@ def answer_text(value: Any) -> str:
 
 
 def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
-    """An answer with its question, and where or by what it was given; of a credential only whether it was given."""
+    """The answer on one line with its request and its place, never with a credential."""
     if interrupt.kind == "credential":
         lead = "✗ You refused" if verdict.state == "refused" else "✓ You gave"
         return Decision(f"{lead} the credential for {credential_tools(interrupt)}", "", _rest(verdict.where, ""))
@@ -402,7 +400,7 @@ def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
 
 
 def _decided_call(interrupt: Interrupt, verdict: Verdict) -> str:
-    """The call as it was let run, or refused."""
+    """The call as it was approved or rejected."""
     if interrupt.kind == "node_approval":
         return _payload_line(interrupt)
     args = interrupt.call.args or {} if verdict.args is None else verdict.args
@@ -410,7 +408,7 @@ def _decided_call(interrupt: Interrupt, verdict: Verdict) -> str:
 
 
 def _beside(interrupt: Interrupt, verdict: Verdict) -> str:
-    """Where a decision was made, what was changed by it, and what went with it."""
+    """The place of a decision, its changed arguments, and its payload or reason."""
     asked, args = interrupt.call.args or {}, verdict.args
     changed = {} if args is None else {name: asked[name] for name in asked if args.get(name) != asked[name]}
     was = f"(asked with {arguments_text(changed)})" if changed else ""
@@ -422,7 +420,7 @@ def _rest(where: str, answer: str) -> str:
 
 
 def answer_row_text(interrupt: Interrupt | None, response: types.FunctionResponse) -> str:
-    """An answer in a log; `interrupt` None: it is not known what was asked."""
+    """The text of an answer's row; `interrupt` None: the request is unknown."""
     values = response.response or {}
     if response.name == APPROVAL_REQUEST:
         return _decision_text(read_answer(values), name_text(interrupt.call.name) if interrupt else "the call")
@@ -434,7 +432,7 @@ def answer_row_text(interrupt: Interrupt | None, response: types.FunctionRespons
 
 
 def answered_by(response: types.FunctionResponse) -> str:
-    """How an approval was answered, as `by a click`; empty for any other answer."""
+    """The origin of a decision, as `by a click`; empty for any other answer."""
     if response.name != APPROVAL_REQUEST:
         return ""
     by = read_answer(response.response or {}).by
@@ -442,11 +440,11 @@ def answered_by(response: types.FunctionResponse) -> str:
 
 
 def _decision_text(decided: ToolConfirmation, tool: str) -> str:
-    """A decision on a call in a log, and how it was given; the same on every run."""
+    """The text of a decision's row; the same on every run."""
     by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
-    why = f": {cleaned(decided.reason)}" if decided.reason else ""
+    reason = f": {cleaned(decided.reason)}" if decided.reason else ""
     if not decided.confirmed:
-        return f"rejects {tool}{by}{why}"
+        return f"rejects {tool}{by}{reason}"
     changed = f", with {call_shown.arguments_line(decided.args)}" if decided.args is not None else ""
     payload = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
-    return f"approves {tool}{by}{changed}{payload}{why}"
+    return f"approves {tool}{by}{changed}{payload}{reason}"

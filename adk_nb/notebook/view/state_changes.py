@@ -1,4 +1,4 @@
-"""A session's state as a reader sees it, and what each event changed in it."""
+"""A session's state as text, and the changes of each event."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +37,7 @@ class ShownState:
                 self._texts[key] = new
                 self._masked |= {key} if _is_masked(key, value) else set()
             kind = "+" if old is None else "-" if new is None else "~"
-            changes.append({"key": one_line(key, 100), "kind": kind, "old": _shown(old), "new": _shown(new)})
+            changes.append({"key": one_line(key, 100), "kind": kind, "old": _bounded(old), "new": _bounded(new)})
         return changes
 
     def entries(self) -> list[Json]:
@@ -46,8 +46,8 @@ class ShownState:
 
     def whole(self) -> list[Json]:
         """`{"key", "json"}` for every key that can be changed as text: nothing in its value is masked, or too long."""
-        kept = {key: text for key, text in self._texts.items() if key not in self._masked and len(text) <= LONG}
-        return [{"key": one_line(key, 100), "json": text} for key, text in kept.items()]
+        editable = {key: text for key, text in self._texts.items() if key not in self._masked and len(text) <= LONG}
+        return [{"key": one_line(key, 100), "json": text} for key, text in editable.items()]
 
     def end_turn(self) -> None:
         """Forget what lasts for one turn only."""
@@ -71,5 +71,5 @@ def _is_masked(key: str, value: Any) -> bool:
     return redacted(value, key.rpartition(":")[2]) != value
 
 
-def _shown(text: str | None) -> str | None:
+def _bounded(text: str | None) -> str | None:
     return None if text is None else shortened(text)

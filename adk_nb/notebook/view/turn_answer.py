@@ -1,4 +1,4 @@
-"""The answer among the events of a turn, and how the turn ended."""
+"""The answer among the events of a turn, and the outcome of the turn."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ from adk_nb.tools.finish_task_tool import NAME as FINISH_TASK
 
 
 def outcome(events: Sequence[Event], status: Status, error: str | None) -> tuple[Status, str | None]:
-    """How a turn with `events` ended, and why: a run that came to its end well may have ended with a failure."""
+    """Return status and error of a turn; a run that ended without an exception may end with an event of an error."""
     last = events[-1] if events else None
     if status == "done" and last and last.error_code and last.author != "user":
         return "error", f"{last.error_code}: {last.error_message or ''}".rstrip(": ")
@@ -22,7 +22,7 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
     """The words of the last answer in `events`, with what its agent's callback added, and who gave it; both empty if
     there is none, as where the run waits for something.
     """
-    said: list[Event] = []
+    answers: list[Event] = []
     goes_on = False
     asking: dict[str, Event] = {}
     """Scope -> the last words of an agent that was called, and has not given the call its result: those are for the
@@ -35,14 +35,14 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
                 asking[event.isolation_scope or ""] = event
             continue  # what was done for a call is no answer to the user
         if _is_outcome(event):
-            said, goes_on = [event], False
+            answers, goes_on = [event], False
         elif event.author != "user" and event.is_answer():
-            beside = goes_on and said[-1].author == event.author and not _is_of_a_model(event)
-            said = [*said, event] if beside else [event]
+            beside = goes_on and answers[-1].author == event.author and not _is_of_a_model(event)
+            answers = [*answers, event] if beside else [event]
             goes_on = True
         elif event.content:
             goes_on = False
-    answer = _not_before_a_pause(said, events) or list(asking.values())
+    answer = _not_before_a_pause(answers, events) or list(asking.values())
     return "\n\n".join(text_of(event) for event in answer), who_said(answer[-1]) if answer else ""
 
 
@@ -60,7 +60,7 @@ def streamed_text(streaming: Iterable[Sequence[Event]]) -> tuple[str, str] | Non
     return ("\n\n".join(text for text, _ in texts), texts[-1][1]) if texts else None
 
 
-def _not_before_a_pause(said: list[Event], events: Iterable[Event]) -> list[Event]:
+def _not_before_a_pause(answers: list[Event], events: Iterable[Event]) -> list[Event]:
     """Where the run waits, what others said meanwhile is no answer; what was said with the question stands above it."""
     waits: dict[str, Event] = {}
     for event in events:
@@ -68,12 +68,13 @@ def _not_before_a_pause(said: list[Event], events: Iterable[Event]) -> list[Even
             waits.pop(response.id or "", None)
         waits |= dict.fromkeys(event.long_running_tool_ids or (), event)
     if not waits:
-        return said
-    return [one for one in said if one.text and any(_said_together(one, event) for event in waits.values())]
+        return answers
+    requests = waits.values()
+    return [answer for answer in answers if answer.text and any(_is_of_one_step(answer, event) for event in requests)]
 
 
-def _said_together(one: Event, other: Event) -> bool:
-    return (one.author, one.node_info.path) == (other.author, other.node_info.path)
+def _is_of_one_step(first: Event, second: Event) -> bool:
+    return (first.author, first.node_info.path) == (second.author, second.node_info.path)
 
 
 def _without_asides(events: Iterable[Event]) -> Iterator[Event]:
