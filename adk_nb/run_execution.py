@@ -14,7 +14,7 @@ from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
-from adk_nb.events.unread import lent
+from adk_nb.events.lazy_event import lazy_copy
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.context_cache_config import ContextCacheConfig
 from adk_nb.plugins.plugin_manager import PluginManager
@@ -115,7 +115,7 @@ async def execute(
         try:  # what `aclosing` does, at a quarter of its price: each run comes by here
             async for event in events:
                 if event is not first or request.yield_user_message:
-                    yield event if event.partial else lent(event)  # the event itself is history
+                    yield event if event.partial else lazy_copy(event)  # the event itself is history
         finally:
             await events.aclose()
         if event is first and ctx.checkpoints:

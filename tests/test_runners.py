@@ -132,7 +132,7 @@ def test_a_message_may_be_words_parts_a_content_or_nothing():
             [types.Part(function_response=types.FunctionResponse(id="1", name="f", response={}))],
             "the function response '1' answers no call of session 's'",
         ),
-        (5, "a message is text, a types.Content or a list of types.Part, and not 5"),
+        (5, "a message must be text, a types.Content or a list of types.Part, got 5"),
     ],
 )
 def test_a_message_that_cannot_be_is_refused_and_nothing_is_stored(parts: Any, said: str):

@@ -1,4 +1,4 @@
-"""One thing that happened in a session."""
+"""Event: one entry of a session's history."""
 
 from functools import cache
 from typing import Any, ClassVar, cast
@@ -19,7 +19,7 @@ from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.wire import SharedNames, WireModel, new_model, shares_field_names
 
-_ACTS = {"state": "state_delta", "route": "route"}
+_ACTION_SHORTHANDS = {"state": "state_delta", "route": "route"}
 
 
 def _new_id() -> str:
@@ -31,12 +31,12 @@ def _now() -> float:
 
 
 class NodeInfo(WireModel):
-    """Which node of a graph an event comes from."""
+    """The graph node that emitted an event."""
 
     model_config = ConfigDict(frozen=True)
 
     path: str = ""
-    """`graph/node@1`: the names from the outermost graph to the node, each with its run after `@` where it has one."""
+    """`graph/node@1`: names from the outermost graph to the node; `@` precedes a node's run number, if it has one."""
     output_for: list[str] | None = None
     """Paths of the nodes whose output this event's `output` is, too."""
     message_as_output: bool | None = None
@@ -59,14 +59,14 @@ class Event(LlmResponse):
     shorthands: ClassVar[frozenset[str]] = frozenset({"message", "state", "route", "node_path"})
 
     id: str = Field(default_factory=_new_id)
-    """A streamed answer's pieces and the whole answer share one."""
+    """The partial events of a streamed answer and its final event share one id."""
     invocation_id: str = ""
-    """The user's message that this belongs to, with all that answers it."""
+    """Id of the run: shared by the user's message and by every event that answers it."""
     author: str = ""
-    """`user`, or the name of the agent that spoke."""
+    """`user`, or the name of the agent."""
     actions: EventActions = Field(default_factory=no_actions)
     output: Any = None
-    """What a graph's node gives to the next, as JSON."""
+    """Output of a graph node, as JSON: the input of the next node."""
     node_info: NodeInfo = NodeInfo.model_construct()  # built later: an import makes no schema for it
     long_running_tool_ids: set[str] | None = None
     """Ids of the calls in this event whose result comes later, from outside the run."""
@@ -79,62 +79,67 @@ class Event(LlmResponse):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthands(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        if not ("message" in given or "state" in given or "route" in given or "node_path" in given):
-            return given  # pyright: ignore[reportUnknownVariableType]
-        fields: dict[str, Any] = dict(given)  # pyright: ignore[reportUnknownArgumentType]
+    def _shorthands(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        if not ("message" in data or "state" in data or "route" in data or "node_path" in data):
+            return data  # pyright: ignore[reportUnknownVariableType]
+        fields: dict[str, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
         if (message := fields.pop("message", None)) is not None:
             if fields.get("content") is not None:
                 raise ValueError("an event takes `message` or `content`, not both")
             fields["content"] = as_content(message)
-        acts = {into: given for short, into in _ACTS.items() if (given := fields.pop(short, None)) is not None}
-        if acts:
-            fields["actions"] = _with(EventActions.model_validate(fields.get("actions") or {}), acts)
+        values = {field: fields.pop(name, None) for name, field in _ACTION_SHORTHANDS.items()}
+        if shorthands := {field: value for field, value in values.items() if value is not None}:
+            fields["actions"] = _with_shorthands(EventActions.model_validate(fields.get("actions") or {}), shorthands)
         if (path := fields.pop("node_path", None)) is not None:
             node = NodeInfo.model_validate(fields.get("node_info") or {})
             fields["node_info"] = NodeInfo.model_validate(node.__dict__ | {"path": path})
         return fields
 
     def model_post_init(self, context: Any, /) -> None:
-        said = {name: value for name, value in self.__dict__.items() if value is not None}
-        object.__setattr__(self, "__dict__", said)  # None is not stored: that makes an event a sixth smaller
+        """Drop the fields that are None: an event is a sixth smaller in memory, and the class has None for them."""
+        fields = {name: value for name, value in self.__dict__.items() if value is not None}
+        object.__setattr__(self, "__dict__", fields)
 
     @field_serializer("long_running_tool_ids", when_used="json-unless-none")
-    def _in_order(self, ids: set[str]) -> list[str]:
+    def _sort_ids(self, ids: set[str]) -> list[str]:
         return sorted(ids)  # a set's own order differs from process to process
 
     @model_serializer(mode="wrap")
-    def _whole(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+    def _serialize_every_field(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         if info.exclude_none:
             return write(self)
-        whole = self.model_copy()
-        object.__setattr__(whole, "__dict__", dict.fromkeys(type(self).model_fields) | self.__dict__)
-        return write(whole)
+        complete = self.model_copy()
+        object.__setattr__(complete, "__dict__", dict.fromkeys(type(self).model_fields) | self.__dict__)
+        return write(complete)
 
     def __eq__(self, other: Any) -> bool:
-        return type(self) is type(other) and _said(self) == _said(other)
+        return type(self) is type(other) and _set_fields(self) == _set_fields(other)
 
     def __repr__(self) -> str:
-        told = [f"author={self.author!r}"]
-        told += [f"text={self.text[:60]!r}"] if self.text else []
-        told += [f"calls={[call.name for call in calls]}"] if (calls := self.get_function_calls()) else []
-        told += [f"results={[one.name for one in done]}"] if (done := self.get_function_responses()) else []
-        told += [f"state_delta={self.actions.state_delta!r:.80}"] if self.actions.state_delta else []
-        told += [f"error_code={self.error_code!r}"] if self.error_code else []
-        return f"Event({', '.join(told)})"
+        fields = [f"author={self.author!r}"]
+        fields += [f"text={self.text[:60]!r}"] if self.text else []
+        fields += [f"calls={[call.name for call in calls]}"] if (calls := self.get_function_calls()) else []
+        fields += (
+            [f"results={[response.name for response in responses]}"]
+            if (responses := self.get_function_responses())
+            else []
+        )
+        fields += [f"state_delta={self.actions.state_delta!r:.80}"] if self.actions.state_delta else []
+        fields += [f"error_code={self.error_code!r}"] if self.error_code else []
+        return f"Event({', '.join(fields)})"
 
     __str__ = __repr__
 
     @property
     def message(self) -> types.Content | None:
-        """The content, under its other name."""
+        """The content, as google-adk's `Event.message` names it."""
         return self.content
 
     @property
     def node_name(self) -> str:
-        """The graph's node that said this; empty for none, and for what only tells where an agent stands."""
+        """Name of the graph node that emitted this; empty outside a graph, and for a checkpoint."""
         return "" if self.actions.agent_state or self.actions.end_of_agent else self.node_info.name
 
     @staticmethod
@@ -143,31 +148,31 @@ class Event(LlmResponse):
         return clock.new_id()
 
     def is_final_response(self) -> bool:
-        """True for what a reader waits for: a whole answer, a refusal, or a result that stands as it is.
+        """True for a complete answer, a refusal, or a tool result that the model does not summarize.
 
-        Source: google-adk 2.13; unlike there, an event without content (an error, or only a state delta) is no answer:
-        readers go on to `event.content.parts`.
+        Source: google-adk 2.13; unlike there, an event without content (an error, or only a state delta) is not final:
+        callers read `event.content.parts` of a final event.
         """
-        says_nothing = self.content is None or (self.error_code and not self.parts)
-        if says_nothing and self.output is None and not self.long_running_tool_ids:
+        is_empty = self.content is None or (self.error_code and not self.parts)
+        if is_empty and self.output is None and not self.long_running_tool_ids:
             return False
         if self.actions.skip_summarization or self.long_running_tool_ids:
             return True
         if self.partial:
             return False
-        answers = False
+        has_response = False
         for part in self.parts:
             if part.function_call:
                 return False
-            answers = answers or part.function_response is not None
-        return bool(self.error_code) or not (answers or self.has_trailing_code_execution_result())
+            has_response = has_response or part.function_response is not None
+        return bool(self.error_code) or not (has_response or self.has_trailing_code_execution_result())
 
     def has_trailing_code_execution_result(self) -> bool:
-        """True if the content ends with what a program gave: the model has yet to say what that means."""
+        """True if the content ends with the result of executed code: the model has yet to interpret it."""
         return bool(self.parts) and self.parts[-1].code_execution_result is not None
 
     def is_answer(self) -> bool:
-        """True for a final event that has words to show."""
+        """True for a final event with text to display."""
         return self.is_final_response() and bool(self.text.strip())
 
 
@@ -176,39 +181,43 @@ for _name, _field in Event.model_fields.items():
         setattr(Event, _name, None)
 
 
-def made(*, actions: EventActions, id: str = "", **fields: Any) -> Event:
-    """`Event(**fields)` at an eighth of its price, of values that are what the fields say and are not None."""
-    always = {"id": id or clock.new_id(), "timestamp": clock.now(), "actions": actions}
-    return new_model(Event, _names(tuple(fields)), _blank().__dict__ | always | fields)
+def new_event(*, actions: EventActions, id: str = "", **fields: Any) -> Event:
+    """Build an `Event` without validation, eight times faster: values have the types of the fields and are not None."""
+    common = {"id": id or clock.new_id(), "timestamp": clock.now(), "actions": actions}
+    return new_model(Event, _shared_names(tuple(fields)), _default_event().__dict__ | common | fields)
 
 
 @cache
-def _names(fields: tuple[str, ...]) -> SharedNames:
-    """What is given with these `fields`: one set for all such events, which would take 0.7 kB in each."""
+def _shared_names(fields: tuple[str, ...]) -> SharedNames:
+    """The set of field names of an event with these `fields`: shared by all such events, 0.7 kB each."""
     return SharedNames({"id", "timestamp", "actions", *fields})
 
 
 @cache
-def _blank() -> Event:
+def _default_event() -> Event:
     return Event(actions=no_actions())
 
 
-def _said(event: Event) -> dict[str, Any]:
-    """The fields of `event` that are not None, which may be stored all the same if they became so."""
+def _set_fields(event: Event) -> dict[str, Any]:
+    """The fields of `event` that are not None; a field that was set to None later is still in its dict."""
     return {name: value for name, value in event.__dict__.items() if value is not None}
 
 
-def _with(actions: EventActions, acts: dict[str, Any]) -> EventActions:
-    if twice := [name for name in acts if getattr(actions, name)]:
-        raise ValueError(f"the event's {twice[0]} is given twice: in `actions`, and by the shorthand for it")
-    return EventActions.model_validate(dict(actions) | acts)
+def _with_shorthands(actions: EventActions, shorthands: dict[str, Any]) -> EventActions:
+    if duplicates := [name for name in shorthands if getattr(actions, name)]:
+        raise ValueError(f"the event's {duplicates[0]} is given twice: in `actions`, and by its shorthand")
+    return EventActions.model_validate(dict(actions) | shorthands)
 
 
 def as_content(message: Any, role: str = "user") -> types.Content:
-    """Text, a part, a list of parts, or a content, as a content; `role` is put where none is said.
+    """Convert a message to a content: text, a part, a list of parts, or a content.
+
+    Args:
+        message: The message.
+        role: Role of a content that has none.
 
     Raises:
-        InputError: It is none of these.
+        InputError: `message` has another type.
     """
     if isinstance(message, types.Content):
         return message if message.role else message.model_copy(update={"role": role})
@@ -218,4 +227,4 @@ def as_content(message: Any, role: str = "user") -> types.Content:
         return types.Content(role=role, parts=[message])
     if isinstance(message, list) and all(isinstance(part, types.Part) for part in cast(list[Any], message)):
         return types.Content(role=role, parts=cast(list[types.Part], message))
-    raise InputError(f"a message is text, a types.Content or a list of types.Part, and not {message!r:.80}")
+    raise InputError(f"a message must be text, a types.Content or a list of types.Part, got {message!r:.80}")

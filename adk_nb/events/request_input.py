@@ -1,4 +1,4 @@
-"""What a graph asks of a person while it runs."""
+"""A graph's question to the user."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from adk_nb.wire import WireModel
 
 
 class RequestInput(WireModel):
-    """A question. The run pauses until it is answered.
+    """A question to the user. The run pauses until it is answered.
 
     Source of the shape: google-adk 2.13.
     """
 
     interrupt_id: str = Field(default_factory=lambda: clock.new_id())
-    """What an answer names."""
+    """Id that the answer names."""
     payload: Any = None
-    """JSON that is shown with the question."""
+    """JSON shown with the question."""
     message: str | None = None
     response_schema: Any = None
-    """Of the answer: a type that pydantic knows, or a JSON Schema. None: anything."""
+    """Schema of the answer: a type that pydantic supports, or a JSON Schema. None: any value."""

@@ -1,4 +1,4 @@
-"""What was decided about a tool call that needs a human's word."""
+"""The approval of a tool call."""
 
 from typing import Any
 
@@ -11,21 +11,21 @@ class ToolConfirmation(WireModel):
     """A request for approval, and later its answer."""
 
     hint: str = ""
-    """What the person is asked."""
+    """The question to the approver."""
     confirmed: bool = False
     payload: Any = None
-    """JSON the tool asked for beside yes or no. What is no JSON is refused: the question outlives its process."""
+    """JSON that the tool requests beside yes or no. Other values are refused: a request is stored with its session."""
     args: dict[str, Any] | None = None
-    """The arguments to run with instead of the model's. None: as the model asked."""
+    """Arguments that replace the model's. None: the model's arguments."""
     reason: str | None = None
-    """Why it was rejected; told to the model."""
+    """Reason of a rejection, for the model."""
     by: str | None = None
-    """The way it was answered, as whoever answered says: `a click`, `%confirm`, `chat.approve()`, `%chat --yes`,
-    `%config AdkNb.confirm`. None: a function response. When, is the time of its event; who, the session's user."""
+    """How it was answered: `a click`, `%confirm`, `chat.approve()`, `%chat --yes`, `%config AdkNb.confirm`. None: by a
+    function response. The time of the answer is its event's; the approver is the session's user."""
 
     @field_validator("payload")
     @classmethod
     def _is_json(cls, payload: Any) -> Any:
         if odd := json_problem(payload):
-            raise ValueError(f"the payload of a confirmation is JSON, and cannot hold {odd}")
+            raise ValueError(f"the payload of a confirmation must be JSON, and holds {odd}")
         return payload

@@ -1,4 +1,4 @@
-"""Tokens that the models of an event used: of its own answer, and of agents that a tool ran apart from the session."""
+"""Token usage of an event: of its own model answer, and of the agents that its tool calls ran in other sessions."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -8,33 +8,33 @@ from adk_nb.events.event import Event
 from adk_nb.models.signals import REPLAYED
 
 NESTED_USAGE = "nested_usage"
-"""Key of an event's custom_metadata: call id -> the model answers behind that call, each with its model and usage."""
+"""Key of an event's custom_metadata: call id -> the model answers behind that call, with their models and usage."""
 
 
 class Usage(NamedTuple):
-    """Tokens of one model answer."""
+    """Token usage of one model answer."""
 
     model: str | None
     tokens: types.GenerateContentResponseUsageMetadata
     is_replayed: bool = False
-    """It came from a recording, and cost nothing."""
+    """The answer was replayed from a recording, and cost nothing."""
 
 
 def usages_of(event: Event) -> Iterator[Usage]:
-    """The event's own usage, then that behind its calls; none of a partial event."""
+    """Yield the usage of the event, then of its tool calls; nothing for a partial event."""
     if event.partial:
         return
-    about = event.custom_metadata or {}
+    metadata = event.custom_metadata or {}
     if event.usage_metadata is not None:
-        yield Usage(event.model_version, event.usage_metadata, bool(about.get(REPLAYED)))
-    for answers in about.get(NESTED_USAGE, {}).values():
-        for answer in answers:
-            tokens = types.GenerateContentResponseUsageMetadata.model_validate(answer["usage"])
-            yield Usage(answer["model"], tokens, answer["replayed"])
+        yield Usage(event.model_version, event.usage_metadata, bool(metadata.get(REPLAYED)))
+    for replies in metadata.get(NESTED_USAGE, {}).values():
+        for reply in replies:
+            tokens = types.GenerateContentResponseUsageMetadata.model_validate(reply["usage"])
+            yield Usage(reply["model"], tokens, reply["replayed"])
 
 
-def as_json(event: Event) -> list[dict[str, Any]]:
-    """What `usages_of` gives, as it is kept under `NESTED_USAGE`."""
+def usages_to_json(event: Event) -> list[dict[str, Any]]:
+    """`usages_of(event)` as the JSON stored under `NESTED_USAGE`."""
     return [
         {
             "model": usage.model,

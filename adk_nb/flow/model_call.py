@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
-from adk_nb.events.event import Event, made
+from adk_nb.events.event import Event, new_event
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.flow.budget import counting
 from adk_nb.flow.code_execution import RunsCode, cut_at_code, prepare
@@ -305,7 +305,7 @@ def event_of(
     if ctx.branch:
         said["branch"] = ctx.branch
     # What a response says was checked when it was made, and a stream has many pieces.
-    return made(id=event_id, author=spec.name, invocation_id=ctx.invocation_id, actions=actions, **said)
+    return new_event(id=event_id, author=spec.name, invocation_id=ctx.invocation_id, actions=actions, **said)
 
 
 def _whole(ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context) -> Event:

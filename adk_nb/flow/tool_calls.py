@@ -11,7 +11,7 @@ from typing import Any
 from adk_nb import parts, types
 from adk_nb.cells import cell_location
 from adk_nb.errors import ConfigurationError, LlmCallsLimitExceededError, ToolNotFoundError, closest
-from adk_nb.events.event import Event, made
+from adk_nb.events.event import Event, new_event
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.events.usage import NESTED_USAGE
 from adk_nb.flow import authentication
@@ -202,7 +202,7 @@ def _together(ctx: InvocationContext, spec: LlmSpec, answers: list[Answer]) -> E
         "output": next((one.finished[0] for one in answers if one.finished), None),
         "custom_metadata": about or None,
     }
-    return made(
+    return new_event(
         id=next((one.event_id for one in answers if one.event_id), ""),
         author="user" if results and all(one.hands_back for one in answers if one.part) else spec.name,
         invocation_id=ctx.invocation_id,

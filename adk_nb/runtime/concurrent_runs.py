@@ -1,8 +1,8 @@
 """Concurrent runs of one session: load what the others wrote, and decide which one calls the model."""
 
 from adk_nb.events.event import Event
+from adk_nb.events.lazy_event import originals
 from adk_nb.events.requests import REQUESTS
-from adk_nb.events.unread import originals
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext

@@ -4,7 +4,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import InputError
-from adk_nb.events.event import Event, as_content, made
+from adk_nb.events.event import Event, as_content, new_event
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.parts import copied_content
 from adk_nb.runtime.credentials import take_secrets
@@ -72,7 +72,7 @@ async def first_event(
     actions = EventActions(state_delta=state_delta, artifact_delta=files) if state_delta or files else no_actions()
     optional: dict[str, Any] = {"content": message, "isolation_scope": ctx.task_call_id}
     fields = {name: value for name, value in optional.items() if value is not None}
-    return made(author="user", invocation_id=ctx.invocation_id, actions=actions, **fields)
+    return new_event(author="user", invocation_id=ctx.invocation_id, actions=actions, **fields)
 
 
 async def _after_plugins(ctx: InvocationContext, message: types.Content) -> types.Content:

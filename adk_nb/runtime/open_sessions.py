@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Any
 
 from adk_nb.errors import SessionNotFoundError
-from adk_nb.events.unread import originals
+from adk_nb.events.lazy_event import originals
 from adk_nb.runtime.history import read_stepwise
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import Session

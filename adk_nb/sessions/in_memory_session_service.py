@@ -9,7 +9,7 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
 from adk_nb.events.event import Event
-from adk_nb.events.unread import lent
+from adk_nb.events.lazy_event import lazy_copy
 from adk_nb.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
@@ -278,4 +278,4 @@ def _recent(events: list[Event], config: GetSessionConfig | None) -> list[Event]
     """Copies for the caller, cut as `config` says, each made when it is first looked at."""
     count, after = (config.num_recent_events, config.after_timestamp) if config else (None, None)
     kept = events if count is None else events[len(events) - min(count, len(events)) :]
-    return [lent(event) for event in kept if after is None or event.timestamp >= after]
+    return [lazy_copy(event) for event in kept if after is None or event.timestamp >= after]

@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import DELETED
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, INPUT_REQUEST
-from adk_nb.events.usage import as_json
+from adk_nb.events.usage import usages_to_json
 from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.first_event import first_event
@@ -144,7 +144,7 @@ class AgentTool(BaseTool):
         async with aclosing(invoke(ctx, first)) as events:
             async for event in events:
                 # Stored with the caller's result: the events of an isolated session are not kept.
-                usage += as_json(event)
+                usage += usages_to_json(event)
                 _copy_to_caller(event, tool_context)
                 if root.stop.reason:
                     break

@@ -185,7 +185,7 @@ def test_an_event_that_was_replaced_by_anything_is_data_or_refused_with_its_file
         try:
             dumped = session.events[0].model_dump_json()
         except StorageError as error:
-            assert f"{path} (schema version 2): an event of session 's' holds what is no event: " in str(error)
+            assert f"{path} (schema version 2): an event of session 's' is not a valid event: " in str(error)
             assert len(str(error)) < 1_000
             return "refused"
         assert Event.model_validate_json(dumped) == session.events[0]
@@ -265,7 +265,7 @@ def count(session: Session) -> tuple[int, int]:
             event.model_dump_json()
             data += 1
         except StorageError as error:
-            assert "an event of session 's' holds what is no event" in str(error)
+            assert "an event of session 's' is not a valid event" in str(error)
             refused += 1
     return data, refused
 

@@ -11,7 +11,7 @@ from adk_nb import clock
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED
-from adk_nb.events.unread import unread
+from adk_nb.events.lazy_event import lazy_event
 from adk_nb.sessions.base_session_service import not_found
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sql.codec import EventRow, Key, Mark, to_json
@@ -212,7 +212,7 @@ class Rows:
                 if seq != expected or type(at) is not float or check != self.event_crc(seq, at, data):
                     raise Damaged(f"event {expected} of session {session.id!r} is not what was written")
                 if after is None or at >= after:
-                    events.append(unread(data if type(data) is bytes else data.encode(), where))
+                    events.append(lazy_event(data if type(data) is bytes else data.encode(), where))
         if expected != mark.seq:
             raise Damaged(f"session {session.id!r} has {mark.seq} events, and event {expected + 1} is not there")
         return events

@@ -15,7 +15,7 @@ import pytest
 from adk_nb.errors import StorageError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.events.unread import lent, unread
+from adk_nb.events.lazy_event import lazy_copy, lazy_event
 from adk_nb.sessions import Session
 from tests.own_process import script
 
@@ -23,7 +23,7 @@ EVENT = Event(author="guide", message="hello", actions=EventActions(state_delta=
 
 
 def stored() -> Event:
-    return unread(EVENT.model_dump_json(by_alias=True, exclude_none=True).encode(), "a test")
+    return lazy_event(EVENT.model_dump_json(by_alias=True, exclude_none=True).encode(), "a test")
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def stored() -> Event:
 )
 def test_an_unread_event_is_as_good_as_the_one_that_was_written(look: Callable[[Event], Any]):
     assert look(stored())
-    assert look(lent(EVENT))
+    assert look(lazy_copy(EVENT))
 
 
 def test_a_lent_event_whose_scalars_were_read_first_is_a_copy_all_the_same():
-    event = lent(EVENT)
+    event = lazy_copy(EVENT)
 
     assert (event.id, event.author, event.partial, event.branch) == (EVENT.id, "guide", None, None)
     event.author, event.parts[0].text = "edited", "edited"
@@ -62,7 +62,7 @@ def test_a_lent_event_whose_scalars_were_read_first_is_a_copy_all_the_same():
 
 
 def test_the_content_of_a_lent_event_is_the_same_copy_before_and_after_the_rest_is_read():
-    event = lent(EVENT)
+    event = lazy_copy(EVENT)
     content = event.content
     assert content and content.parts and content is event.content
     content.parts[0].text = "edited"
@@ -70,16 +70,16 @@ def test_the_content_of_a_lent_event_is_the_same_copy_before_and_after_the_rest_
     assert event.output == {"a": 1} and type(event) is Event
     assert event.content is content and event == EVENT.model_copy(update={"content": content})
     assert EVENT.text == "hello" and copy.deepcopy(event) == event
-    assert lent(Event(author="guide")).content is None
+    assert lazy_copy(Event(author="guide")).content is None
 
 
 def test_what_a_lent_event_does_is_copied_also_where_it_was_not_given_but_put_in():
     event = Event(author="guide")
     event.actions.state_delta["k"] = [1]
 
-    lent(event).actions.state_delta["k"].append(2)
+    lazy_copy(event).actions.state_delta["k"].append(2)
 
-    assert event.actions.state_delta == lent(event).actions.state_delta == {"k": [1]}
+    assert event.actions.state_delta == lazy_copy(event).actions.state_delta == {"k": [1]}
 
 
 PLAIN = {
@@ -157,10 +157,10 @@ def test_it_is_read_as_pydantic_reads_it_whichever_way_is_taken(change: dict[str
     try:
         want = Event.model_validate_json(raw)
     except ValueError:
-        with pytest.raises(StorageError, match="a test holds what is no event"):
-            _ = unread(raw.encode(), "a test").id
+        with pytest.raises(StorageError, match="a test is not a valid event"):
+            _ = lazy_event(raw.encode(), "a test").id
         return
-    read = unread(raw.encode(), "a test")
+    read = lazy_event(raw.encode(), "a test")
     assert read == want and read.model_fields_set == want.model_fields_set
     assert read.model_dump_json() == want.model_dump_json()
     assert read.actions.model_fields_set == want.actions.model_fields_set
@@ -197,15 +197,15 @@ def test_threads_that_look_at_once_see_the_same():
 
 
 def test_what_is_no_event_is_told_of_each_time_it_is_looked_at():
-    event = unread(b'{"id": 5}', "an event of session 's'")
+    event = lazy_event(b'{"id": 5}', "an event of session 's'")
     for _ in range(2):
-        with pytest.raises(StorageError, match=r"an event of session 's' holds what is no event: .* valid string"):
+        with pytest.raises(StorageError, match=r"an event of session 's' is not a valid event: .* valid string"):
             _ = event.author
 
 
 def test_what_is_set_on_an_event_is_set_on_no_other():
     raw = json.dumps(PLAIN).encode()
-    changed, other = unread(raw, "a test"), unread(raw, "a test")
+    changed, other = lazy_event(raw, "a test"), lazy_event(raw, "a test")
     changed.partial = True
     changed.actions.escalate = True
     changed.actions.state_delta["k"] = 1
@@ -235,11 +235,13 @@ def memory_beside_pydantic() -> float:
         finally:
             tracemalloc.stop()
 
-    return bytes_each(lambda raw: unread(raw, "a test")) / bytes_each(Event.model_validate_json)
+    return bytes_each(lambda raw: lazy_event(raw, "a test")) / bytes_each(Event.model_validate_json)
 
 
 def test_a_plain_event_takes_less_memory_than_what_pydantic_makes_of_it():
     # In a process of its own: how a class lays out its records depends on those that were made before.
-    out, errors, _ = script("from tests.events.test_unread import memory_beside_pydantic as m; print(m())", dev=False)
+    out, errors, _ = script(
+        "from tests.events.test_lazy_event import memory_beside_pydantic as m; print(m())", dev=False
+    )
     assert out, errors
     assert float(out) < 0.8
