@@ -31,7 +31,7 @@ from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.session_queue import QueuePlace, queues_of
 from adk_nb.runtime.validation import check_queue, check_runner_arguments
-from adk_nb.sessions.base_session_service import BaseSessionService, stripped
+from adk_nb.sessions.base_session_service import BaseSessionService, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 
@@ -289,7 +289,7 @@ class Runner:
         """The place of a run in the queue of its session, not taken yet. None: runs work side by side."""
         if not self._waits and not self._queues.journal:
             return None
-        session_key = self.app_name, request.user_id, stripped(request.session_id)
+        session_key = self.app_name, request.user_id, strip_id(request.session_id)
         return QueuePlace(self._queues, session_key, request.shared.stop, waits=self._waits)
 
     def run(

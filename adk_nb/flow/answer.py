@@ -7,7 +7,7 @@ from adk_nb import parts, types
 from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.durable import DurableCall
 from adk_nb.runtime.invocation_context import Decision
-from adk_nb.sessions.state import committed
+from adk_nb.sessions.state import storable_delta
 
 
 @dataclass
@@ -55,7 +55,7 @@ async def noted(step: DurableCall | None, answer: Answer) -> Answer:
 
 def _record(answer: Answer) -> dict[str, Any]:
     """What is to be told of a call that ran, as JSON."""
-    acts = answer.actions.model_copy(update={"state_delta": committed(answer.actions.state_delta)})
+    acts = answer.actions.model_copy(update={"state_delta": storable_delta(answer.actions.state_delta)})
     return {
         "part": answer.part and answer.part.model_dump(mode="json", exclude_none=True),
         "words": answer.words and answer.words.text,

@@ -26,7 +26,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.durable import DurableCall, durable_call
 from adk_nb.runtime.hooks import Hook, first_result
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
-from adk_nb.sessions.state import committed
+from adk_nb.sessions.state import storable_delta
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 
@@ -320,13 +320,13 @@ def _lost(context: Context) -> str | None:
     try:
         context.settle()
         if delta := context.actions.state_delta:
-            committed(delta, only_json=only_json)
+            storable_delta(delta, only_json=only_json)
         return None
     except (ConfigurationError, RecursionError) as error:
         delta = context.actions.state_delta
         for key, value in list(delta.items()):
             try:
-                committed({key: value}, only_json=only_json)
+                storable_delta({key: value}, only_json=only_json)
             except (ConfigurationError, RecursionError):
                 del delta[key]
         return str(error)

@@ -13,7 +13,7 @@ from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.message import answering_agent, check_input_schema, check_message, save_files, task_call_id
 from adk_nb.runtime.resume import resume
-from adk_nb.sessions.state import committed
+from adk_nb.sessions.state import storable_delta
 
 
 async def first_event(
@@ -48,7 +48,7 @@ async def first_event(
         ctx.agent = answering_agent(root, None, history_of(ctx.session), sticky=sticky)
         return None
     if state_delta:
-        committed(state_delta, only_json=ctx.keeps_only_json)  # refuse a value that cannot be stored before any effect
+        storable_delta(state_delta, only_json=ctx.keeps_only_json)  # refuse a value that cannot be stored before any effect
     message = copied_content(as_content(new_message)) if new_message is not None else None
     if not (message_is_optional or invocation_id or (message and message.parts)):
         raise InputError(f"agent {root.name!r} needs a message; only an agent with a model runs without one")

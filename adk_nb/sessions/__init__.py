@@ -1,4 +1,4 @@
-"""Sessions and where they are kept, under ADK's import paths."""
+"""Sessions and session services, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

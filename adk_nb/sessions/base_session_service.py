@@ -1,4 +1,4 @@
-"""Where sessions are kept: the interface."""
+"""The interface of a session service."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -11,14 +11,14 @@ from adk_nb import clock
 from adk_nb.errors import InputError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.sessions.session import ListSessionsResponse, Session
-from adk_nb.sessions.state import committed, take_delta
+from adk_nb.sessions.state import apply_stored_delta, storable_delta
 from adk_nb.wire import json_problem
 
 T = TypeVar("T")
 
 
 class GetSessionConfig(BaseModel):
-    """How much of a session's history to load. The state is always whole."""
+    """Limits on the history to load. The state is always complete."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -29,10 +29,10 @@ class GetSessionConfig(BaseModel):
 
 
 class BaseSessionService(ABC):
-    """Keeps sessions. A method may be a coroutine, or return an object that can be awaited."""
+    """A store of sessions. A method may be a coroutine, or return an awaitable object."""
 
     keeps_only_json: ClassVar[bool] = False
-    """True: a state value that is not JSON is refused where it is written, by its key."""
+    """True: a state value that is not JSON is refused when it is written, with its key."""
     _consumed: set[tuple[str, ...]] | None = None
 
     def __repr__(self) -> str:
@@ -42,87 +42,87 @@ class BaseSessionService(ABC):
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Awaitable[Session]:
-        """Make a session.
+        """Create a session.
 
         Args:
             app_name: The app it belongs to.
             user_id: The user it belongs to.
-            state: The first values; a prefix says how far a key reaches, `temp:` keys are dropped.
-            session_id: Stripped; blank or None makes a fresh one.
+            state: Initial values; a prefix sets the scope of a key, `temp:` keys are dropped.
+            session_id: Stripped; a blank id or None is replaced by a fresh one.
 
         Raises:
             AlreadyExistsError: The user has a session with this id.
-            InputError: A name is no text.
-            ConfigurationError: `state` is no dict, or has what cannot be kept.
+            InputError: A name is not text.
+            ConfigurationError: `state` is not a dict, or has a value that cannot be stored.
         """
 
     @abstractmethod
     def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Awaitable[Session | None]:
-        """The session as it stands, or None. The caller's copy: later events do not reach it. The id is stripped."""
+        """Load a session, or None. The caller owns the copy: later events do not reach it. The id is stripped."""
 
     @abstractmethod
     def list_sessions(self, *, app_name: str, user_id: str | None = None) -> Awaitable[ListSessionsResponse]:
-        """The user's sessions, or everyone's; without events, least recently used first."""
+        """List the sessions of a user, or of all users: without events, least recently used first."""
 
     @abstractmethod
     def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> Awaitable[None]:
-        """Forget a session. No error if there is none."""
+        """Delete a session. No error if there is none."""
 
     def get_user_state(self, *, app_name: str, user_id: str) -> Awaitable[dict[str, Any]]:
-        """What the user's sessions share, without `user:` before the keys; the caller's copy, empty if there is none.
+        """Load the state that the user's sessions share: keys without `user:`, the caller's copy, perhaps empty.
 
         Raises:
-            NotImplementedError: The service cannot tell; read a session of the user's instead.
+            NotImplementedError: The service does not support this; read a session of the user instead.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not tell a user's state; read a session of the user's")
+        raise NotImplementedError(f"{type(self).__name__} cannot load a user's state; read a session of the user")
 
     def append_event(self, session: Session, event: Event) -> Awaitable[Event]:
-        """Make `event` history: in the store, and in the caller's `session`, together with its state delta.
+        """Append `event` to the stored session and to the caller's `session`, and apply its state delta to both.
 
-        A partial event is returned as it is and not kept; one that is stored already is not stored again. This one
-        changes the caller's session alone: a service stores the event, and calls it.
+        A partial event is returned as it is and not stored; nor is an event that is stored already. This method
+        changes only the caller's session: an implementation stores the event, and calls it.
 
         Raises:
             SessionNotFoundError: The store has no such session.
-            ConfigurationError: The state delta has what cannot be kept; nothing was.
+            ConfigurationError: The state delta has a value that cannot be stored; nothing was stored.
             AlreadyExistsError: The session has another event of this id.
-            StaleSessionError: Another wrote to the session since this copy was read; get it again. Only services that
-                keep sessions on disk.
-            SessionBusyError: Another run works on the session. These services too.
-            InputError: The event holds what no JSON can. These services too.
+            StaleSessionError: Another writer appended since this copy was read; get the session again. Only services
+                that store sessions on disk.
+            SessionBusyError: Another run holds the session. Only services on disk.
+            InputError: The event has a value that JSON cannot represent. Only services on disk.
         """
         if not event.partial:
-            take_in(session, event)
+            append_to_copy(session, event)
         return Ready(event)
 
     def flush(self) -> Awaitable[None]:
-        """Wait until all that was appended is in the store; here, it is so already."""
+        """Wait until every appended event is stored. Here, append_event returns only then."""
         return Ready(None)
 
     def is_current(self, session: Session) -> Awaitable[bool]:
-        """True if `session` is still what `get_session` would give, so that reading it again can be spared."""
+        """True if `get_session` would return a copy equal to `session`, so that reading it again can be skipped."""
         return Ready(False)
 
     def consume(self, session: Session, key: str) -> Awaitable[bool]:
-        """True the first time this session is asked for `key`: what may happen only once asks here first.
+        """Use up a key that is good for once: True for the first call with `key` in this session.
 
-        Here that is so within this object; a service whose sessions several processes share overrides it.
+        Here for the lifetime of this object; a service that several processes share overrides it.
         """
-        use = (session.app_name, session.user_id, session.id, key)
+        entry = (session.app_name, session.user_id, session.id, key)
         with _consuming:
-            used = self._consumed = self._consumed or set()  # a subclass need not call this class's __init__
-            first = use not in used
-            used.add(use)
-        return Ready(first)
+            consumed = self._consumed = self._consumed or set()  # a subclass need not call this class's __init__
+            is_first = entry not in consumed
+            consumed.add(entry)
+        return Ready(is_first)
 
 
 _consuming = threading.Lock()
 
 
 class Ready(Generic[T]):
-    """What an answer is that need not be waited for, and may be awaited all the same."""
+    """A result that is there already, and can be awaited."""
 
     def __init__(self, answer: T) -> None:
         self._answer = answer
@@ -135,43 +135,48 @@ class Ready(Generic[T]):
         return bool(self._answer)
 
 
-def checked_id(app_name: str, user_id: str, session_id: str | None) -> str:
-    """The id of a session to be made: stripped, and a fresh one for a blank or None.
+def check_session_id(app_name: str, user_id: str, session_id: str | None) -> str:
+    """Check the names of a new session.
+
+    Returns:
+        The session's id: stripped, or a fresh one for a blank id or None.
 
     Raises:
-        InputError: A name is no text, or no text that can be stored.
+        InputError: A name is not text, or cannot be stored.
     """
     names: dict[str, Any] = {"app_name": app_name, "user_id": user_id, "session_id": session_id or ""}
-    for what, name in names.items():
+    for field, name in names.items():
         if not isinstance(name, str) or json_problem(name):
-            raise InputError(f"the {what} of a session is a str, and not {name!r:.80}")
-    return stripped(session_id or "") or clock.new_id()
+            raise InputError(f"the {field} of a session must be a str, got {name!r:.80}")
+    return strip_id(session_id or "") or clock.new_id()
 
 
-def stripped(session_id: str) -> str:
-    """The id by which a session is found that was made under `session_id`."""
+def strip_id(session_id: str) -> str:
+    """Strip a session id: sessions are stored under stripped ids."""
     return session_id.strip() if isinstance(cast(Any, session_id), str) else session_id
 
 
-def not_found(user_id: str, session_id: str, mine: Iterable[str]) -> SessionNotFoundError:
-    """The error for an event whose session is not there: other users' sessions are neither read nor named.
+def session_not_found(user_id: str, session_id: str, user_session_ids: Iterable[str]) -> SessionNotFoundError:
+    """Build the error for a missing session: it names no session of other users.
 
     Args:
-        user_id: Of the session.
-        session_id: Its id.
-        mine: Ids of the user's sessions.
+        user_id: The session's user.
+        session_id: The id that was not found.
+        user_session_ids: Ids of the user's sessions.
     """
-    return SessionNotFoundError("session", session_id, mine, hint=f"only those of user_id={user_id!r} were looked at")
+    return SessionNotFoundError(
+        "session", session_id, user_session_ids, hint=f"only those of user_id={user_id!r} were looked at"
+    )
 
 
-def take_in(session: Session, event: Event) -> None:
-    """Write `event` and its state delta into the caller's `session`; `temp:` keys stay there and leave the event.
+def append_to_copy(session: Session, event: Event) -> None:
+    """Append `event` to the caller's `session` and apply its state delta; `temp:` keys are dropped from the event.
 
     Raises:
-        ConfigurationError: The state delta has what cannot be kept; nothing was changed.
+        ConfigurationError: The state delta has a value that cannot be stored; nothing was changed.
     """
-    if delta := vars(event.actions).get("state_delta"):  # a look at the field itself makes an empty dict
-        event.actions.state_delta = kept = committed(delta, only_json=False)
-        take_delta(session.state, delta, kept)
+    if delta := vars(event.actions).get("state_delta"):  # reading the attribute would create an empty dict
+        event.actions.state_delta = stored = storable_delta(delta, only_json=False)
+        apply_stored_delta(session.state, delta, stored)
     session.events.append(event)
     session.last_update_time = event.timestamp

@@ -1,4 +1,4 @@
-"""The events of a file that anybody may have written: what asks a person, and what answers, does not count there."""
+"""Events from a file of unknown origin: requests to the user and their answers are removed from them."""
 
 import operator
 from collections.abc import Collection, Mapping, Sequence
@@ -11,135 +11,142 @@ from adk_nb.events.requests import NODE_APPROVAL, REQUESTS
 from adk_nb.wire import copy_model
 
 NOT_RUN = (
-    "this call came to no end in the file that the session was loaded from, and is not made; call it again if it is "
+    "this call has no result in the file that the session was loaded from, and was not made; call it again if it is "
     "still needed"
 )
 
 
-def without_decisions(events: Sequence[Event]) -> tuple[list[Event], int]:
-    """`events` without requests for approvals and credentials, and without answers to them; and how many were open.
+def remove_decisions(events: Sequence[Event]) -> tuple[list[Event], int]:
+    """Remove requests for approvals and credentials, and the answers to them.
 
-    A tool that needs an approval or a credential asks for it anew when it is called again. Every call that is left
-    open, and leads to nothing that waits for the user, has an error for a result: none of them is ever made. Questions
-    to the user, and results that come from outside, can still be answered.
+    A tool that needs an approval or a credential requests it again when it is next called. A call without a result
+    gets an error result, unless it leads to an open request to the user: it is never made. Open questions to the user,
+    and long-running calls, can still be answered.
+
+    Returns:
+        The remaining events, and the number of requests that were open.
     """
-    found = _Requests(events)
-    kept = [scrubbed for event in events if (scrubbed := found.without(event)) is not None]
-    return [*kept, *_closing(kept)], len(found.calls.keys() - found.answered)
+    requests = _Requests(events)
+    remaining = [scrubbed for event in events if (scrubbed := requests.scrub(event)) is not None]
+    return [*remaining, *_closing_events(remaining)], len(requests.calls.keys() - requests.answered)
 
 
 class _Requests:
-    """The requests of a session, and what is known of the calls that waited for them."""
+    """The approval and credential requests of a session, and the calls that waited for them."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         calls = [call for event in events for call in event.get_function_calls()]
         self.calls = {call.id or "": call for call in calls if _is_decision(call)}
-        responses = [(event, one) for event in events for one in event.get_function_responses()]
-        self.answered = {one.id for event, one in responses if event.author == "user"}
-        self._ran = self._asked_while_running()
-        self._has_result = {one.id for event, one in responses if one.id not in _held(event)}
+        responses = [(event, response) for event in events for response in event.get_function_responses()]
+        self.answered = {response.id for event, response in responses if event.author == "user"}
+        self._requested_while_running = self._find_requested_while_running()
+        self._has_result = {response.id for event, response in responses if response.id not in _placeholder_ids(event)}
 
-    def without(self, event: Event) -> Event | None:
-        """`event` without decisions; itself if it has none, None if there is nothing else in it."""
-        actions, held = event.actions, _held(event)
-        parts = [part for one in event.parts if (part := self._part(one, held))]
-        state = actions.agent_state and self._without_answers(actions.agent_state)
-        same = len(parts) == len(event.parts) and all(map(operator.is_, parts, event.parts))
-        if same and not held and state == actions.agent_state:
+    def scrub(self, event: Event) -> Event | None:
+        """Remove decisions from `event`: the same object if it has none, None if nothing else remains."""
+        actions, placeholders = event.actions, _placeholder_ids(event)
+        parts = [part for original in event.parts if (part := self._scrub_part(original, placeholders))]
+        state = actions.agent_state and self._scrub_state(actions.agent_state)
+        is_unchanged = len(parts) == len(event.parts) and all(map(operator.is_, parts, event.parts))
+        if is_unchanged and not placeholders and state == actions.agent_state:
             return event
-        acts = copy_model(actions, requested_tool_confirmations={}, requested_auth_configs={}, agent_state=state)
-        if not parts and acts == no_actions() and event.output is None and not event.error_code:
+        scrubbed_actions = copy_model(
+            actions, requested_tool_confirmations={}, requested_auth_configs={}, agent_state=state
+        )
+        if not parts and scrubbed_actions == no_actions() and event.output is None and not event.error_code:
             return None
-        later = {key for key in event.long_running_tool_ids or () if key not in self.calls}
+        long_running = {key for key in event.long_running_tool_ids or () if key not in self.calls}
         content = copy_model(event.content, parts=parts) if event.content and parts else None
-        return copy_model(event, content=content, actions=acts, long_running_tool_ids=later or None)
+        return copy_model(event, content=content, actions=scrubbed_actions, long_running_tool_ids=long_running or None)
 
-    def _asked_while_running(self) -> set[str | None]:
-        """The ids of calls whose tool asked while it ran: what it returned is its result."""
-        found = set[str | None]()
+    def _find_requested_while_running(self) -> set[str | None]:
+        """Ids of calls whose tool requested something while it ran: its return value is the call's result."""
+        call_ids = set[str | None]()
         for request in self.calls.values():
             args: Any = request.args or {}
-            of, call = args.get("askedOf"), args.get("originalFunctionCall")
-            if isinstance(of, dict) and isinstance(call, dict) and cast(Any, of).get("ran") is True:
-                found.add(str(cast(Any, call).get("id")))
-        return found
+            origin, call = args.get("askedOf"), args.get("originalFunctionCall")
+            if isinstance(origin, dict) and isinstance(call, dict) and cast(Any, origin).get("ran") is True:
+                call_ids.add(str(cast(Any, call).get("id")))
+        return call_ids
 
-    def _part(self, part: types.Part, held: Collection[str | None]) -> types.Part | None:
-        """`part` without decisions; of a call that waited for one, the placeholder becomes its result."""
-        if (told := part.function_call or part.function_response) and _is_decision(told):
+    def _scrub_part(self, part: types.Part, placeholders: Collection[str | None]) -> types.Part | None:
+        """Remove a decision, or replace the placeholder of a call that waited for one by an error result."""
+        if (call := part.function_call or part.function_response) and _is_decision(call):
             return None
         response = part.function_response
-        if not response or response.id not in held or response.id in self._ran:
+        if not response or response.id not in placeholders or response.id in self._requested_while_running:
             return part
         if response.id in self._has_result:
             return None
         return types.Part(function_response=copy_model(response, response={"error": NOT_RUN}, will_continue=None))
 
-    def _without_answers(self, state: Any) -> Any:
-        """Where a graph stood, without what its nodes were let do; a node that waited for that alone is run again."""
+    def _scrub_state(self, state: Any) -> Any:
+        """Remove decisions from the checkpoint of a graph; a node that waited for decisions alone runs again."""
         if isinstance(state, list):
-            return [self._without_answers(one) for one in cast(list[Any], state)]
+            return [self._scrub_state(item) for item in cast(list[Any], state)]
         if not isinstance(state, dict):
             return state
-        found = {key: self._without_answers(one) for key, one in cast(dict[str, Any], state).items()}
-        if {"asked", "answers", "held", "let"} <= found.keys():
-            asked = [key for key in found["asked"] if not self._is_gate(key)]
-            answers = {key: one for key, one in found["answers"].items() if not self._is_gate(key)}
-            return found | {"asked": asked, "answers": answers, "held": None, "let": None}
-        if {"waiting", "running", "inner_waiting"} <= found.keys():
-            found["running"] = [*found["running"], *(run for run in found["waiting"] if not run["asked"])]
-            found["waiting"] = [run for run in found["waiting"] if run["asked"]]
-            found["inner_waiting"] = {path: run for path, run in found["inner_waiting"].items() if run["asked"]}
-        return found
+        scrubbed = {key: self._scrub_state(value) for key, value in cast(dict[str, Any], state).items()}
+        if {"asked", "answers", "held", "let"} <= scrubbed.keys():
+            questions = [key for key in scrubbed["asked"] if not self._is_gate(key)]
+            answers = {key: answer for key, answer in scrubbed["answers"].items() if not self._is_gate(key)}
+            return scrubbed | {"asked": questions, "answers": answers, "held": None, "let": None}
+        if {"waiting", "running", "inner_waiting"} <= scrubbed.keys():
+            scrubbed["running"] = [*scrubbed["running"], *(run for run in scrubbed["waiting"] if not run["asked"])]
+            scrubbed["waiting"] = [run for run in scrubbed["waiting"] if run["asked"]]
+            scrubbed["inner_waiting"] = {path: run for path, run in scrubbed["inner_waiting"].items() if run["asked"]}
+        return scrubbed
 
     def _is_gate(self, key: Any) -> bool:
         return key in self.calls or str(key).startswith(NODE_APPROVAL)
 
 
-def _held(event: Event) -> Collection[str | None]:
-    """The ids of the calls whose result in `event` is only a placeholder."""
+def _placeholder_ids(event: Event) -> Collection[str | None]:
+    """Ids of the calls whose result in `event` is a placeholder."""
     return {*event.actions.requested_tool_confirmations, *event.actions.requested_auth_configs}
 
 
-def _is_decision(told: types.FunctionCall | types.FunctionResponse) -> bool:
-    return told.name in REQUESTS or (told.id or "").startswith(NODE_APPROVAL)
+def _is_decision(call: types.FunctionCall | types.FunctionResponse) -> bool:
+    return call.name in REQUESTS or (call.id or "").startswith(NODE_APPROVAL)
 
 
-def _closing(events: Sequence[Event]) -> list[Event]:
-    """One event for each that leaves calls open, with their results."""
-    answered = {one.id for event in events for one in event.get_function_responses()}
+def _closing_events(events: Sequence[Event]) -> list[Event]:
+    """Build an event with error results for each event with open calls."""
+    answered = {response.id for event in events for response in event.get_function_responses()}
     newest = {event.isolation_scope: event for event in events if event.author != "user"}
-    waits = [event for event in events if _waits(event, answered, newest)]
-    closing: list[Event] = []
+    waiting = [event for event in events if _waits_for_user(event, answered, newest)]
+    closing_events: list[Event] = []
     for event in events:
-        later = event.long_running_tool_ids or ()
-        calls = [one for one in event.get_function_calls() if one.id not in answered and one.id not in later]
-        if calls := [one for one in calls if not any(_leads_to(event.branch, one, other.branch) for other in waits)]:
-            closing.append(_results(event, calls, events[-1].timestamp))
-    return closing
+        long_running = event.long_running_tool_ids or ()
+        calls = [call for call in event.get_function_calls() if call.id not in answered and call.id not in long_running]
+        if calls := [
+            call for call in calls if not any(_leads_to(event.branch, call, waiter.branch) for waiter in waiting)
+        ]:
+            closing_events.append(_error_results(event, calls, events[-1].timestamp))
+    return closing_events
 
 
-def _waits(event: Event, answered: Collection[str | None], newest: Mapping[str | None, Event]) -> bool:
-    """True if it asks the user something, or a task's agent has said something to them last."""
+def _waits_for_user(event: Event, answered: Collection[str | None], newest: Mapping[str | None, Event]) -> bool:
+    """True if it has an open question to the user, or is the last message of a task's agent."""
     if any(key not in answered for key in event.long_running_tool_ids or ()):
         return True
     scope = event.isolation_scope
     return bool(scope and newest.get(scope) is event and event.text and not event.get_function_calls())
 
 
-def _leads_to(branch: str | None, call: types.FunctionCall, inner: str | None) -> bool:
-    """True if `inner` is the branch of what works for `call`, made on `branch`, or leads on from there."""
+def _leads_to(branch: str | None, call: types.FunctionCall, other_branch: str | None) -> bool:
+    """True if `other_branch` is the branch of a run for `call`, made on `branch`, or lies below it."""
     start = f"{branch}.{call.name}@" if branch else f"{call.name}@"
-    return inner is not None and inner.startswith(start)
+    return other_branch is not None and other_branch.startswith(start)
 
 
-def _results(event: Event, calls: Sequence[types.FunctionCall], timestamp: float) -> Event:
-    answers = [types.FunctionResponse(id=one.id, name=one.name, response={"error": NOT_RUN}) for one in calls]
+def _error_results(event: Event, calls: Sequence[types.FunctionCall], timestamp: float) -> Event:
+    responses = [types.FunctionResponse(id=call.id, name=call.name, response={"error": NOT_RUN}) for call in calls]
     return Event(
         author=event.author,
         invocation_id=event.invocation_id,
         branch=event.branch,
         isolation_scope=event.isolation_scope,
-        content=types.Content(role="user", parts=[types.Part(function_response=one) for one in answers]),
+        content=types.Content(role="user", parts=[types.Part(function_response=response) for response in responses]),
         timestamp=timestamp,
     )

@@ -1,4 +1,4 @@
-"""Sessions in this process's memory: gone with the kernel, usable with and without await."""
+"""Sessions in memory: lost with the process, usable with and without `await`."""
 
 import itertools
 import threading
@@ -14,20 +14,20 @@ from adk_nb.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
     Ready,
-    checked_id,
-    not_found,
-    stripped,
-    take_in,
+    append_to_copy,
+    check_session_id,
+    session_not_found,
+    strip_id,
 )
 from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
-from adk_nb.sessions.state import State, apply_delta, committed, detached, is_same
+from adk_nb.sessions.state import State, apply_delta, detached, is_same, storable_delta
 from adk_nb.wire import copy_model
 
-_marks = itertools.count()
+_session_numbers = itertools.count()
 
 
 class _UserState(dict[str, Any]):
-    """A dict that may be awaited, and then is itself."""
+    """A dict that can be awaited, and is its own result."""
 
     def __await__(self) -> Generator[Any, None, dict[str, Any]]:
         return self
@@ -36,15 +36,15 @@ class _UserState(dict[str, Any]):
 
 @dataclass
 class _Shared:
-    """State that several sessions see, and how often it changed."""
+    """State that several sessions share, and the number of its changes."""
 
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     changes: int = 0
 
 
 @dataclass
-class _Kept:
-    """One stored session. Its `state` has neither the prefixes' keys nor `temp:` ones."""
+class _StoredSession:
+    """A stored session. Its `state` has only the session's own keys."""
 
     id: str
     app_name: str
@@ -56,33 +56,33 @@ class _Kept:
     events: list[Event] = field(default_factory=list[Event])
     event_ids: dict[str, Event] = field(default_factory=dict[str, Event])
     consumed: set[str] = field(default_factory=set[str])
-    mark: int = field(default_factory=_marks.__next__)
-    """Tells it from a session of the same id that was deleted."""
+    number: int = field(default_factory=_session_numbers.__next__)
+    """Unique in this process: another for a session that was deleted and created again."""
 
 
 class InMemorySessionService(BaseSessionService):
     """Sessions of one process. Safe to call from several threads."""
 
     def __init__(self) -> None:
-        self._sessions: dict[tuple[str, str, str], _Kept] = {}
+        self._sessions: dict[tuple[str, str, str], _StoredSession] = {}
         self._apps: dict[str, _Shared] = {}
         self._users: dict[tuple[str, str], _Shared] = {}
         self._lock = threading.RLock()
 
     @property
     def sessions(self) -> "Mapping[str, Mapping[str, Mapping[str, Session]]]":
-        """`sessions[app_name][user_id][session_id]`: what is stored now, for reading."""
-        return _View(self._stored, ())
+        """Read-only view of the stored sessions: `sessions[app_name][user_id][session_id]`."""
+        return _View(self._lookup, ())
 
-    def _stored(self, path: tuple[str, ...]) -> "dict[str, Any] | Session":
-        """What lies under `path`: names of apps, users and sessions, or one session.
+    def _lookup(self, path: tuple[str, ...]) -> "dict[str, Any] | Session":
+        """Look up a path: a dict of names of apps, users or sessions, or a session.
 
         Raises:
-            KeyError: Nothing does.
+            KeyError: There is no such path.
         """
         with self._lock:
             if len(path) == 3:
-                return _to_read(self._sessions[path])
+                return _read_only_copy(self._sessions[path])
             depth = len(path)
             names = {key[depth]: None for key in self._sessions if key[:depth] == path}
         if path and not names:
@@ -92,80 +92,87 @@ class InMemorySessionService(BaseSessionService):
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
-        key = checked_id(app_name, user_id, session_id)
-        first = committed(state or {}, only_json=False)
+        """Create a session, as BaseSessionService does; await is optional."""
+        key = check_session_id(app_name, user_id, session_id)
+        initial = storable_delta(state or {}, only_json=False)
         with self._lock:
             if (app_name, user_id, key) in self._sessions:
                 raise AlreadyExistsError(f"user {user_id!r} of app {app_name!r} has a session {key!r} already")
             app = self._apps.setdefault(app_name, _Shared())
             user = self._users.setdefault((app_name, user_id), _Shared())
-            kept = _Kept(key, app_name, user_id, app, user, clock.now())
-            self._sessions[app_name, user_id, key] = kept
-            _store(kept, first)
-            return _copy_of(kept)
+            stored = _StoredSession(key, app_name, user_id, app, user, clock.now())
+            self._sessions[app_name, user_id, key] = stored
+            _apply_scoped_delta(stored, initial)
+            return _copy_of(stored)
 
     def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | NoSession:
+        """Load a copy of a session; without `await`, a missing session is a false `NoSession`."""
         with self._lock:
-            kept = self._sessions.get((app_name, user_id, stripped(session_id)))
-            return _copy_of(kept, config) if kept else NoSession()
+            stored = self._sessions.get((app_name, user_id, strip_id(session_id)))
+            return _copy_of(stored, config) if stored else NoSession()
 
     def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        """List sessions, as BaseSessionService does; await is optional."""
         with self._lock:
-            mine = [
-                kept
-                for kept in self._sessions.values()
-                if kept.app_name == app_name and user_id in (None, kept.user_id)
+            matches = [
+                stored
+                for stored in self._sessions.values()
+                if stored.app_name == app_name and user_id in (None, stored.user_id)
             ]
-            mine.sort(key=lambda kept: kept.last_update_time)
+            matches.sort(key=lambda stored: stored.last_update_time)
             return ListSessionsResponse(
-                sessions=[_copy_of(kept, GetSessionConfig(num_recent_events=0)) for kept in mine]
+                sessions=[_copy_of(stored, GetSessionConfig(num_recent_events=0)) for stored in matches]
             )
 
     def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> Ready[None]:
+        """Delete a session when called, not when awaited."""
         with self._lock:
-            self._sessions.pop((app_name, user_id, stripped(session_id)), None)
+            self._sessions.pop((app_name, user_id, strip_id(session_id)), None)
         return Ready(None)
 
     def get_user_state(self, *, app_name: str, user_id: str) -> "_UserState":
+        """Copy the state that the user's sessions share; await is optional."""
         with self._lock:
-            kept = self._users.get((app_name, user_id))
-            return _UserState(_detached(kept.state) if kept else {})
+            shared = self._users.get((app_name, user_id))
+            return _UserState(_detached_state(shared.state) if shared else {})
 
     def append_event(self, session: Session, event: Event) -> Ready[Event]:
+        """Append an event when called, not when awaited; values need not be JSON."""
         if event.partial:
             return Ready(event)
         with self._lock:
-            kept = self._sessions.get((session.app_name, session.user_id, session.id))
-            if kept is None:
+            stored = self._sessions.get((session.app_name, session.user_id, session.id))
+            if stored is None:
                 raise self._not_found(session)
-            same = kept.event_ids.get(event.id)
-            if same is not None:
-                if same is event or same == copy_model(event, timestamp=same.timestamp):
+            existing = stored.event_ids.get(event.id)
+            if existing is not None:
+                if existing is event or existing == copy_model(event, timestamp=existing.timestamp):
                     return Ready(event)
                 raise AlreadyExistsError(f"session {session.id!r} has another event of the id {event.id!r}")
-            newest = session.revision == _revision(kept)
-            take_in(session, event)
+            is_newest = session.revision == _revision(stored)
+            append_to_copy(session, event)
             if delta := vars(event.actions).get("state_delta"):
-                _store(kept, delta)
-            kept.events.append(event)
-            kept.event_ids[event.id] = event
-            kept.last_update_time = event.timestamp
-            if newest:
-                session.revision = _revision(kept)
+                _apply_scoped_delta(stored, delta)
+            stored.events.append(event)
+            stored.event_ids[event.id] = event
+            stored.last_update_time = event.timestamp
+            if is_newest:
+                session.revision = _revision(stored)
         return Ready(event)
 
     def _not_found(self, session: Session) -> SessionNotFoundError:
-        mine = (session.app_name, session.user_id)
-        return not_found(session.user_id, session.id, [key[2] for key in self._sessions if key[:2] == mine])
+        owner = (session.app_name, session.user_id)
+        return session_not_found(session.user_id, session.id, [key[2] for key in self._sessions if key[:2] == owner])
 
     def is_current(self, session: Session) -> Ready[bool]:
+        """Compare revisions and states; O(number of state keys)."""
         with self._lock:
-            kept = self._sessions.get((session.app_name, session.user_id, session.id))
-            if kept is None or session.revision != _revision(kept) or len(session.events) != len(kept.events):
+            stored = self._sessions.get((session.app_name, session.user_id, session.id))
+            if stored is None or session.revision != _revision(stored) or len(session.events) != len(stored.events):
                 return Ready(False)
-            return Ready(is_same(session.state, _state_of(kept)))
+            return Ready(is_same(session.state, _state_of(stored)))
 
     create_session_sync = create_session
     list_sessions_sync = list_sessions
@@ -174,37 +181,37 @@ class InMemorySessionService(BaseSessionService):
     def get_session_sync(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """`get_session` under the name, and with the None, that google-adk's has for sync code."""
-        found = self.get_session(app_name=app_name, user_id=user_id, session_id=session_id, config=config)
-        return found if isinstance(found, Session) else None
+        """`get_session` that returns None for a missing session. Source: google-adk 2.13."""
+        session = self.get_session(app_name=app_name, user_id=user_id, session_id=session_id, config=config)
+        return session if isinstance(session, Session) else None
 
     def consume(self, session: Session, key: str) -> Ready[bool]:
-        """True the first time this session is asked for `key`: what may happen only once asks here first."""
+        """Use up a key that is good for once: True for the first call with `key` in this session."""
         with self._lock:
-            kept = self._sessions.get((session.app_name, session.user_id, session.id))
-            first = kept is not None and key not in kept.consumed
-            if kept is not None:
-                kept.consumed.add(key)
-            return Ready(first)
+            stored = self._sessions.get((session.app_name, session.user_id, session.id))
+            is_first = stored is not None and key not in stored.consumed
+            if stored is not None:
+                stored.consumed.add(key)
+            return Ready(is_first)
 
 
 class _View(Mapping[str, Any]):
-    """A level of `InMemorySessionService.sessions`."""
+    """One level of `InMemorySessionService.sessions`."""
 
-    def __init__(self, stored: Callable[[tuple[str, ...]], Any], path: tuple[str, ...]) -> None:
-        self._stored = stored
+    def __init__(self, lookup: Callable[[tuple[str, ...]], Any], path: tuple[str, ...]) -> None:
+        self._lookup = lookup
         self._path = path
 
     def __getitem__(self, name: str) -> Any:
         path = (*self._path, name)
-        found = self._stored(path)
-        return found if isinstance(found, Session) else _View(self._stored, path)
+        value = self._lookup(path)
+        return value if isinstance(value, Session) else _View(self._lookup, path)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._stored(self._path))
+        return iter(self._lookup(self._path))
 
     def __len__(self) -> int:
-        return len(self._stored(self._path))
+        return len(self._lookup(self._path))
 
     def __repr__(self) -> str:
         return repr({name: self[name] for name in self})
@@ -212,12 +219,12 @@ class _View(Mapping[str, Any]):
 
 def _refuse_write(*_: Any, **__: Any) -> Any:
     raise InputError(
-        "InMemorySessionService.sessions is for reading; write with "
+        "InMemorySessionService.sessions is read-only; write with "
         "service.append_event(session, Event(author='user', state={'key': 'value'}))"
     )
 
 
-class _ReadState(dict[str, Any]):
+class _ReadOnlyState(dict[str, Any]):
     __setitem__ = __delitem__ = __ior__ = _refuse_write
     update = setdefault = pop = popitem = clear = _refuse_write
 
@@ -225,7 +232,7 @@ class _ReadState(dict[str, Any]):
         return dict, (dict(self),)
 
 
-class _ReadEvents(list[Event]):
+class _ReadOnlyEvents(list[Event]):
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_write
     append = extend = insert = pop = remove = clear = sort = reverse = _refuse_write
 
@@ -233,49 +240,49 @@ class _ReadEvents(list[Event]):
         return list, (list(self),)
 
 
-def _to_read(kept: _Kept) -> Session:
-    session = _copy_of(kept)
-    session.state, session.events = _ReadState(session.state), _ReadEvents(session.events)
+def _read_only_copy(stored: _StoredSession) -> Session:
+    session = _copy_of(stored)
+    session.state, session.events = _ReadOnlyState(session.state), _ReadOnlyEvents(session.events)
     return session
 
 
-def _revision(kept: _Kept) -> tuple[int, int, int, int]:
-    return kept.mark, len(kept.events), kept.app.changes, kept.user.changes
+def _revision(stored: _StoredSession) -> tuple[int, int, int, int]:
+    return stored.number, len(stored.events), stored.app.changes, stored.user.changes
 
 
-def _store(kept: _Kept, delta: dict[str, Any]) -> None:
+def _apply_scoped_delta(stored: _StoredSession, delta: dict[str, Any]) -> None:
     for key, value in delta.items():
         scope, _, name = key.partition(":")
-        shared = {"app": kept.app, "user": kept.user}.get(scope) if name else None
+        shared = {"app": stored.app, "user": stored.user}.get(scope) if name else None
         if shared:
             apply_delta(shared.state, {name: value})
             shared.changes += 1
         else:
-            apply_delta(kept.state, {key: value})
+            apply_delta(stored.state, {key: value})
 
 
-def _state_of(kept: _Kept) -> dict[str, Any]:
-    state = dict(kept.state)
-    state |= {State.APP_PREFIX + key: value for key, value in kept.app.state.items()}
-    state |= {State.USER_PREFIX + key: value for key, value in kept.user.state.items()}
+def _state_of(stored: _StoredSession) -> dict[str, Any]:
+    state = dict(stored.state)
+    state |= {State.APP_PREFIX + key: value for key, value in stored.app.state.items()}
+    state |= {State.USER_PREFIX + key: value for key, value in stored.user.state.items()}
     return state
 
 
-def _detached(state: dict[str, Any]) -> dict[str, Any]:
+def _detached_state(state: dict[str, Any]) -> dict[str, Any]:
     return {key: detached(value) for key, value in state.items()}
 
 
-def _copy_of(kept: _Kept, config: GetSessionConfig | None = None) -> Session:
-    session = Session(id=kept.id, app_name=kept.app_name, user_id=kept.user_id)
-    session.state = _detached(_state_of(kept))
-    session.events = _recent(kept.events, config)
-    session.last_update_time = kept.last_update_time
-    session.revision = _revision(kept) if config is None else None
+def _copy_of(stored: _StoredSession, config: GetSessionConfig | None = None) -> Session:
+    session = Session(id=stored.id, app_name=stored.app_name, user_id=stored.user_id)
+    session.state = _detached_state(_state_of(stored))
+    session.events = _select_events(stored.events, config)
+    session.last_update_time = stored.last_update_time
+    session.revision = _revision(stored) if config is None else None
     return session
 
 
-def _recent(events: list[Event], config: GetSessionConfig | None) -> list[Event]:
-    """Copies for the caller, cut as `config` says, each made when it is first looked at."""
-    count, after = (config.num_recent_events, config.after_timestamp) if config else (None, None)
-    kept = events if count is None else events[len(events) - min(count, len(events)) :]
-    return [lazy_copy(event) for event in kept if after is None or event.timestamp >= after]
+def _select_events(events: list[Event], config: GetSessionConfig | None) -> list[Event]:
+    """Lazy copies of the events that `config` selects."""
+    count, earliest = (config.num_recent_events, config.after_timestamp) if config else (None, None)
+    selected = events if count is None else events[len(events) - min(count, len(events)) :]
+    return [lazy_copy(event) for event in selected if earliest is None or event.timestamp >= earliest]

@@ -1,7 +1,7 @@
-"""The journal of runs: who works on a session, what was begun in it, and what may happen only once.
+"""The journal of runs: leases on sessions, intents, and keys that are good for once.
 
-A second, small interface beside `BaseSessionService`. Services that keep sessions on disk have it; one without it
-works, and its runs can neither be told from each other nor taken up again.
+A second, small interface beside `BaseSessionService`. Services that store sessions on disk implement it; runs of a
+service without it cannot be resumed, nor kept apart from each other.
 """
 
 import hashlib
@@ -18,141 +18,141 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from adk_nb.sessions.session import Session
 
 LEASE_SECONDS = 15.0
-"""How long a run holds its session without `renew`. Renew at a third of it. A run that did not, because its process
-stood still, keeps the session for as long as nobody else takes it."""
+"""Time without `renew` after which another run may take the session over. Renew at a third of it. A lease that ran out
+stays valid until another run takes it over."""
 
 _PROCESS = re.compile(r"process (\d+) on (.*?)(?: \(([0-9a-f]{8})\))?", re.DOTALL)
 
 Effect = Literal["pure", "idempotent", "once"]
-"""What it means to do something again: nothing; nothing, if the same key is given; that it happens twice."""
+"""Effect of a repetition: none; none if it has the same key; the effect happens twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """Something that a run is about to do, which others will notice."""
+    """An action with effects outside the session that a run is about to take."""
 
     run_id: str
-    """The invocation's id."""
+    """Id of the invocation."""
     branch: str = ""
-    """Of the agent; sister branches may give one call id."""
+    """Branch of the agent; sister branches may use the same call id."""
     kind: Literal["model", "tool", "wait", "callback"] = "tool"
     call_id: str
-    """Of the function call; for other kinds what tells it from the run's others, the same after a restart."""
+    """Id of the function call; for other kinds, a key that is unique in the run and the same after a restart."""
     name: str = ""
-    """The tool's."""
+    """Name of the tool."""
     effect: Effect = "once"
 
     @property
     def key(self) -> str:
-        """Its idempotency key: the same at every attempt, another for all else. 32 hexadecimal digits."""
-        said = json.dumps([self.run_id, self.branch, self.kind, self.call_id])
-        return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+        """The idempotency key: the same for every attempt, unique otherwise. 32 hexadecimal digits."""
+        identity = json.dumps([self.run_id, self.branch, self.kind, self.call_id])
+        return hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
 
     def event_id(self, phase: str) -> str:
-        """The id of the event that tells of it, `phase` for phase: the same at every attempt, so that a session takes
-        the event in only once.
+        """The id of the event that reports on it, one for each `phase`. It is the same for every attempt, so that a
+        session accepts the event only once.
         """
         return hashlib.blake2b(f"{self.key}|{phase}".encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One time that an intent was begun."""
+    """An attempt at an intent."""
 
     intent: Intent
     number: int
-    """1, 2, ... At 2 it may have happened before."""
+    """1, 2, ... From 2 on, an earlier attempt may have taken effect."""
     started: float
     """Seconds since the epoch, UTC."""
     finished: float | None = None
-    """None: nobody knows whether it happened."""
+    """None: unknown whether it took effect."""
     outcome: Any = None
-    """The JSON value that `finish` was given."""
+    """The JSON value that was passed to `finish`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """An invocation that was begun."""
+    """An invocation in the journal."""
 
     id: str
     owner: str
-    """Who has it, or had it last."""
+    """The process that holds it, or held it last."""
     version: str
-    """What `claim` was given: a hash of the agents and tools, to notice that they were edited."""
+    """Hash of the agents and tools, as passed to `claim`, to notice edits."""
     started: float
     """Seconds since the epoch, UTC."""
     is_alive: bool
-    """Its lease has not run out: someone works on it."""
+    """Its lease has not run out."""
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     """Oldest first."""
 
 
 class Lease(Protocol):
-    """The right of one run to write to a session, until it is released or taken over."""
+    """The right of a run to write to a session, until it is released or taken over."""
 
     @property
     def fence(self) -> int:
-        """Higher with each lease of the session. What is written under a lower one than the highest is refused."""
+        """Increases with each lease of the session. A write under a fence that is not the highest is refused."""
         ...
 
     @property
     def is_heir(self) -> bool:
-        """True: a run that had the session before did not come to its end, and nobody has ended it since."""
+        """True: an earlier run of the session was interrupted, and nobody has ended it since."""
         ...
 
     def renew(self) -> Awaitable[None]:
-        """Hold the session for another LEASE_SECONDS.
+        """Extend the lease by LEASE_SECONDS.
 
         Raises:
-            StaleSessionError: Another took it over.
+            StaleSessionError: Another run took the session over.
         """
         ...
 
     def release(self, outcome: str | None = None) -> Awaitable[None]:
-        """Let others in. Nothing happens if another took the session over.
+        """Release the session. Does nothing if another run took it over.
 
         Args:
-            outcome: How the run ended, in a word: `done`, `failed`, `cancelled`, `waiting`. None: it did not end, and
-                stays in `unfinished`.
+            outcome: Result of the run: `done`, `failed`, `cancelled`, `waiting`. None: it was interrupted, and stays
+                in `unfinished`.
         """
         ...
 
     def drop(self, run_id: str) -> Awaitable[None]:
-        """Write down that a run of the session which was cut does not go on: its outcome is `cancelled`.
+        """Record that an interrupted run of the session is not resumed: its outcome is `cancelled`.
 
         Raises:
-            StaleSessionError: Another took the session over.
+            StaleSessionError: Another run took the session over.
         """
         ...
 
     def begin(self, intent: Intent, consumes: Sequence[str] = ()) -> Awaitable[Attempt | None]:
-        """Write down that `intent` is begun now, before anything is done for it.
+        """Record the start of an attempt at `intent`, before it takes effect.
 
         Args:
-            intent: What is begun.
+            intent: The intent.
             consumes: Keys that allow it, each good for once, as in `consume`; used up in the same transaction.
 
         Returns:
-            The attempt, with its number. None: a key was used before, and nothing was written.
+            The attempt, with its number. None: a key was used up before, and nothing was recorded.
 
         Raises:
-            StaleSessionError: Another took the session over: the intent must not be carried out.
+            StaleSessionError: Another run took the session over: the intent must not be carried out.
         """
         ...
 
     def attempts(self, run_id: str) -> Awaitable[list[Attempt]]:
-        """What was begun of the session's intents with that `run_id`, oldest first; whether or not that run ended."""
+        """List the attempts of the run `run_id` of this session, oldest first; also of a run that has ended."""
         ...
 
     def finish(self, attempt: Attempt, outcome: Any = None) -> Awaitable[None]:
-        """Write down that `attempt` has ended, and how. Of two outcomes the first stands.
+        """Record the end and the outcome of `attempt`. The first of two outcomes wins.
 
         Args:
-            attempt: What `begin` gave.
+            attempt: As `begin` returned it.
             outcome: A JSON value.
 
         Raises:
-            StaleSessionError: Another took the session over, and may have begun the intent again.
+            StaleSessionError: Another run took the session over, and may have begun the intent again.
             ConfigurationError: `outcome` is not JSON.
         """
         ...
@@ -160,54 +160,55 @@ class Lease(Protocol):
 
 @runtime_checkable
 class Journal(Protocol):
-    """What a session service does for runs that are to survive their process."""
+    """Methods of a session service whose runs survive their process."""
 
     def claim(self, session: Session, run_id: str, *, owner: str, version: str = "") -> Awaitable[Lease]:
         """Take the session for a run. `session.lease` is the lease until `release`.
 
-        A lease that ran out is taken over. A run that is in the journal already goes on.
+        A lease that ran out is taken over. A run that is in the journal already is resumed.
 
         Args:
-            session: The copy that the run is to work on.
-            run_id: The invocation's id.
-            owner: Who runs it, for others to read: `this_process()`.
-            version: What its agents and tools are; kept from the first claim of the run.
+            session: The copy that the run works on.
+            run_id: Id of the invocation.
+            owner: The claiming process, for people to read: `this_process()`.
+            version: Hash of its agents and tools; stored by the first claim of the run.
 
         Raises:
             SessionBusyError: Another run has the session.
-            StaleSessionError: Another wrote to the session since this copy was read; get it again.
+            StaleSessionError: Another writer appended since this copy was read; get the session again.
             SessionNotFoundError: There is no such session.
         """
         ...
 
     def unfinished(self, session: Session) -> Awaitable[list[Run]]:
-        """The runs of a session that did not end, oldest first; those that someone works on among them."""
+        """List the runs of a session without an outcome, oldest first; also one that is still alive."""
         ...
 
     def consume(self, session: Session, key: str) -> Awaitable[bool]:
-        """True the first time this session is asked for `key`: what may happen only once asks here first."""
+        """Use up a key that is good for once: True for the first call with `key` in this session."""
         ...
 
 
 def this_process() -> str:
-    """`process 4711 on saturn (1b2c3d4e)`; see `_numbers` for what is in brackets, which not all systems tell."""
-    where = f" ({_numbers()})" if _numbers() else ""
-    return f"process {os.getpid()} on {platform.node()}{where}"
+    """`process 4711 on saturn (1b2c3d4e)`: the hash in parentheses is `_pid_namespace`, on systems that have it."""
+    namespace = f" ({_pid_namespace()})" if _pid_namespace() else ""
+    return f"process {os.getpid()} on {platform.node()}{namespace}"
 
 
-def is_gone(owner: str, *, surely: bool = False) -> bool:
-    """True if `owner` is a process of this machine, as `this_process` tells it, that has ended. Else nobody knows.
+def is_gone(owner: str, *, strict: bool = False) -> bool:
+    """True if `owner`, as `this_process` writes it, is a process of this machine that has ended. False: unknown.
 
-    A session of a kernel that was killed can so be taken at once, and not only when its lease has run out. What nobody
-    has asked yet how it ended, a zombie, is not gone.
+    The session of a killed kernel is free at once, not only when its lease runs out. A zombie counts as alive.
 
-    `surely`: it may be of any machine, and two may have one name.
+    Args:
+        owner: As stored with the lease.
+        strict: Owners may be of other machines, and two machines may have one name.
     """
-    said = _PROCESS.fullmatch(owner) if os.name == "posix" else None
-    if said is None or said[2] != platform.node() or not (said[3] == _numbers() if said[3] else not surely):
+    match = _PROCESS.fullmatch(owner) if os.name == "posix" else None
+    if match is None or match[2] != platform.node() or not (match[3] == _pid_namespace() if match[3] else not strict):
         return False
     try:
-        os.kill(int(said[1]), 0)
+        os.kill(int(match[1]), 0)
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
@@ -216,12 +217,13 @@ def is_gone(owner: str, *, surely: bool = False) -> bool:
 
 
 @cache
-def _numbers() -> str:
-    """What the numbers of processes mean here: of this machine, since it was started, and of this container. Empty if
-    the system does not say. Source: random(4), boot_id; pid_namespaces(7).
+def _pid_namespace() -> str:
+    """Hash of the boot and the container within which process ids are unique. Empty if the system has no such ids.
+
+    Source: random(4), boot_id; pid_namespaces(7).
     """
     try:
-        said = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
+        namespace = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         return ""
-    return hashlib.blake2b(said.encode(), digest_size=4).hexdigest()
+    return hashlib.blake2b(namespace.encode(), digest_size=4).hexdigest()

@@ -1,4 +1,4 @@
-"""One conversation: its events and the state they add up to."""
+"""A session: its events and state."""
 
 from collections.abc import Generator, Hashable
 from typing import Any
@@ -10,40 +10,40 @@ from adk_nb.wire import WireModel
 
 
 class Session(WireModel):
-    """One conversation of one user with one app. May be awaited, and then is itself."""
+    """One conversation of a user with an app. Can be awaited, and is its own result."""
 
     id: str
     app_name: str = ""
     user_id: str = ""
     state: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """What the events' state deltas add up to, with the `app:` and `user:` keys that reach here.
+    """The sum of the events' state deltas, with the `app:` and `user:` keys of the session's app and user.
 
-    Change it through an event; what is written here directly is not kept.
+    Change it through an event: a value written here directly is not stored.
     """
     events: list[Event] = Field(default_factory=list[Event])
     """Oldest first."""
     last_update_time: float = 0.0
     """Seconds since the epoch, UTC."""
     views: dict[Hashable, Any] = Field(default_factory=dict[Hashable, Any], exclude=True, repr=False)
-    """What readers made of `events` and go on with next turn, so that a turn looks only at what is new."""
+    """Read models of `events` that are updated by each turn's new events only, by key."""
     revision: Any = Field(default=None, exclude=True, repr=False)
-    """The service's mark of how new this copy is."""
+    """The service's mark for the age of this copy."""
     lease: Any = Field(default=None, exclude=True, repr=False)
-    """The `journal.Lease` of the run that works on this copy. What is appended to the copy is written under it."""
+    """The `journal.Lease` of the run that works on this copy; appends to the copy are written under it."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Session) and all(getattr(self, name) == getattr(other, name) for name in _SAID)
+        return isinstance(other, Session) and all(getattr(self, name) == getattr(other, name) for name in _COMPARED)
 
     def __await__(self) -> "Generator[Any, None, Session]":
         return self
         yield
 
 
-_SAID = [name for name, field in Session.model_fields.items() if not field.exclude]
+_COMPARED = [name for name, field in Session.model_fields.items() if not field.exclude]
 
 
 class NoSession:
-    """A session that is not there: false, and None when awaited."""
+    """A missing session: false, and None when awaited."""
 
     def __bool__(self) -> bool:
         return False
@@ -57,7 +57,7 @@ class NoSession:
 
 
 class ListSessionsResponse(WireModel):
-    """The sessions of a user, without their events, least recently used first. May be awaited, and then is itself."""
+    """A list of sessions without events, least recently used first. Can be awaited, and is its own result."""
 
     sessions: list[Session] = Field(default_factory=list[Session])
 

@@ -1,4 +1,4 @@
-"""A session as a file that people can read: written, read back as if a stranger had written it, put into a service."""
+"""A session as a JSON file: written for people to read, and validated when it is read, since anyone may write one."""
 
 import json
 import os
@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.sessions.base_session_service import BaseSessionService
-from adk_nb.sessions.imported import without_decisions
+from adk_nb.sessions.imported import remove_decisions
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sql.codec import unstorable
-from adk_nb.sessions.state import State, committed
+from adk_nb.sessions.state import State, storable_delta
 from adk_nb.wire import copy_model, json_problem
 
 VERSION = 1
@@ -26,13 +26,13 @@ MAX_NAME = 100
 """Characters of a session's name."""
 
 _LONGEST_NAME = 255
-"""Bytes of a file's name, on most disks."""
+"""Bytes; the limit of most file systems."""
 _FORMAT = "adk_nb session"
 _SHARED = (State.APP_PREFIX, State.USER_PREFIX)
 
 
 class SavedSession(BaseModel):
-    """What such a file holds."""
+    """The content of a session file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -40,60 +40,62 @@ class SavedSession(BaseModel):
     version: Literal[1] = VERSION
     name: str
     state: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """With the `app:` and `user:` keys that reached it."""
+    """Includes the `app:` and `user:` keys."""
     events: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     """Oldest first."""
 
 
 def write(session: Session, path: str | os.PathLike[str], *, replace: bool = False) -> bool:
-    """Save a session to a file. A file that holds an earlier save of it is replaced; it is whole at any time.
+    """Save a session to a file, atomically. A file with an earlier save of the session is replaced.
 
     Returns:
-        Whether there was such a file.
+        True if there was such a file.
 
     Raises:
-        InputError: There is a file of that name that holds something else, and `replace` does not say that it may go.
+        InputError: The file exists and holds something else, and `replace` is false.
         StorageError: The file cannot be written.
     """
-    file = _path(path)
-    is_there = os.path.lexists(file)
-    if is_there and not replace and not _is_save_of(session, file):
+    file = _check_path(path)
+    exists = os.path.lexists(file)
+    if exists and not replace and not _is_save_of(session, file):
         raise InputError(
-            f"{str(path)!r} is there, and holds no save of session {session.id!r} as it is here; give another file "
+            f"{str(path)!r} exists, and is not an earlier save of session {session.id!r}; give another file "
             f"name, or replace it: %session save {shlex.quote(str(path))} --replace"
         )
     for number, event in enumerate(session.events, 1):
-        if odd := unstorable(event):
-            raise InputError(f"session {session.id!r} cannot be saved: event {number}: {odd}, which JSON cannot hold")
+        if problem := unstorable(event):
+            raise InputError(
+                f"session {session.id!r} cannot be saved: event {number}: {problem}, which JSON cannot hold"
+            )
     events = [event.model_dump(mode="json", by_alias=True, exclude_defaults=True) for event in session.events]
-    saved = SavedSession(name=session.id, state=committed(session.state), events=events)
-    if odd := json_problem(saved.model_dump()):
-        raise InputError(f"session {session.id!r} cannot be saved: it holds {odd}")
+    saved = SavedSession(name=session.id, state=storable_delta(session.state), events=events)
+    if problem := json_problem(saved.model_dump()):
+        raise InputError(f"session {session.id!r} cannot be saved: it holds {problem}")
     text = json.dumps(saved.model_dump(), ensure_ascii=False, indent=1)
     try:
-        _put(file, text + "\n")
+        _write_atomically(file, text + "\n")
     except OSError as error:
-        why = str(error.strerror or error)
+        reason = str(error.strerror or error)
         if not file.parent.is_dir():
-            why = f"there is no folder {file.parent}; make it, or give another path"
-        raise StorageError(f"{str(path)!r} cannot be written: {why}") from error
-    return is_there
+            reason = f"there is no folder {file.parent}; make it, or give another path"
+        raise StorageError(f"{str(path)!r} cannot be written: {reason}") from error
+    return exists
 
 
 def read(path: str | os.PathLike[str]) -> "Loaded":
-    """What `write` has written, or a stranger: nothing in it is believed, and none of it is ever run.
+    """Load and validate a session file. Nothing in it is trusted or run.
 
-    Requests for approvals and credentials are left out, with all answers to them; a call that waited for one has an
-    error for a result.
+    Requests for approvals and credentials are removed, with all answers to them; a call that waited for one gets an
+    error result.
 
     Raises:
-        InputError: It is not there, or holds no session that this package reads.
-        StorageError: It cannot be read.
+        InputError: The file is missing, or holds no session that this version reads.
+        StorageError: The file cannot be read.
     """
-    file = _path(path)
-    data = _json_in(file, str(path))
+    file = _check_path(path)
+    data = _read_json(file, str(path))
     if not isinstance(data, dict) or cast(Any, data).get("format") != _FORMAT:
-        raise InputError(f"{str(path)!r} holds no session that was saved here; write one with %session save")
+        raise InputError(f"{str(path)!r} is not a saved session; write one with %session save")
     version = cast(Any, data).get("version")
     if type(version) is not int:
         _refuse(path, "it has no version")
@@ -102,118 +104,116 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
             f"{str(path)!r} is of version {version}, and this adk_nb reads up to {VERSION}; "
             "install the newer adk_nb that wrote it"
         )
-    if odd := json_problem(data):
-        _refuse(path, f"it holds {odd}")
+    if problem := json_problem(data):
+        _refuse(path, f"it holds {problem}")
     try:
         saved = SavedSession.model_validate(data)
     except ValidationError as error:
-        _refuse(path, _first(error))
+        _refuse(path, _first_error(error))
     if len(saved.events) > MAX_EVENTS:
-        _refuse(path, f"it has {len(saved.events)} events, and the most is {MAX_EVENTS}")
+        _refuse(path, f"it has {len(saved.events)} events, and the maximum is {MAX_EVENTS}")
     try:
-        events, dropped = without_decisions(_events(path, saved.events))
+        events, dropped = remove_decisions(_parse_events(path, saved.events))
     except (AttributeError, KeyError, TypeError) as error:
-        _refuse(path, f"where a graph stands in it cannot be read: {error!r:.80}")
+        _refuse(path, f"the checkpoint of a graph in it cannot be read: {error!r:.80}")
     return Loaded(saved.name, saved.state, events, dropped)
 
 
 class Loaded:
-    """A session that was read, and is in no service yet."""
+    """A session that was read from a file, and is in no service yet."""
 
     def __init__(self, name: str, state: dict[str, Any], events: list[Event], dropped: int = 0) -> None:
         self.name = name
         self.state = state
         self.events = events
         self.dropped = dropped
-        """How many requests were open in the file, and are not any more."""
+        """Number of open requests that were removed."""
 
     async def put(self, service: BaseSessionService, *, app_name: str, user_id: str, session_id: str) -> list[str]:
-        """Make it a session of that name.
+        """Create the session in a service.
 
         Returns:
-            The `app:` and `user:` keys, sorted, that have another value there already: it stays, as other sessions
-            see it too.
+            The `app:` and `user:` keys, sorted, that have another value there already: it is kept, since other
+            sessions share it.
 
         Raises:
             AlreadyExistsError: The user has a session with this id.
-            AdkNbError: It could not be stored; nothing of it is left there.
+            AdkNbError: The session could not be stored; nothing of it remains there.
         """
-        where = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
-        written = {key for event in self.events for key in event.actions.state_delta}
-        first = {key: value for key, value in self.state.items() if key not in written}
-        session = await service.create_session(**where, state={k: v for k, v in first.items() if not _is_shared(k)})
-        there = dict(session.state)
+        key = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
+        event_keys = {key for event in self.events for key in event.actions.state_delta}
+        initial = {key: value for key, value in self.state.items() if key not in event_keys}
+        session = await service.create_session(**key, state={k: v for k, v in initial.items() if not _is_shared(k)})
+        existing = dict(session.state)
         try:
-            if missing := {key: value for key, value in first.items() if _is_shared(key) and key not in there}:
-                await service.delete_session(**where)
-                own = {key: value for key, value in first.items() if not _is_shared(key)}
-                session = await service.create_session(**where, state=own | missing)
+            if missing := {key: value for key, value in initial.items() if _is_shared(key) and key not in existing}:
+                await service.delete_session(**key)
+                session_state = {key: value for key, value in initial.items() if not _is_shared(key)}
+                session = await service.create_session(**key, state=session_state | missing)
             for event in self.events:
-                await service.append_event(session, _without(event, there))
+                await service.append_event(session, _without_shared_keys(event, existing))
         except BaseException:
-            await service.delete_session(**where)
+            await service.delete_session(**key)
             raise
         return sorted(
-            key for key, value in self.state.items() if _is_shared(key) and key in there and there[key] != value
+            key for key, value in self.state.items() if _is_shared(key) and key in existing and existing[key] != value
         )
 
 
 def check_name(name: str) -> str:
-    """A name that a session can have, of a person's choice.
+    """Check a session name that a user chose.
 
     Raises:
-        InputError: It cannot.
+        InputError: It is empty, too long, or not printable.
     """
     if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
-        raise InputError(
-            f"a session cannot be named {name[:40]!r}; a name has up to {MAX_NAME} letters, digits and signs"
-        )
+        raise InputError(f"a session cannot be named {name[:40]!r}; a name has 1 to {MAX_NAME} printable characters")
     return name
 
 
-def _path(path: str | os.PathLike[str]) -> Path:
+def _check_path(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     try:
-        found = Path(text).expanduser()
-    except RuntimeError:  # ~somebody, who has no home here
-        found = Path()
+        file = Path(text).expanduser()
+    except RuntimeError:  # ~user without a home directory
+        file = Path()
     is_text = bool(text.strip()) and "\0" not in text and not json_problem(text)
-    if not is_text or not 0 < len(os.fsencode(found.name)) <= _LONGEST_NAME:
-        raise InputError(f"no file is named by {text!r:.200}; write a path that ends in .json")
-    return found
+    if not is_text or not 0 < len(os.fsencode(file.name)) <= _LONGEST_NAME:
+        raise InputError(f"{text!r:.200} is not a file name; write a path that ends in .json")
+    return file
 
 
-def _put(file: Path, text: str) -> None:
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:40]}.")
+def _write_atomically(file: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:40]}.")
     try:
         with open(handle, "w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
-        os.replace(beside, file)
+        os.replace(temporary, file)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 
-def _json_in(file: Path, named: str) -> Any:
-    if not os.path.isfile(file):  # what no file's name can be is none, too
-        raise InputError(f"there is no file {named!r}")
+def _read_json(file: Path, name: str) -> Any:
+    if not os.path.isfile(file):  # also for a name that the file system does not allow
+        raise InputError(f"there is no file {name!r}")
     try:
         with file.open("rb") as data:
             text = data.read(MAX_BYTES + 1)
     except OSError as error:
-        raise StorageError(f"{named!r} cannot be read: {error.strerror or error}") from error
+        raise StorageError(f"{name!r} cannot be read: {error.strerror or error}") from error
     if len(text) > MAX_BYTES:
-        _refuse(named, f"it is larger than {MAX_BYTES // 1_000_000} MB")
+        _refuse(name, f"it is larger than {MAX_BYTES // 1_000_000} MB")
     try:
         return json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{named!r} holds no JSON: {error!s:.200}") from error
+        raise InputError(f"{name!r} is not JSON: {error!s:.200}") from error
 
 
 def _is_save_of(session: Session, file: Path) -> bool:
-    """True if a file holds an earlier state of the session: of one name there are many, so it begins the same."""
+    """True if a file holds an earlier save: the same session name, and the same first event."""
     try:
         saved = read(file)
     except (InputError, StorageError):
@@ -222,40 +222,42 @@ def _is_save_of(session: Session, file: Path) -> bool:
     return saved.name == session.id and begins == [event.id for event in session.events[:1]][: len(begins)]
 
 
-def _events(path: str | os.PathLike[str], given: list[dict[str, Any]]) -> list[Event]:
-    made: list[Event] = []
+def _parse_events(path: str | os.PathLike[str], stored: list[dict[str, Any]]) -> list[Event]:
+    events: list[Event] = []
     seen: set[str] = set()
-    for number, one in enumerate(given, 1):
+    for number, data in enumerate(stored, 1):
         try:
-            event = Event.model_validate_json(json.dumps(one))  # as JSON: bytes are text there
+            event = Event.model_validate_json(json.dumps(data))  # as JSON: bytes are text there
         except (ValidationError, ValueError, TypeError, RecursionError) as error:
-            said = _first(error) if isinstance(error, ValidationError) else str(error)
-            _refuse(path, f"event {number}: {said}")
+            reason = _first_error(error) if isinstance(error, ValidationError) else str(error)
+            _refuse(path, f"event {number}: {reason}")
         if not event.id or event.id in seen:
-            _refuse(path, f"event {number} has the id of another, or none")
+            _refuse(path, f"event {number} has no id, or the id of another event")
         if event.partial:
-            _refuse(path, f"event {number} is a piece of an event")
+            _refuse(path, f"event {number} is a partial event")
         seen.add(event.id)
-        made.append(event)
-    return made
+        events.append(event)
+    return events
 
 
-def _first(error: ValidationError) -> str:
-    wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(str(step) for step in wrong["loc"])
-    return f"{where:.80}: {wrong['msg']:.200}"
+def _first_error(error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = ".".join(str(step) for step in details["loc"])
+    return f"{field:.80}: {details['msg']:.200}"
 
 
-def _refuse(path: str | os.PathLike[str], why: str) -> NoReturn:
-    raise InputError(f"{os.fspath(path)!r} cannot be loaded, and nothing of it was: {why}")
+def _refuse(path: str | os.PathLike[str], reason: str) -> NoReturn:
+    raise InputError(f"{os.fspath(path)!r} cannot be loaded: {reason}; nothing was loaded")
 
 
 def _is_shared(key: str) -> bool:
     return key.startswith(_SHARED)
 
 
-def _without(event: Event, there: Mapping[str, Any]) -> Event:
-    """`event`, not writing what other sessions see and have already."""
+def _without_shared_keys(event: Event, existing: Mapping[str, Any]) -> Event:
+    """Remove `app:` and `user:` keys that exist already from the event's state delta."""
     delta = event.actions.state_delta
-    kept = {key: value for key, value in delta.items() if not (_is_shared(key) and key in there)}
-    return event if len(kept) == len(delta) else copy_model(event, actions=copy_model(event.actions, state_delta=kept))
+    remaining = {key: value for key, value in delta.items() if not (_is_shared(key) and key in existing)}
+    return (
+        event if len(remaining) == len(delta) else copy_model(event, actions=copy_model(event.actions, state_delta=remaining))
+    )

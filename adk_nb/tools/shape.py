@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
-from adk_nb.sessions.state import committed
+from adk_nb.sessions.state import storable_delta
 
 _WRAPPER, _MODELS_WRAPPER = "response", "items"
 """Argument name for a schema that is not an object, and for a list of models. Source: google-adk 2.13."""
@@ -77,7 +77,7 @@ class Shape:
             ConfigurationError: The value cannot be stored in a state: NaN, or nested too deeply.
         """
         value = self._adapter.dump_python(self.parse(text), mode="json", exclude_none=True)
-        committed({"the answer": value})  # raises for values that a state cannot store
+        storable_delta({"the answer": value})  # raises for values that a state cannot store
         return value
 
     def parse(self, text: str) -> Any:

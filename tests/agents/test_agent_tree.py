@@ -265,7 +265,7 @@ def test_a_tool_that_writes_what_the_schema_does_not_allow_hears_why():
     events = talk.say()
 
     refused = events[1].get_function_responses()[0].response or {}
-    assert "state['days'] cannot hold the str 'many': state_schema Trip says int" in refused["error"]
+    assert "state['days'] cannot hold the str 'many': state_schema Trip has int" in refused["error"]
     assert talk.error is None and talk.stored().state == {"days": 2}
 
 
@@ -278,7 +278,7 @@ def test_an_output_key_and_an_event_are_held_to_the_schema_too():
         talk = Talk(made)
         events = talk.say()
         assert isinstance(talk.error, StateSchemaError)
-        assert "state['town'] is no field of the state_schema Trip; its fields are: city, days" in str(talk.error)
+        assert "state['town'] is not a field of the state_schema Trip; its fields are: city, days" in str(talk.error)
         assert events[-1].error_code == "StateSchemaError" and talk.stored().state == {}
 
 
@@ -312,7 +312,7 @@ def test_an_agent_has_the_schema_of_its_parent_unless_it_has_its_own():
     events = talk.say()
 
     assert told(events)[0] == ("own", "=> {'town': 'Oslo'}")
-    assert "state['town'] is no field of the state_schema Trip" in str(talk.error)
+    assert "state['town'] is not a field of the state_schema Trip" in str(talk.error)
     assert talk.stored().state == {"town": "Oslo"}
 
 

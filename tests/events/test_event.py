@@ -303,7 +303,7 @@ def test_a_message_may_be_words_parts_or_a_content():
 
 @pytest.mark.parametrize("odd", [5, {"text": "hi"}, ["hi"], None])
 def test_anything_else_is_no_message(odd: object):
-    with pytest.raises(InputError, match="types.Content or a list of types.Part, got"):
+    with pytest.raises(InputError, match=r"types\.Content or a list of types\.Part, got"):
         as_content(odd)
 
 

@@ -34,7 +34,7 @@ def test_a_chat_in_a_session_without_a_name_is_refused_at_once():
 def test_what_is_no_message_is_refused_and_nothing_is_stored(nothing: Any):
     chat = Chat(guide("hello"))
 
-    with pytest.raises(InputError, match="a message must be text"):
+    with pytest.raises(InputError, match="a message is text"):
         chat.ask(nothing)
 
     assert chat.events == []

@@ -162,7 +162,7 @@ def newer(path: Path) -> None:
 
 
 UNUSABLE: list[tuple[str, Callable[[Path], Any], str]] = [
-    ("nb.db", another_program, "database of another program's, with the tables: mine"),
+    ("nb.db", another_program, "database of another program, with the tables: mine"),
     ("nb.db", lambda path: path.write_text("words " * 1_000), "is damaged: file is not a database"),
     ("nb.db", newer, "has schema version 99, and this adk_nb reads up to 2; install the newer adk_nb"),
     ("nb.db", Path.mkdir, "is a folder; name a file in it, as sqlite:///nb.db/nb.db"),
@@ -214,7 +214,7 @@ def test_a_file_that_is_kept_locked_is_refused_after_a_while(
 
     shell.run(KEPT)
 
-    assert "was kept locked by another program" in caplog.text
+    assert "was locked by another program" in caplog.text
     assert shell.cell("%config AdkNb.sessions") == ""
     assert shell.cell("%state a") == 1
     db.execute("ROLLBACK")
@@ -267,7 +267,7 @@ def test_a_file_that_is_taken_away_under_a_notebook_is_missed(shell: Shell, tmp_
     shell.cell("%chat clerk Hi")
     (tmp_path / "nb.db").unlink()
 
-    assert "moved, deleted or replaced, and nothing was written" in shell.fails("%chat clerk Hi again")
+    assert "moved, deleted or replaced since it was opened" in shell.fails("%chat clerk Hi again")
 
     shell.cell('%config AdkNb.sessions = ""')
     shell.cell(KEPT)
@@ -449,7 +449,7 @@ def test_another_conversation_of_the_same_name_is_not_written_over(shell: Shell,
     shell.cell("%%agent guide -m model\nHi.")
     shell.cell("%chat guide Hello")
 
-    assert "holds no save of session 'main' as it is here" in shell.fails("%session save conv.json")
+    assert "is not an earlier save of session 'main'" in shell.fails("%session save conv.json")
     assert (tmp_path / "conv.json").read_bytes() == before
     assert "in place of what was saved there" in str(shell.cell("%session save conv.json --replace"))
 
@@ -480,7 +480,7 @@ def test_saving_writes_over_no_other_file(shell: Shell, tmp_path: Path) -> None:
     shell.cell("%state a=1")
 
     refused = shell.fails("%session save notes.json")
-    assert "'notes.json' is there, and holds no save of session 'main'" in refused
+    assert "'notes.json' exists, and is not an earlier save of session 'main'" in refused
     assert refused.endswith("or replace it: %session save notes.json --replace")
     assert (tmp_path / "notes.json").read_text() == '{"mine": 1}'
     shell.cell("%session save notes.json --replace")
@@ -771,7 +771,7 @@ HI = {"author": "user", "id": "1"}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"version": 2}, "is of version 2, and this adk_nb reads up to 1; install the newer adk_nb that wrote it"),
     ({"version": True}, "it has no version"),
-    ({"format": "pickle"}, "holds no session that was saved here"),
+    ({"format": "pickle"}, "is not a saved session"),
     ({"lease": {}}, "lease: "),
     ({"name": 7}, "name: "),
     ({"name": "a\x1b[2J"}, "a session cannot be named"),
@@ -779,8 +779,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"state": []}, "state: "),
     ({"state": {"a": "\ud800"}}, "half a character"),
     ({"events": [{"author": 1}]}, "event 1: author"),
-    ({"events": [HI, HI]}, "event 2 has the id of another"),
-    ({"events": [HI | {"partial": True}]}, "event 1 is a piece of an event"),
+    ({"events": [HI, HI]}, "event 2 has no id, or the id of another"),
+    ({"events": [HI | {"partial": True}]}, "event 1 is a partial event"),
     ({"events": ["x"]}, "events.0: "),
 ]
 NO_JSON = ["", "{", "[" * 100_000, '{"a": 1e999}', "\udcff", '{"format": "adk_nb session", "version": 1', "null", "7"]
@@ -791,7 +791,7 @@ def test_a_file_that_cannot_be_is_refused_whole(shell: Shell, tmp_path: Path) ->
         assert said in shell.fails(f"%session load {saved(tmp_path, **changed)}"), changed
     for text in NO_JSON:
         (tmp_path / "s.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-        assert shell.fails("%session load s.json").startswith("InputError: 's.json' holds no "), text[:40]
+        assert shell.fails("%session load s.json").startswith("InputError: 's.json' is not "), text[:40]
     assert shell.ip.adk_nb.sessions.names == []
 
 

@@ -228,7 +228,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
             with pytest.raises(ConfigurationError, match=reason):
                 await service.append_event(session, Event(author="a", actions=EventActions(state_delta={"k": value})))
         for half in HALVES.values():
-            with pytest.raises(ConfigurationError, match="a key of the state is a str"):
+            with pytest.raises(ConfigurationError, match="a state key must be a str"):
                 await turn(service, guide("never"), state_delta={half: 1})
         assert session.events == []
         await turn(service, guide(call("write"), "Done.", tools=[write]))
@@ -295,10 +295,10 @@ def test_an_id_with_blanks_around_it_is_the_same_for_whoever_makes_and_finds_it(
 def test_what_is_no_id_is_refused_and_found_nowhere(store: Store, wrong: Any):
     async def make(service: BaseSessionService) -> None:
         for change in ({"session_id": wrong}, {"user_id": wrong}, {"app_name": wrong}):
-            with pytest.raises(InputError, match=f"the {next(iter(change))} of a session is a str, and not"):
+            with pytest.raises(InputError, match=f"the {next(iter(change))} of a session must be a str, got"):
                 await service.create_session(**(S | change))
         if not isinstance(wrong, list):  # which no dict holds
-            with pytest.raises(InputError, match=r"session_id (must be text, got|of a session is a str, and not)"):
+            with pytest.raises(InputError, match=r"session_id (must be text, got|of a session must be a str, got)"):
                 await turn(service, guide("never"), session_id=wrong)
         assert (await service.list_sessions(app_name="app")).sessions == []
 
@@ -416,11 +416,11 @@ def test_what_no_store_gives_back_equal_is_refused_wherever_in_an_event_it_is(st
 @pytest.mark.parametrize("name", [*HALVES.values(), "", " ", "a\x00b", "~nobody-of-that-name/x", "x" * 300, "."])
 def test_a_path_that_is_none_is_refused_and_nothing_is_made(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="no file is named by"):
+    with pytest.raises(InputError, match="is not a file name"):
         session_file.read(name)
-    with pytest.raises(InputError, match="no file is named by"):
+    with pytest.raises(InputError, match="is not a file name"):
         session_file.write(Session(id="s"), name)
-    with pytest.raises((InputError, StorageError), match=r"no file is named by|could not be read or written"):
+    with pytest.raises((InputError, StorageError), match=r"is not a file path|could not be read or written"):
         Store(lambda: SqliteSessionService(name or "sqlite:///")).use(lambda service: service.create_session(**S))
     assert list(tmp_path.iterdir()) == []
 

@@ -123,9 +123,11 @@ def test_the_tables_are_those_that_others_read(postgres: Postgres):
 def test_a_name_that_no_key_column_holds_is_refused_by_its_name(postgres: Postgres):
     async def write(service: DatabaseSessionService) -> None:
         for what in ("app_name", "user_id", "session_id"):
-            with pytest.raises(InputError, match=f"the {what} has 129 characters, and a database keeps 128; shorten"):
+            with pytest.raises(
+                InputError, match=f"the {what} has 129 characters, a database stores at most 128; shorten"
+            ):
                 await service.create_session(**(S | {what: "é" * 129}))
-            with pytest.raises(InputError, match=f"the {what} holds the character NUL"):
+            with pytest.raises(InputError, match=f"the {what} has a NUL character"):
                 await service.create_session(**(S | {what: "a\x00b"}))
             assert await service.get_session(**(S | {what: "a\x00b"})) is None
             await service.delete_session(**(S | {what: "é" * 129}))
@@ -154,7 +156,7 @@ def test_a_newer_schema_and_anothers_tables_are_refused_and_left(postgres: Postg
 
     postgres.empty()
     postgres.sql("CREATE TABLE sessions (mine INT)", "INSERT INTO sessions VALUES (1)")
-    with pytest.raises(StorageError, match="has tables of another program's: sessions; give another database"):
+    with pytest.raises(StorageError, match="has tables of another program: sessions; give another database"):
         using(url, read)
     assert postgres.sql("SELECT * FROM sessions") == [(1,)]
 
@@ -192,23 +194,23 @@ def test_a_migration_that_fails_leaves_the_version_that_was(postgres: Postgres, 
 
 def test_a_url_that_names_no_such_database_is_refused_without_its_password(tmp_path: Path):
     wrong = {
-        "mysql://u:hunter2-hunter2@h/d": "in PostgreSQL or SQLite, and not in 'mysql'; write postgresql://",
-        "mysql+u:hunter2-hunter2@h/d": "in PostgreSQL or SQLite, and not in 'mysql'; write postgresql://",
-        "no url": "in PostgreSQL or SQLite, and not in 'no url'; write postgresql://",
-        "postgresql:hunter2-hunter2@h/d": "no database is named by",
-        "sqlite+pysqlite://": "no file is named by",
-        "postgresql+nothing://h/d": "no database is named by",
-        "postgresql://u:hunter2-hunter2@h:port/d": "no database is named by",
-        "postgresql://u:hun@ter2-hunter2@h/d": "holds an '@'; write it as %40",
-        "postgresql://u:hunter2-hunter2@h/d?ssl=require": "no database is named by .*ssl",
+        "mysql://u:hunter2-hunter2@h/d": "of PostgreSQL or SQLite, got 'mysql'; write postgresql://",
+        "mysql+u:hunter2-hunter2@h/d": "of PostgreSQL or SQLite, got 'mysql'; write postgresql://",
+        "no url": "of PostgreSQL or SQLite, got 'no url'; write postgresql://",
+        "postgresql:hunter2-hunter2@h/d": "is not a database URL",
+        "sqlite+pysqlite://": "is not a file path",
+        "postgresql+nothing://h/d": "is not a database URL",
+        "postgresql://u:hunter2-hunter2@h:port/d": "is not a database URL",
+        "postgresql://u:hun@ter2-hunter2@h/d": "has an '@'; write it as %40",
+        "postgresql://u:hunter2-hunter2@h/d?ssl=require": "is not a database URL: .*ssl",
     }
     for url, message in wrong.items():
         with pytest.raises(InputError, match=message) as told:
             DatabaseSessionService(url)
         assert "hunter2" not in str(told.value)
-    with pytest.raises(ConfigurationError, match=r"pool_size: no option of sessions in sqlite; there is durability"):
+    with pytest.raises(ConfigurationError, match=r"pool_size: unknown option of sqlite sessions; there is durability"):
         DatabaseSessionService(f"sqlite:///{tmp_path}/nb.db", pool_size=5)
-    with pytest.raises(ConfigurationError, match=r"echo: no option .*postgresql; there is pool_size and connect_args"):
+    with pytest.raises(ConfigurationError, match=r"echo: unknown option of postgresql sessions; there is pool_size and connect_args"):
         DatabaseSessionService("postgresql://h/d", echo=True)
     with pytest.raises(ConfigurationError, match=r"pool_size must be a positive integer, got 0"):
         DatabaseSessionService("postgresql://h/d", pool_size=0)
@@ -315,7 +317,7 @@ def test_another_service_on_the_database_is_noticed(url: str):
 
         await other.append_event(theirs, said("theirs", **{"app:k": 1}))
         assert not await mine.is_current(session) and await other.is_current(theirs)
-        with pytest.raises(StaleSessionError, match="it has 1 events, and this copy knew of 0"):
+        with pytest.raises(StaleSessionError, match="it has 1 events, this copy 0"):
             await mine.append_event(session, said("mine"))
         assert session.events == []
         twice = said("twice").model_copy(update={"id": theirs.events[0].id})
@@ -376,7 +378,7 @@ def test_a_row_that_stays_locked_is_told_of_and_nothing_is_half_done(
         session = await service.create_session(**S)
         with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
             other.execute("SELECT * FROM sessions FOR UPDATE")
-            with pytest.raises(StorageError, match=r"was kept locked by another program for 0.1 s, and nothing was"):
+            with pytest.raises(StorageError, match=r"was locked by another program for 0.1 s, and nothing was"):
                 await service.append_event(session, said("a", k=1))
             assert (session.events, session.state) == ([], {}) and await service.is_current(session)
         await service.append_event(session, said("b"))
@@ -459,7 +461,7 @@ def test_an_event_that_is_gone_is_noticed(postgres: Postgres):
         for text in "abc":
             await service.append_event(session, said(text))
         postgres.sql("DELETE FROM events WHERE seq = 2")
-        with pytest.raises(StorageError, match="event 2 of session 's' is not what was written"):
+        with pytest.raises(StorageError, match="event 2 of session 's' was altered"):
             await read(service)
         assert texts(await read(service, num_recent_events=1)) == ["c"]
 

@@ -218,7 +218,7 @@ def test_a_process_of_this_machine_that_has_ended_is_gone(ended: str):
     named, _, numbers = ended.partition(" (")
     container = f"{named} (00000000)"
     assert is_gone(ended) and is_gone(named)
-    assert is_gone(ended, surely=True) == bool(numbers) and not is_gone(named, surely=True)
+    assert is_gone(ended, strict=True) == bool(numbers) and not is_gone(named, strict=True)
     for other in (this_process(), container, named.replace(platform.node(), "another-machine"), "kernel 1", ""):
         assert not is_gone(other)
 
@@ -347,7 +347,7 @@ def test_a_damaged_row_of_the_journal_in_a_file_is_refused(tmp_path: Path, run: 
             before = db.execute(f"SELECT * FROM {change.split()[0]}").fetchone()
             db.execute(f"UPDATE {change}")
             db.execute("COMMIT")
-            with pytest.raises(StorageError, match=f"a row of {change.split()[0]} is not what was written"):
+            with pytest.raises(StorageError, match=f"a row of {change.split()[0]} was altered"):
                 run(look)
             marks = ", ".join("?" * len(before))
             db.execute(f"REPLACE INTO {change.split()[0]} VALUES ({marks})", before)

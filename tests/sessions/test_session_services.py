@@ -108,12 +108,12 @@ async def test_a_second_session_of_one_id_is_refused(service: BaseSessionService
 @awaited
 async def test_what_no_session_can_be_made_of_is_refused_and_nothing_is_kept(service: BaseSessionService):
     wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
-        ({"user_id": None}, InputError, "the user_id of a session is a str, and not None"),
-        ({"app_name": 5}, InputError, "the app_name of a session is a str, and not 5"),
-        ({"session_id": ["s"]}, InputError, "the session_id of a session is a str, and not"),
-        ({"session_id": "half \ud800"}, InputError, "the session_id of a session is a str, and not"),
-        ({"state": [1]}, ConfigurationError, "a state is a dict, and not"),
-        ({"state": {1: 1}}, ConfigurationError, "a key of the state is a str, and not 1"),
+        ({"user_id": None}, InputError, "the user_id of a session must be a str, got None"),
+        ({"app_name": 5}, InputError, "the app_name of a session must be a str, got 5"),
+        ({"session_id": ["s"]}, InputError, "the session_id of a session must be a str, got"),
+        ({"session_id": "half \ud800"}, InputError, "the session_id of a session must be a str, got"),
+        ({"state": [1]}, ConfigurationError, "a state must be a dict, got"),
+        ({"state": {1: 1}}, ConfigurationError, "a state key must be a str, got 1"),
     ]
     for change, error, message in wrong:
         with pytest.raises(error, match=message):
@@ -404,7 +404,7 @@ async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSes
     if isinstance(service, InMemorySessionService):
         await service.append_event(stale, event())
     else:
-        with pytest.raises(StaleSessionError, match=r"session 's' was written to by another .* get the session again"):
+        with pytest.raises(StaleSessionError, match=r"session 's' was changed since .* get the session again"):
             await service.append_event(stale, event())
         await service.append_event(await get(service), event())
     assert not await service.is_current(session) and not await service.is_current(stale)
@@ -517,7 +517,7 @@ def test_a_service_written_for_google_adk_keeps_its_sessions():
         await service.append_event(session, piece)
         await service.append_event(session, event("hi", at=3.0, **{"k": 1, "temp:t": 2}))
         await service.flush()
-        with pytest.raises(NotImplementedError, match="Mine does not tell a user's state; read a session"):
+        with pytest.raises(NotImplementedError, match="Mine cannot load a user's state; read a session"):
             await service.get_user_state(app_name="app", user_id="u")
         return session
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from adk_nb.errors import ConfigurationError
 from adk_nb.sessions import State, StateSchemaError
-from adk_nb.sessions.state import apply_delta, committed
+from adk_nb.sessions.state import apply_delta, storable_delta
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -136,7 +136,7 @@ def test_what_is_not_json_is_refused_where_it_is_written(value: Any, named: str)
     with pytest.raises(ConfigurationError) as refused:
         it["k"] = value
 
-    assert str(refused.value).startswith(f"state['k'] cannot hold {named}: state is kept as JSON; ")
+    assert str(refused.value).startswith(f"state['k'] cannot hold {named}: state is stored as JSON; ")
     assert "state['temp:k']" in str(refused.value)
     assert live == {} and delta == {}
 
@@ -154,7 +154,7 @@ def test_what_is_not_json_is_refused_when_it_was_put_into_a_list():
 def test_a_key_is_text(key: Any):
     it, live, delta = state()
 
-    with pytest.raises(ConfigurationError, match="a key of the state is a str, and not"):
+    with pytest.raises(ConfigurationError, match="a state key must be a str, got"):
         it[key] = 1
     assert live == {} and delta == {}
 
@@ -177,12 +177,12 @@ def test_temp_holds_anything_and_is_not_kept():
     it["k"] = 1
 
     assert live == {"temp:thing": [thing], "k": 1}
-    assert committed(delta) == {"k": 1}
+    assert storable_delta(delta) == {"k": 1}
 
 
 def test_what_is_committed_is_a_copy():
     mine = [1]
-    kept = committed({"items": mine})
+    kept = storable_delta({"items": mine})
 
     mine.append(2)
 
@@ -191,7 +191,7 @@ def test_what_is_committed_is_a_copy():
 
 def test_what_is_committed_is_json():
     with pytest.raises(ConfigurationError, match=r"state\['user:who'\] cannot hold a Thing"):
-        committed({"user:who": Thing()})
+        storable_delta({"user:who": Thing()})
 
 
 def test_a_delta_may_carry_objects_whose_comparison_is_no_truth():
@@ -232,12 +232,12 @@ def test_a_schema_lets_its_fields_be_written_and_what_has_a_prefix():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("day", 1, r"state\['day'\] is no field of the state_schema Trip; did you mean 'days'\?"),
-        ("colour", 1, r"is no field of the state_schema Trip; its fields are: days, city, stops"),
-        ("days", "many", r"state\['days'\] cannot hold the str 'many': state_schema Trip says int \(state\['days'\]: "),
+        ("day", 1, r"state\['day'\] is not a field of the state_schema Trip; did you mean 'days'\?"),
+        ("colour", 1, r"is not a field of the state_schema Trip; its fields are: days, city, stops"),
+        ("days", "many", r"state\['days'\] cannot hold the str 'many': state_schema Trip has int \(state\['days'\]: "),
         ("days", 0, r"cannot hold the int 0: .* \(state\['days'\]: Input should be greater than or equal to 1\)"),
-        ("city", 5, r"cannot hold the int 5: state_schema Trip says str \| None \("),
-        ("stops", ["a", 2], r"says list\[str\] \(state\['stops'\]\[1\]: Input should be a valid string\)"),
+        ("city", 5, r"cannot hold the int 5: state_schema Trip has str \| None \("),
+        ("stops", ["a", 2], r"has list\[str\] \(state\['stops'\]\[1\]: Input should be a valid string\)"),
     ],
 )
 def test_a_schema_refuses_other_keys_and_other_types(key: str, value: Any, message: str):
@@ -284,4 +284,4 @@ def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str,
 )
 def test_what_has_data_is_told_how_to_give_it(value: Any, way: str):
     with pytest.raises(ConfigurationError, match=f"list or dict, {re.escape(way)}, or keep"):
-        committed({"k": value})
+        storable_delta({"k": value})

@@ -1,4 +1,4 @@
-"""Events and states as the JSON text that a database keeps."""
+"""Encoding of events and states as JSON text for a database."""
 
 import json
 import re
@@ -16,8 +16,8 @@ from adk_nb.wire import copy_model, json_problem
 
 Key = tuple[str, str, str]
 """App, user and id of a session."""
-_FREE = ("agent_state", "artifact_delta", "route", "set_model_response")
-"""Actions that hold values of a user's or a model's choice, or numbers of any length."""
+_FREE_FORM = ("agent_state", "artifact_delta", "route", "set_model_response")
+"""Actions with values that a user or a model chose, or with unbounded integers."""
 _DICTS = {name for name, field in EventActions.model_fields.items() if field.default_factory}
 
 
@@ -26,16 +26,16 @@ class Mark:
     """Revision of a caller's copy of a session."""
 
     number: int
-    """Of the session's row: another for a session that was made anew under an old id."""
+    """Number of the session's row: a session that was deleted and created again has another."""
     seq: int
-    """Of the newest event; they are counted from 1 without a gap."""
+    """Number of the newest event; events are counted from 1 without gaps."""
     app: int
-    """How often the app's state had changed."""
+    """Number of changes of the app's state."""
     user: int
     is_whole: bool = True
     """All events were read."""
     state: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The state as it is stored."""
+    """The stored state."""
 
 
 class EventRow(NamedTuple):
@@ -50,14 +50,19 @@ class EventRow(NamedTuple):
 
 
 def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) -> EventRow:
-    """Encode `event`, with `delta` for its state delta; `jsonb`: for a database that keeps JSONB.
+    """Encode `event` with `delta` as its state delta.
+
+    Args:
+        event: The event, not changed.
+        delta: The state delta to store.
+        jsonb: The database stores JSONB.
 
     Raises:
-        InputError: It holds what would not come back equal.
+        InputError: The event has a value that would not come back equal.
     """
     values = _free_values(event)
     if problem := _problem(event, values):
-        raise InputError(f"an event of {event.author!r} cannot be stored: {problem}, which JSON cannot hold")
+        raise InputError(f"an event of {event.author!r} cannot be stored: {problem}, which JSON cannot represent")
     if event.actions.state_delta:
         event = copy_model(event, actions=copy_model(event.actions, state_delta=delta))
     try:
@@ -66,12 +71,12 @@ def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) ->
         reason = str(error).partition(": ")[2] or str(error)
         raise InputError(f"an event of {event.author!r} cannot be stored: {reason:.200}") from error
     is_altered = jsonb and is_altered_by_jsonb(data.decode(), [*values.values(), delta])
-    at = float(event.timestamp) + 0.0  # SQLite's REAL keeps neither an int nor the sign of -0.0
-    return EventRow(event.id, event.invocation_id, at, data, is_altered)
+    timestamp = float(event.timestamp) + 0.0  # SQLite's REAL keeps neither an int nor the sign of -0.0
+    return EventRow(event.id, event.invocation_id, timestamp, data, is_altered)
 
 
 def _defaults(event: Event) -> Any:
-    """Fields to leave out, since reading gives them back."""
+    """Fields to leave out: they have their default values."""
     actions = event.actions.__dict__.items()
     present = [name for name, value in actions if value is not None and not (name in _DICTS and value == {})]
     fields: dict[str, Any] = {"actions": _DICTS.difference(present) if present else True}
@@ -79,22 +84,22 @@ def _defaults(event: Event) -> Any:
 
 
 def unstorable(event: Event) -> str | None:
-    """The value in `event` that would not come back equal from JSON, with its place; or None."""
+    """Describe the value in `event` that would not come back equal from JSON, with its place; None if there is none."""
     return _problem(event, _free_values(event))
 
 
 def _problem(event: Event, values: dict[str, Any]) -> str | None:
     problem = next((f"{name} holds {odd}" for name, value in values.items() if (odd := json_problem(value))), None)
-    at: Any = event.timestamp
-    is_time = isinstance(at, float | int) and abs(at) <= sys.float_info.max
-    return problem or (None if is_time else f"its timestamp is {at!s:.80}")
+    timestamp: Any = event.timestamp
+    is_time = isinstance(timestamp, float | int) and abs(timestamp) <= sys.float_info.max
+    return problem or (None if is_time else f"its timestamp is {timestamp!s:.80}")
 
 
 def _free_values(event: Event) -> dict[str, Any]:
-    """Place in `event` -> the value there, of a user's or a model's choice."""
+    """Place in `event` -> a value there that a user or a model chose."""
     values: dict[str, Any] = {"output": event.output, "custom_metadata": event.custom_metadata}
-    actions = event.actions.__dict__  # to look at an empty field would make its dict
-    values |= {name: value for name in _FREE if (value := actions.get(name))}
+    actions = event.actions.__dict__  # reading the attribute of an empty field would create its dict
+    values |= {name: value for name in _FREE_FORM if (value := actions.get(name))}
     if confirmations := actions.get("requested_tool_confirmations"):
         values["a payload"] = [confirmation.payload for confirmation in confirmations.values()]
     if widgets := actions.get("render_ui_widgets"):
@@ -109,18 +114,18 @@ def _free_values(event: Event) -> dict[str, Any]:
     return values
 
 
-_ODD = re.compile(r"\\u0000|[:,\[]-?\d[\d.]*e[+-]?\d|[:,\[]-0[.,\]}]")
+_ALTERED_BY_JSONB = re.compile(r"\\u0000|[:,\[]-?\d[\d.]*e[+-]?\d|[:,\[]-0[.,\]}]")
 """JSON that JSONB does not take (NUL), or gives back as another number: 1e+23 as an int, -0.0 without its sign.
 Source: https://www.postgresql.org/docs/current/datatype-json.html."""
 
 
 def is_altered_by_jsonb(text: str, values: list[Any]) -> bool:
-    """True if JSONB would not give back `text`, in which `values` are of a free form, as it was written."""
-    return bool(_ODD.search(text)) or not _is_in_order(values)
+    """True if JSONB would not return `text` as it was written; `values` are the free-form values in it."""
+    return bool(_ALTERED_BY_JSONB.search(text)) or not _is_in_order(values)
 
 
 def _is_in_order(value: Any) -> bool:
-    """True if its keys stand as JSONB orders them: the shorter first. The order is part of what a model is sent."""
+    """True if its keys are in JSONB's order, shortest first: a model is sent keys in their order."""
     if isinstance(value, dict):
         members = cast(dict[str, Any], value)
         keys = [(len(name := key.encode()), name) for key in members]
@@ -129,7 +134,7 @@ def _is_in_order(value: Any) -> bool:
 
 
 def is_same_event(data: bytes, stored: bytes) -> bool:
-    """True if the two are equal but for the time, so that an event that a repeated step makes is recognised."""
+    """True if both are equal but for the timestamp: the same step, repeated after a restart."""
     return data == stored or _without_time(data) == _without_time(stored)
 
 
@@ -138,7 +143,7 @@ def _without_time(data: bytes) -> dict[str, Any]:
 
 
 def split_state(delta: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Split `delta` by prefix, and take the prefixes off; the session's own keys are under the empty one."""
+    """Split `delta` by prefix and remove the prefixes; the session's own keys are under the empty prefix."""
     parts: dict[str, dict[str, Any]] = {"": {}, State.APP_PREFIX: {}, State.USER_PREFIX: {}}
     for key, value in delta.items():
         prefix = next((prefix for prefix in parts if prefix and key.startswith(prefix) and key != prefix), "")

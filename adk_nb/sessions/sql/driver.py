@@ -1,4 +1,4 @@
-"""Jobs on a database: event loops ask for them, threads do them in transactions, and each caller hears on its loop."""
+"""Jobs on a database: event loops queue them, threads run them in transactions and report to the caller's loop."""
 
 import asyncio
 import os
@@ -17,40 +17,40 @@ from adk_nb.sessions.sql.rows import Rows
 from adk_nb.wire import json_problem
 
 T = TypeVar("T")
-_LOOK_SECONDS = 0.1
-"""How often a thread looks at jobs that cannot be done yet, if no call has woken it."""
+_POLL_SECONDS = 0.1
+"""Interval at which a thread retries jobs that are not ready, such as behind another program's lock."""
 
 
 @dataclass(eq=False)
 class Job(Generic[T]):
-    """Work to be done in one transaction."""
+    """Work for one transaction."""
 
     work: Callable[[Rows], T]
-    """Mostly called in another thread. It has to look at everything before it writes anything: other jobs may be in
-    the same transaction, and an error of this package undoes nothing."""
+    """Called in any thread. It must check everything before it writes anything: other jobs may share the transaction,
+    and an `AdkNbError` does not roll it back."""
     key: Key | None = None
-    """The session that it writes: the jobs of a session are done in the order of the calls."""
+    """The session that it writes: jobs of one session run in the order of the calls."""
     reads: bool = False
-    """It writes nothing."""
+    """It does not write."""
     size: int | None = None
     """Characters that it writes; None: unknown."""
     undo: Callable[[], None] | None = None
-    """Called if the transaction was not committed, for what `work` changed in memory."""
-    then: Callable[[T], None] | None = None
+    """Called if the transaction was not committed, to undo changes in memory."""
+    on_commit: Callable[[T], None] | None = None
     """Called on the caller's loop with the result, also if the caller was cancelled."""
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     future: "asyncio.Future[None] | None" = None
-    """Of the caller; touched on its loop alone. The result is not in it: the loop keeps a future for a while."""
+    """The caller's; used on its loop alone. It does not hold the result, since a loop keeps futures for a while."""
     result: T | None = None
     error: Exception | None = None
-    is_over: bool = False
+    is_done: bool = False
     since: float = field(default_factory=clock.ticks)
 
     def report(self) -> None:
-        """On the caller's loop: it is over."""
-        self.is_over = True
-        if self.error is None and self.then:
-            self.then(cast(T, self.result))
+        """Complete the job on the caller's loop."""
+        self.is_done = True
+        if self.error is None and self.on_commit:
+            self.on_commit(cast(T, self.result))
         if not self.future or self.future.done():  # its caller was cancelled
             return
         if self.error is None:
@@ -60,47 +60,47 @@ class Job(Generic[T]):
 
 
 class Database(ABC):
-    """The jobs of a database, and the threads that do them, which begin with the first job.
+    """The jobs of a database and the threads that run them, started by the first job.
 
-    The threads refer to this, and not to the `Driver`, which may so be collected.
+    The threads refer to this object, not to the `Driver`, so that a driver can be collected.
     """
 
     most_threads = 1
     is_jsonb = False
     max_name: int | None = None
-    """Characters of a name or an id."""
+    """Maximum length of a name or an id, in characters; None: unlimited."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        """Its URL, without a password."""
+        """URL of the database, without a password."""
         self.threads: list[threading.Thread] = []
         self.jobs: list[Job[Any]] = []
-        """In the order of the calls, until a thread takes them."""
+        """Queued jobs, in the order of the calls."""
         self.waiting: set[Job[Any]] = set()
-        """Jobs that write, until their callers go on: no caller overtakes them."""
+        """Writing jobs whose callers have not resumed yet: no later call overtakes them."""
         self.changed = threading.Condition()
         self.is_closed = False
         self._idle = 0
 
     @abstractmethod
     def work(self) -> None:
-        """Do jobs, in a thread, until it is closed and all are done."""
+        """Run jobs, in a thread, until the database is closed and the queue is empty."""
 
     @abstractmethod
     def rows_of(self, db: Any) -> Rows:
-        """The rows of the transaction that was begun on a connection."""
+        """The rows of the transaction that is open on a connection."""
 
     @abstractmethod
     def describe(self, error: Exception) -> Exception:
-        """The error that names the database, and what to do; an error of this package as it is."""
+        """Convert an error to one that names the database and the remedy; returns an AdkNbError as it is."""
 
     def do_now(self, job: Job[Any]) -> bool:
-        """Do a job in the caller's thread, if that waits for nothing. False: a thread shall do it."""
+        """Run a job in the caller's thread, if it need not wait. False: queue it."""
         del job
         return False
 
     def put(self, job: Job[Any]) -> None:
-        """Let a thread do it.
+        """Queue a job for a thread.
 
         Raises:
             StorageError: The service is closed.
@@ -117,34 +117,34 @@ class Database(ABC):
             self.changed.notify()
 
     def wait(self, is_ready: Callable[[], bool]) -> bool:
-        """Wait in a thread, with `changed` held. False: there is nothing left to wait for."""
+        """Wait in a thread, with `changed` held. False: closed, and the queue is empty."""
         self._idle += 1
         try:
             while not (ready := is_ready()) and not (self.is_closed and not self.jobs):
-                self.changed.wait(_LOOK_SECONDS if self.jobs else None)
+                self.changed.wait(_POLL_SECONDS if self.jobs else None)
             return ready
         finally:
             self._idle -= 1
 
     def take(self, is_wanted: Callable[[Job[Any]], bool]) -> list[Job[Any]]:
-        """Take jobs out: from now on they cannot be withdrawn."""
+        """Take jobs out of the queue: from now on they cannot be withdrawn."""
         with self.changed:
             jobs = [job for job in self.jobs if is_wanted(job)]
             self.jobs = [job for job in self.jobs if not is_wanted(job)]
         return jobs
 
     def withdraw(self, job: Job[Any]) -> bool:
-        """False: a thread has taken it."""
-        return bool(self.take(lambda other: other is job))
+        """Take a job out of the queue. False: a thread has taken it."""
+        return bool(self.take(lambda queued: queued is job))
 
     def close(self) -> None:
-        """Let the threads end when all is done."""
+        """Let the threads end when the queue is empty."""
         with self.changed:
             self.is_closed = True
             self.changed.notify_all()
 
     def finish(self, db: Any, jobs: Sequence[Job[Any]]) -> None:
-        """Do `jobs` in the transaction that was begun on `db`, and commit: then each has its result or its error."""
+        """Run `jobs` in the transaction that is open on `db`, and commit; each job gets its result or its error."""
         rows, done = self.rows_of(db), list[Job[Any]]()
         try:
             for job in jobs:
@@ -159,7 +159,7 @@ class Database(ABC):
             described = self.describe(error)
             for job in jobs:
                 job.error = described
-        except BaseException:  # a signal, in a caller's thread
+        except BaseException:  # a signal in a caller's thread
             if db.in_transaction:
                 _undo(db, done)
             else:
@@ -167,21 +167,22 @@ class Database(ABC):
             raise
 
     def check_names(self, **names: str) -> None:
-        """Refuse names and ids that the database does not keep.
+        """Refuse names and ids that the database cannot store.
 
         Raises:
-            InputError: One is too long, or holds a NUL.
+            InputError: A name is too long, or has a NUL character.
         """
-        for what, name in names.items() if self.max_name else ():
+        for label, name in names.items() if self.max_name else ():
             if len(name) > (self.max_name or 0):
                 raise InputError(
-                    f"the {what} has {len(name)} characters, and a database keeps {self.max_name}; shorten {name!r:.60}"
+                    f"the {label} has {len(name)} characters, a database stores at most {self.max_name}; "
+                    f"shorten {name!r:.60}"
                 )
             if "\0" in name:
-                raise InputError(f"the {what} holds the character NUL, which a database does not keep: {name!r:.60}")
+                raise InputError(f"the {label} has a NUL character, which a database cannot store: {name!r:.60}")
 
     def is_name(self, *names: Any) -> bool:
-        """True if all of `names` can be names or ids here."""
+        """True if the database can store all of `names` as names or ids."""
         try:
             self.check_names(**{str(number): name for number, name in enumerate(names) if isinstance(name, str)})
         except InputError:
@@ -190,28 +191,28 @@ class Database(ABC):
 
 
 class Driver:
-    """The door to a database, for any number of event loops."""
+    """A database for any number of event loops."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._made_in = os.getpid()
+        self._process_id = os.getpid()
         weakref.finalize(self, database.close)
 
-    def ask(self, work: Callable[[Rows], T], **about: Any) -> Awaitable[T]:
-        """`do` a job of `work`, with other fields of a `Job` in `about`."""
-        return self.do(Job(work, **about))
+    def run(self, work: Callable[[Rows], T], **job_fields: Any) -> Awaitable[T]:
+        """Run a job of `work`; `job_fields` are other fields of the `Job`."""
+        return self.run_job(Job(work, **job_fields))
 
-    async def do(self, job: Job[T]) -> T:
-        """The result of the job's work, once it is committed. The event loop goes on meanwhile.
+    async def run_job(self, job: Job[T]) -> T:
+        """Run a job without blocking the event loop, and return its result once it is committed.
 
-        A caller that is cancelled before the work began leaves it undone; later the cancellation takes effect when the
-        work has ended, so that the caller's copy is what is stored.
+        A caller that is cancelled before the work began withdraws it; later the cancellation takes effect when the
+        work has ended, so that the caller's copy matches the store.
 
         Raises:
-            AdkNbError: What `work` raised.
-            StorageError: The database could not be used, and nothing was written.
+            AdkNbError: As `work` raised it.
+            StorageError: The database cannot be used, and nothing was written.
         """
-        if os.getpid() != self._made_in:
+        if os.getpid() != self._process_id:
             raise StorageError("this session service was made in another process; make one in each")
         job.future = job.loop.create_future()
         if self.database.do_now(job):
@@ -221,34 +222,34 @@ class Driver:
         try:
             await job.future
         except asyncio.CancelledError:
-            if not (self.database.withdraw(job) or job.is_over):
+            if not (self.database.withdraw(job) or job.is_done):
                 job.future = job.loop.create_future()
-                while not job.is_over:
+                while not job.is_done:
                     with suppress(asyncio.CancelledError):
                         await asyncio.wait([job.future])
-                job.future.exception()  # nobody asks for it any more
+                job.future.exception()  # retrieved, or asyncio logs it
             raise
         finally:
             self.database.waiting.discard(job)
         return cast(T, job.result)
 
     async def close(self) -> None:
-        """Finish what was asked for, and let the connections go. Again is no error."""
+        """Finish the queued jobs and close the connections. May be called again."""
         self.database.close()
         for thread in self.database.threads:
             await asyncio.to_thread(thread.join)
 
 
 def report(jobs: Sequence[Job[Any]]) -> None:
-    """Let the callers hear, each on its loop; a loop is woken once for all of its own."""
+    """Complete jobs, each on its caller's loop; one wake-up for each loop."""
     for loop in {job.loop for job in jobs}:
-        mine = [job for job in jobs if job.loop is loop]
-        with suppress(RuntimeError):  # it was closed: nobody listens any more
-            loop.call_soon_threadsafe(_report_here, mine)
+        loop_jobs = [job for job in jobs if job.loop is loop]
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(_report_here, loop_jobs)
 
 
 def _undo(db: Any, jobs: Sequence[Job[Any]]) -> None:
-    with suppress(Exception):  # a full disk has ended the transaction already, and so has a lost connection
+    with suppress(Exception):  # a full disk or a lost connection has ended the transaction already
         db.execute("ROLLBACK")
     for undo in [job.undo for job in reversed(jobs) if job.undo]:
         undo()

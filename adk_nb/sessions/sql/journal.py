@@ -1,4 +1,4 @@
-"""The journal in a database: leases, runs, intents, and the keys that are good for once."""
+"""The journal in a database: leases, runs, intents, and keys that are good for once."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +21,7 @@ _INTENT = ("run_id", "branch", "kind", "call_id", "key", "name", "effect")
 
 
 class SqlLease:
-    """A run's right to write to a session; see `journal.Lease`."""
+    """A lease on a session; see `journal.Lease`."""
 
     def __init__(self, driver: Driver, session: Session, run_id: str) -> None:
         self.fence = 0
@@ -33,10 +33,10 @@ class SqlLease:
         self._number = 0
 
     async def claim(self, owner: str, version: str) -> "SqlLease":
-        """Take the session."""
+        """Take the session; see `journal.Journal.claim`."""
         self._driver.database.check_names(**{"id of a run": self.run_id})
         since = clock.now()
-        await self._ask(lambda rows: self._claim(rows, owner, version, since), then=self._hold)
+        await self._run_job(lambda rows: self._claim(rows, owner, version, since), on_commit=self._hold)
         return self
 
     def _claim(self, rows: Rows, owner: str, version: str, since: float) -> int:
@@ -58,13 +58,16 @@ class SqlLease:
         self._session.lease = self
 
     async def renew(self) -> None:
-        def renew(rows: Rows) -> None:
-            rows.put(LEASES, self._mine(rows)._replace(expires=rows.now() + LEASE_SECONDS))
+        """Extend the lease; see `journal.Lease`."""
 
-        await self._ask(renew)
+        def renew(rows: Rows) -> None:
+            rows.put(LEASES, self._locked_lease(rows)._replace(expires=rows.now() + LEASE_SECONDS))
+
+        await self._run_job(renew)
 
     async def release(self, outcome: str | None = None) -> None:
-        await self._ask(lambda rows: self._release(rows, outcome), then=self._let_go)
+        """Release the session; see `journal.Lease`."""
+        await self._run_job(lambda rows: self._release(rows, outcome), on_commit=self._clear_lease)
 
     def _release(self, rows: Rows, outcome: str | None) -> None:
         rows.lock(self._number)
@@ -73,110 +76,114 @@ class SqlLease:
             return
         run_id: str | None = self.run_id
         if outcome is not None:
-            self._end(rows, self.run_id, outcome)
-            # Whoever comes after a run that was cut, and that nobody has ended yet, is its heir, too.
+            self._set_outcome(rows, self.run_id, outcome)
+            # The next run inherits an interrupted run that nobody has ended yet.
             open_runs = rows.read(RUNS, session=self._number, outcome=None) if self.is_heir else []
             run_id = min((run.run_id for run in open_runs), default=None)
         rows.put(LEASES, lease._replace(run_id=run_id, expires=0.0))
 
-    def _end(self, rows: Rows, run_id: str, outcome: str) -> None:
+    def _set_outcome(self, rows: Rows, run_id: str, outcome: str) -> None:
         if run := _run(rows, self._number, run_id):
             rows.put(RUNS, run._replace(outcome=outcome))
 
-    def _let_go(self, _: None) -> None:
+    def _clear_lease(self, _: None) -> None:
         if self._session.lease is self:
             self._session.lease = None
 
     async def drop(self, run_id: str) -> None:
-        def drop(rows: Rows) -> None:
-            self._mine(rows)
-            self._end(rows, run_id, "cancelled")
+        """Record that an interrupted run is not resumed; see `journal.Lease`."""
 
-        await self._ask(drop)
+        def drop(rows: Rows) -> None:
+            self._locked_lease(rows)
+            self._set_outcome(rows, run_id, "cancelled")
+
+        await self._run_job(drop)
 
     async def begin(self, intent: Intent, consumes: Sequence[str] = ()) -> Attempt | None:
+        """Record the start of an attempt; see `journal.Lease`."""
         self._driver.database.check_names(**{"id of a run": intent.run_id})
-        at = clock.now()
+        started = clock.now()
 
         def begin(rows: Rows) -> Attempt | None:
-            self._mine(rows)
+            self._locked_lease(rows)
             if not rows.consume(self._number, consumes):
                 return None
-            number = max((row.attempt for row in rows.read(INTENTS, **self._where(intent))), default=0) + 1
-            about: dict[str, Any] = {name: getattr(intent, name) for name in _INTENT}
-            about |= {"session": self._number, "attempt": number, "started": at}
-            rows.put(INTENTS, IntentRow(**about, finished=None, outcome=None))
-            return Attempt(intent=intent, number=number, started=at)
+            number = max((row.attempt for row in rows.read(INTENTS, **self._intent_key(intent))), default=0) + 1
+            columns: dict[str, Any] = {name: getattr(intent, name) for name in _INTENT}
+            columns |= {"session": self._number, "attempt": number, "started": started}
+            rows.put(INTENTS, IntentRow(**columns, finished=None, outcome=None))
+            return Attempt(intent=intent, number=number, started=started)
 
-        return await self._ask(begin)
+        return await self._run_job(begin)
 
     async def attempts(self, run_id: str) -> list[Attempt]:
-        """See `journal.Lease`."""
-        return await self._driver.ask(lambda rows: _attempts(rows, self._number, run_id), reads=True)
+        """List the attempts of a run of this session; see `journal.Lease`."""
+        return await self._driver.run(lambda rows: _attempts(rows, self._number, run_id), reads=True)
 
     async def finish(self, attempt: Attempt, outcome: Any = None) -> None:
+        """Record the end of an attempt; see `journal.Lease`."""
         if problem := json_problem(outcome):
             raise ConfigurationError(f"the outcome of {attempt.intent.name or attempt.intent.kind} cannot be {problem}")
-        at, text = clock.now(), json.dumps(outcome)
+        finished, text = clock.now(), json.dumps(outcome)
 
         def finish(rows: Rows) -> None:
-            self._mine(rows)
-            for row in rows.read(INTENTS, **self._where(attempt.intent), attempt=attempt.number):
+            self._locked_lease(rows)
+            for row in rows.read(INTENTS, **self._intent_key(attempt.intent), attempt=attempt.number):
                 if row.finished is None:
-                    rows.put(INTENTS, row._replace(finished=at, outcome=text))
+                    rows.put(INTENTS, row._replace(finished=finished, outcome=text))
 
-        await self._ask(finish, size=len(text))
+        await self._run_job(finish, size=len(text))
 
-    def _where(self, intent: Intent) -> dict[str, Any]:
+    def _intent_key(self, intent: Intent) -> dict[str, Any]:
         return {"session": self._number, "run_id": intent.run_id, "key": intent.key}
 
-    def _mine(self, rows: Rows) -> LeaseRow:
+    def _locked_lease(self, rows: Rows) -> LeaseRow:
         rows.lock(self._number)
         lease = _lease(rows, self._number)
         if lease is None or lease.fence != self.fence:
-            raise _lost(self._key, lease)
+            raise _lost_lease(self._key, lease)
         return lease
 
-    def _ask(
-        self, work: Callable[[Rows], T], *, size: int = 0, then: Callable[[T], None] | None = None
+    def _run_job(
+        self, work: Callable[[Rows], T], *, size: int = 0, on_commit: Callable[[T], None] | None = None
     ) -> Awaitable[T]:
-        return self._driver.ask(work, key=self._key, size=size, then=then)
+        return self._driver.run(work, key=self._key, size=size, on_commit=on_commit)
 
 
 def check_may_write(rows: Rows, key: Key, stored: LeaseRow | None, lease: Any) -> None:
-    """Refuse who writes beside the run that holds the session.
+    """Refuse a writer while another run holds the session.
 
     Args:
-        rows: In which the session is locked.
+        rows: Rows of a transaction in which the session is locked.
         key: The session.
-        stored: Its lease.
-        lease: The writer's, or None.
+        stored: The session's lease.
+        lease: The writer's lease, or None.
 
     Raises:
-        SessionBusyError: The writer has no lease, and another has one.
+        SessionBusyError: The writer has no lease, and another run has one.
         StaleSessionError: The writer's lease was taken over.
     """
     if lease is None:
         _check_free(rows, key, stored)
     elif stored is None or stored.fence != lease.fence:
-        raise _lost(key, stored)
+        raise _lost_lease(key, stored)
 
 
 def check_is_newest(key: Key, head: Head, mark: Any) -> None:
-    """Refuse a copy of a session that is older than what is stored.
+    """Refuse a copy of a session that is older than the stored session.
 
     Raises:
-        StaleSessionError: It is; one that was not read from a store, and has no mark, is not.
+        StaleSessionError: It is older. A copy without a mark, which was not read from a store, is accepted.
     """
     if isinstance(mark, Mark) and (mark.number, mark.seq) != (head.number, head.seq):
         raise StaleSessionError(
-            f"session {key[2]!r} was written to by another since this copy was read "
-            f"(it has {head.seq} events, and this copy knew of {mark.seq}); get the session again"
+            f"session {key[2]!r} was changed since this copy was read "
+            f"(it has {head.seq} events, this copy {mark.seq}); get the session again"
         )
 
 
 def unfinished(rows: Rows, key: Key) -> list[Run]:
-    """The runs of a session that have no outcome, oldest first."""
+    """List the runs of a session that have no outcome, oldest first."""
     head = rows.head(key, lock=False)
     if head is None:
         return []
@@ -204,11 +211,11 @@ def _run(rows: Rows, number: int, run_id: str) -> RunRow | None:
 
 
 def _is_alive(rows: Rows, lease: LeaseRow) -> bool:
-    """True if nobody else may have the session yet."""
+    """True if nobody else may take the session yet."""
     if lease.run_id is None:
         return False
-    # More left than a lease lasts: its clock was set back or begun anew since, and so the owner is gone.
-    return 0 < lease.expires - rows.now() <= LEASE_SECONDS and not is_gone(lease.owner, surely=rows.is_of_many_machines)
+    # More time left than a lease lasts: the clock was set back or restarted, so the owner is gone.
+    return 0 < lease.expires - rows.now() <= LEASE_SECONDS and not is_gone(lease.owner, strict=rows.is_of_many_machines)
 
 
 def _check_free(rows: Rows, key: Key, lease: LeaseRow | None) -> None:
@@ -216,7 +223,7 @@ def _check_free(rows: Rows, key: Key, lease: LeaseRow | None) -> None:
         raise SessionBusyError(key[2], lease.owner, lease.since)
 
 
-def _lost(key: Key, lease: LeaseRow | None) -> StaleSessionError:
+def _lost_lease(key: Key, lease: LeaseRow | None) -> StaleSessionError:
     by = f" was taken over by {lease.owner}" if lease and lease.run_id else " is no longer this run's"
     return StaleSessionError(f"session {key[2]!r}{by}, and nothing was written; end this run")
 
@@ -226,11 +233,11 @@ def _attempts(rows: Rows, number: int, run_id: str) -> list[Attempt]:
 
 
 def _attempt(row: IntentRow) -> Attempt:
-    about: dict[str, Any] = {name: getattr(row, name) for name in _INTENT if name != "key"}
+    fields: dict[str, Any] = {name: getattr(row, name) for name in _INTENT if name != "key"}
     try:
         outcome = from_json(row.outcome) if row.outcome else None
     except ValueError as error:
-        raise Damaged(f"the outcome in a row of intents is not what was written: {error}") from error
+        raise Damaged(f"the outcome in a row of intents was altered: {error}") from error
     return Attempt(
-        intent=Intent(**about), number=row.attempt, started=row.started, finished=row.finished, outcome=outcome
+        intent=Intent(**fields), number=row.attempt, started=row.started, finished=row.finished, outcome=outcome
     )

@@ -1,7 +1,7 @@
-"""The tables: the rows that the journal works with, and the steps that made each database's schema.
+"""The tables: the journal's rows, and the migrations of each database's schema.
 
-Both databases keep the same rows, and differ in what guards them: a SQLite file has a checksum in each row, and a row
-for each key of a session's state; PostgreSQL has JSONB, which other programs can query.
+Both databases store the same rows, and guard them differently: a SQLite file has a checksum in each row, and a row for
+each key of a session's state; PostgreSQL has JSONB, which other programs can query.
 """
 
 from itertools import product
@@ -16,14 +16,14 @@ class Table(Generic[R]):
     def __init__(self, name: str, row: type[R], key: str, *, is_ordered: bool = False) -> None:
         self.name = name
         self.row = row
-        """A NamedTuple of its columns, in their order."""
+        """A NamedTuple of the columns, in their order."""
         self.key = key.split()
         """The columns that identify a row."""
         self.is_ordered = is_ordered
-        """Its rows are read in the order in which they were first written."""
+        """Rows are read in the order of their first write."""
         self.columns: tuple[str, ...] = tuple(row.__annotations__)
         self.types = set(product(*(get_args(kind) or (kind,) for kind in row.__annotations__.values())))
-        """Types of a row's values: SQLite lets any value stand in any column."""
+        """Types of a row's values: SQLite accepts any type in any column."""
 
 
 class LeaseRow(NamedTuple):
@@ -32,11 +32,11 @@ class LeaseRow(NamedTuple):
     session: int
     fence: int
     run_id: str | None
-    """None: it was released."""
+    """None: released."""
     owner: str
     since: float
     expires: float
-    """By the clock of `Rows.now()`."""
+    """In the clock of `Rows.now()`."""
 
 
 class RunRow(NamedTuple):
@@ -51,7 +51,7 @@ class RunRow(NamedTuple):
 
 
 class IntentRow(NamedTuple):
-    """An attempt at an intent."""
+    """An attempt at an intent; see `journal.Attempt`."""
 
     session: int
     run_id: str
@@ -76,7 +76,7 @@ class AppState(NamedTuple):
     """JSON."""
     update_time: float
     changes: int
-    """How often it was written."""
+    """Number of writes."""
 
 
 class UserState(NamedTuple):
@@ -124,8 +124,8 @@ SQLITE: list[list[str]] = [
         f"CREATE TABLE state_keys ({_OF_NUMBER}, key TEXT NOT NULL, value TEXT, PRIMARY KEY (session, key))",
     ],
 ]
-"""What makes a file of version n one of version n + 1. A released entry never changes, to the letter: the text of its
-tables is what a file is recognised by."""
+"""Statements that migrate a file from version n to n + 1. A released entry never changes, not by a character: a file
+is recognised by the text of its tables."""
 
 _NAME = "VARCHAR(128) NOT NULL"
 _STATE = "state JSONB NOT NULL, state_text TEXT"
@@ -155,8 +155,8 @@ POSTGRES: list[list[str]] = [
         "finished DOUBLE PRECISION, outcome TEXT, UNIQUE (session, key, attempt))",
     ],
 ]
-"""The same for a PostgreSQL database.
+"""Statements that migrate a PostgreSQL database.
 
-`*_text` beside a JSONB column is the JSON as it was written, where JSONB would not give it back the same: it holds no
-NUL, writes numbers its own way, and puts the keys into an order of its own. Elsewhere it is null.
+`*_text` beside a JSONB column is the JSON as it was written, if JSONB would return it altered: it has no NUL, and its
+own form of numbers and order of keys. Otherwise it is null.
 """

@@ -1,4 +1,4 @@
-"""The store's driver for a SQLite file: one thread works off what many ask for, and commits it together."""
+"""The driver for a SQLite file: one thread runs the queued jobs of all callers and commits them together."""
 
 import logging
 import math
@@ -13,20 +13,20 @@ from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.driver import Database, Job, report
 from adk_nb.sessions.sql.postgres_rows import PostgresRows
 from adk_nb.sessions.sql.rows import Rows
-from adk_nb.sessions.sql.sqlite_file import Durability, SessionFile, path_of
+from adk_nb.sessions.sql.sqlite_file import Durability, SessionFile, parse_path
 
 logger = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 0.01
 _QUICK_SIZE = 20_000
-"""Bytes that are written in less time than it takes to wake a thread."""
+"""Bytes that are written faster than a thread is woken."""
 THREAD_EVERY = 16
-"""Of so many quick jobs the thread does one: its caller waits, so that the event loop goes on with other tasks, and its
-commit copies the WAL into the file if it has grown."""
+"""One in so many quick jobs runs on the thread: its caller waits, so that other tasks of the event loop run, and its
+commit checkpoints the WAL if it has grown."""
 
 
-class EarlierRows(PostgresRows):
-    """The rows of a file with PostgreSQL's tables."""
+class PostgresTableRows(PostgresRows):
+    """The rows of a SQLite file with PostgreSQL's tables, written through SQLAlchemy by an earlier version."""
 
     is_of_many_machines = False
     lock_clause = ""
@@ -35,73 +35,77 @@ class EarlierRows(PostgresRows):
 
 
 class SqliteDatabase(Database):
-    """Sessions in one file, on one connection, which the thread opens. All jobs that wait are one transaction.
+    """Sessions in one file, on one connection, which the thread opens. All queued jobs share a transaction.
 
-    While no job waits, a caller does quick jobs in its own thread: to wake each other would take longer.
+    While no job is queued, callers run quick jobs in their own thread, which takes less time than waking the other.
     """
 
     def __init__(self, path: Any, durability: Durability = "normal") -> None:
-        self.file = SessionFile(path_of(path), durability)
+        self.file = SessionFile(parse_path(path), durability)
         super().__init__(f"sqlite:///{self.file.path}")
         self._db: sqlite3.Connection | None = None
         self._in_use = False
-        """The connection, by the thread or by a caller. Changed with `changed` held."""
-        self._waits = True
-        """The connection waits for locks, and copies the WAL into the file. Not in a caller's thread."""
+        """The connection is in use, by the thread or by a caller. Guarded by `changed`."""
+        self._blocks = True
+        """The connection waits for locks, and checkpoints the WAL. Not in a caller's thread."""
         self._quick_jobs = 0
         self._file_time = 0
 
     def rows_of(self, db: Any) -> Rows:
-        return (EarlierRows if self.file.is_earlier else Rows)(db, self.file.named)
+        """The rows of the file's tables, of this version or with PostgreSQL's tables."""
+        return (PostgresTableRows if self.file.has_postgres_tables else Rows)(db, self.file.label)
 
     def describe(self, error: Exception) -> Exception:
+        """Convert an error of SQLite to one that names the file; see `SessionFile`."""
         return self.file.describe(error)
 
     def do_now(self, job: Job[Any]) -> bool:
-        waits_for_disk = self.file.waits and not job.reads
-        if job.size is None or job.size >= _QUICK_SIZE or self.waiting or waits_for_disk:
+        """Run a small job in the caller's thread, unless it may have to wait for a lock or the disk."""
+        is_durable_write = self.file.is_durable and not job.reads
+        if job.size is None or job.size >= _QUICK_SIZE or self.waiting or is_durable_write:
             return False
-        is_mine, db = False, None
+        is_acquired, db = False, None
         try:
             with self.changed:
                 if not self._in_use and not self.jobs and not self.is_closed:
-                    # Between these a signal handler cannot run: the file would stay in use for ever.
-                    self._in_use = is_mine = True
-            if not is_mine or not (db := self._begin(job)):
+                    # No signal handler runs between these two assignments; else the file stayed in use for ever.
+                    self._in_use = is_acquired = True
+            if not is_acquired or not (db := self._begin(job)):
                 return False
             self.finish(db, [job])
         finally:
-            if db and db.in_transaction:  # a signal came in between
+            if db and db.in_transaction:  # a signal interrupted the job
                 db.execute("ROLLBACK")
-            if is_mine:
+            if is_acquired:
                 self._release()
         job.report()
         return True
 
     def _begin(self, job: Job[Any]) -> sqlite3.Connection | None:
-        """The connection, in a transaction; None: a thread shall do the job, or say what is wrong."""
+        """Begin a transaction on the open connection; None: the thread runs the job, or reports the problem."""
         if not (db := self._db):
             return None
         try:
-            changed, before = self.file.check_place(), self._file_time
+            changed, previous = self.file.check_identity(), self._file_time
             self._file_time, self._quick_jobs = changed, self._quick_jobs + 1
-            # Who writes after a copy into the file begins the WAL anew, and waits for the disk.
+            # The first writer after a checkpoint starts the WAL over, and waits for the disk.
             # Source: https://www.sqlite.org/wal.html, Performance Considerations.
-            if not job.reads and (changed != before or self._quick_jobs % THREAD_EVERY == 0):
+            if not job.reads and (changed != previous or self._quick_jobs % THREAD_EVERY == 0):
                 return None
-            self._let_wait(db, False)
+            self._set_blocking(db, False)
             db.execute("BEGIN" if job.reads else "BEGIN IMMEDIATE")
-        except Exception:  # whatever stands in the way, the thread meets it too, and describes it
+        except Exception:  # the thread meets the same problem, and describes it
             return None
         return db
 
     def work(self) -> None:
+        """Run queued jobs, reads before writes, in one transaction each; open the connection again after an error."""
         try:
             while self._acquire():
                 try:
-                    self._work_off(self._connected())
-                except Exception as error:  # for the callers: nothing may end this thread before they have heard
-                    self._refuse(error)
+                    self._do_jobs(self._connected())
+                except Exception as error:  # reported to the callers: it must not end this thread
+                    self._fail_jobs(error)
                 finally:
                     self._release()
         finally:
@@ -111,11 +115,11 @@ class SqliteDatabase(Database):
                 self._disconnect()
 
     def _acquire(self) -> bool:
-        """Wait for jobs, and for the connection. False: it is closed, and all is done."""
+        """Wait for jobs and for the connection. False: closed, and the queue is empty."""
         with self.changed:
-            is_there = self.wait(lambda: bool(self.jobs) and not self._in_use)
-            self._in_use = self._in_use or is_there
-            return is_there
+            has_jobs = self.wait(lambda: bool(self.jobs) and not self._in_use)
+            self._in_use = self._in_use or has_jobs
+            return has_jobs
 
     def _release(self) -> None:
         self._in_use = False
@@ -125,45 +129,45 @@ class SqliteDatabase(Database):
 
     def _connected(self) -> sqlite3.Connection:
         try:
-            self.file.check_place()
+            self.file.check_identity()
         except StorageError:
             if self._db:
-                with suppress(sqlite3.Error):  # what is in the WAL goes with the file, and not into the next one
+                with suppress(sqlite3.Error):  # the WAL belongs to the old file, not to the one in its place
                     self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._disconnect()
             raise
         self._db = self._db or self.file.open()
-        self._let_wait(self._db, True)
+        self._set_blocking(self._db, True)
         return self._db
 
     def _disconnect(self) -> None:
-        db, self._db, self._waits = self._db, None, True
+        db, self._db, self._blocks = self._db, None, True
         try:
             if db:
                 db.close()
         except sqlite3.Error as error:
             logger.warning("%s", self.file.describe(error))
 
-    def _let_wait(self, db: sqlite3.Connection, waits: bool) -> None:
-        if self._waits != waits:
-            self.file.let_wait(db, waits)
-            self._waits = waits
+    def _set_blocking(self, db: sqlite3.Connection, blocks: bool) -> None:
+        if self._blocks != blocks:
+            self.file.set_blocking(db, blocks)
+            self._blocks = blocks
 
-    def _work_off(self, db: sqlite3.Connection) -> None:
+    def _do_jobs(self, db: sqlite3.Connection) -> None:
         for reads, begin in ((True, "BEGIN"), (False, "BEGIN IMMEDIATE")):
             if any(job.reads == reads for job in self.jobs):
-                db.execute(begin)  # before they are taken: until then they can be withdrawn
+                db.execute(begin)  # before they are taken: until then callers can withdraw them
                 jobs = self.take(lambda job, reads=reads: job.reads == reads)
                 self.finish(db, jobs)
                 report(jobs)
 
-    def _refuse(self, error: Exception) -> None:
-        """Fail the jobs that `error` stands in the way of: all, or, if it is a lock, those that waited long enough."""
+    def _fail_jobs(self, error: Exception) -> None:
+        """Fail the jobs that `error` blocks: all, or, for a lock, those that have waited long enough."""
         is_lock = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-        before = clock.ticks() - sqlite_file.LOCKED_SECONDS if is_lock else math.inf
-        jobs = self.take(lambda job: job.since < before)
+        deadline = clock.ticks() - sqlite_file.LOCKED_SECONDS if is_lock else math.inf
+        jobs = self.take(lambda job: job.since < deadline)
         for job in jobs:
             job.error = self.file.describe(error)
         report(jobs)
         if is_lock:
-            time.sleep(_PAUSE_SECONDS)  # some locks SQLite tells of at once
+            time.sleep(_PAUSE_SECONDS)  # SQLite reports some locks at once, without its busy timeout

@@ -1,4 +1,4 @@
-"""A database file of sessions: made, opened, brought up to date; refused when it is newer, another's, or damaged."""
+"""A SQLite file of sessions: created, opened, migrated; refused if it is newer, damaged or another program's."""
 
 import os
 import re
@@ -17,169 +17,172 @@ from adk_nb.wire import json_problem
 Durability = Literal["normal", "full"]
 
 LOCKED_SECONDS = 30.0
-"""How long a file that another program keeps locked is waited for."""
+"""Limit of the wait for a file that another program has locked."""
 BUSY_SECONDS = 0.1
-"""How long SQLite itself waits for a lock, before jobs that only read are done."""
+"""SQLite's own wait for a lock; it delays jobs that only read."""
 CHECKPOINT_PAGES = 1000
-"""Size of the WAL from which on a commit copies it into the file."""
-_OURS = 0x41444B4E
+"""Size of the WAL from which on a commit checkpoints it."""
+_APPLICATION_ID = 0x41444B4E
 """The file's application id: `ADKN`. Source: https://www.sqlite.org/pragma.html#pragma_application_id."""
 _URL = re.compile(r"^sqlite(\+\w+)?:///")
-"""With or without a driver, as SQLAlchemy's URLs name one."""
-_SMALL = [
+"""With or without a driver, as in SQLAlchemy's URLs."""
+_SMALL_TABLES = [
     *("adk_internal_metadata", "app_states", "user_states", "sessions", "state_keys"),
     *("consumed", "leases", "runs", "intents"),
 ]
-"""Tables whose indexes are compared with their rows when a file is opened. An index of `events` that lost a row is
-noticed when the session is read, by the gap in `seq`."""
+"""Tables whose indexes are checked when a file is opened. A row missing from an index of `events` is noticed when the
+session is read, by the gap in `seq`."""
 
-_EARLIER_TABLES = {*_SMALL, "events", "events_by_time"} - {"state_keys"}
+_POSTGRES_TABLES = {*_SMALL_TABLES, "events", "events_by_time"} - {"state_keys"}
 
 
 class SessionFile:
-    """Where a database lies, how it is opened, and the errors that name it."""
+    """A file, its connections, and the errors that name it."""
 
     def __init__(self, path: str, durability: Durability) -> None:
         if durability not in get_args(Durability):
             raise ConfigurationError(f"durability is 'normal' or 'full', and not {durability!r:.80}")
         self.path = path
-        self.waits = durability == "full"
-        """For the disk, with each commit."""
+        self.is_durable = durability == "full"
+        """Each commit waits for the disk."""
         self._version: int | None = None
-        self.is_earlier = False
-        """It has PostgreSQL's tables: `DatabaseSessionService` wrote it by way of SQLAlchemy."""
-        self._place: tuple[int, int] | None = None
-        """Device and number of the file that was opened."""
+        self.has_postgres_tables = False
+        """Written by `DatabaseSessionService` through SQLAlchemy, in an earlier version."""
+        self._identity: tuple[int, int] | None = None
+        """Device and inode of the file that was opened."""
 
     def open(self) -> sqlite3.Connection:
-        """A connection for writing; an empty or missing file becomes one of sessions, an older one is brought up.
+        """Open a writing connection; create the tables of an empty or missing file, migrate an older one.
 
         Raises:
-            StorageError: It is not one of ours, newer than this package, or damaged. It is left as it is.
+            StorageError: The file is another program's, newer than this package, or damaged. It is left as it is.
             sqlite3.Error: It cannot be opened just now.
         """
-        if os.path.isfile(self.path) and os.path.getsize(self.path) == 1:  # SQLite takes it for empty
+        if os.path.isfile(self.path) and os.path.getsize(self.path) == 1:  # SQLite takes one byte for an empty file
             raise self.damaged("file is not a database")
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             db.execute("PRAGMA cell_size_check = ON")
             db.execute("PRAGMA trusted_schema = OFF")
-            db.execute("BEGIN")  # one view of the file: another process may be making it
+            db.execute("BEGIN")  # a snapshot of the file: another process may be creating it
             self._check(db)
             db.execute("ROLLBACK")
             if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-                raise StorageError(f"{self.path} cannot be kept in WAL mode; move it to a disk of this machine's own")
-            db.execute(f"PRAGMA synchronous = {'FULL' if self.waits else 'NORMAL'}")
-            db.execute(f"PRAGMA fullfsync = {int(self.waits)}")
+                raise StorageError(f"{self.path} cannot be put in WAL mode; move it to a local disk of this machine")
+            db.execute(f"PRAGMA synchronous = {'FULL' if self.is_durable else 'NORMAL'}")
+            db.execute(f"PRAGMA fullfsync = {int(self.is_durable)}")
             db.execute("PRAGMA foreign_keys = ON")
-            self.let_wait(db, True)
-            self._bring_up(db)
-            self._place = self._place or _place(_stat(self.path))
+            self.set_blocking(db, True)
+            self._migrate(db)
+            self._identity = self._identity or _file_identity(_stat(self.path))
         except BaseException:
             db.close()
             raise
         return db
 
-    def let_wait(self, db: sqlite3.Connection, waits: bool) -> None:
-        """Let a connection wait for locks, and copy the WAL into the file once it has grown; or let it do neither."""
-        db.execute(f"PRAGMA busy_timeout = {int(waits * BUSY_SECONDS * 1000)}")
-        db.execute(f"PRAGMA wal_autocheckpoint = {waits * CHECKPOINT_PAGES}")
+    def set_blocking(self, db: sqlite3.Connection, blocks: bool) -> None:
+        """Let a connection wait for locks and checkpoint the WAL, or do neither."""
+        db.execute(f"PRAGMA busy_timeout = {int(blocks * BUSY_SECONDS * 1000)}")
+        db.execute(f"PRAGMA wal_autocheckpoint = {blocks * CHECKPOINT_PAGES}")
 
-    def check_place(self) -> int:
-        """See that the path still leads to the file that was opened.
+    def check_identity(self) -> int:
+        """Check that the path is still the file that was opened.
 
         Returns:
-            When the file itself was last written, by a copy of what was in the WAL. In nanoseconds, for comparing.
+            Time of the last checkpoint: when the file itself was last written, in nanoseconds, for comparison.
 
         Raises:
             StorageError: The file was moved, deleted or replaced.
         """
         stat = _stat(self.path)
-        if self._place not in (None, _place(stat)):
+        if self._identity not in (None, _file_identity(stat)):
             raise StorageError(
-                f"{self.path} is not the file any more that was opened: it was moved, deleted or replaced, and nothing "
-                "was written; put it back, or open what is there now with another service (in a notebook, "
+                f"{self.path} was moved, deleted or replaced since it was opened, and nothing was written; put it "
+                "back, or open the new file with another service (in a notebook, "
                 'with %config AdkNb.sessions = "", and then its address again)'
             )
         return stat.st_mtime_ns if stat else 0
 
     def describe(self, error: Exception) -> Exception:
-        """What SQLite said, or whatever else went wrong, as an error that names the file; ours as it is."""
+        """Convert an error to one that names the file and the remedy; an AdkNbError is returned as it is."""
         if isinstance(error, AdkNbError):
             return error
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             described = StorageError(
-                f"{self.named} was kept locked by another program for {LOCKED_SECONDS:g} s, and nothing was "
+                f"{self.label} was locked by another program for {LOCKED_SECONDS:g} s, and nothing was "
                 "written; end that program, or its transaction, and try again"
             )
         elif isinstance(error, Damaged | UnicodeDecodeError) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             described = self.damaged(str(error))
         else:
-            described = StorageError(f"{self.named} could not be read or written, and nothing was: {self._why(error)}")
+            described = StorageError(f"{self.label} could not be read or written: {self._reason(error)}")
         described.__cause__ = error
         return described
 
     def damaged(self, problem: str) -> StorageError:
-        """The error that says what is wrong with the file."""
+        """Build the error for a damaged file."""
         return StorageError(
-            f"{self.named} is damaged: {problem}; "
-            "it was left as it is: put a copy in its place, or move it away to begin anew"
+            f"{self.label} is damaged: {problem}; "
+            "it was not changed: restore it from a backup, or move it away to start with an empty one"
         )
 
     @property
-    def named(self) -> str:
-        """The file, in words for an error."""
+    def label(self) -> str:
+        """The file and its version, for an error."""
         return f"{self.path} (schema version {'unknown' if self._version is None else self._version})"
 
-    def _why(self, error: Exception) -> str:
-        """What SQLite said, or where it says little, what stands in the way."""
+    def _reason(self, error: Exception) -> str:
+        """SQLite's message, or the cause where that says only "unable to open database file"."""
         folder = os.path.dirname(self.path)
-        if os.path.isdir(self.path):  # unlike pathlib's, false for what is no path at all
-            return f"it is a folder; name a file in it, as {os.path.join(self.path, 'nb.db')}"
+        if os.path.isdir(self.path):  # unlike pathlib's, false for an invalid path
+            return f"it is a folder; give a file in it, such as {os.path.join(self.path, 'nb.db')}"
         if not os.path.isdir(folder):
             return f"there is no folder {folder}; make it, or give another path"
         return str(error)
 
     def _check(self, db: sqlite3.Connection) -> None:
-        """Take note of the version; refuse what is not ours, too new, or damaged."""
-        (mark,) = db.execute("PRAGMA application_id").fetchone()
+        """Read the version; refuse a file of another program, a newer one, or a damaged one."""
+        (application_id,) = db.execute("PRAGMA application_id").fetchone()
         tables = _tables(db)
-        if not tables and not mark:
+        if not tables and not application_id:
             return
-        self.is_earlier = set(tables) == _EARLIER_TABLES
-        if mark != _OURS and tables != _expected() and not self.is_earlier:
+        self.has_postgres_tables = set(tables) == _POSTGRES_TABLES
+        if application_id != _APPLICATION_ID and tables != _expected_tables() and not self.has_postgres_tables:
             raise StorageError(
-                f"{self.named} is a database of another program's, with the tables: {', '.join(tables) or 'none'}; "
-                "give another path, and sessions begin anew there"
+                f"{self.label} is a database of another program, with the tables: {', '.join(tables) or 'none'}; "
+                "give another path to create sessions in"
             )
-        key = "adk_nb_schema_version" if self.is_earlier else "schema_version"
+        key = "adk_nb_schema_version" if self.has_postgres_tables else "schema_version"
         row = db.execute("SELECT value FROM adk_internal_metadata WHERE key = ?", [key]).fetchone()
         version = int(row[0]) if row and str(row[0]).isdecimal() else None
-        self._version, newest = version, len(schema.POSTGRES if self.is_earlier else schema.SQLITE)
-        if mark != _OURS and not self.is_earlier:
-            raise self.damaged(f"its application id is {mark}, and not {_OURS}")
+        self._version, newest = version, len(schema.POSTGRES if self.has_postgres_tables else schema.SQLITE)
+        if application_id != _APPLICATION_ID and not self.has_postgres_tables:
+            raise self.damaged(f"its application id is {application_id}, and not {_APPLICATION_ID}")
         if version is None:
-            raise self.damaged("no schema version is in it")
+            raise self.damaged("it has no schema version")
         if version > newest:
             raise StorageError(
                 f"{self.path} has schema version {version}, and this adk_nb reads up to {newest}; "
                 "install the newer adk_nb that wrote it, or give another path"
             )
-        if version == newest and not self.is_earlier and tables != _expected():
+        if version == newest and not self.has_postgres_tables and tables != _expected_tables():
             raise self.damaged("its tables are not those of that version")
         self._check_pages(db, tables)
 
     def _check_pages(self, db: sqlite3.Connection, tables: Collection[str]) -> None:
-        checks = ["PRAGMA quick_check(1)", *(f"PRAGMA integrity_check({name})" for name in _SMALL if name in tables)]
+        checks = [
+            "PRAGMA quick_check(1)",
+            *(f"PRAGMA integrity_check({name})" for name in _SMALL_TABLES if name in tables),
+        ]
         for check in checks:
             if (result := db.execute(check).fetchone()) != ("ok",):
                 raise self.damaged(str(result[0]).replace("\n", " "))
 
-    def _bring_up(self, db: sqlite3.Connection) -> None:
-        """Take the steps from the version that the file has to the one that this package reads, all or none."""
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        """Migrate the file to the schema version of this package, in one transaction."""
         newest = len(schema.SQLITE)
-        if self._version == newest or self.is_earlier:
+        if self._version == newest or self.has_postgres_tables:
             return
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -187,7 +190,7 @@ class SessionFile:
             for statement in chain(*schema.SQLITE[self._version or 0 :]):
                 db.execute(statement)
             db.execute("INSERT OR REPLACE INTO adk_internal_metadata VALUES ('schema_version', ?)", [str(newest)])
-            db.execute(f"PRAGMA application_id = {_OURS}")
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute("COMMIT")
         except BaseException:
             db.execute("ROLLBACK")
@@ -195,13 +198,13 @@ class SessionFile:
         self._version = newest
 
 
-def path_of(db_path: Any) -> str:
-    """The path in `db_path`, which may be a URL: `sqlite:///nb.db` is beside the notebook, `sqlite:////nb.db` is not.
+def parse_path(db_path: Any) -> str:
+    """Parse a path or a URL: `sqlite:///nb.db` is relative, `sqlite:////nb.db` is absolute.
 
-    Options of a URL that have no meaning here, such as `check_same_thread`, are left out with a warning.
+    Options of a URL that have no effect here, such as `check_same_thread`, are ignored with a warning.
 
     Raises:
-        InputError: It names no file, or has options that would open another database.
+        InputError: It is not a file path, or has options that would open another database.
     """
     path = str(db_path)
     if path.startswith("sqlite") and "://" in path:
@@ -210,23 +213,25 @@ def path_of(db_path: Any) -> str:
     path = _URL.sub("", path)
     try:
         absolute = str(Path(path).expanduser().absolute())
-    except RuntimeError:  # ~somebody, who has no home here
+    except RuntimeError:  # ~user without a home directory
         absolute = ""
     if path.strip() in ("", ":memory:") or "://" in path or "\0" in path or not absolute or json_problem(absolute):
-        raise InputError(f"no file is named by {str(db_path)!r:.200}; give a path, or use InMemorySessionService()")
+        raise InputError(f"{str(db_path)!r:.200} is not a file path; give one, or use InMemorySessionService()")
     return absolute
 
 
 def _check_options(url: str, query: str) -> None:
-    names = [option.partition("=")[0] for option in query.split("&") if "=" in option]  # not a value: it may be secret
+    names = [
+        option.partition("=")[0] for option in query.split("&") if "=" in option
+    ]  # without values: one may be secret
     if not query:
         return
     if refused := sorted({"mode", "cache", "immutable", "nolock", "psow", "vfs"}.intersection(names)):
         raise InputError(
-            f"{url!r:.200} has the option {refused[0]!r}, and a session file has none of SQLite's own; leave it out"
+            f"{url!r:.200} has the option {refused[0]!r}, and a session file takes no options of SQLite; leave it out"
         )
-    shown = ", ".join(names) or "what stands behind the ?"
-    warn(f"{url!r:.200}: {shown}: options that mean nothing for a session file; leave them out")
+    options = ", ".join(names) or "the text after ?"
+    warn(f"{url!r:.200}: {options}: no effect on a session file; leave it out")
 
 
 def _stat(path: str) -> os.stat_result | None:
@@ -236,17 +241,17 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _place(stat: os.stat_result | None) -> tuple[int, int] | None:
+def _file_identity(stat: os.stat_result | None) -> tuple[int, int] | None:
     return (stat.st_dev, stat.st_ino) if stat else None
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, str]:
-    """Name -> how it was made, of all that the file holds but what SQLite adds by itself."""
+    """Name -> CREATE statement of every table and index, without SQLite's internal ones."""
     rows = db.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
     return {name: str(sql) for name, sql in rows}
 
 
-def _expected() -> dict[str, str]:
+def _expected_tables() -> dict[str, str]:
     with sqlite3.connect(":memory:") as db:
         for statement in chain(*schema.SQLITE):
             db.execute(statement)
