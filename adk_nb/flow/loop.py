@@ -17,7 +17,7 @@ from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_calls import Answers, answer_calls
 from adk_nb.flow.toolset_authentication import authenticate_toolsets
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.signals import says_enough
+from adk_nb.models.signals import ends_turn
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
@@ -198,7 +198,7 @@ class _Turn:
         if answer and answer.error_code and not answer.get_function_calls():
             return True
         metadata = answer and answer.custom_metadata
-        return bool(metadata) and says_enough(metadata)
+        return bool(metadata) and ends_turn(metadata)
 
     async def what_follows(self) -> Answers:
         """What comes after the answer: the results of its calls, and the final answer if it gave that by a call."""

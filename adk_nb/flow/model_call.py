@@ -17,7 +17,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.response_stream import ResponseStream
-from adk_nb.models.signals import ESCALATE, REPLAYED, says_enough, was_replayed
+from adk_nb.models.signals import ESCALATE, REPLAYED, ends_turn, was_replayed
 from adk_nb.runtime.call_ids import claim, new_call_id
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.hooks import Hook, first_result
@@ -363,7 +363,7 @@ def _is_empty(response: LlmResponse) -> bool:
 def _says_nothing(event: Event) -> bool:
     if event.error_code or event.actions.skip_summarization:
         return False
-    if event.custom_metadata and says_enough(event.custom_metadata):
+    if event.custom_metadata and ends_turn(event.custom_metadata):
         return False
     return all(part.text is not None and (part.thought or not part.text.strip()) for part in event.parts)
 

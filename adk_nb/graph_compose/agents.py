@@ -20,7 +20,7 @@ from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.graph_compose.handing_over import HandOver
 from adk_nb.graph_compose.own_history import ITERATION, loop_around, own_session
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
-from adk_nb.models.signals import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, says_enough
+from adk_nb.models.signals import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, ends_turn
 from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.session import Session
@@ -63,7 +63,7 @@ class ServiceAgent(LlmAgent):
                 yield event
                 if not event.partial:
                     own.session.events.append(event)
-                    calls = event.get_function_calls() and says_enough(event.custom_metadata or {})
+                    calls = event.get_function_calls() and ends_turn(event.custom_metadata or {})
                     unsaved = event.text if calls and not event.long_running_tool_ids else unsaved
         if self.output_key and unsaved:  # what is said beside calls is no final answer, and no other follows
             delta: dict[str, Any] = {self.output_key: unsaved}

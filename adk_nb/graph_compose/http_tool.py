@@ -13,7 +13,7 @@ from adk_nb.errors import MissingExtraError, ServiceRefused
 from adk_nb.graph_compose.configs import ActivityConfig, HttpToolConfig
 from adk_nb.models.http_messages import state_for
 from adk_nb.models.http_template import Filling, check_template
-from adk_nb.models.retrying import ask_again, seconds_of
+from adk_nb.models.retrying import retry, seconds_of
 from adk_nb.redaction import hidden, in_result, remember_named, remember_url
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
@@ -102,7 +102,7 @@ class HttpTool(BaseTool):
         within = self._activity.total_timeout
         try:
             async with asyncio.timeout(within):
-                answer = await ask_again(
+                answer = await retry(
                     partial(self._ask, asked),
                     self._activity.retry_policy.options(),
                     model=self.name,

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from adk_nb.errors import ModelTimeoutError, ServiceRefused, ServiceUnreachable
 from adk_nb.graph_compose.configs import ActivityConfig
-from adk_nb.models.retrying import ask_again
+from adk_nb.models.retrying import retry
 
 T = TypeVar("T")
 _OF_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -26,7 +26,7 @@ async def patiently(ask: Callable[[], Awaitable[T]], activity: ActivityConfig, n
     """
     within = activity.total_timeout
     async with asyncio.timeout(within):
-        return await ask_again(
+        return await retry(
             ask,
             activity.retry_policy.options(),
             model=name,

@@ -1,4 +1,4 @@
-"""What a model cannot do is done without it: a request is put so that the model can take it."""
+"""Adaptation of a request to the capabilities of a model."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -6,37 +6,39 @@ from typing import Any, Literal
 
 from adk_nb import types
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.json_schemas import output_schema_of
+from adk_nb.models.json_schemas import output_schema
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.pairing import paired
+from adk_nb.models.pairing import pair_turns
 
-_SEEN = "; the user is shown it"
+_USER_SEES_IT = "; the user is shown it"
 Lack = Literal["system_prompt", "images", "parallel_calls", "output_schema"]
-"""What can be worked around."""
+"""Capabilities that can be worked around."""
 
 
-def fitted(request: LlmRequest, can: LlmCapabilities) -> LlmRequest:
-    """`request` as a model that can do `can` takes it; itself if that model takes it as it is.
+def adapt_request(request: LlmRequest, capabilities: LlmCapabilities) -> LlmRequest:
+    """Adapt `request` to a model with `capabilities`; returns the same object if nothing changes.
 
-    Without system prompts the instruction begins the user's first turn. Without images a description stands in the
-    place of each. Where results hold no media, these come after the results, in the same turn. Without output schemas
-    the schema is told in words. Without parallel calls those of one turn are told as one after the other. An output
-    schema beside tools is the loop's to ask for (`set_model_response`).
+    Without system prompts, the instruction is the start of the user's first turn. Without images, each is replaced by a
+    description. Without media in results, media follow the results in the same turn. Without output schemas, the
+    schema is part of the instruction. Without parallel calls, the calls of one turn become turns of their own. An
+    output schema beside tools is not handled here but by the agent's loop (`set_model_response`).
     """
     config, contents = request.config, request.contents
-    schema = None if can.output_schema else output_schema_of(config)
+    schema = None if capabilities.output_schema else output_schema(config)
     if schema is not None:
-        told = f"Answer with JSON of this schema, and with nothing else:\n{json.dumps(schema, ensure_ascii=False)}"
-        config = _with_instruction(config, told)
-        changed = {"response_schema": None, "response_json_schema": None, "response_mime_type": None}
-        config = config.model_copy(update=changed)
-    if not can.images:
-        contents = [_changed(one, _without_images) for one in contents]
-    if not can.media_in_results:
-        contents = _same_or([_with_media_beside_results(one) for one in contents], contents)
-    if not can.parallel_calls:
-        contents = list(_one_by_one(paired(contents)))
-    if not can.system_prompt and (instruction := words_of(config)):
+        schema_instruction = (
+            f"Answer with JSON of this schema, and with nothing else:\n{json.dumps(schema, ensure_ascii=False)}"
+        )
+        config = _with_instruction(config, schema_instruction)
+        without_schema = {"response_schema": None, "response_json_schema": None, "response_mime_type": None}
+        config = config.model_copy(update=without_schema)
+    if not capabilities.images:
+        contents = [_map_parts(content, _without_images) for content in contents]
+    if not capabilities.media_in_results:
+        contents = _original_if_equal([_with_media_beside_results(content) for content in contents], contents)
+    if not capabilities.parallel_calls:
+        contents = list(_serialize_calls(pair_turns(contents)))
+    if not capabilities.system_prompt and (instruction := instruction_text(config)):
         config = config.model_copy(update={"system_instruction": None})
         contents = [types.Content(role="user", parts=[types.Part(text=instruction)]), *contents]
     if config is request.config and contents is request.contents:
@@ -44,8 +46,8 @@ def fitted(request: LlmRequest, can: LlmCapabilities) -> LlmRequest:
     return request.model_copy(update={"config": config, "contents": contents})
 
 
-def text_of(part: types.Part) -> str:
-    """The text of a part, its code as Markdown."""
+def part_text(part: types.Part) -> str:
+    """The text of a part; code as Markdown."""
     if code := part.executable_code:
         return f"```{(code.language or 'python').lower()}\n{code.code}\n```"
     if result := part.code_execution_result:
@@ -53,53 +55,53 @@ def text_of(part: types.Part) -> str:
     return part.text or ""
 
 
-def words_of(config: types.GenerateContentConfig) -> str:
-    """The system instruction."""
-    said = config.system_instruction
-    if said is None or isinstance(said, str):
-        return said or ""
-    several: list[object] = [*said] if isinstance(said, list) else [said]
-    return "\n\n".join(text for one in several if (text := _text(one)))
+def instruction_text(config: types.GenerateContentConfig) -> str:
+    """The system instruction as text."""
+    instruction = config.system_instruction
+    if instruction is None or isinstance(instruction, str):
+        return instruction or ""
+    items: list[object] = [*instruction] if isinstance(instruction, list) else [instruction]
+    return "\n\n".join(text for item in items if (text := _item_text(item)))
 
 
-def _text(one: object) -> str:
-    if isinstance(one, types.Content):
-        return "\n\n".join(part.text for part in one.parts or () if part.text)
-    return (one.text or "") if isinstance(one, types.Part) else str(one)
+def _item_text(item: object) -> str:
+    if isinstance(item, types.Content):
+        return "\n\n".join(part.text for part in item.parts or () if part.text)
+    return (item.text or "") if isinstance(item, types.Part) else str(item)
 
 
-def _with_instruction(config: types.GenerateContentConfig, told: str) -> types.GenerateContentConfig:
-    before = words_of(config)
-    return config.model_copy(update={"system_instruction": f"{before}\n\n{told}" if before else told})
+def _with_instruction(config: types.GenerateContentConfig, addition: str) -> types.GenerateContentConfig:
+    existing = instruction_text(config)
+    return config.model_copy(update={"system_instruction": f"{existing}\n\n{addition}" if existing else addition})
 
 
-def _changed(content: types.Content, change: Callable[[types.Part], types.Part]) -> types.Content:
+def _map_parts(content: types.Content, change: Callable[[types.Part], types.Part]) -> types.Content:
     parts = content.parts or []
-    made = [change(part) for part in parts]
-    if all(one is other for one, other in zip(made, parts, strict=True)):
+    new_parts = [change(part) for part in parts]
+    if all(new is old for new, old in zip(new_parts, parts, strict=True)):
         return content
-    return content.model_copy(update={"parts": made})
+    return content.model_copy(update={"parts": new_parts})
 
 
-def _same_or(changed: list[types.Content], contents: list[types.Content]) -> list[types.Content]:
-    """`contents` themselves where nothing has changed."""
-    return contents if all(one is other for one, other in zip(changed, contents, strict=True)) else changed
+def _original_if_equal(changed: list[types.Content], contents: list[types.Content]) -> list[types.Content]:
+    """`contents` itself if nothing has changed, to keep prompt caches valid."""
+    return contents if all(new is old for new, old in zip(changed, contents, strict=True)) else changed
 
 
 def _with_media_beside_results(content: types.Content) -> types.Content:
-    """All results of a turn, and after them what was within them."""
-    beside = [
+    """Move media out of the function responses of a turn, behind them."""
+    media = [
         types.Part(
-            inline_data=types.Blob.model_validate(one.inline_data.model_dump()) if one.inline_data else None,
-            file_data=types.FileData.model_validate(one.file_data.model_dump()) if one.file_data else None,
+            inline_data=types.Blob.model_validate(medium.inline_data.model_dump()) if medium.inline_data else None,
+            file_data=types.FileData.model_validate(medium.file_data.model_dump()) if medium.file_data else None,
         )
         for part in content.parts or ()
-        for one in (part.function_response and part.function_response.parts) or ()
+        for medium in (part.function_response and part.function_response.parts) or ()
     ]
-    if not beside:
+    if not media:
         return content
     parts = [_without_parts(part) for part in content.parts or ()]
-    return content.model_copy(update={"parts": [*parts, *beside]})
+    return content.model_copy(update={"parts": [*parts, *media]})
 
 
 def _without_parts(part: types.Part) -> types.Part:
@@ -111,46 +113,50 @@ def _without_parts(part: types.Part) -> types.Part:
 
 def _without_images(part: types.Part) -> types.Part:
     if (data := part.inline_data or part.file_data) and _is_image(data):
-        return types.Part(text=_in_words(data))
+        return types.Part(text=_describe_image(data))
     response = part.function_response
     if not (response and response.parts):
         return part
-    shown = [one for one in response.parts if not _is_image(one.inline_data or one.file_data)]
-    hidden = [_in_words(one.inline_data or one.file_data, _SEEN) for one in response.parts if one not in shown]
-    if not hidden:
+    remaining = [item for item in response.parts if not _is_image(item.inline_data or item.file_data)]
+    descriptions = [
+        _describe_image(item.inline_data or item.file_data, _USER_SEES_IT)
+        for item in response.parts
+        if item not in remaining
+    ]
+    if not descriptions:
         return part
-    changed = {"parts": shown, "response": (response.response or {}) | {"images": hidden}}
-    return part.model_copy(update={"function_response": response.model_copy(update=changed)})
+    changes = {"parts": remaining, "response": (response.response or {}) | {"images": descriptions}}
+    return part.model_copy(update={"function_response": response.model_copy(update=changes)})
 
 
 def _is_image(data: Any) -> bool:
     return data is not None and (data.mime_type or "").startswith("image/")
 
 
-def _in_words(data: Any, more: str = "") -> str:
+def _describe_image(data: Any, suffix: str = "") -> str:
     name = f" {data.display_name!r}" if data.display_name else ""
-    return f"[an image{name} ({data.mime_type}) that you cannot be shown{more}]"
+    return f"[an image{name} ({data.mime_type}) that you cannot be shown{suffix}]"
 
 
-def _one_by_one(turns: Iterable[types.Content]) -> Iterator[types.Content]:
-    """Each call in a turn of its own, and behind it its result."""
-    said: list[types.Part] = []
+def _serialize_calls(turns: Iterable[types.Content]) -> Iterator[types.Content]:
+    """Split a turn with several calls into turns with one call and its result each."""
+    call_parts: list[types.Part] = []
     for turn in turns:
         parts = turn.parts or []
         if turn.role == "model" and sum(1 for part in parts if part.function_call) > 1:
-            said = parts
-        elif said:
-            yield from _taken_apart(said, parts)
-            said = []
+            call_parts = parts
+        elif call_parts:
+            yield from _split_turn(call_parts, parts)
+            call_parts = []
         else:
             yield turn
 
 
-def _taken_apart(said: list[types.Part], answered: list[types.Part]) -> Iterator[types.Content]:
-    calls = [part for part in said if part.function_call]
-    results, others = answered[: len(calls)], answered[len(calls) :]
-    before = [part for part in said if not part.function_call]
-    for at, (call, result) in enumerate(zip(calls, results, strict=True), 1):
-        yield types.Content(role="model", parts=[*before, call])
-        yield types.Content(role="user", parts=[result, *(others if at == len(calls) else ())])
-        before = []
+def _split_turn(call_parts: list[types.Part], response_parts: list[types.Part]) -> Iterator[types.Content]:
+    calls = [part for part in call_parts if part.function_call]
+    results, rest = response_parts[: len(calls)], response_parts[len(calls) :]
+    preceding = [part for part in call_parts if not part.function_call]
+    for number, (call, result) in enumerate(zip(calls, results, strict=True), 1):
+        yield types.Content(role="model", parts=[*preceding, call])
+        yield types.Content(role="user", parts=[result, *(rest if number == len(calls) else ())])
+        preceding = []

@@ -9,7 +9,7 @@ from adk_nb import types
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.openai_answers import parts_of
 from adk_nb.models.response_stream import ResponseStream
-from adk_nb.models.signatures import signed_by_claude
+from adk_nb.models.signatures import claude_signature
 
 _REASONS = {
     "end_turn": types.FinishReason.STOP,
@@ -32,11 +32,11 @@ class MessageReader:
     def __init__(self, model: str) -> None:
         self._stream = ResponseStream(model)
         self._block: Any = None
-        self._bits: list[str] = []
+        self._fragments: list[str] = []
         """Of the block that is open: words, or JSON."""
         self._signature = ""
         self._usage: dict[str, int | None] = {}
-        self._why: str | None = None
+        self._refusal_message: str | None = None
         """What the service says of a refusal."""
         self._malformed: str | None = None
         """What is wrong with a call."""
@@ -51,7 +51,7 @@ class MessageReader:
             case "content_block_start":
                 return self._begin_block(event.content_block)
             case "content_block_delta":
-                return self._add(event.delta)
+                return self._add_delta(event.delta)
             case "content_block_stop":
                 self._end_block()
             case "message_delta":
@@ -63,7 +63,7 @@ class MessageReader:
     def _add_whole(self, message: Any) -> None:
         self._begin(message)
         for block in message.content:
-            self._keep(block, _input_of(block))
+            self._add_block(block, _input_of(block))
         self._end(message)
 
     def _begin(self, message: Any) -> None:
@@ -71,26 +71,26 @@ class MessageReader:
         self._stream.note(model_version=message.model or None)
         self._count(message.usage)
 
-    def _end(self, said: Any, usage: Any = None) -> None:
+    def _end(self, message: Any, usage: Any = None) -> None:
         """Keep why it ended."""
         self._count(usage)
-        if said.stop_reason:
-            self._reason = _REASONS.get(said.stop_reason, types.FinishReason.OTHER)
-        details = getattr(said, "stop_details", None)
+        if message.stop_reason:
+            self._reason = _REASONS.get(message.stop_reason, types.FinishReason.OTHER)
+        details = getattr(message, "stop_details", None)
         if explanation := getattr(details, "explanation", None):
-            self._why = explanation
+            self._refusal_message = explanation
 
-    def _keep(self, block: Any, args: dict[str, Any] | None = None) -> None:
+    def _add_block(self, block: Any, args: dict[str, Any] | None = None) -> None:
         """A block that is complete."""
         match block.type:
             case "text":
                 part = types.Part(text=block.text)
             case "thinking":
                 part = types.Part(
-                    text=block.thinking, thought=True, thought_signature=signed_by_claude(block.signature)
+                    text=block.thinking, thought=True, thought_signature=claude_signature(block.signature)
                 )
             case "redacted_thinking":
-                part = types.Part(thought=True, thought_signature=signed_by_claude(block.data))
+                part = types.Part(thought=True, thought_signature=claude_signature(block.data))
             case "tool_use":
                 part = types.Part(function_call=types.FunctionCall(id=block.id, name=block.name, args=args or {}))
             case _:
@@ -103,56 +103,58 @@ class MessageReader:
         Raises:
             UnexpectedModelAnswer: The events ended before the answer did.
         """
-        reason, why = self._reason, self._why
+        reason, error_message = self._reason, self._refusal_message
         if reason == types.FinishReason.STOP and self._malformed:
-            reason, why = types.FinishReason.MALFORMED_FUNCTION_CALL, self._malformed
-        self._stream.note(finish_reason=reason, error_message=why, usage_metadata=_counted(self._usage))
-        said = self._stream.whole()
-        if said.content and said.error_code:  # a call of a cut answer may be cut itself
-            parts = [part for part in said.parts if not part.function_call]
-            said.content = types.Content(role="model", parts=parts) if parts else None
-        return said
+            reason, error_message = types.FinishReason.MALFORMED_FUNCTION_CALL, self._malformed
+        self._stream.note(
+            finish_reason=reason, error_message=error_message, usage_metadata=_usage_metadata(self._usage)
+        )
+        answer = self._stream.whole()
+        if answer.content and answer.error_code:  # a call of a cut answer may be cut itself
+            parts = [part for part in answer.parts if not part.function_call]
+            answer.content = types.Content(role="model", parts=parts) if parts else None
+        return answer
 
-    def broken(self, why: str) -> str:
-        return self._stream.broken(why)
+    def broken(self, reason: str) -> str:
+        return self._stream.broken(reason)
 
-    def _add(self, delta: Any) -> LlmResponse | None:
+    def _add_delta(self, delta: Any) -> LlmResponse | None:
         match delta.type:
             case "text_delta":
-                return self._say(delta.text)
+                return self._add_text(delta.text)
             case "thinking_delta":
-                self._bits.append(delta.thinking)
+                self._fragments.append(delta.thinking)
                 part = types.Part(text=delta.thinking, thought=True)
                 return LlmResponse(content=types.Content(role="model", parts=[part]), partial=True)
             case "signature_delta":
                 self._signature += delta.signature
             case "input_json_delta":
-                self._bits.append(delta.partial_json)
+                self._fragments.append(delta.partial_json)
             case _:
                 pass
         return None
 
-    def _say(self, words: str) -> LlmResponse | None:
-        return self._stream.take([types.Part(text=words)])
+    def _add_text(self, text: str) -> LlmResponse | None:
+        return self._stream.take([types.Part(text=text)])
 
     def _begin_block(self, block: Any) -> LlmResponse | None:
-        self._block, self._bits, self._signature = block, [], ""
-        return self._say(block.text) if block.type == "text" else None
+        self._block, self._fragments, self._signature = block, [], ""
+        return self._add_text(block.text) if block.type == "text" else None
 
     def _end_block(self) -> None:
         """Its text was kept word by word; what else it is can be told now."""
-        block, said = self._block, "".join(self._bits)
+        block, text = self._block, "".join(self._fragments)
         self._block = None
         match block and block.type:
             case "thinking":
-                block.thinking, block.signature = block.thinking + said, block.signature + self._signature
-                self._keep(block)
+                block.thinking, block.signature = block.thinking + text, block.signature + self._signature
+                self._add_block(block)
             case "tool_use":
-                calls, wrong = parts_of([(block.id, block.name, said)])
-                self._malformed = self._malformed or wrong
+                calls, problem = parts_of([(block.id, block.name, text)])
+                self._malformed = self._malformed or problem
                 self._stream.take(calls)
             case "redacted_thinking":
-                self._keep(block)
+                self._add_block(block)
             case _:
                 pass
 
@@ -166,7 +168,7 @@ class MessageReader:
             self._usage["thoughts"] = thoughts
 
 
-def _counted(usage: dict[str, int | None]) -> types.GenerateContentResponseUsageMetadata:
+def _usage_metadata(usage: dict[str, int | None]) -> types.GenerateContentResponseUsageMetadata:
     """Tokens. Anthropic counts what it read from its cache, and wrote to it, apart from the rest of the prompt."""
     cached, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
     prompt = (usage.get("input_tokens") or 0) + (cached or 0) + (written or 0)

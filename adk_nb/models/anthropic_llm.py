@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, ClassVar
 
+from adk_nb.models.adaptation import adapt_request
 from adk_nb.models.anthropic_answers import MessageReader
-from adk_nb.models.anthropic_messages import message_question
+from adk_nb.models.anthropic_messages import message_arguments
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.fitting import fitted
-from adk_nb.models.json_schemas import closed, output_schema_of
+from adk_nb.models.json_schemas import close_objects, output_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.retrying import BUSY
@@ -54,16 +54,16 @@ class Claude(HttpSdkLlm):
         return self._package().AsyncAnthropic
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        schema = output_schema_of(request.config)
-        if schema is not None and closed(schema) is None:  # keys of its own: told in words
-            request, schema = fitted(request, LlmCapabilities(output_schema=False)), None
-        question = message_question(
+        schema = output_schema(request.config)
+        if schema is not None and close_objects(schema) is None:  # keys of its own: told in words
+            request, schema = adapt_request(request, LlmCapabilities(output_schema=False)), None
+        arguments = message_arguments(
             request, model, max_tokens=self.max_tokens, parallel_calls=self.capabilities.parallel_calls
         )
         if schema is not None:
-            told = {"type": "json_schema", "schema": self._package().transform_schema(schema)}
-            question["output_config"] = question.get("output_config", {}) | {"format": told}
-        return question
+            output_format = {"type": "json_schema", "schema": self._package().transform_schema(schema)}
+            arguments["output_config"] = arguments.get("output_config", {}) | {"format": output_format}
+        return arguments
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
         messages = (await self._client()).messages

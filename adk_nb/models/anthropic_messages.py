@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
+from adk_nb.models.adaptation import instruction_text, part_text
 from adk_nb.models.context_cache_config import ContextCacheConfig
-from adk_nb.models.fitting import text_of, words_of
-from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
+from adk_nb.models.json_schemas import allowed_functions, calling_config, parameters_schema
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.pairing import paired
-from adk_nb.models.signatures import claude_s
+from adk_nb.models.pairing import pair_turns
+from adk_nb.models.signatures import claude_signature_of
 from adk_nb.models.vendor_facts import MIN_THINKING_BUDGET, Family, claude_family
 
 _SAMPLING = ("temperature", "top_p", "top_k")
@@ -30,7 +30,7 @@ _HOUR = 3600
 _Block = dict[str, Any]
 
 
-def message_question(
+def message_arguments(
     request: LlmRequest, model: str, *, max_tokens: int, parallel_calls: bool = True
 ) -> dict[str, Any]:
     """The arguments of `messages.create`, without the output schema.
@@ -44,110 +44,110 @@ def message_question(
         parallel_calls: The model may call several tools at once.
     """
     family = claude_family(model)
-    question: dict[str, Any] = {"model": model, "messages": messages_of(request)}
-    question |= _settings(request.config, family, max_tokens)
-    thinks = question.get("thinking", {}).get("type") in ("enabled", "adaptive")
+    arguments: dict[str, Any] = {"model": model, "messages": messages_of(request)}
+    arguments |= _settings(request.config, family, max_tokens)
+    is_thinking = arguments.get("thinking", {}).get("type") in ("enabled", "adaptive")
     system = _system(request)
-    if tools := [_tool(one) for one in functions_of(request)]:
-        question["tools"] = tools
-        may_force = family.forced_tool == "always" or (family.forced_tool == "unless thinking" and not thinks)
+    if tools := [_tool(function) for function in allowed_functions(request)]:
+        arguments["tools"] = tools
+        may_force = family.forced_tool == "always" or (family.forced_tool == "unless thinking" and not is_thinking)
         if choice := _choice(request, parallel_calls, may_force):
-            question["tool_choice"] = choice
-    if mark := _mark(request):
-        _mark_prefix(mark, tools, system, question["messages"])
+            arguments["tool_choice"] = choice
+    if cache_control := _cache_control(request):
+        _mark_cache_points(cache_control, tools, system, arguments["messages"])
     if system:
-        question["system"] = system
-    return question
+        arguments["system"] = system
+    return arguments
 
 
 def messages_of(request: LlmRequest) -> list[dict[str, Any]]:
     """What was said: turns of the user and Claude by turns, each call's result at the start of the turn behind it."""
-    kept = [one.model_copy(update={"parts": _kept(one)}) for one in request.contents]
+    contents = [content.model_copy(update={"parts": _sendable_parts(content)}) for content in request.contents]
     return [
         {
             "role": "assistant" if turn.role == "model" else "user",
             "content": [_block(part) for part in turn.parts or ()],
         }
-        for turn in paired(kept)
+        for turn in pair_turns(contents)
     ]
 
 
-def _kept(content: types.Content) -> list[types.Part]:
+def _sendable_parts(content: types.Content) -> list[types.Part]:
     """Of thoughts only those that Claude has signed: it would refuse others, and they are of no use to it."""
-    return [part for part in content.parts or () if not part.thought or claude_s(part)]
+    return [part for part in content.parts or () if not part.thought or claude_signature_of(part)]
 
 
 def _block(part: types.Part) -> _Block:
     if part.thought:
         if part.text is None:
-            return {"type": "redacted_thinking", "data": claude_s(part)}
-        return {"type": "thinking", "thinking": part.text, "signature": claude_s(part)}
+            return {"type": "redacted_thinking", "data": claude_signature_of(part)}
+        return {"type": "thinking", "thinking": part.text, "signature": claude_signature_of(part)}
     if call := part.function_call:
         return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.args or {}}
     if response := part.function_response:
         return _result(response)
     if data := part.inline_data or part.file_data:
         return _data(data)
-    return _text(text_of(part) or "(something that cannot be shown here)")
+    return _text(part_text(part) or "(something that cannot be shown here)")
 
 
 def _result(response: types.FunctionResponse) -> _Block:
-    told = response.response or {}
-    content = [_text(json.dumps(told, ensure_ascii=False, default=str))]
-    content += [_data(data) for one in response.parts or () if (data := one.inline_data or one.file_data)]
+    result = response.response or {}
+    content = [_text(json.dumps(result, ensure_ascii=False, default=str))]
+    content += [_data(data) for part in response.parts or () if (data := part.inline_data or part.file_data)]
     block: _Block = {"type": "tool_result", "tool_use_id": response.id, "content": content}
-    return block | ({"is_error": True} if told.keys() == {"error"} else {})
+    return block | ({"is_error": True} if result.keys() == {"error"} else {})
 
 
-def _text(words: str) -> _Block:
-    return {"type": "text", "text": words}
+def _text(text: str) -> _Block:
+    return {"type": "text", "text": text}
 
 
 def _data(data: Any) -> _Block:
     """Bytes, or where they are."""
     kind, name = data.mime_type or "application/octet-stream", data.display_name or "a file"
     uri: str | None = getattr(data, "file_uri", None)
-    held: bytes = getattr(data, "data", None) or b""
+    content: bytes = getattr(data, "data", None) or b""
     if kind.startswith("text/") and not uri:
-        return _text(held.decode("utf-8", "replace"))
+        return _text(content.decode("utf-8", "replace"))
     block = "image" if kind in _IMAGES else "document" if kind == "application/pdf" else ""
     if not block or (uri and not uri.startswith("https://")):
         return _text(f"[{name!r} ({kind}){f' at {uri}' if uri else ''}, that you cannot be shown]")
     if uri:
         return {"type": block, "source": {"type": "url", "url": uri}}
-    coded = base64.b64encode(held).decode()
+    coded = base64.b64encode(content).decode()
     return {"type": block, "source": {"type": "base64", "media_type": kind, "data": coded}}
 
 
-def _tool(declared: types.FunctionDeclaration) -> dict[str, Any]:
-    tool: dict[str, Any] = {"name": declared.name, "input_schema": parameters_of(declared)}
-    return tool | ({"description": declared.description} if declared.description else {})
+def _tool(declaration: types.FunctionDeclaration) -> dict[str, Any]:
+    tool: dict[str, Any] = {"name": declaration.name, "input_schema": parameters_schema(declaration)}
+    return tool | ({"description": declaration.description} if declaration.description else {})
 
 
 def _choice(request: LlmRequest, parallel_calls: bool, may_force: bool) -> dict[str, Any] | None:
-    calling = calling_of(request)
+    calling = calling_config(request)
     if calling.mode == types.FunctionCallingConfigMode.NONE:
         return {"type": "none"}
-    one_at_a_time = {} if parallel_calls else {"disable_parallel_tool_use": True}
+    no_parallel = {} if parallel_calls else {"disable_parallel_tool_use": True}
     if calling.mode == types.FunctionCallingConfigMode.ANY and may_force:
         names = calling.allowed_function_names or []
-        return ({"type": "tool", "name": names[0]} if len(names) == 1 else {"type": "any"}) | one_at_a_time
-    return {"type": "auto"} | one_at_a_time if one_at_a_time else None
+        return ({"type": "tool", "name": names[0]} if len(names) == 1 else {"type": "any"}) | no_parallel
+    return {"type": "auto"} | no_parallel if no_parallel else None
 
 
 def _settings(config: types.GenerateContentConfig, family: Family, max_tokens: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"max_tokens": config.max_output_tokens or max_tokens}
+    settings: dict[str, Any] = {"max_tokens": config.max_output_tokens or max_tokens}
     if config.stop_sequences:
-        told["stop_sequences"] = config.stop_sequences
+        settings["stop_sequences"] = config.stop_sequences
     if config.thinking_config:
-        told |= _thinking(config, family, max_tokens)
-    thinks = told.get("thinking", {}).get("type") in ("enabled", "adaptive")
+        settings |= _thinking(config, family, max_tokens)
+    is_thinking = settings.get("thinking", {}).get("type") in ("enabled", "adaptive")
     sampling = {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
-    if sampling and family.sampling == "unless thinking" and not thinks:
-        told["extra_body"] = sampling
+    if sampling and family.sampling == "unless thinking" and not is_thinking:
+        settings["extra_body"] = sampling
     if config.http_options and config.http_options.headers:
-        told["extra_headers"] = config.http_options.headers
-    return told
+        settings["extra_headers"] = config.http_options.headers
+    return settings
 
 
 def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: int) -> dict[str, Any]:
@@ -156,59 +156,65 @@ def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: i
     Returns:
         `thinking`, `output_config`, and `max_tokens` where the budget changes it.
     """
-    asked = config.thinking_config or types.ThinkingConfig()
-    budget, level = asked.thinking_budget, asked.thinking_level.value if asked.thinking_level else ""
+    thinking = config.thinking_config or types.ThinkingConfig()
+    budget, level = thinking.thinking_budget, thinking.thinking_level.value if thinking.thinking_level else ""
     effort = _EFFORTS.get(level)
     if budget == 0 and family.thinking_off is None:
         effort = effort or "low"  # the least there is
-    told: dict[str, Any] = {"output_config": {"effort": effort}} if effort and family.effort else {}
+    settings: dict[str, Any] = {"output_config": {"effort": effort}} if effort and family.effort else {}
     if family.thinking == "none" or (budget == 0 and family.thinking_off is None):
-        return told
+        return settings
     if budget == 0:
-        return told | {"thinking": {"type": family.thinking_off}}
-    wanted = budget if budget is not None and budget > 0 else None
-    if family.thinking == "adaptive" or (family.thinking == "both" and wanted is None):
-        return told | {"thinking": {"type": "adaptive", "display": "summarized"}}
-    return told | _budgeted(wanted or _BUDGETS.get(level, _DEFAULT_BUDGET), config.max_output_tokens, max_tokens)
+        return settings | {"thinking": {"type": family.thinking_off}}
+    positive_budget = budget if budget is not None and budget > 0 else None
+    if family.thinking == "adaptive" or (family.thinking == "both" and positive_budget is None):
+        return settings | {"thinking": {"type": "adaptive", "display": "summarized"}}
+    return settings | _thinking_with_budget(
+        positive_budget or _BUDGETS.get(level, _DEFAULT_BUDGET), config.max_output_tokens, max_tokens
+    )
 
 
-def _budgeted(budget: int, max_output_tokens: int | None, max_tokens: int) -> dict[str, Any]:
+def _thinking_with_budget(budget: int, max_output_tokens: int | None, max_tokens: int) -> dict[str, Any]:
     """Thinking with a budget, which is part of `max_tokens`; none where the two leave no room for each other."""
     budget = max(budget, MIN_THINKING_BUDGET)
-    most = max_output_tokens or max(max_tokens, budget + max_tokens // 2)
-    if budget >= most:
-        budget = max(most // 2, MIN_THINKING_BUDGET)
-    if budget >= most:
+    limit = max_output_tokens or max(max_tokens, budget + max_tokens // 2)
+    if budget >= limit:
+        budget = max(limit // 2, MIN_THINKING_BUDGET)
+    if budget >= limit:
         return {}
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": most}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": limit}
 
 
 def _system(request: LlmRequest) -> list[_Block]:
     """The instruction, and apart from the rest how it begins at every call."""
-    whole, static = words_of(request.config), request.static_instruction
-    if static and whole.startswith(static) and (rest := whole[len(static) :].strip()):
+    instruction, static = instruction_text(request.config), request.static_instruction
+    if static and instruction.startswith(static) and (rest := instruction[len(static) :].strip()):
         return [_text(static), _text(rest)]
-    return [_text(whole)] if whole.strip() else []
+    return [_text(instruction)] if instruction.strip() else []
 
 
-def _mark(request: LlmRequest) -> _Block | None:
+def _cache_control(request: LlmRequest) -> _Block | None:
     """What marks the end of a prefix that is kept; None if none is to be.
 
     Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching: five minutes, or an hour.
     """
     config: ContextCacheConfig | None = request.cache_config
-    known = request.cacheable_contents_token_count
-    if config is None or (known is not None and known < config.min_tokens):
+    token_count = request.cacheable_contents_token_count
+    if config is None or (token_count is not None and token_count < config.min_tokens):
         return None
     return {"type": "ephemeral", "ttl": "1h"} if config.ttl_seconds >= _HOUR else {"type": "ephemeral"}
 
 
-def _mark_prefix(mark: _Block, tools: list[_Block], system: list[_Block], messages: Sequence[dict[str, Any]]) -> None:
+def _mark_cache_points(
+    cache_control: _Block, tools: list[_Block], system: list[_Block], messages: Sequence[dict[str, Any]]
+) -> None:
     """Mark the ends of what stays the same from call to call: the tools, the static instruction, what was said so far.
 
     Claude reads tools, instruction and messages in this order, so what changes leaves what stands before it kept.
     """
-    blocks: list[_Block] = [one for message in messages for one in message["content"] if one["type"] not in _UNMARKED]
+    blocks: list[_Block] = [
+        block for message in messages for block in message["content"] if block["type"] not in _UNMARKED
+    ]
     for marked in (tools[-1:], system[:1], blocks[-1:]):
         for block in marked:
-            block["cache_control"] = mark
+            block["cache_control"] = cache_control

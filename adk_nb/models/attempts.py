@@ -1,4 +1,4 @@
-"""What was tried in vain before a model answered, or did not: told in the one event of its answer."""
+"""Failed attempts to call a model, recorded in the event of its answer."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -9,30 +9,30 @@ from adk_nb.wire import WireModel
 
 
 class Attempt(WireModel):
-    """A question that got no answer, after which it was asked again, or another model was."""
+    """A failed attempt, followed by another, of the same or the next model."""
 
     model: str
-    """The one that was asked."""
+    """Name of the model that was called."""
     error: str
-    """`HTTP 503`, `no connection`, or the kind of error that there was without an answer."""
+    """`HTTP 503`, `no connection`, or the type of the error."""
     waited: float = 0.0
-    """Seconds until it was asked again, or until another model was."""
+    """Seconds until the next attempt."""
     next_model: str | None = None
-    """The other model that was asked then; None: the same."""
+    """The model of the next attempt; None: the same."""
 
 
 on_wait: ContextVar[Callable[[Attempt], None] | None] = ContextVar("adk_nb_on_wait", default=None)
-"""Is called, in the run that waits, with each attempt as the wait after it begins."""
+"""Called in the run, with each failed attempt, when the wait after it begins."""
 
 
 @contextmanager
-def note_attempts(tried: Sequence[Attempt]) -> Generator[None, None, None]:
-    """A ModelError that ends all attempts also says how many there were, and carries them as `attempts`."""
+def note_attempts(attempts: Sequence[Attempt]) -> Generator[None, None, None]:
+    """Add the number of attempts to the message of a ModelError, and the attempts as its `attempts`."""
     try:
         yield
     except ModelError as error:
-        if tried and not error.attempts:
-            error.attempts = tuple(tried)
-            waited = sum(one.waited for one in tried)
-            error.args = (f"{error} (asked {len(tried) + 1} times, waiting {waited:.1f} s in between)",)
+        if attempts and not error.attempts:
+            error.attempts = tuple(attempts)
+            waited = sum(attempt.waited for attempt in attempts)
+            error.args = (f"{error} (asked {len(attempts) + 1} times, waiting {waited:.1f} s in between)",)
         raise

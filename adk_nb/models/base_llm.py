@@ -1,4 +1,4 @@
-"""The one thing every model can do."""
+"""The interface of a model."""
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator
@@ -17,67 +17,68 @@ from adk_nb.wire import fast_private_attributes, field_errors
 
 
 class LlmCapabilities(BaseModel):
-    """What a model can do beyond answering. What it cannot do is not asked of it (see `models.fitting`)."""
+    """Capabilities of a model beyond answering; requests are adapted to the missing ones (see `models.adaptation`)."""
 
     output_schema_and_tools: bool = False
-    """It takes an output schema and tools in one request."""
+    """Takes an output schema and tools in one request."""
     code_execution: bool = False
     """Its service runs the code that it writes."""
     service_tools: tuple[str, ...] = ()
-    """What its service looks up by itself when asked to: fields of types.Tool, such as `google_search`."""
+    """Tools that its service runs itself: fields of types.Tool, such as `google_search`."""
     system_prompt: bool = True
-    """It takes an instruction that no turn of the conversation says."""
+    """Takes a system instruction apart from the turns of the conversation."""
     images: bool = True
-    """It can be shown images."""
+    """Reads images."""
     media_in_results: bool = True
-    """It takes images, and other media, within the result of a call."""
+    """Reads images and other media within a function response."""
     parallel_calls: bool = True
-    """It may call several tools at once, and can be told of such calls."""
+    """May call several tools in one turn, and reads such turns."""
     output_schema: bool = True
-    """It can be held to a schema, where no tools are offered."""
+    """Follows an output schema, in a request without tools."""
 
 
 @fast_private_attributes
 class BaseLlm(BaseModel):
-    """A model behind one method. Subclass it to bring your own.
+    """The interface of a model. Subclass it to bring your own.
 
     Raises:
-        ConfigurationError: A field is unknown, missing or wrong.
+        ConfigurationError: A field is unknown, missing or invalid.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     model: str
-    """The name its service knows it by."""
+    """The model's name at its service."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **data: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**data)
         except ValidationError as error:
-            told = field_errors(error, type(self).model_fields, got=not self.model_config.get("hide_input_in_errors"))
-            raise ConfigurationError(f"{type(self).__name__}: {hidden(told)}") from None
+            is_input_shown = not self.model_config.get("hide_input_in_errors")
+            problems = field_errors(error, type(self).model_fields, got=is_input_shown)
+            raise ConfigurationError(f"{type(self).__name__}: {hidden(problems)}") from None
 
     @classmethod
     def supported_models(cls) -> list[str]:
-        """Regular expressions; a model name that one of them matches whole is answered by this class."""
+        """Regular expressions; this class is used for a model name that one of them matches completely."""
         return []
 
     @classmethod
     def named(cls, model: str) -> "BaseLlm":
-        """The model that `model` stands for, a name that this class answers to."""
+        """Create the model for `model`, a name that this class supports."""
         return cls(model=model)
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """What this model can do beyond answering.
+        """Capabilities of this model.
 
-        A class that does not say, such as a company's gateway to Gemini, is trusted with all that its service may do.
+        Default, for a subclass that does not override it, such as a company's gateway to Gemini: all of its service's.
         """
         return LlmCapabilities(code_execution=True, service_tools=tuple(types.Tool.model_fields))
 
     @property
     def notice(self) -> str | None:
-        """One sentence that every view shows beside this model's words, for a stand-in that is not what it seems."""
+        """A sentence that every view shows beside the answers, for a stand-in; None for a real model."""
         return None
 
     @abstractmethod
@@ -87,11 +88,11 @@ class BaseLlm(BaseModel):
         """Answer `llm_request`.
 
         Args:
-            llm_request: Read, never changed: a retry sends the same object again.
-            stream: Yield pieces as they come, then the whole answer.
+            llm_request: Not changed: a retry sends the same object again.
+            stream: Yield partial responses as they come, then the complete answer.
 
         Yields:
-            Zero or more pieces (`partial=True`), then exactly one whole answer that repeats their text.
+            Zero or more partial responses (`partial=True`), then the complete answer, which repeats their text.
 
         Raises:
             ModelHTTPError: The service refused. A refusal by the model is an answer, not an error.
@@ -99,21 +100,21 @@ class BaseLlm(BaseModel):
         """
 
     def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
-        """A live conversation, closed when its block is left. Override it as an `@asynccontextmanager`.
+        """Open a live conversation, closed at the end of its block. Override it as an `@asynccontextmanager`.
 
         Args:
             llm_request: Settings in `live_connect_config`; its contents are not sent, see `send_history`.
 
         Raises:
-            NotImplementedError: This model holds no live conversations.
+            NotImplementedError: This model has no live conversations.
             ModelError: The service refused, or cannot be reached.
         """
         raise NotImplementedError(
             f"model {self.model!r} holds no live conversations; take one that does, such as a Gemini live model"
         )
 
-    def with_a_user_turn(self, llm_request: LlmRequest) -> list[types.Content]:
-        """The request's contents, ending in a user turn, which most services insist on."""
+    def ending_in_user_turn(self, llm_request: LlmRequest) -> list[types.Content]:
+        """The request's contents, with a user turn added at the end if it is missing: most services require one."""
         contents = llm_request.contents
         if not contents:
             text = "Do what your system instruction says."

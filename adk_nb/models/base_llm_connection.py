@@ -1,4 +1,4 @@
-"""A live conversation with a model: it hears and speaks at the same time."""
+"""The interface of a live conversation with a model: input and output run at the same time."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
@@ -7,26 +7,26 @@ from adk_nb import types
 from adk_nb.models.llm_response import LlmResponse
 
 RealtimeInput = types.Blob | types.ActivityStart | types.ActivityEnd | types.LiveClientRealtimeInput
-"""A piece of sound, a picture, or a signal. Of the last kind only `audio_stream_end` is sent."""
+"""A chunk of sound, an image, or a signal. Of LiveClientRealtimeInput only `audio_stream_end` is sent."""
 
 
 class BaseLlmConnection(ABC):
-    """One open connection. What is sent, and `receive`, run at the same time, in two tasks."""
+    """An open connection. One task sends, another iterates over `receive`."""
 
     @abstractmethod
     async def send_history(self, history: Sequence[types.Content]) -> None:
-        """Tell what was said before, oldest first; once, before anything else is sent.
+        """Send the earlier conversation, oldest first; once, before anything else.
 
-        The model answers if the last word was the user's.
+        The model answers if the last content is the user's.
         """
 
     @abstractmethod
     async def send_content(self, content: types.Content, *, partial: bool = False) -> None:
-        """Send a user's words, or the results of calls, which then are all of its parts.
+        """Send a user message, or function responses without other parts.
 
         Args:
             content: Not changed.
-            partial: The model waits for more before it answers.
+            partial: More follows before the model answers.
 
         Raises:
             ModelConnectionLost: The connection broke; then `receive` ends, too.
@@ -34,7 +34,7 @@ class BaseLlmConnection(ABC):
 
     @abstractmethod
     async def send_realtime(self, blob: RealtimeInput) -> None:
-        """Send sound, a picture or a signal as it comes; the model finds out itself when it is to answer.
+        """Send sound, an image or a signal as it comes; the model decides itself when to answer.
 
         Raises:
             ModelConnectionLost: The connection broke; then `receive` ends, too.
@@ -42,17 +42,17 @@ class BaseLlmConnection(ABC):
 
     @abstractmethod
     def receive(self) -> AsyncGenerator[LlmResponse, None]:
-        """What the model says, as it comes. Asked again when it ends; if nothing comes then, the conversation is over.
+        """Receive the model's output as it comes. Called again when it ends; no output then means the end.
 
         Yields:
-            Pieces of words and transcripts (`partial=True`), then each whole; sound and calls; `interrupted` when the
-            user spoke in between, and `turn_complete` when the model has said all.
+            Partial texts and transcripts (`partial=True`), then each complete; sound and calls; `interrupted` when the
+            user spoke meanwhile, and `turn_complete` at the end of the model's turn.
 
         Raises:
-            ModelConnectionLost: The connection broke, or the service ended it: it may be taken up again.
-            ModelError: The service refuses to go on.
+            ModelConnectionLost: The connection broke, or the service ended it: it may be resumed.
+            ModelError: The service refuses to continue.
         """
 
     @abstractmethod
     async def close(self) -> None:
-        """Close it. What was sent and not answered yet is lost."""
+        """Close the connection. Input that was not answered yet is lost."""

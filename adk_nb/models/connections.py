@@ -1,4 +1,4 @@
-"""Addresses that can be asked; and pools of connections, opened once for each event loop, closed with it."""
+"""Validation of URLs; and connection pools, one for each event loop, closed with it."""
 
 import asyncio
 import re
@@ -10,27 +10,29 @@ from typing import Generic, Protocol, TypeVar
 import httpx2
 
 from adk_nb.errors import ConfigurationError
-from adk_nb.models.http_address import as_address
+from adk_nb.models.http_address import guess_url
 from adk_nb.redaction import hidden
 
 _HOST = re.compile(rb"[0-9A-Za-z.:_-]+")
-_BEGINS = re.compile(r"https?://[^/]|\{\{\s*\$")
+_URL_START = re.compile(r"https?://[^/]|\{\{\s*\$")
 
 
-class Closes(Protocol):
-    """What can be closed."""
+class Closable(Protocol):
+    """A resource with an async `aclose`."""
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Close the resource."""
+        ...
 
 
-T = TypeVar("T", bound=Closes)
+T = TypeVar("T", bound=Closable)
 
 
 class PerLoop(Generic[T]):
-    """Keeps what it opened for the running loop, and hands it out again on the same loop.
+    """Resources of the running loop: opened on first use, then shared by later calls on the same loop.
 
-    A loop closes it when it ends through `asyncio.run` or after `loop.shutdown_asyncgens()`, or as soon as nothing
-    holds the PerLoop any more. A copy starts empty.
+    A loop closes its resources when it ends through `asyncio.run` or after `loop.shutdown_asyncgens()`, or as soon as
+    nothing refers to the PerLoop. A copy starts empty.
     """
 
     def __init__(self) -> None:
@@ -39,71 +41,81 @@ class PerLoop(Generic[T]):
     def __reduce__(self) -> tuple[type["PerLoop[T]"], tuple[()]]:
         return type(self), ()
 
-    async def get(self, about: Hashable, make: Callable[[], T]) -> T:
-        """What `make` opened for this loop.
+    async def get(self, settings: Hashable, make: Callable[[], T]) -> T:
+        """The resource of this loop for `settings`.
 
         Args:
-            about: The settings it was made with; different settings are given one of their own.
+            settings: Settings of the resource; each has its own.
             make: Called on the first use.
         """
-        key = (asyncio.get_running_loop(), about)
+        key = (asyncio.get_running_loop(), settings)
         if key not in self._open:
-            for loop, settings in list(self._open):
+            for loop, old_settings in list(self._open):
                 if loop.is_closed():
-                    self._open.pop((loop, settings), None)
-            held = _hold(make())
-            self._open[key] = held, await anext(held)
+                    self._open.pop((loop, old_settings), None)
+            holder = _hold(make())
+            self._open[key] = holder, await anext(holder)
         return self._open[key][1]
 
 
-async def _hold(opened: T) -> AsyncGenerator[T, None]:
-    """A generator that never goes on: a loop closes the generators it still has before it ends."""
+async def _hold(resource: T) -> AsyncGenerator[T, None]:
+    """A generator that stays at its `yield`: a loop closes its open generators before it ends."""
     try:
-        yield opened
+        yield resource
     finally:
-        await opened.aclose()
+        await resource.aclose()
 
 
 @cache
 def tls() -> ssl.SSLContext:
-    """One context for all connections: reading the certificates takes 70 ms."""
+    """The TLS context of all connections: reading the certificates takes 70 ms."""
     return httpx2.create_ssl_context()
 
 
 def http_client() -> httpx2.AsyncClient:
-    """A pool of connections for a vendor's package.
+    """A connection pool for a vendor's package.
 
-    It follows no redirect: on the way to another host httpx2 takes off `Authorization`, and no other header with a key.
+    It follows no redirect: to another host, httpx2 drops `Authorization`, but no other header that holds a key.
     """
     return httpx2.AsyncClient(verify=tls(), follow_redirects=False, timeout=None)
 
 
-def check_url(url: str, what: str) -> None:
-    """Look at an address before it is filled, as `http_template` does it.
+def check_url(url: str, owner: str) -> None:
+    """Check the start of a URL, before `http_template` fills it.
+
+    Args:
+        url: The URL, maybe a template.
+        owner: What the URL belongs to, for errors.
 
     Raises:
-        ConfigurationError: It cannot be one; `what` is named.
+        ConfigurationError: It cannot be an http URL.
     """
-    if not _BEGINS.match(url):
+    if not _URL_START.match(url):
         raise ConfigurationError(
-            f"{what}: its url starts with http:// or https:// and a host, and {hidden(url)[:200]!r} does not"
-            + (f"; write {hidden(meant)[:200]}" if (meant := as_address(url)) else "")
+            f"{owner}: its url starts with http:// or https:// and a host, and {hidden(url)[:200]!r} does not"
+            + (f"; write {hidden(guess)[:200]}" if (guess := guess_url(url)) else "")
         )
     if "{{" not in url:
-        parsed(url, what)
+        parsed(url, owner)
 
 
-def parsed(url: str, what: str) -> httpx2.URL:
-    """An address that can be asked.
+def parsed(url: str, owner: str) -> httpx2.URL:
+    """Parse a URL that requests are sent to.
+
+    Args:
+        url: The URL, filled.
+        owner: What the URL belongs to, for errors.
 
     Raises:
-        ConfigurationError: It names nothing that could be asked; `what` is named.
+        ConfigurationError: It has no valid scheme, host or port.
     """
     try:
-        place = httpx2.URL(url)
-        if place.scheme in ("http", "https") and _HOST.fullmatch(place.raw_host) and (place.port or 80) < 65_536:
-            return place
-        why = "it has no scheme, host and port that could be asked"
+        address = httpx2.URL(url)
+        if address.scheme in ("http", "https") and _HOST.fullmatch(address.raw_host) and (address.port or 80) < 65_536:
+            return address
+        reason = "it has no scheme, host and port that could be asked"
     except httpx2.InvalidURL as error:
-        why = hidden(str(error))
-    raise ConfigurationError(f"{what}: its url cannot be used: {why}; write http://127.0.0.1:8000/chat, or the like")
+        reason = hidden(str(error))
+    raise ConfigurationError(
+        f"{owner}: its url cannot be used: {reason}; write http://127.0.0.1:8000/chat, or the like"
+    )

@@ -1,4 +1,4 @@
-"""How long a service may keep the beginning of a conversation, so that it need not be read again."""
+"""Configuration of a context cache: how long a service keeps the prefix of a conversation."""
 
 from typing import Any
 
@@ -10,27 +10,27 @@ from adk_nb.wire import field_errors
 
 
 class ContextCacheConfig(BaseModel):
-    """For all agents of an app: App(..., context_cache_config=ContextCacheConfig(ttl_seconds=600)).
+    """Context cache of all agents of an app: App(..., context_cache_config=ContextCacheConfig(ttl_seconds=600)).
 
-    Models whose service keeps nothing do not heed it.
+    Ignored by models whose service has no cache.
 
     Raises:
-        ConfigurationError: A field is unknown or wrong.
+        ConfigurationError: A field is unknown or invalid.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     cache_intervals: int = Field(default=10, ge=1, le=100)
-    """In how many invocations one cache is used, before it is made anew with what was said since."""
+    """Number of invocations that use a cache before it is created again with the newer messages."""
     ttl_seconds: int = Field(default=1800, gt=0)
-    """How long the service keeps a cache. Its storage is paid for."""
+    """Lifetime of a cache at the service, which charges for storage."""
     min_tokens: int = Field(default=0, ge=0)
-    """A prompt shorter than this is not cached."""
+    """Minimum length of a prompt to cache."""
     create_http_options: types.HttpOptions | None = None
-    """For the request that makes a cache, such as a timeout in milliseconds; too late is as good as failed."""
+    """Options of the request that creates a cache, such as a timeout in milliseconds; after it nothing is cached."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**fields)
         except ValidationError as error:
             raise ConfigurationError(f"context_cache_config: {field_errors(error, type(self).model_fields)}") from error

@@ -1,4 +1,4 @@
-"""The model of agents that name none."""
+"""The default model."""
 
 import importlib
 import importlib.util
@@ -14,62 +14,68 @@ CLAUDE_MODEL = ANTHROPIC.default_model
 _VERTEX_VARIABLES = ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI")
 
 MODEL_VARIABLE = "ADK_NB_DEFAULT_MODEL"
-"""Of the environment; `%config AdkNb.model` sets it."""
+"""Environment variable of the default model; `%config AdkNb.model` sets it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DefaultModel:
-    """A model, and why it is that one."""
+    """The default model, and the reason for it."""
 
     name: str
     reason: str
     extra: str = ""
-    """The extra of this package that the model needs, if it is not installed."""
+    """The extra of this package to install for the model; empty if it is installed."""
 
     @property
     def install(self) -> str:
-        """The line that installs what is missing; empty if nothing is."""
+        """The line that installs the missing extra; empty if none is missing."""
         return f"%pip install 'adk-nb[{self.extra}]'" if self.extra else ""
 
 
 def default_model() -> str:
-    """The name of the model of agents that name none."""
+    """Name of the model for agents without one."""
     return find_default_model().name
 
 
 def find_default_model() -> DefaultModel:
-    """ADK_NB_DEFAULT_MODEL; else that of the first of Gemini, OpenAI, Anthropic whose key is set; else Ollama's; else
-    `offline`.
+    """Find the default model.
+
+    ADK_NB_DEFAULT_MODEL; else the default of Gemini, OpenAI or Anthropic, the first whose key is set; else Ollama's
+    newest; else `offline`.
     """
-    if named := os.environ.get(MODEL_VARIABLE, "").strip():
-        return DefaultModel(name=named, reason=f"{MODEL_VARIABLE} or %config AdkNb.model names it")
+    if name := os.environ.get(MODEL_VARIABLE, "").strip():
+        return DefaultModel(name=name, reason=f"{MODEL_VARIABLE} or %config AdkNb.model names it")
     if uses_vertex() and not _key_variable(GOOGLE.key_variables):
         return DefaultModel(name=GOOGLE.default_model, reason="Vertex AI is set up")
     for vendor in VENDORS:
         if variable := _key_variable(vendor.key_variables):
-            return DefaultModel(name=vendor.default_model, reason=f"{variable} is set", extra=_missing(vendor.package))
-    if not _missing("openai") and (served := importlib.import_module("adk_nb.models.ollama").first_model()):
-        return DefaultModel(name=f"ollama:{served}", reason="Ollama answers, and no key is set")
+            return DefaultModel(
+                name=vendor.default_model, reason=f"{variable} is set", extra=_missing_package(vendor.package)
+            )
+    if not _missing_package("openai") and (
+        ollama_model := importlib.import_module("adk_nb.models.ollama").first_model()
+    ):
+        return DefaultModel(name=f"ollama:{ollama_model}", reason="Ollama answers, and no key is set")
     return DefaultModel(name="offline", reason="no key is set")
 
 
 def vendor_model(variable: str) -> str:
-    """The default model of the vendor whose key `variable` holds; empty if it is none of theirs."""
+    """The default model of the vendor whose key variable is `variable`; empty if there is none."""
     return next((vendor.default_model for vendor in VENDORS if variable in vendor.key_variables), "")
 
 
 def uses_vertex() -> bool:
-    """True if google-genai is told to go through Vertex AI, which takes Google Cloud credentials instead of a key."""
-    word = next((value for name in _VERTEX_VARIABLES if (value := os.environ.get(name)) is not None), "")
-    return word.lower() in ("true", "1")
+    """True if google-genai uses Vertex AI, which takes Google Cloud credentials instead of a key."""
+    flags = [value for name in _VERTEX_VARIABLES if (value := os.environ.get(name)) is not None]
+    return bool(flags) and flags[0].lower() in ("true", "1")
 
 
 def _key_variable(names: tuple[str, ...]) -> str:
-    """The first of `names` that is set; its key is hidden from now on."""
-    found = next((name for name in names if os.environ.get(name, "").strip()), "")
-    remember(os.environ.get(found, "").strip())
-    return found
+    """The first of `names` that is set; its value is redacted from now on."""
+    variable = next((name for name in names if os.environ.get(name, "").strip()), "")
+    remember(os.environ.get(variable, "").strip())
+    return variable
 
 
-def _missing(package: str) -> str:
+def _missing_package(package: str) -> str:
     return package if package and importlib.util.find_spec(package) is None else ""

@@ -1,4 +1,4 @@
-"""Several models in one: the next is asked when one cannot answer."""
+"""A chain of models: the next is called when one cannot answer."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -15,34 +15,33 @@ from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.models.retrying import found_no_way, in_short
+from adk_nb.models.retrying import is_connect_error, short_error
 from adk_nb.wire import copy_model
 
 logger = logging.getLogger(__name__)
 
 
 class FallbackModel(BaseLlm):
-    """Asks `models` in their order until one answers: `FallbackModel(models=["gemini-3.8-flash", "claude-sonnet-5"])`.
+    """Calls `models` in order until one answers: `FallbackModel(models=["gemini-3.8-flash", "claude-sonnet-5"])`.
 
-    Each is asked as its own `retry_options` say, and the next one when its service has refused with one of
-    `retriable_status_codes`, or no connection to it came about. Any other error is raised; so is one that comes when
-    something of an answer is there.
+    Each model retries as its own `retry_options` say. The next is called when its service has refused with one of
+    `retriable_status_codes`, or no connection was made. Any other error is raised; so is one after the first response.
 
     Raises:
-        ConfigurationError: There are no models, or `model` is given.
+        ConfigurationError: `models` is empty, or `model` is given.
     """
 
     model: str = ""
-    """The first one's name."""
+    """Name of the first model."""
     models: list[str | BaseLlm]
     retriable_status_codes: frozenset[int] = Field(default_factory=lambda: FallbackModel.DEFAULT_STATUS_CODES)
 
     DEFAULT_STATUS_CODES: ClassVar[frozenset[int]] = frozenset({429, 500, 502, 503, 504})
-    """Without 408 and the like: after those a service may have done its work, and it would be paid for twice."""
-    _made: dict[str, BaseLlm] = PrivateAttr(default_factory=dict[str, BaseLlm])
+    """Without 408 and the like: after those a service may have done its work, and would charge twice."""
+    _created: dict[str, BaseLlm] = PrivateAttr(default_factory=dict[str, BaseLlm])
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
         if not self.models:
             raise ConfigurationError(f"FallbackModel has no models; write FallbackModel(models=[{GEMINI_MODEL!r}])")
         first = self.models[0] if isinstance(self.models[0], str) else self.models[0].model
@@ -54,82 +53,87 @@ class FallbackModel(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """What all of them can do: a request is put once, and any of them may be asked."""
-        first, *others = (self._one(entry).capabilities for entry in self.models)
-        able = {
-            name: value and all(getattr(other, name) for other in others)
+        """The capabilities that all models share: a request is built once, for any of them."""
+        first, *capabilities = (self._model(entry).capabilities for entry in self.models)
+        flags = {
+            name: value and all(getattr(capability, name) for capability in capabilities)
             for name, value in first
             if value in (True, False)
         }
-        shared = tuple(one for one in first.service_tools if all(one in other.service_tools for other in others))
-        return LlmCapabilities(**able, service_tools=shared)
+        shared = tuple(
+            tool for tool in first.service_tools if all(tool in capability.service_tools for capability in capabilities)
+        )
+        return LlmCapabilities(**flags, service_tools=shared)
 
     @property
     def notice(self) -> str | None:
-        return next((said for entry in self.models if (said := self._one(entry).notice)), None)
+        """The first notice of its models."""
+        return next((notice for entry in self.models if (notice := self._model(entry).notice)), None)
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        tried: list[Attempt] = []
+        """Call the models in order; see `BaseLlm`."""
+        attempts: list[Attempt] = []
         for number, entry in enumerate(self.models, 1):
-            model, begun = self._one(entry), False
-            request = _fresh(llm_request, model)
+            model, has_started = self._model(entry), False
+            request = _copy_for(llm_request, model)
             try:
                 async with aclosing(model.generate_content_async(request, stream)) as responses:
                     async for response in responses:
-                        begun = True
-                        yield _after(tried, response, model.model)
+                        has_started = True
+                        yield _with_attempts(attempts, response, model.model)
                 return
             except Exception as error:
-                if begun or number == len(self.models) or not self._passes_on(error, model):
-                    with note_attempts(tried):
+                if has_started or number == len(self.models) or not self._is_retriable(error, model):
+                    with note_attempts(attempts):
                         raise
-                tried += _attempts_of(error, model, self._one(self.models[number]))
+                attempts += _failed_attempts(error, model, self._model(self.models[number]))
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
+        """Open a live conversation with the first model that accepts it; see `BaseLlm`."""
         async with AsyncExitStack() as stack:
             for number, entry in enumerate(self.models, 1):
-                model = self._one(entry)
+                model = self._model(entry)
                 try:
-                    opened = model.connect(_fresh(llm_request, model))
-                    connection = await stack.enter_async_context(opened)
+                    context = model.connect(_copy_for(llm_request, model))
+                    connection = await stack.enter_async_context(context)
                 except Exception as error:
-                    if number == len(self.models) or not self._passes_on(error, model):
+                    if number == len(self.models) or not self._is_retriable(error, model):
                         raise
                     continue
                 yield connection
                 return
 
-    def _one(self, entry: str | BaseLlm) -> BaseLlm:
+    def _model(self, entry: str | BaseLlm) -> BaseLlm:
         if isinstance(entry, BaseLlm):
             return entry
-        if entry not in self._made:
-            self._made[entry] = LLMRegistry.new_llm(entry)
-        return self._made[entry]
+        if entry not in self._created:
+            self._created[entry] = LLMRegistry.new_llm(entry)
+        return self._created[entry]
 
-    def _passes_on(self, error: Exception, model: BaseLlm) -> bool:
-        """True if the next model is to be asked. A model of one's own may raise an error that tells its status."""
+    def _is_retriable(self, error: Exception, model: BaseLlm) -> bool:
+        """True if the next model is called. A user's own model may raise an error with a `status_code`."""
         status = error.status if isinstance(error, ModelHTTPError) else getattr(error, "status_code", None)
-        if status not in self.retriable_status_codes and not found_no_way(error):
+        if status not in self.retriable_status_codes and not is_connect_error(error):
             return False
-        logger.warning("model %r: %s; asking the next model", model.model, in_short(error))
+        logger.warning("model %r: %s; asking the next model", model.model, short_error(error))
         return True
 
 
-def _after(tried: list[Attempt], response: LlmResponse, model: str) -> LlmResponse:
-    if not tried or response.partial:
+def _with_attempts(failed: list[Attempt], response: LlmResponse, model: str) -> LlmResponse:
+    if not failed or response.partial:
         return response
-    attempts = [*tried, *(response.attempts or ())]
+    attempts = [*failed, *(response.attempts or ())]
     return copy_model(response, attempts=attempts, model_version=response.model_version or model)
 
 
-def _attempts_of(error: Exception, model: BaseLlm, then: BaseLlm) -> list[Attempt]:
-    before = error.attempts if isinstance(error, ModelError) else ()
-    return [*before, Attempt(model=model.model, error=in_short(error), next_model=then.model)]
+def _failed_attempts(error: Exception, model: BaseLlm, next_model: BaseLlm) -> list[Attempt]:
+    earlier = error.attempts if isinstance(error, ModelError) else ()
+    return [*earlier, Attempt(model=model.model, error=short_error(error), next_model=next_model.model)]
 
 
-def _fresh(request: LlmRequest, model: BaseLlm) -> LlmRequest:
-    """`request` for `model`: what one model of a user's own writes in it the next is not to see."""
+def _copy_for(request: LlmRequest, model: BaseLlm) -> LlmRequest:
+    """A copy of `request` for `model`: changes that a user's own model makes do not reach the next one."""
     return copy_model(request, model=model.model, contents=[*request.contents], config=request.config.model_copy())

@@ -14,18 +14,18 @@ from adk_nb import clock, types
 from adk_nb.errors import ModelHTTPError
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.models.context_cache_config import ContextCacheConfig
-from adk_nb.models.http_address import shown_text
+from adk_nb.models.http_address import redacted_excerpt
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.vendor_facts import gemini_family
 
 logger = logging.getLogger(__name__)
 
-_KEPT = {"system_instruction", "tools", "tool_config"}
+_CACHED_SETTINGS = {"system_instruction", "tools", "tool_config"}
 """Settings that a cache holds; beside its name they may not be sent."""
-_GONE = (400, 403, 404)
+_CACHE_LOST_STATUSES = (400, 403, 404)
 """What the service answers when it does not know a cache, or not for this key."""
-_SECONDS = 60
+_CACHE_TIMEOUT = 60
 """That making a cache, or deleting one, may take."""
 
 Question = dict[str, Any]
@@ -52,7 +52,7 @@ class Caching:
         """
         self._caches = caches
         self._config = request.cache_config or ContextCacheConfig()
-        self._before = request.cache_metadata
+        self._previous = request.cache_metadata
         self._prompt_tokens = request.cacheable_contents_token_count
 
     async def answers(
@@ -64,79 +64,81 @@ class Caching:
             question: As it would be asked without a cache; not changed.
             ask: Asks the service. Called again, without a cache, if the service does not know the cache any more.
         """
-        beginning = _Beginning(question)
-        known = await self._cache(beginning)
-        if known.cache_name:
+        prefix = _Prefix(question)
+        metadata = await self._cache(prefix)
+        if metadata.cache_name:
             try:
-                async for answer in _noted(ask(beginning.asked_with(known)), known):
+                async for answer in _with_metadata(ask(prefix.asked_with(metadata)), metadata):
                     yield answer
                 return
             except ModelHTTPError as error:
-                if error.status not in _GONE:
+                if error.status not in _CACHE_LOST_STATUSES:
                     raise
-                self._warn(f"cache {known.cache_name!r} cannot be used, everything is sent", error)
-            known = beginning.noted(known.contents_count)
-        async for answer in _noted(ask(question), known):
+                self._warn(f"cache {metadata.cache_name!r} cannot be used, everything is sent", error)
+            metadata = prefix.noted(metadata.contents_count)
+        async for answer in _with_metadata(ask(question), metadata):
             yield answer
 
-    async def _cache(self, beginning: "_Beginning") -> CacheMetadata:
+    async def _cache(self, prefix: "_Prefix") -> CacheMetadata:
         """The cache to use, or the print of what could be cached: it is when it is asked for the second time."""
-        before = self._before
-        if before is None:
-            return beginning.noted()
-        same = beginning.begins_with(before)
-        alive = before.cache_name is not None and clock.now() < (before.expire_time or 0)
-        if same and alive and (before.invocations_used or 0) <= self._config.cache_intervals:
-            return before
-        if alive:
-            await self._give_up(before.cache_name or "")
-        count = max(beginning.count, before.contents_count) if same else beginning.count
-        made = await self._make(beginning, count) if same and self._is_worth_it(beginning, count) else None
-        return made or beginning.noted(count)
+        previous = self._previous
+        if previous is None:
+            return prefix.noted()
+        is_same_prefix = prefix.begins_with(previous)
+        is_alive = previous.cache_name is not None and clock.now() < (previous.expire_time or 0)
+        if is_same_prefix and is_alive and (previous.invocations_used or 0) <= self._config.cache_intervals:
+            return previous
+        if is_alive:
+            await self._delete(previous.cache_name or "")
+        count = max(prefix.count, previous.contents_count) if is_same_prefix else prefix.count
+        created = await self._create(prefix, count) if is_same_prefix and self._is_worth_it(prefix, count) else None
+        return created or prefix.noted(count)
 
-    def _is_worth_it(self, beginning: "_Beginning", count: int) -> bool:
-        tokens, least = self._prompt_tokens, self._config.min_tokens
-        return tokens is not None and tokens >= least and beginning.is_long_enough(tokens, count)
+    def _is_worth_it(self, prefix: "_Prefix", count: int) -> bool:
+        tokens, min_tokens = self._prompt_tokens, self._config.min_tokens
+        return tokens is not None and tokens >= min_tokens and prefix.is_long_enough(tokens, count)
 
-    async def _make(self, beginning: "_Beginning", count: int) -> CacheMetadata | None:
-        wanted = beginning.to_be_kept(count)
-        wanted.ttl = f"{self._config.ttl_seconds}s"
-        wanted.http_options = self._config.create_http_options
+    async def _create(self, prefix: "_Prefix", count: int) -> CacheMetadata | None:
+        config = prefix.to_be_kept(count)
+        config.ttl = f"{self._config.ttl_seconds}s"
+        config.http_options = self._config.create_http_options
         try:
-            async with asyncio.timeout(_SECONDS):
-                made = await self._caches.create(model=beginning.model, config=wanted)
+            async with asyncio.timeout(_CACHE_TIMEOUT):
+                cache = await self._caches.create(model=prefix.model, config=config)
         except Exception as error:
-            self._warn(f"no cache for model {beginning.model!r}, everything is sent", error)
+            self._warn(f"no cache for model {prefix.model!r}, everything is sent", error)
             return None
         now = clock.now()
-        about = {
-            "cache_name": made.name,
-            "expire_time": made.expire_time.timestamp() if made.expire_time else now + self._config.ttl_seconds,
+        fields = {
+            "cache_name": cache.name,
+            "expire_time": cache.expire_time.timestamp() if cache.expire_time else now + self._config.ttl_seconds,
             "invocations_used": 1,
             "created_at": now,
         }
-        return beginning.noted(count).model_copy(update=about) if made.name else None
+        return prefix.noted(count).model_copy(update=fields) if cache.name else None
 
-    async def _give_up(self, name: str) -> None:
+    async def _delete(self, name: str) -> None:
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(_CACHE_TIMEOUT):
                 await self._caches.delete(name=name)
         except Exception as error:
             self._warn(f"cache {name!r} is not used any more and could not be deleted", error)
 
-    def _warn(self, what: str, error: Exception) -> None:
-        logger.warning("%s: %s: %s", what, type(error).__name__, shown_text(str(error)))
+    def _warn(self, problem: str, error: Exception) -> None:
+        logger.warning("%s: %s: %s", problem, type(error).__name__, redacted_excerpt(str(error)))
 
 
-async def _noted(answers: AsyncGenerator[LlmResponse, None], known: CacheMetadata) -> AsyncGenerator[LlmResponse, None]:
+async def _with_metadata(
+    answers: AsyncGenerator[LlmResponse, None], metadata: CacheMetadata
+) -> AsyncGenerator[LlmResponse, None]:
     async with aclosing(answers):
         async for answer in answers:
             if not answer.partial:
-                answer.cache_metadata = known
+                answer.cache_metadata = metadata
             yield answer
 
 
-class _Beginning:
+class _Prefix:
     """What of a question can be cached: its instruction, its tools, and what was said before the user's last words."""
 
     def __init__(self, question: Question) -> None:
@@ -144,21 +146,21 @@ class _Beginning:
         self.model: str = question["model"]
         self._settings: types.GenerateContentConfig = question["config"]
         self.contents: list[types.Content] = question["contents"]
-        self.count = _before_last_words(self.contents)
-        self._head = self._settings.model_dump_json(include=_KEPT, exclude_none=True, fallback=str)
+        self.count = _last_user_index(self.contents)
+        self._head = self._settings.model_dump_json(include=_CACHED_SETTINGS, exclude_none=True, fallback=str)
 
     def noted(self, count: int | None = None) -> CacheMetadata:
         """The print of the first `count` contents and what stands before them."""
         count = self.count if count is None else count
-        read = hashlib.sha256(f"{self.model}\n{self._head}".encode())
+        digest = hashlib.sha256(f"{self.model}\n{self._head}".encode())
         for content in self.contents[:count]:
-            read.update(content.model_dump_json(exclude_none=True).encode() + b"\n")
-        return CacheMetadata(fingerprint=read.hexdigest()[:16], contents_count=count)
+            digest.update(content.model_dump_json(exclude_none=True).encode() + b"\n")
+        return CacheMetadata(fingerprint=digest.hexdigest()[:16], contents_count=count)
 
-    def begins_with(self, before: CacheMetadata) -> bool:
+    def begins_with(self, previous: CacheMetadata) -> bool:
         """True if nothing of what was noted then has changed."""
-        count = before.contents_count
-        return count <= len(self.contents) and self.noted(count).fingerprint == before.fingerprint
+        count = previous.contents_count
+        return count <= len(self.contents) and self.noted(count).fingerprint == previous.fingerprint
 
     def is_long_enough(self, prompt_tokens: int, count: int) -> bool:
         """True if the service keeps so much. How many of the prompt's tokens are the beginning's is guessed."""
@@ -167,24 +169,24 @@ class _Beginning:
         return prompt_tokens * share >= gemini_family(self.model).min_cached_tokens
 
     def to_be_kept(self, count: int) -> types.CreateCachedContentConfig:
-        kept: dict[str, Any] = {name: getattr(self._settings, name) for name in _KEPT}
-        return types.CreateCachedContentConfig(contents=list(self.contents[:count]) or None, **kept)
+        settings: dict[str, Any] = {name: getattr(self._settings, name) for name in _CACHED_SETTINGS}
+        return types.CreateCachedContentConfig(contents=list(self.contents[:count]) or None, **settings)
 
     def asked_with(self, cache: CacheMetadata) -> Question:
         """The question without what the cache holds."""
-        changed = dict.fromkeys(_KEPT) | {"cached_content": cache.cache_name}
+        changes = dict.fromkeys(_CACHED_SETTINGS) | {"cached_content": cache.cache_name}
         start = min(cache.contents_count, len(self.contents) - 1)  # the service wants at least one content
-        config = self._settings.model_copy(update=changed)
+        config = self._settings.model_copy(update=changes)
         return self._question | {"contents": self.contents[start:], "config": config}
 
 
-def _before_last_words(contents: list[types.Content]) -> int:
+def _last_user_index(contents: list[types.Content]) -> int:
     """How many contents stand before the user's last ones; a call is not parted from its response."""
-    at = len(contents)
-    while at and contents[at - 1].role == "user":
-        at -= 1
-    answers = any(part.function_response for content in contents[at:] for part in content.parts or ())
-    return at - 1 if answers and at else at
+    index = len(contents)
+    while index and contents[index - 1].role == "user":
+        index -= 1
+    has_responses = any(part.function_response for content in contents[index:] for part in content.parts or ())
+    return index - 1 if has_responses and index else index
 
 
 def _length(content: types.Content) -> int:

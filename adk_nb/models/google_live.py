@@ -16,16 +16,16 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from adk_nb import types
 from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, ModelTimeoutError
 from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
-from adk_nb.models.google_messages import as_sent
-from adk_nb.models.http_address import redirect_hint, shown_text
+from adk_nb.models.google_messages import prepare_content
+from adk_nb.models.http_address import redacted_excerpt, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.vendor_facts import GOOGLE, gemini_family
 
 _NORMAL = 1000
-_LOST = {_NORMAL, 1001, 1006, 1011, 1012, 1013}
+_LOST_CODES = {_NORMAL, 1001, 1006, 1011, 1012, 1013}
 """Why a websocket closed though nobody did anything wrong. Source: RFC 6455, 7.4.1, and IANA's list of close codes."""
-_GO_ON = "."
+_CONTINUE = "."
 """What makes a Gemini 3 answer a history that ends with the user's words."""
 
 
@@ -45,7 +45,7 @@ class Session(Protocol):
     """What is used of google-genai's AsyncSession, whose own types are not fully known."""
 
     async def send_client_content(self, *, turns: list[types.Content], turn_complete: bool) -> None: ...
-    async def send_realtime_input(self, **one: Any) -> None: ...
+    async def send_realtime_input(self, **arguments: Any) -> None: ...
     async def send_tool_response(self, *, function_responses: list[types.FunctionResponse]) -> None: ...
     def receive(self) -> AsyncGenerator[types.LiveServerMessage, None]: ...
     async def close(self) -> None: ...
@@ -82,31 +82,33 @@ def live_errors(model: str, *, closed: bool = False, may_end: bool = False) -> G
     except (APIError, ConnectionClosed) as error:
         code = error.code if isinstance(error, APIError) else (error.rcvd.code if error.rcvd else 1006)
         if not closed and not (may_end and code == _NORMAL):
-            raise _broken(code, shown_text(str(error)), model) from None
+            raise _live_error(code, redacted_excerpt(str(error)), model) from None
     except InvalidStatus as error:
-        body = shown_text((error.response.body or b"").decode(errors="replace"))
+        body = redacted_excerpt((error.response.body or b"").decode(errors="replace"))
         raise ModelHTTPError(error.response.status_code, body, model) from None
     except SecurityError as error:
-        raise ModelError(f"the service of model {model!r} answered {shown_text(str(error))}") from None
+        raise ModelError(f"the service of model {model!r} answered {redacted_excerpt(str(error))}") from None
     except TimeoutError as error:
         raise ModelTimeoutError(
             f"no live connection to the service of model {model!r} in time; look at the network"
         ) from error
     except (OSError, InvalidHandshake) as error:
-        why = f"{type(error).__name__}: {shown_text(str(error))}"
+        reason = f"{type(error).__name__}: {redacted_excerpt(str(error))}"
         raise ModelConnectionLost(
-            f"the service of model {model!r} cannot be reached ({why}); look at the network and at base_url"
+            f"the service of model {model!r} cannot be reached ({reason}); look at the network and at base_url"
         ) from None
 
 
-def _broken(code: int, why: str, model: str) -> ModelError:
-    if code in _LOST:
+def _live_error(code: int, reason: str, model: str) -> ModelError:
+    if code in _LOST_CODES:
         return ModelConnectionLost(
-            f"the live connection to model {model!r} broke ({why}); "
+            f"the live connection to model {model!r} broke ({reason}); "
             "with RunConfig(session_resumption=types.SessionResumptionConfig()) it is taken up again by itself"
         )
-    hint = f"look at {GOOGLE.key_variables[0]}" if "API key" in why else "look at the model's name and at the RunConfig"
-    return ModelError(f"the service of model {model!r} ended the live conversation ({why}); {hint}")
+    hint = (
+        f"look at {GOOGLE.key_variables[0]}" if "API key" in reason else "look at the model's name and at the RunConfig"
+    )
+    return ModelError(f"the service of model {model!r} ended the live conversation ({reason}); {hint}")
 
 
 class GoogleConnection(BaseLlmConnection):
@@ -121,18 +123,18 @@ class GoogleConnection(BaseLlmConnection):
         self._text_is_realtime = is_live and gemini_family(model).text_is_realtime
 
     async def send_history(self, history: Sequence[types.Content]) -> None:
-        heard = [as_sent(one) for content in history if (one := _without_sound(content))]
-        turns = [one for one in heard if one.parts]
+        sent = [prepare_content(speechless) for content in history if (speechless := _without_sound(content))]
+        turns = [turn for turn in sent if turn.parts]
         if not turns:
             return
-        asks = turns[-1].role == "user"
+        needs_answer = turns[-1].role == "user"
         with self._errors():
-            await self._session.send_client_content(turns=turns, turn_complete=asks)
-            if asks and self._text_is_realtime:
-                await self._session.send_realtime_input(text=_GO_ON)
+            await self._session.send_client_content(turns=turns, turn_complete=needs_answer)
+            if needs_answer and self._text_is_realtime:
+                await self._session.send_realtime_input(text=_CONTINUE)
 
     async def send_content(self, content: types.Content, *, partial: bool = False) -> None:
-        content = as_sent(content)
+        content = prepare_content(content)
         parts = content.parts or []
         results = [part.function_response for part in parts if part.function_response]
         with self._errors():
@@ -170,7 +172,7 @@ class _Turn:
     def __init__(self, model: str) -> None:
         self._model = model
         self._text, self._thought = "", False
-        self._heard, self._spoken = "", ""
+        self._input_text, self._output_text = "", ""
         self._grounding: types.GroundingMetadata | None = None
 
     def responses(self, message: types.LiveServerMessage) -> Generator[LlmResponse, None, None]:
@@ -180,8 +182,8 @@ class _Turn:
         if content := message.server_content:
             yield from self._content(content)
         if message.tool_call and message.tool_call.function_calls:
-            yield from self._heard_out()
-            yield from self._said()
+            yield from self._finish_input()
+            yield from self._finish_text()
             yield self._parts([types.Part(function_call=call) for call in message.tool_call.function_calls])
         if update := message.session_resumption_update:
             yield self._response(live_session_resumption_update=update)
@@ -194,21 +196,21 @@ class _Turn:
         self._grounding = content.grounding_metadata or self._grounding
         for part in (content.model_turn and content.model_turn.parts) or ():
             yield from self._part(part)
-        if heard := content.input_transcription:
-            self._heard += heard.text or ""
-            yield from self._piece("input_transcription", heard)
-        if spoken := content.output_transcription:
-            self._spoken += spoken.text or ""
-            yield from self._piece("output_transcription", spoken)
+        if input_transcription := content.input_transcription:
+            self._input_text += input_transcription.text or ""
+            yield from self._partial_transcript("input_transcription", input_transcription)
+        if output_transcription := content.output_transcription:
+            self._output_text += output_transcription.text or ""
+            yield from self._partial_transcript("output_transcription", output_transcription)
         ends = bool(content.interrupted or content.turn_complete or content.generation_complete)
-        if ends or (heard and heard.finished):
-            yield from self._heard_out()
-        if ends or (spoken and spoken.finished):
-            yield from self._spoken_out()
+        if ends or (input_transcription and input_transcription.finished):
+            yield from self._finish_input()
+        if ends or (output_transcription and output_transcription.finished):
+            yield from self._finish_output()
         if content.interrupted or content.turn_complete:
-            said = list(self._said(interrupted=content.interrupted))
-            yield from said
-            if said and not content.turn_complete:
+            responses = list(self._finish_text(interrupted=content.interrupted))
+            yield from responses
+            if responses and not content.turn_complete:
                 return  # the words tell of it
             yield self._response(
                 interrupted=content.interrupted,
@@ -220,41 +222,41 @@ class _Turn:
 
     def _part(self, part: types.Part) -> Generator[LlmResponse, None, None]:
         if part.text is None:
-            yield from self._said()
+            yield from self._finish_text()
             yield self._parts([part])
         elif part.text:
             if bool(part.thought) is not self._thought:
-                yield from self._said()
+                yield from self._finish_text()
             self._text, self._thought = self._text + part.text, bool(part.thought)
             yield self._parts([part], partial=True)
 
-    def _said(self, interrupted: bool | None = None) -> Generator[LlmResponse, None, None]:
+    def _finish_text(self, interrupted: bool | None = None) -> Generator[LlmResponse, None, None]:
         """The words so far, whole."""
         if self._text:
             part = types.Part(text=self._text, thought=self._thought or None)
             yield self._parts([part], interrupted=interrupted, grounding_metadata=self._grounding)
             self._text, self._thought, self._grounding = "", False, None
 
-    def _piece(self, field: str, told: types.Transcription) -> Generator[LlmResponse, None, None]:
-        if told.text:
-            yield self._response(partial=True, **{field: types.Transcription(text=told.text, finished=False)})
+    def _partial_transcript(self, field: str, transcription: types.Transcription) -> Generator[LlmResponse, None, None]:
+        if transcription.text:
+            yield self._response(partial=True, **{field: types.Transcription(text=transcription.text, finished=False)})
 
-    def _heard_out(self) -> Generator[LlmResponse, None, None]:
-        if self._heard:
-            yield self._response(input_transcription=types.Transcription(text=self._heard, finished=True))
-            self._heard = ""
+    def _finish_input(self) -> Generator[LlmResponse, None, None]:
+        if self._input_text:
+            yield self._response(input_transcription=types.Transcription(text=self._input_text, finished=True))
+            self._input_text = ""
 
-    def _spoken_out(self) -> Generator[LlmResponse, None, None]:
-        if self._spoken:
-            yield self._response(output_transcription=types.Transcription(text=self._spoken, finished=True))
-            self._spoken = ""
+    def _finish_output(self) -> Generator[LlmResponse, None, None]:
+        if self._output_text:
+            yield self._response(output_transcription=types.Transcription(text=self._output_text, finished=True))
+            self._output_text = ""
 
-    def _parts(self, parts: list[types.Part], **more: Any) -> LlmResponse:
-        return self._response(content=types.Content(role="model", parts=parts), **more)
+    def _parts(self, parts: list[types.Part], **fields: Any) -> LlmResponse:
+        return self._response(content=types.Content(role="model", parts=parts), **fields)
 
-    def _response(self, **given: Any) -> LlmResponse:
-        said = {name: value for name, value in given.items() if value is not None}
-        return LlmResponse(model_version=self._model, **said)
+    def _response(self, **fields: Any) -> LlmResponse:
+        set_fields = {name: value for name, value in fields.items() if value is not None}
+        return LlmResponse(model_version=self._model, **set_fields)
 
 
 def _realtime(blob: RealtimeInput) -> dict[str, Any]:
@@ -271,21 +273,21 @@ def _realtime(blob: RealtimeInput) -> dict[str, Any]:
 def _without_sound(content: types.Content) -> types.Content | None:
     """`content` without the sound in it, which the API takes only as it is recorded. None: there is nothing else."""
     parts = content.parts or []
-    kept = [
+    remaining = [
         part for part in parts if not (part.inline_data and (part.inline_data.mime_type or "").startswith("audio/"))
     ]
-    if not kept:
+    if not remaining:
         return None
-    return content if len(kept) == len(parts) else content.model_copy(update={"parts": kept})
+    return content if len(remaining) == len(parts) else content.model_copy(update={"parts": remaining})
 
 
-def _usage(told: types.UsageMetadata) -> types.GenerateContentResponseUsageMetadata:
+def _usage(usage: types.UsageMetadata) -> types.GenerateContentResponseUsageMetadata:
     """Tokens under the names that all other answers have for them."""
-    said = {name: getattr(told, name) for name in told.model_fields_set}
-    for live, usual in (
+    counts = {name: getattr(usage, name) for name in usage.model_fields_set}
+    for live, common in (
         ("response_token_count", "candidates_token_count"),
         ("response_tokens_details", "candidates_tokens_details"),
     ):
-        if live in said:
-            said[usual] = said.pop(live)
-    return types.GenerateContentResponseUsageMetadata(**said)
+        if live in counts:
+            counts[common] = counts.pop(live)
+    return types.GenerateContentResponseUsageMetadata(**counts)

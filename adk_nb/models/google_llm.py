@@ -28,8 +28,8 @@ from adk_nb.models.connections import PerLoop, tls
 from adk_nb.models.default_model import uses_vertex
 from adk_nb.models.google_cache import Caches, Caching
 from adk_nb.models.google_live import GoogleConnection, Session, WithoutRedirects, live_errors, live_settings
-from adk_nb.models.google_messages import all_as_sent, with_readable_schema
-from adk_nb.models.http_address import redirect_hint, shown_text
+from adk_nb.models.google_messages import prepare_contents, with_readable_schema
+from adk_nb.models.http_address import redacted_excerpt, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, named_errors, run
@@ -40,8 +40,8 @@ from adk_nb.models.vendor_facts import GEMINI_SERVICE_TOOLS, GOOGLE, VERTEX_SERV
 from adk_nb.redaction import refuse_pickle, remember_named, remember_url
 
 T = TypeVar("T")
-_READ_BY_GOOGLE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
-_NO_FUNCTIONS_OF_ITS_OWN = types.AutomaticFunctionCallingConfig(disable=True)
+_GOOGLE_VARIABLES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
+_NO_AUTOMATIC_CALLS = types.AutomaticFunctionCallingConfig(disable=True)
 
 
 class Gemini(ServiceLlm):
@@ -104,8 +104,8 @@ class Gemini(ServiceLlm):
         config = with_readable_schema(request.config)
         return {
             "model": model,
-            "contents": all_as_sent(request.contents),
-            "config": config.model_copy(update={"automatic_function_calling": _NO_FUNCTIONS_OF_ITS_OWN}),
+            "contents": prepare_contents(request.contents),
+            "config": config.model_copy(update={"automatic_function_calling": _NO_AUTOMATIC_CALLS}),
         }
 
     async def _answers(self, request: LlmRequest, payload: Payload, stream: bool) -> AsyncGenerator[LlmResponse, None]:
@@ -142,8 +142,8 @@ class Gemini(ServiceLlm):
             yield GoogleConnection(cast(Session, session), model)
 
     def _vertex(self) -> bool:
-        said = self.client_kwargs.get("vertexai", self.client_kwargs.get("enterprise"))
-        return bool(said) if said is not None else self.model.startswith("projects/") or uses_vertex()
+        setting = self.client_kwargs.get("vertexai", self.client_kwargs.get("enterprise"))
+        return bool(setting) if setting is not None else self.model.startswith("projects/") or uses_vertex()
 
     async def _client(self, model: str) -> genai.Client:
         """The subclass's own client, else this loop's."""
@@ -156,10 +156,16 @@ class Gemini(ServiceLlm):
         vertex, key = self._vertex(), self._key()
         if not vertex and not key:
             raise self._missing_key(model)
-        about = (vertex, key, self.base_url, self.connect_timeout, *(os.environ.get(name) for name in _READ_BY_GOOGLE))
+        settings = (
+            vertex,
+            key,
+            self.base_url,
+            self.connect_timeout,
+            *(os.environ.get(name) for name in _GOOGLE_VARIABLES),
+        )
         connections = self._connections if self.http_options or self.client_kwargs else _shared
         with named_errors(self, {"model": model}):
-            return await connections.get(about, lambda: self._connect(vertex, key))
+            return await connections.get(settings, lambda: self._connect(vertex, key))
 
     def _connect(self, vertex: bool, key: str | None) -> "_Connection":
         options = self.http_options or types.HttpOptions()
@@ -168,10 +174,10 @@ class Gemini(ServiceLlm):
         defaults: dict[str, Any] = {"follow_redirects": False, "verify": tls()}  # `x-goog-api-key` would go along
         http = httpx2.AsyncClient(**defaults | arguments)
         if not options.timeout:
-            http.event_hooks["request"].append(_connects_within(self.connect_timeout))
+            http.event_hooks["request"].append(_connect_timeout_hook(self.connect_timeout))
         own_tls = arguments.get("verify")  # for websockets too, which google-genai gives a context under another name
         own_key = self.api_key.get_secret_value() if self.api_key else None
-        changed = {
+        changes = {
             "base_url": self.base_url or options.base_url,
             "httpx_async_client": options.httpx_async_client or http,
             "client_args": {"verify": tls()} | (options.client_args or {}),
@@ -182,8 +188,11 @@ class Gemini(ServiceLlm):
             },
             "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
         }
-        given: dict[str, Any] = {"vertexai": vertex, "api_key": own_key if vertex else key} | self.client_kwargs
-        client = genai.Client(**given, http_options=options.model_copy(update=changed))
+        client_arguments: dict[str, Any] = {
+            "vertexai": vertex,
+            "api_key": own_key if vertex else key,
+        } | self.client_kwargs
+        client = genai.Client(**client_arguments, http_options=options.model_copy(update=changes))
         return _Connection(client, http)
 
     @property
@@ -198,10 +207,10 @@ class Gemini(ServiceLlm):
         if isinstance(error, APIError) and not isinstance(error, UnknownApiResponseError):
             details = json.dumps(_details(error))
             response: Any = cast(Any, error).response
-            body = ": ".join(str(one) for one in (error.status, error.message) if one)
+            body = ": ".join(str(text) for text in (error.status, error.message) if text)
             return Refusal(
                 status=error.code,
-                body=shown_text(body or details),
+                body=redacted_excerpt(body or details),
                 retry_after=_retry_after(response, details),
                 is_spent=error.code == 429 and bool(_DAILY_QUOTA.search(details)),
                 wrong_key="API_KEY_INVALID" in details,
@@ -210,10 +219,10 @@ class Gemini(ServiceLlm):
         if isinstance(error, GoogleAuthError):
             return MissingKeyError(
                 f"model {self.model!r} goes through Vertex AI, which refused your credentials "
-                f"({shown_text(str(error))}); type in a terminal: gcloud auth application-default login"
+                f"({redacted_excerpt(str(error))}); type in a terminal: gcloud auth application-default login"
             )
-        if isinstance(error, ValueError) and not isinstance(error, _MALFORMED):
-            return ConfigurationError(f"model {self.model!r} cannot be asked this: {shown_text(str(error))}")
+        if isinstance(error, ValueError) and not isinstance(error, _ANSWER_ERRORS):
+            return ConfigurationError(f"model {self.model!r} cannot be asked this: {redacted_excerpt(str(error))}")
         return None
 
 
@@ -233,7 +242,7 @@ _shared: PerLoop[_Connection] = PerLoop()
 """For all models with the same settings: an agent often has a model object of its own."""
 
 
-_MALFORMED = (UnknownApiResponseError, json.JSONDecodeError, ValidationError)
+_ANSWER_ERRORS = (UnknownApiResponseError, json.JSONDecodeError, ValidationError)
 """Of the errors that are ValueErrors, those of the answer; the others are of the request."""
 _DAILY_QUOTA = re.compile(r'"quotaId": "[^"]*PerDay')
 """The requests of a day are used up. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
@@ -258,7 +267,7 @@ def _whole(model: str, answer: types.GenerateContentResponse) -> LlmResponse:
     return response
 
 
-def _connects_within(seconds: float) -> Callable[[httpx2.Request], Awaitable[None]]:
+def _connect_timeout_hook(seconds: float) -> Callable[[httpx2.Request], Awaitable[None]]:
     """google-genai sends each request without a limit, unless it is given one for everything."""
 
     async def limit(request: httpx2.Request) -> None:
@@ -272,8 +281,8 @@ def _retry_after(response: Any, details: str) -> float | None:
     headers: Any = getattr(response, "headers", None) or {}
     if (header := headers.get("retry-after")) and (seconds := seconds_of(header)) is not None:
         return seconds
-    found = _RETRY_DELAY.search(details)
-    return float(found[1]) if found else None
+    match = _RETRY_DELAY.search(details)
+    return float(match[1]) if match else None
 
 
 def _details(error: APIError) -> Any:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from adk_nb.redaction import hidden
 
-_PLACE = re.compile(r"(?:[\w.-]+:\d{2,5}|localhost|(?:\d+\.){3}\d+)(?:/.*)?")
+_HOST = re.compile(r"(?:[\w.-]+:\d{2,5}|localhost|(?:\d+\.){3}\d+)(?:/.*)?")
 
 
 def redirect_hint(response: Any) -> str:
@@ -27,19 +27,19 @@ def is_loopback(url: str | None) -> bool:
         return False
 
 
-def shown_text(text: str) -> str:
+def redacted_excerpt(text: str) -> str:
     """`text` of a service, cut, without secrets, and without the queries of its URLs."""
     return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", hidden(text))[:500]
 
 
-def place_of(url: str) -> str:
+def public_url(url: str) -> str:
     """An address without what may be a secret: user, password, query."""
     scheme, mark, rest = url.partition("?")[0].partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
 
 
-def as_address(text: str) -> str | None:
+def guess_url(text: str) -> str | None:
     """The address meant by `text`, which lacks a scheme or has a mistyped one; None if it looks like none."""
     scheme, _, rest = text.rpartition("://")
-    return f"http{'s' * scheme.endswith('s')}://{rest}" if _PLACE.fullmatch(rest) else None
+    return f"http{'s' * scheme.endswith('s')}://{rest}" if _HOST.fullmatch(rest) else None

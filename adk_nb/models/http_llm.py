@@ -16,7 +16,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.connections import PerLoop, check_url, parsed
-from adk_nb.models.http_address import place_of, redirect_hint
+from adk_nb.models.http_address import public_url, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
 from adk_nb.models.http_template import Filling, check_template
 from adk_nb.models.llm_request import LlmRequest
@@ -30,7 +30,7 @@ MAX_BYTES = 8 * 1024 * 1024
 ATTEMPTS = 3
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_PACKINGS = ("", "identity", "gzip", "x-gzip", "deflate")
+_ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
 """Of others, or of several, a small piece could be unpacked to more than there is memory."""
 _IN_WORKFLOWS = {"timeout": "startToCloseTimeout", "total_timeout": "scheduleToCloseTimeout"}
 _HINTS = {
@@ -79,34 +79,34 @@ class HttpLlm(BaseLlm):
     expose_system_state: bool = False
     """The service is also told the engine's own state keys."""
 
-    def __init__(self, url: str | None = None, /, **given: Any) -> None:
+    def __init__(self, url: str | None = None, /, **fields: Any) -> None:
         try:
-            super().__init__(**({"url": url} if url is not None else {}), **given)
+            super().__init__(**({"url": url} if url is not None else {}), **fields)
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; write HttpLlm('https://.../chat', method='POST')") from None
         self._check()
-        self.model = self.model or place_of(self.url).rpartition("://")[2]
+        self.model = self.model or public_url(self.url).rpartition("://")[2]
 
     @classmethod
     def named(cls, model: str) -> "HttpLlm":
         return cls(model)
 
     @property
-    def _called(self) -> str:
+    def _label(self) -> str:
         """In errors: where it is, and its name if it has one."""
-        place = place_of(self.url)
-        return place if place.rpartition("://")[2] == self.model else f"{self.model} at {place}"
+        url = public_url(self.url)
+        return url if url.rpartition("://")[2] == self.model else f"{self.model} at {url}"
 
     def _check(self) -> None:
         remember(*self.secrets.values())
         remember_named(self.headers)
         remember_url(self.url)
-        what = f"HttpLlm {hidden(self.url)[:200]!r}"
-        check_url(self.url, what)
-        check_template([self.url, self.headers, self.body], what)
+        owner = f"HttpLlm {hidden(self.url)[:200]!r}"
+        check_url(self.url, owner)
+        check_template([self.url, self.headers, self.body], owner)
         for name in self.headers:
             if not _HEADER_NAME.fullmatch(name):
-                raise ConfigurationError(f"{what}: header {name!r:.80} has a character that no header's name can have")
+                raise ConfigurationError(f"{owner}: header {name!r:.80} has a character that no header's name can have")
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         if self.secrets or self.headers:
@@ -149,26 +149,26 @@ class HttpLlm(BaseLlm):
         for name, value in headers.items():
             if not _HEADER.fullmatch(value):
                 raise ConfigurationError(
-                    f"model {self._called!r}: the value of header {name!r} has a character that none can have, such as "
+                    f"model {self._label!r}: the value of header {name!r} has a character that none can have, such as "
                     "a line break"
                 )
         body = filling.json(self.body) | body_of(request, system_state=self.expose_system_state)
         sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        asked: Payload = {"model": model, "method": self.method, "url": filling.url(self.url)}
-        remember_url(asked["url"])
-        place = parsed(asked["url"], f"model {self._called!r}")
-        usual = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
+        arguments: Payload = {"model": model, "method": self.method, "url": filling.url(self.url)}
+        remember_url(arguments["url"])
+        url = parsed(arguments["url"], f"model {self._label!r}")
+        defaults = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
         if self.method == "GET":
-            asked["url"] = self._with_payload(place, sent.decode())
-            return asked | {"headers": usual | headers}
-        return asked | {"headers": usual | {"Content-Type": "application/json"} | headers, "content": sent}
+            arguments["url"] = self._with_payload(url, sent.decode())
+            return arguments | {"headers": defaults | headers}
+        return arguments | {"headers": defaults | {"Content-Type": "application/json"} | headers, "content": sent}
 
-    def _with_payload(self, place: httpx2.URL, payload: str) -> str:
+    def _with_payload(self, url: httpx2.URL, payload: str) -> str:
         try:
-            return str(place.copy_merge_params({"payload": payload}))
+            return str(url.copy_merge_params({"payload": payload}))
         except httpx2.InvalidURL:
             raise ConfigurationError(
-                f"model {self._called!r}: {len(payload):,} characters are too many for the query of an address; "
+                f"model {self._label!r}: {len(payload):,} characters are too many for the query of an address; "
                 "write method='POST'"
             ) from None
 
@@ -179,7 +179,7 @@ class HttpLlm(BaseLlm):
             body = await _read(response)
         if not response.is_success:
             text = hidden(body[:8_000].decode("utf-8", "replace")) or response.reason_phrase
-            refused = ServiceRefused(response.status_code, text, self._called, hint=_hint(response))
+            refused = ServiceRefused(response.status_code, text, self._label, hint=_hint(response))
             refused.retry_after = seconds_of(response.headers.get("retry-after", ""))
             raise refused
         if len(body) > MAX_BYTES:
@@ -189,21 +189,23 @@ class HttpLlm(BaseLlm):
     def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
         return WholeAnswer(self._response)
 
-    def failure(self, error: Exception, payload: Payload, begun: Assembler | None, /) -> Failure:
+    def failure(self, error: Exception, payload: Payload, started: Assembler | None, /) -> Failure:
         if isinstance(error, ServiceRefused):
             codes = self.retry_options and self.retry_options.http_status_codes
             passes = error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
             return Failure(error=error, passes=passes, retry_after=error.retry_after)
         if isinstance(error, httpx2.TimeoutException | TimeoutError):
             limit, seconds = self.limits.first
-            late = f"it did not answer within {seconds:g} s; raise its {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
-            return Failure(error=self._unreachable(late), passes=True)
+            message = f"it did not answer within {seconds:g} s; raise its {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
+            return Failure(error=self._unreachable(message), passes=True)
         if isinstance(error, httpx2.DecodingError):
             return Failure(error=self._invalid(f"the answer cannot be unpacked: {hidden(str(error))}"))
         if isinstance(error, httpx2.HTTPError):
-            why = f"{type(error).__name__}: {hidden(str(error)) or 'the connection broke'}"
-            lost = self._unreachable(f"{why}; look whether it runs, and at its url")
-            return Failure(error=lost, passes=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError))
+            reason = f"{type(error).__name__}: {hidden(str(error)) or 'the connection broke'}"
+            unreachable = self._unreachable(f"{reason}; look whether it runs, and at its url")
+            return Failure(
+                error=unreachable, passes=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
+            )
         return Failure(error=error)
 
     def _response(self, answer: tuple[bytes, str]) -> LlmResponse:
@@ -219,32 +221,32 @@ class HttpLlm(BaseLlm):
                 "write LlmAgent(tools=[ask_a_person], ...), from adk_nb.graph_compose"
             )
 
-    def _unreachable(self, why: str) -> ServiceUnreachable:
-        return ServiceUnreachable(f"the service of model {self._called!r} gave no answer: {why}")
+    def _unreachable(self, reason: str) -> ServiceUnreachable:
+        return ServiceUnreachable(f"the service of model {self._label!r} gave no answer: {reason}")
 
-    def _invalid(self, why: str) -> InvalidResponse:
-        return InvalidResponse(f"the service of model {self._called!r} answered what cannot be used: {why}")
+    def _invalid(self, problem: str) -> InvalidResponse:
+        return InvalidResponse(f"the service of model {self._label!r} answered what cannot be used: {problem}")
 
 
 async def _read(response: httpx2.Response) -> bytes:
     """The body, or its first `MAX_BYTES` and one more."""
-    if response.headers.get("content-encoding", "").strip().lower() not in _PACKINGS:
+    if response.headers.get("content-encoding", "").strip().lower() not in _ENCODINGS:
         raise httpx2.DecodingError("it is packed in another way than gzip or deflate")
-    pieces, room = list[bytes](), MAX_BYTES + 1
+    pieces, capacity = list[bytes](), MAX_BYTES + 1
     async for piece in response.aiter_bytes():
-        pieces.append(piece[:room])
-        room -= len(piece)
-        if room <= 0:
+        pieces.append(piece[:capacity])
+        capacity -= len(piece)
+        if capacity <= 0:
             break
     return b"".join(pieces)
 
 
 def _hint(response: httpx2.Response) -> str:
     """What to do about a refusal."""
-    status, place = response.status_code, response.request.url
-    if status in (404, 405) and place.path in ("", "/"):
-        meant = place_of(str(place)).rstrip("/")
-        return f"{_HINTS[status]}; did you mean {meant}/v1, a server that speaks as OpenAI's does?"
+    status, url = response.status_code, response.request.url
+    if status in (404, 405) and url.path in ("", "/"):
+        guess = public_url(str(url)).rstrip("/")
+        return f"{_HINTS[status]}; did you mean {guess}/v1, a server that speaks as OpenAI's does?"
     if redirected := redirect_hint(response):
         return redirected
     if status >= 500:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.errors import InvalidResponse
-from adk_nb.models.json_schemas import parameters_of
+from adk_nb.models.json_schemas import parameters_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.signals import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT
@@ -25,7 +25,7 @@ _DECISION = {"type": ["boolean", "object"], "properties": {"confirmed": {"type":
 """The schema of an answer to a `hitlRequest`: a yes or a no, or what a service is sent of one."""
 SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
 """State keys of the engine, which a service is told only if it wants them."""
-_Asked = Mapping[str | None, types.FunctionCall]
+_Questions = Mapping[str | None, types.FunctionCall]
 """The calls that ask a person, by their ids."""
 _SEND = "send {'content': '...'}"
 _FIELDS = ("content", "toolCalls", "exitFlow", "escalate", "hitlRequest", "waitForUserInput", "statusCode")
@@ -36,9 +36,9 @@ def body_of(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any
     """What is sent: `messages`, `tools`, `state`."""
     system: Any = cast(Any, request.config).system_instruction
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    asked = {call.id: call for call in _calls_in(request) if call.name == ASK_A_PERSON}
+    questions = {call.id: call for call in _calls_in(request) if call.name == ASK_A_PERSON}
     for content in request.contents:
-        messages += _messages(content, asked)
+        messages += _messages(content, questions)
     return {
         "messages": messages,
         "tools": list(_tools(request)),
@@ -58,22 +58,22 @@ def response_of(body: bytes, media_type: str) -> LlmResponse:
     Raises:
         InvalidResponse: It is not the contract's; the message names what is wrong.
     """
-    said = _read(body, media_type)
-    if isinstance(said, str):
-        said = {"content": said}
-    if not isinstance(said, dict):
-        raise InvalidResponse(f"an answer is a JSON object, and not {_in_short(said)}; {_SEND}")
-    answer = cast(dict[str, Any], said)
+    data = _read(body, media_type)
+    if isinstance(data, str):
+        data = {"content": data}
+    if not isinstance(data, dict):
+        raise InvalidResponse(f"an answer is a JSON object, and not {_excerpt(data)}; {_SEND}")
+    answer = cast(dict[str, Any], data)
     if answer and not answer.keys() & set(_FIELDS):
-        raise InvalidResponse(f"it has none of the fields {', '.join(_FIELDS)}: {_in_short(answer)}; {_SEND}")
-    about: dict[str, Any] = {name: True for field, name in _FLAGS.items() if _flag(answer, field)}
-    parts = [*_texts(answer.get("content")), *_calls(answer)]
-    if asked := _asked(answer.get("hitlRequest")):
-        parts.append(asked)
-        about[HITL_REQUEST] = True
+        raise InvalidResponse(f"it has none of the fields {', '.join(_FIELDS)}: {_excerpt(answer)}; {_SEND}")
+    metadata: dict[str, Any] = {name: True for field, name in _FLAGS.items() if _flag(answer, field)}
+    parts = [*_text_parts(answer.get("content")), *_call_parts(answer)]
+    if question := _question(answer.get("hitlRequest")):
+        parts.append(question)
+        metadata[HITL_REQUEST] = True
     if isinstance(status := answer.get("statusCode"), int):
-        about["status_code"] = status
-    return LlmResponse(content=types.Content(role="model", parts=parts), custom_metadata=about or None)
+        metadata["status_code"] = status
+    return LlmResponse(content=types.Content(role="model", parts=parts), custom_metadata=metadata or None)
 
 
 # ---- what is sent
@@ -88,36 +88,38 @@ def _asks_for_decision(call: types.FunctionCall) -> bool:
     return call.name == ASK_A_PERSON and (call.args or {}).get("response_schema") == _DECISION
 
 
-def _messages(content: types.Content, asked: _Asked) -> Iterator[dict[str, Any]]:
-    told = [_as_said(part, asked) for part in content.parts or () if not (part.thought or _waits_for_words(part))]
-    results = [part for part in told if part.function_response]
-    others = [part for part in told if not part.function_response]
+def _messages(content: types.Content, questions: _Questions) -> Iterator[dict[str, Any]]:
+    parts = [
+        _convert_answer(part, questions) for part in content.parts or () if not (part.thought or _is_chat_request(part))
+    ]
+    results = [part for part in parts if part.function_response]
+    rest = [part for part in parts if not part.function_response]
     if results:
         yield {"role": "tool", "content": [_part(part) for part in results]}
-    if others:
+    if rest:
         role = "assistant" if content.role == "model" else "user"
-        alone = others[0].text if len(others) == 1 else None
-        yield {"role": role, "content": [_part(part) for part in others] if alone is None else alone}
+        alone = rest[0].text if len(rest) == 1 else None
+        yield {"role": role, "content": [_part(part) for part in rest] if alone is None else alone}
 
 
-def _waits_for_words(part: types.Part) -> bool:
+def _is_chat_request(part: types.Part) -> bool:
     call = part.function_call
     return call is not None and call.name == ASK_A_PERSON and bool((call.args or {}).get(CHAT))
 
 
-def _as_said(part: types.Part, asked: _Asked) -> types.Part:
+def _convert_answer(part: types.Part, questions: _Questions) -> types.Part:
     """The user's words, where they came as the answer to such a call; a bare yes or no as a whole decision."""
-    said = part.function_response
-    call = asked.get(said.id) if said else None
-    if said is None or call is None:
+    response = part.function_response
+    call = questions.get(response.id) if response else None
+    if response is None or call is None:
         return part
-    answer = (said.response or {}).get("result")
+    answer = (response.response or {}).get("result")
     if (call.args or {}).get(CHAT):
         return types.Part(text=answer if isinstance(answer, str) else json.dumps(answer))
     if not (_asks_for_decision(call) and isinstance(answer, bool)):
         return part
     decided = {"confirmed": answer, "payload": None}
-    return types.Part(function_response=said.model_copy(update={"response": decided}))
+    return types.Part(function_response=response.model_copy(update={"response": decided}))
 
 
 def _part(part: types.Part) -> dict[str, Any]:
@@ -125,21 +127,21 @@ def _part(part: types.Part) -> dict[str, Any]:
         hidden = ("response_schema",) if _asks_for_decision(call) else ()
         args = {name: value for name, value in (call.args or {}).items() if name not in hidden}
         return {"function_call": {"id": call.id, "name": call.name, "args": args}}
-    if said := part.function_response:
-        return {"function_response": {"id": said.id, "name": said.name, "response": said.response or {}}}
+    if response := part.function_response:
+        return {"function_response": {"id": response.id, "name": response.name, "response": response.response or {}}}
     if part.text is not None:
         return {"text": part.text}
     return part.model_dump(mode="json", exclude_none=True, exclude={"thought_signature"})
 
 
 def _tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
-    offered: list[Any] = [*(cast(Any, request.config).tools or [])]
-    for tool in offered:
-        for declared in (tool.function_declarations or []) if isinstance(tool, types.Tool) else []:
+    tools: list[Any] = [*(cast(Any, request.config).tools or [])]
+    for tool in tools:
+        for declaration in (tool.function_declarations or []) if isinstance(tool, types.Tool) else []:
             function = {
-                "name": declared.name,
-                "description": declared.description or declared.name,
-                "parameters": parameters_of(declared),
+                "name": declaration.name,
+                "description": declaration.description or declaration.name,
+                "parameters": parameters_schema(declaration),
             }
             yield {"type": "function", "function": function}
 
@@ -160,19 +162,19 @@ def _read(body: bytes, media_type: str) -> Any:
     except (ValueError, RecursionError) as error:
         if kind in ("text/plain", "") and text.lstrip()[0] not in "{[<":
             return without_known(text)
-        why = str(error) if isinstance(error, ValueError) else "it is nested too deep"
+        reason = str(error) if isinstance(error, ValueError) else "it is nested too deep"
         raise InvalidResponse(
-            f"the answer is {kind or 'text'}, and no JSON: {why}: {_in_short(text)}; {_SEND}"
+            f"the answer is {kind or 'text'}, and no JSON: {reason}: {_excerpt(text)}; {_SEND}"
         ) from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object. One that says something twice says nothing: services and logs would read it in different ways."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{twice!r:.80} stands twice in one object")
-    return made
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        [(duplicate, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{duplicate!r:.80} stands twice in one object")
+    return data
 
 
 def _finite(number: str) -> float:
@@ -182,65 +184,65 @@ def _finite(number: str) -> float:
     return value
 
 
-_JSON = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_finite)
+_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite, parse_constant=_finite)
 
 
 def _flag(answer: dict[str, Any], field: str) -> bool:
     value = answer.get(field)
     if value is not None and not isinstance(value, bool):
-        raise InvalidResponse(f"{field!r} is true or false, and not {_in_short(value)}")
+        raise InvalidResponse(f"{field!r} is true or false, and not {_excerpt(value)}")
     return bool(value)
 
 
-def _texts(content: Any) -> list[types.Part]:
+def _text_parts(content: Any) -> list[types.Part]:
     if content is None:
         return []
     pieces = cast(list[Any], content) if isinstance(content, list) else [content]
-    texts: list[Any] = [cast(dict[str, Any], one).get("text") if isinstance(one, dict) else one for one in pieces]
-    if all(isinstance(one, str) for one in texts):
-        return [types.Part(text=one) for one in texts if one]
-    raise InvalidResponse(f"'content' is text, a list of {{'text': ...}}, or null, and not {_in_short(content)}")
+    texts: list[Any] = [cast(dict[str, Any], item).get("text") if isinstance(item, dict) else item for item in pieces]
+    if all(isinstance(text, str) for text in texts):
+        return [types.Part(text=text) for text in texts if text]
+    raise InvalidResponse(f"'content' is text, a list of {{'text': ...}}, or null, and not {_excerpt(content)}")
 
 
-def _calls(answer: dict[str, Any]) -> list[types.Part]:
+def _call_parts(answer: dict[str, Any]) -> list[types.Part]:
     calls = answer.get("toolCalls")
     if calls is None:
         return []
     if not isinstance(calls, list):
-        raise InvalidResponse(f"'toolCalls' is a list or null, and not {_in_short(calls)}")
-    return [types.Part(function_call=_call(one)) for one in cast(list[Any], calls)]
+        raise InvalidResponse(f"'toolCalls' is a list or null, and not {_excerpt(calls)}")
+    return [types.Part(function_call=_call(call)) for call in cast(list[Any], calls)]
 
 
-def _call(said: Any) -> types.FunctionCall:
-    call = cast(dict[str, Any], said) if isinstance(said, dict) else {}
+def _call(data: Any) -> types.FunctionCall:
+    call = cast(dict[str, Any], data) if isinstance(data, dict) else {}
     name, key = call.get("function_name"), call.get("id") or call.get("call_id")
     args: Any = call.get("function_args")
     if isinstance(args, str):
         try:
             args = _JSON.decode(args.strip()) if args.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise InvalidResponse(f"'function_args' of {name!r:.80} is no JSON: {_in_short(args)}") from error
+            raise InvalidResponse(f"'function_args' of {name!r:.80} is no JSON: {_excerpt(args)}") from error
     if not isinstance(name, str) or not name or not isinstance(args, dict | None):
         raise InvalidResponse(
-            "one of 'toolCalls' is {'function_name': '...', 'function_args': {...}}, and not " + _in_short(said)
+            "one of 'toolCalls' is {'function_name': '...', 'function_args': {...}}, and not " + _excerpt(data)
         )
     return types.FunctionCall(
         id=key if isinstance(key, str) else None, name=name, args=cast(dict[str, Any] | None, args) or {}
     )
 
 
-def _asked(said: Any) -> types.Part | None:
-    if said is None:
+def _question(data: Any) -> types.Part | None:
+    if data is None:
         return None
-    request = cast(dict[str, Any], said) if isinstance(said, dict) else {}
+    request = cast(dict[str, Any], data) if isinstance(data, dict) else {}
     if not isinstance(prompt := request.get("prompt"), str):
-        raise InvalidResponse(f"'hitlRequest' is {{'prompt': '...', 'actionDetails': ...}}, and not {_in_short(said)}")
+        raise InvalidResponse(f"'hitlRequest' is {{'prompt': '...', 'actionDetails': ...}}, and not {_excerpt(data)}")
     args: dict[str, Any] = {"message": prompt, "response_schema": _DECISION}
     if (details := request.get("actionDetails")) is not None:
         args["payload"] = details
     return types.Part(function_call=types.FunctionCall(name=ASK_A_PERSON, args=args))
 
 
-def _in_short(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return repr(text[:200])

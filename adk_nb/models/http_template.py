@@ -11,9 +11,9 @@ from urllib.parse import quote
 from adk_nb.errors import ConfigurationError, MissingKeyError
 from adk_nb.redaction import remember
 
-_PLACE = re.compile(r"\{\{\s*(?:\$secret\(\s*(?:'([^']*)'|\"([^\"]*)\")\s*\)|state\.([^{}\s]+))\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{\s*(?:\$secret\(\s*(?:'([^']*)'|\"([^\"]*)\")\s*\)|state\.([^{}\s]+))\s*\}\}")
 _SECRET = re.compile(r"\{\{\s*\$")
-_MEANT = "write {{$secret('name')}} or {{state.key}}"
+_HOW_TO_WRITE = "write {{$secret('name')}} or {{state.key}}"
 
 
 @dataclass(frozen=True)
@@ -30,29 +30,29 @@ class Filling:
         Raises:
             MissingKeyError: There is no such secret.
         """
-        return self._filled(template, str)
+        return self._fill(template, str)
 
     def url(self, template: str) -> str:
         """The same for an address: what the state says is quoted, so that it can be a value and nothing more."""
-        return self._filled(template, lambda value: quote(value, safe=""))
+        return self._fill(template, lambda value: quote(value, safe=""))
 
     def json(self, template: Any) -> Any:
         """The same for every text in JSON."""
         if isinstance(template, str):
             return self.text(template)
         if isinstance(template, list):
-            return [self.json(one) for one in cast(list[Any], template)]
+            return [self.json(item) for item in cast(list[Any], template)]
         if isinstance(template, dict):
-            return {key: self.json(one) for key, one in cast(dict[str, Any], template).items()}
+            return {key: self.json(value) for key, value in cast(dict[str, Any], template).items()}
         return template
 
-    def _filled(self, template: str, quoted: Callable[[str], str]) -> str:
-        def found(place: re.Match[str]) -> str:
-            if place[3] is not None:
-                return quoted(_as_text(self.state.get(place[3])))
-            return self._secret(place[1] if place[1] is not None else place[2])
+    def _fill(self, template: str, quoted: Callable[[str], str]) -> str:
+        def replacement(match: re.Match[str]) -> str:
+            if match[3] is not None:
+                return quoted(_as_text(self.state.get(match[3])))
+            return self._secret(match[1] if match[1] is not None else match[2])
 
-        return _PLACE.sub(found, template) if "{{" in template else template
+        return _PLACEHOLDER.sub(replacement, template) if "{{" in template else template
 
     def _secret(self, name: str) -> str:
         value = self.secrets.get(name) or os.environ.get(name)
@@ -65,7 +65,7 @@ class Filling:
         return value
 
 
-def check_template(template: Any, what: str) -> None:
+def check_template(template: Any, owner: str) -> None:
     """Refuse, in text or JSON, a place for a secret that would be sent as it is written.
 
     Raises:
@@ -73,9 +73,9 @@ def check_template(template: Any, what: str) -> None:
     """
     text = template if isinstance(template, str) else json.dumps(template)
     for place in _SECRET.finditer(text):
-        if not _PLACE.match(text.replace('\\"', '"') if not isinstance(template, str) else text, place.start()):
+        if not _PLACEHOLDER.match(text.replace('\\"', '"') if not isinstance(template, str) else text, place.start()):
             written = text[place.start() :].partition("}}")[0][:60] + "}}"
-            raise ConfigurationError(f"{what}: {written!r} is no place that is filled; {_MEANT}")
+            raise ConfigurationError(f"{owner}: {written!r} is no place that is filled; {_HOW_TO_WRITE}")
 
 
 def _as_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tools' parameters and output schemas as plain JSON Schema, which is what most services read."""
+"""Tool parameters and output schemas as plain JSON Schema, which most services read."""
 
 import copy
 from typing import Any, cast
@@ -9,43 +9,46 @@ from adk_nb import types
 from adk_nb.models.llm_request import LlmRequest
 
 _Json = dict[str, Any]
-_NOTES = {"$schema", "$id", "$comment", "discriminator", "examples", "deprecated", "readOnly", "writeOnly"}
-"""Keywords that allow and forbid nothing; some of them are refused."""
-_PLAIN = {"type", "description", "title", "const", "required", "additionalProperties", "pattern", "$ref"} | {
+_ANNOTATIONS = {"$schema", "$id", "$comment", "discriminator", "examples", "deprecated", "readOnly", "writeOnly"}
+"""Keywords without effect on validation; OpenAI refuses some of them."""
+_SUPPORTED = {"type", "description", "title", "const", "required", "additionalProperties", "pattern", "$ref"} | {
     *("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems")
 }
 _FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 _MAX_DEPTH, _MAX_PROPERTIES, _MAX_ENUM = 10, 5_000, 1_000
 
 
-def functions_of(request: LlmRequest) -> list[types.FunctionDeclaration]:
-    """What the model may call, fewer if the settings allow only some."""
-    offered: list[Any] = [*(cast(Any, request.config).tools or [])]
-    found = [
-        one for tool in offered if isinstance(tool, types.Tool) for one in cast(Any, tool).function_declarations or ()
+def allowed_functions(request: LlmRequest) -> list[types.FunctionDeclaration]:
+    """Function declarations of the request, restricted to the allowed names if its settings have them."""
+    tools: list[Any] = [*(cast(Any, request.config).tools or [])]
+    functions = [
+        function
+        for tool in tools
+        if isinstance(tool, types.Tool)
+        for function in cast(Any, tool).function_declarations or ()
     ]
-    allowed = calling_of(request).allowed_function_names
-    return [one for one in found if not allowed or one.name in allowed]
+    allowed = calling_config(request).allowed_function_names
+    return [function for function in functions if not allowed or function.name in allowed]
 
 
-def calling_of(request: LlmRequest) -> types.FunctionCallingConfig:
-    """Whether the model must, may or must not call."""
+def calling_config(request: LlmRequest) -> types.FunctionCallingConfig:
+    """The function calling mode and allowed names of the request."""
     tool_config = request.config.tool_config
     return (tool_config and tool_config.function_calling_config) or types.FunctionCallingConfig()
 
 
-def parameters_of(declared: types.FunctionDeclaration) -> dict[str, Any]:
-    """The arguments of a function: an object's schema."""
-    schema = declared.parameters_json_schema
-    if schema is None and declared.parameters is not None:
-        schema = declared.parameters.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
-    given: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+def parameters_schema(declaration: types.FunctionDeclaration) -> dict[str, Any]:
+    """The parameters of a function, as the schema of an object."""
+    schema = declaration.parameters_json_schema
+    if schema is None and declaration.parameters is not None:
+        schema = declaration.parameters.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
+    parameters: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     empty: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-    return empty | given
+    return empty | parameters
 
 
-def output_schema_of(config: types.GenerateContentConfig) -> dict[str, Any] | None:
-    """What the answer is to be. None: anything."""
+def output_schema(config: types.GenerateContentConfig) -> dict[str, Any] | None:
+    """The JSON Schema of the answer. None: any answer."""
     schema: Any = config.response_schema
     if schema is None:
         schema = cast(Any, config).response_json_schema
@@ -56,14 +59,14 @@ def output_schema_of(config: types.GenerateContentConfig) -> dict[str, Any] | No
     return TypeAdapter(schema).json_schema()
 
 
-def closed(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """`schema`, every object in it closed to further keys; None if one of them names keys of its own.
+def close_objects(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """Copy `schema` with `additionalProperties: false` in every object; None if an object has free keys.
 
     Args:
         schema: JSON Schema, not changed.
     """
-    made = copy.deepcopy(schema)
-    return made if _close(made) else None
+    closed = copy.deepcopy(schema)
+    return closed if _close(closed) else None
 
 
 def _close(schema: Any) -> bool:
@@ -71,107 +74,115 @@ def _close(schema: Any) -> bool:
         return all(map(_close, cast(list[Any], schema)))
     if not isinstance(schema, dict):
         return True
-    told = cast(dict[str, Any], schema)
-    if told.get("type") == "object" or "properties" in told:
-        names = set(cast(dict[str, Any], told.get("properties") or {}))
-        if not names or told.setdefault("additionalProperties", False):
+    keywords = cast(dict[str, Any], schema)
+    if keywords.get("type") == "object" or "properties" in keywords:
+        names = set(cast(dict[str, Any], keywords.get("properties") or {}))
+        if not names or keywords.setdefault("additionalProperties", False):
             return False
-    below = [*told.get("properties", {}).values(), *told.get("$defs", {}).values()]
-    below += [told[name] for name in ("items", "anyOf", "prefixItems") if name in told]
-    return all(map(_close, below))
+    subschemas = [*keywords.get("properties", {}).values(), *keywords.get("$defs", {}).values()]
+    subschemas += [keywords[name] for name in ("items", "anyOf", "prefixItems") if name in keywords]
+    return all(map(_close, subschemas))
 
 
-# ---- the subset of JSON Schema that OpenAI holds its models to
-# Source: https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas". What becomes of `$ref` beside
-# other keywords is what openai's own package does (`openai.lib._pydantic`), since the API answers 400 to that.
+# ---- the subset of JSON Schema in OpenAI's strict mode
+# Source: https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas". A `$ref` beside other
+# keywords is inlined as openai's own package does (`openai.lib._pydantic`), since the API answers 400 to it.
 
 
-class _Outside(Exception):
-    """The schema is not in the subset."""
+class _Unsupported(Exception):
+    """The schema is outside the subset."""
 
 
 def strict_schema(schema: _Json) -> _Json | None:
-    """`schema` as it can be sent with `strict: true`; None if it says what that subset does not have.
+    """Convert `schema` for `strict: true`; None if it is outside the subset.
 
-    Objects are closed to further keys, unions are `anyOf`, and a `$ref` beside other keywords is what it refers to.
+    Objects are closed, unions become `anyOf`, and a `$ref` beside other keywords is replaced by its target.
     """
     try:
         strict = _Strict(schema)
-        made = strict.converted(schema, 1, ())
-    except _Outside:
+        converted = strict.convert(schema, 1, ())
+    except _Unsupported:
         return None
-    is_object = made.get("type") == "object" and "anyOf" not in made
-    return made if is_object and strict.is_within_limits() else None
+    is_object = converted.get("type") == "object" and "anyOf" not in converted
+    return converted if is_object and strict.is_within_limits() else None
 
 
 class _Strict:
-    """Converts one schema."""
+    """The conversion of one schema."""
 
     def __init__(self, root: _Json) -> None:
         self._root = root
         self._properties = self._enum = 0
 
     def is_within_limits(self) -> bool:
+        """True if the schema is within OpenAI's limits on properties and enum values."""
         return self._properties <= _MAX_PROPERTIES and self._enum <= _MAX_ENUM
 
-    def converted(self, schema: Any, depth: int, within: tuple[str, ...]) -> _Json:
-        """`schema`, a copy.
+    def convert(self, schema: Any, depth: int, expanded: tuple[str, ...]) -> _Json:
+        """Convert a schema, as a copy.
 
         Args:
-            schema: Or what stands in its place.
-            depth: Objects around it, with itself.
-            within: References that are written out around it.
+            schema: A subschema of the root.
+            depth: Nesting depth of objects, this one included.
+            expanded: References that are inlined around it.
         """
         if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-            raise _Outside
-        told: _Json = {name: value for name, value in cast(_Json, schema).items() if name not in _NOTES}
-        if len(told) > 1 and isinstance(ref := told.get("$ref"), str):
-            if ref in within:  # endless, so without its description
-                told = {"$ref": ref}
+            raise _Unsupported
+        keywords: _Json = {name: value for name, value in cast(_Json, schema).items() if name not in _ANNOTATIONS}
+        if len(keywords) > 1 and isinstance(ref := keywords.get("$ref"), str):
+            if ref in expanded:  # recursive: keep the reference, without its description
+                keywords = {"$ref": ref}
             else:
-                told = self._merged(told, ref)
-                within = (*within, ref)
-        if "oneOf" in told and "anyOf" not in told:
-            told["anyOf"] = told.pop("oneOf")
-        intersection = cast(list[Any], told.get("allOf") or [])
+                keywords = self._merge_ref(keywords, ref)
+                expanded = (*expanded, ref)
+        if "oneOf" in keywords and "anyOf" not in keywords:
+            keywords["anyOf"] = keywords.pop("oneOf")
+        intersection = cast(list[Any], keywords.get("allOf") or [])
         if len(intersection) == 1 and isinstance(intersection[0], dict):
-            del told["allOf"]
-            return self.converted(cast(_Json, intersection[0]) | told, depth, within)
-        if not told.keys() & {"type", "anyOf", "$ref", "enum", "const"}:
-            raise _Outside
-        return {name: self._keyword(name, value, depth, within) for name, value in self._closed(told).items()}
+            del keywords["allOf"]
+            return self.convert(cast(_Json, intersection[0]) | keywords, depth, expanded)
+        if not keywords.keys() & {"type", "anyOf", "$ref", "enum", "const"}:
+            raise _Unsupported
+        return {
+            name: self._convert_keyword(name, value, depth, expanded)
+            for name, value in self._close_object(keywords).items()
+        }
 
-    def _merged(self, told: _Json, ref: str) -> _Json:
+    def _merge_ref(self, keywords: _Json, ref: str) -> _Json:
         target: Any = self._root
         for key in ref.removeprefix("#/").split("/") if ref != "#" else ():
             target = cast(_Json, target).get(key) if isinstance(target, dict) else None
         if not isinstance(target, dict):
-            raise _Outside
-        found = {name: value for name, value in cast(_Json, target).items() if name not in _NOTES}
-        return {**found, **{name: value for name, value in told.items() if name != "$ref"}}
+            raise _Unsupported
+        referenced = {name: value for name, value in cast(_Json, target).items() if name not in _ANNOTATIONS}
+        return {**referenced, **{name: value for name, value in keywords.items() if name != "$ref"}}
 
-    def _closed(self, told: _Json) -> _Json:
-        """Every object has keys, needs all of them, and takes no other."""
-        if told.get("type") != "object" and "properties" not in told:
-            return told
-        names = set(cast(_Json, told.get("properties") or {}))
-        if not names or names - set(told.get("required") or ()) or told.get("additionalProperties", False) is not False:
-            raise _Outside
+    def _close_object(self, keywords: _Json) -> _Json:
+        """Close an object; it must have properties, all of them required."""
+        if keywords.get("type") != "object" and "properties" not in keywords:
+            return keywords
+        names = set(cast(_Json, keywords.get("properties") or {}))
+        if (
+            not names
+            or names - set(keywords.get("required") or ())
+            or keywords.get("additionalProperties", False) is not False
+        ):
+            raise _Unsupported
         self._properties += len(names)
-        return told | {"additionalProperties": False}
+        return keywords | {"additionalProperties": False}
 
-    def _keyword(self, name: str, value: Any, depth: int, within: tuple[str, ...]) -> Any:
-        if name in _PLAIN or (name == "format" and value in _FORMATS):
+    def _convert_keyword(self, name: str, value: Any, depth: int, expanded: tuple[str, ...]) -> Any:
+        if name in _SUPPORTED or (name == "format" and value in _FORMATS):
             return value
         if name == "enum":
             self._enum += len(value)
             return value
         if name == "properties":
-            return {key: self.converted(one, depth + 1, within) for key, one in value.items()}
+            return {key: self.convert(subschema, depth + 1, expanded) for key, subschema in value.items()}
         if name in ("$defs", "definitions"):
-            return {key: self.converted(one, 1, ()) for key, one in value.items()}
+            return {key: self.convert(subschema, 1, ()) for key, subschema in value.items()}
         if name == "items":
-            return self.converted(value, depth, within)
+            return self.convert(value, depth, expanded)
         if name == "anyOf":
-            return [self.converted(one, depth, within) for one in value]
-        raise _Outside
+            return [self.convert(subschema, depth, expanded) for subschema in value]
+        raise _Unsupported

@@ -11,14 +11,14 @@ from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.openai_answers import ChatReader, check
-from adk_nb.models.openai_messages import chat_question
+from adk_nb.models.openai_messages import chat_arguments
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.sdk_llm import SdkLlm, closing, extra
 from adk_nb.redaction import remember_named
 
-_OURS = ("messages", "tools", "stream", "llm_client")
+_RESERVED = ("messages", "tools", "stream", "llm_client")
 """Arguments of litellm's that are not to be given: an agent says them."""
-_TOLD_BY_LITELLM = {
+_CAPABILITY_FIELDS = {
     "supports_system_messages": "system_prompt",
     "supports_vision": "images",
     "supports_parallel_function_calling": "parallel_calls",
@@ -39,14 +39,14 @@ class LiteLlm(SdkLlm):
 
     PACKAGE: ClassVar[str] = "litellm"
 
-    def __init__(self, model: str, **given: Any) -> None:
+    def __init__(self, model: str, **arguments: Any) -> None:
         """`given`: the fields, and arguments of litellm's `acompletion`."""
-        own = {name: given.pop(name) for name in list(given) if name in type(self).model_fields}
-        if "api_base" in given:
-            own["base_url"] = given.pop("api_base")
-        more = {name: value for name, value in given.items() if name not in _OURS}
-        own["additional_args"] = more | own.get("additional_args", {})
-        super().__init__(model=model, **own)
+        fields = {name: arguments.pop(name) for name in list(arguments) if name in type(self).model_fields}
+        if "api_base" in arguments:
+            fields["base_url"] = arguments.pop("api_base")
+        additional = {name: value for name, value in arguments.items() if name not in _RESERVED}
+        fields["additional_args"] = additional | fields.get("additional_args", {})
+        super().__init__(model=model, **fields)
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
@@ -56,23 +56,25 @@ class LiteLlm(SdkLlm):
     @classmethod
     def named(cls, model: str) -> "LiteLlm":
         """Raises ModelNotFoundError if litellm knows no provider of that name."""
-        made, provider = cls(model=model), model.partition("/")[0]
-        known = [str(getattr(one, "value", one)) for one in made._package().provider_list]
-        if provider not in known:
-            raise ModelNotFoundError("provider of models", provider, known)
-        return made
+        llm, provider = cls(model=model), model.partition("/")[0]
+        providers = [
+            str(getattr(provider_entry, "value", provider_entry)) for provider_entry in llm._package().provider_list
+        ]
+        if provider not in providers:
+            raise ModelNotFoundError("provider of models", provider, providers)
+        return llm
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        return super().capabilities.model_copy(update=dict.fromkeys(self._cannot(), False))
+        return super().capabilities.model_copy(update=dict.fromkeys(self._missing_capabilities(), False))
 
-    def _cannot(self) -> list[str]:
+    def _missing_capabilities(self) -> list[str]:
         """What litellm's table says that the model cannot do. Of most it does not say."""
         try:
-            known: Any = self._package().get_model_info(self.model)
+            info: Any = self._package().get_model_info(self.model)
         except Exception:  # litellm raises a bare Exception for a model it has no entry for
             return []
-        return [ours for theirs, ours in _TOLD_BY_LITELLM.items() if known.get(theirs) is False]
+        return [capability for field, capability in _CAPABILITY_FIELDS.items() if info.get(field) is False]
 
     def _package(self) -> Any:
         # Else it asks GitHub for a table of prices as soon as it is imported.
@@ -84,16 +86,18 @@ class LiteLlm(SdkLlm):
         return extra("openai", "litellm")  # litellm's errors are openai's
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        question = chat_question(request, model, server=self._provider, parallel_calls=self.capabilities.parallel_calls)
+        arguments = chat_arguments(
+            request, model, server=self._provider, parallel_calls=self.capabilities.parallel_calls
+        )
         if (limit := request.config.max_output_tokens) is not None:
-            question["max_tokens"] = limit
+            arguments["max_tokens"] = limit
         if self.api_key:
-            question["api_key"] = self.api_key.get_secret_value()
+            arguments["api_key"] = self.api_key.get_secret_value()
         if self.base_url:
-            question["base_url"] = self.base_url
+            arguments["base_url"] = self.base_url
         limit = extra("httpx", "litellm").Timeout(self.timeout, connect=self.connect_timeout)
-        once: dict[str, Any] = {"timeout": limit, "max_retries": 0, "num_retries": 0, "drop_params": True}
-        return question | once | self.additional_args
+        options: dict[str, Any] = {"timeout": limit, "max_retries": 0, "num_retries": 0, "drop_params": True}
+        return arguments | options | self.additional_args
 
     @property
     def _provider(self) -> str:

@@ -11,7 +11,7 @@ from adk_nb import types
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.offline.answers import introduction, result_in_words, what_is_missing
+from adk_nb.models.offline.answers import describe_result, introduction, missing_arguments
 from adk_nb.models.offline.matching import TRANSFER, offered_tools, plans
 
 NAME = "offline"
@@ -75,20 +75,20 @@ def _answer(request: LlmRequest) -> str | list[tuple[str, dict[str, Any]]]:
     """The calls to make for the last message, or the answer in words. Once calls have results, nothing is called."""
     contents = [None, *request.contents]
     last = max(n for n, content in enumerate(contents) if not content or _is_message(content))
-    message, after = _text(contents[last]), request.contents[last:]
-    if results := _results([part for content in after for part in content.parts or []]):
-        texts = [result_in_words(*result, message) for result in results]
+    message, later = _text(contents[last]), request.contents[last:]
+    if results := _results([part for content in later for part in content.parts or []]):
+        texts = [describe_result(*result, message) for result in results]
         return texts[0] if len(texts) == 1 else "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
-    handed_over = any(f"called tool `{TRANSFER}`" in _text(content) for content in after)
-    tools = [tool for tool in offered_tools(request) if not (handed_over and tool.is_agent)]
-    greeted = bool(_GREETING.fullmatch(message))
-    found = [] if greeted else plans(tools, message)
-    if found and found[0].missing:
-        return what_is_missing(next(tool for tool in tools if tool.name == found[0].tool), found[0])
+    is_transferred = any(f"called tool `{TRANSFER}`" in _text(content) for content in later)
+    tools = [tool for tool in offered_tools(request) if not (is_transferred and tool.is_agent)]
+    is_greeting = bool(_GREETING.fullmatch(message))
+    found_plans = [] if is_greeting else plans(tools, message)
+    if found_plans and found_plans[0].missing:
+        return missing_arguments(next(tool for tool in tools if tool.name == found_plans[0].tool), found_plans[0])
     agents = {tool.name for tool in tools if tool.is_agent}
-    calls = [call for plan in found if plan.tool not in agents for call in plan.calls()]
-    calls += [(TRANSFER, {"agent_name": plan.tool}) for plan in found if plan.tool in agents][:1]
-    return [call for n, call in enumerate(calls) if call not in calls[:n]] or introduction(tools, greeted=greeted)
+    calls = [call for plan in found_plans if plan.tool not in agents for call in plan.calls()]
+    calls += [(TRANSFER, {"agent_name": plan.tool}) for plan in found_plans if plan.tool in agents][:1]
+    return [call for n, call in enumerate(calls) if call not in calls[:n]] or introduction(tools, greeted=is_greeting)
 
 
 def _is_message(content: types.Content) -> bool:
@@ -108,9 +108,11 @@ def _results(parts: Sequence[types.Part]) -> list[tuple[str, Mapping[str, Any], 
     results: list[tuple[str, Mapping[str, Any], Any]] = []
     for call in [part.function_call for part in parts if part.function_call]:
         # Without ids, as some services send them, the first answer of that name is this call's.
-        if mine := [
-            each for each in answers if each.name == call.name and (each.id or call.id) == (call.id or each.id)
+        if matches := [
+            response
+            for response in answers
+            if response.name == call.name and (response.id or call.id) == (call.id or response.id)
         ]:
-            answers.remove(answer := mine[-1 if call.id else 0])
+            answers.remove(answer := matches[-1 if call.id else 0])
             results.append((call.name or "", call.args or {}, answer.response))
     return results

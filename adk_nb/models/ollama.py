@@ -39,18 +39,18 @@ def first_model() -> str:
 
 
 def _models(url: str) -> Any:
-    place = urlsplit(url)
-    kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
-    connection = kind(place.hostname or "", place.port, timeout=_CONNECT_SECONDS)
+    address = urlsplit(url)
+    kind = HTTPSConnection if address.scheme == "https" else HTTPConnection
+    connection = kind(address.hostname or "", address.port, timeout=_CONNECT_SECONDS)
     try:
         connection.connect()
         connection.sock.settimeout(_ANSWER_SECONDS)
-        connection.request("GET", f"{place.path}/models")
+        connection.request("GET", f"{address.path}/models")
         return json.loads(connection.getresponse().read(1_000_000))
     finally:
         connection.close()
 
 
-def _talking_model(listed: Any) -> str:
-    names = [str(model["id"]) for model in listed["data"] or ()]
+def _talking_model(listing: Any) -> str:
+    names = [str(model["id"]) for model in listing["data"] or ()]
     return next((name for name in names if "embed" not in name), "")

@@ -19,7 +19,7 @@ _REASONS = {
     "length": types.FinishReason.MAX_TOKENS,
     "content_filter": types.FinishReason.SAFETY,
 }
-_THOUGHTS = ("reasoning_content", "reasoning")
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Where servers of open models put what the model thought; OpenAI's own does not tell it."""
 
 
@@ -46,33 +46,33 @@ async def as_chunks(stream: Any, model: str, read: Callable[..., Any]) -> Any:
     if body.lstrip().startswith((b"data:", b"event:", b":")):  # a stream by another name
         return stream
     try:
-        told: Any = json.loads(body)
+        answer: Any = json.loads(body)
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
+        answer = None
+    if not isinstance(answer, dict):
         raise _no_answer(model, f"{kind}: {body[:4_000].decode('utf-8', 'replace')!r}")
-    return _alone(check(read(**cast(dict[str, Any], told)), model))
+    return _single_chunk(check(read(**cast(dict[str, Any], answer)), model))
 
 
-async def _alone(whole: Any) -> AsyncGenerator[Any, None]:
-    yield whole
+async def _single_chunk(chunk: Any) -> AsyncGenerator[Any, None]:
+    yield chunk
 
 
 def check(completion: Any, model: str) -> Any:
     """`completion`. Raises UnexpectedModelAnswer if there is no answer in it."""
-    if refused := getattr(completion, "error", None):  # of gateways, with HTTP 200
+    if error := getattr(completion, "error", None):  # of gateways, with HTTP 200
         raise UnexpectedModelAnswer(
-            f"the service of model {model!r} gave no answer; it said: {hidden(str(refused))[:500]}"
+            f"the service of model {model!r} gave no answer; it said: {hidden(str(error))[:500]}"
         )
     if not isinstance(getattr(completion, "choices", None), list):
-        told = completion.to_json(indent=None, warnings=False) if hasattr(completion, "to_json") else completion
-        raise _no_answer(model, repr(told))
+        answer = completion.to_json(indent=None, warnings=False) if hasattr(completion, "to_json") else completion
+        raise _no_answer(model, repr(answer))
     return completion
 
 
-def _no_answer(model: str, told: str) -> UnexpectedModelAnswer:
+def _no_answer(model: str, answer: str) -> UnexpectedModelAnswer:
     return UnexpectedModelAnswer(
-        f"what came from the service of model {model!r} is no answer of its API, but {hidden(told)[:200]}; "
+        f"what came from the service of model {model!r} is no answer of its API, but {hidden(answer)[:200]}; "
         "look at its address"
     )
 
@@ -86,7 +86,7 @@ class ChatReader:
     def __init__(self, model: str, server: str) -> None:
         self._stream = ResponseStream(model)
         self._server = server
-        self._reasons = False
+        self._has_reasoning_content = False
         """It tells thoughts as `reasoning_content`."""
         self._blocks: list[dict[str, Any]] = []
         """litellm's `thinking_blocks`, the pieces of each joined."""
@@ -94,29 +94,29 @@ class ChatReader:
         self._reason: types.FinishReason | None = None
 
     def add(self, chunk: Any) -> LlmResponse | None:
-        self.about(chunk)
+        self.add_metadata(chunk)
         for choice in chunk.choices or ():
-            if not choice.index and (said := getattr(choice, "delta", None)):
-                return self.take(said, choice.finish_reason)
-            if said := getattr(choice, "message", None):  # a whole answer
-                return self.take(said, choice.finish_reason or "stop")
+            if not choice.index and (message := getattr(choice, "delta", None)):
+                return self.take(message, choice.finish_reason)
+            if message := getattr(choice, "message", None):  # a whole answer
+                return self.take(message, choice.finish_reason or "stop")
         return None
 
-    def take(self, said: Any, finish_reason: str | None) -> LlmResponse | None:
+    def take(self, message: Any, finish_reason: str | None) -> LlmResponse | None:
         """Keep a message, or what is new in it; returns the words that came with it."""
         if finish_reason:
             self._reason = _REASONS.get(finish_reason, types.FinishReason.OTHER)
-        for told in said.tool_calls or ():
-            self._keep(told)
-        thought = next((text for name in _THOUGHTS if (text := getattr(said, name, None))), None)
-        self._reasons = self._reasons or bool(getattr(said, _THOUGHTS[0], None))
-        for block in getattr(said, "thinking_blocks", None) or ():
-            self._keep_block(dict(block))
+        for call in message.tool_calls or ():
+            self._add_call(call)
+        thought = next((text for name in _THOUGHT_FIELDS if (text := getattr(message, name, None))), None)
+        self._has_reasoning_content = self._has_reasoning_content or bool(getattr(message, _THOUGHT_FIELDS[0], None))
+        for block in getattr(message, "thinking_blocks", None) or ():
+            self._add_thinking_block(dict(block))
         parts = [types.Part(text=thought, thought=True)] if isinstance(thought, str) else []
-        parts += [types.Part(text=text) for text in (said.content, getattr(said, "refusal", None)) if text]
+        parts += [types.Part(text=text) for text in (message.content, getattr(message, "refusal", None)) if text]
         return self._stream.take(parts)
 
-    def about(self, chunk: Any) -> None:
+    def add_metadata(self, chunk: Any) -> None:
         """Keep what it tells beside the answer."""
         usage = getattr(chunk, "usage", None)
         self._stream.note(model_version=chunk.model or None, usage_metadata=usage and _usage(usage))
@@ -127,23 +127,23 @@ class ChatReader:
         Raises:
             UnexpectedModelAnswer: The chunks ended before the answer did.
         """
-        reason, parts, wrong = self._reason, list[types.Part](), None
+        reason, parts, problem = self._reason, list[types.Part](), None
         if reason == types.FinishReason.STOP:
-            parts, wrong = parts_of(call.told() for call in self._calls)
+            parts, problem = parts_of(call.told() for call in self._calls)
             for part, call in zip(parts, self._calls, strict=False):
                 part.thought_signature = chat_signature(self._server, call.fields)
-        if wrong:
+        if problem:
             reason = types.FinishReason.MALFORMED_FUNCTION_CALL
         self._stream.take(parts)
-        self._stream.note(finish_reason=reason, error_message=wrong)
-        return self._signed(self._stream.whole())
+        self._stream.note(finish_reason=reason, error_message=problem)
+        return self._with_signature(self._stream.whole())
 
-    def broken(self, why: str) -> str:
-        return self._stream.broken(why)
+    def broken(self, reason: str) -> str:
+        return self._stream.broken(reason)
 
-    def _signed(self, answer: LlmResponse) -> LlmResponse:
+    def _with_signature(self, answer: LlmResponse) -> LlmResponse:
         """`answer`, its first thought with what belongs to the whole message."""
-        fields: dict[str, Any] = {_THOUGHTS[0]: True} if self._reasons else {}
+        fields: dict[str, Any] = {_THOUGHT_FIELDS[0]: True} if self._has_reasoning_content else {}
         if self._blocks:
             fields["thinking_blocks"] = self._blocks
         if not fields:
@@ -156,7 +156,7 @@ class ChatReader:
         thought.thought_signature = chat_signature(self._server, fields)
         return answer
 
-    def _keep_block(self, block: dict[str, Any]) -> None:
+    def _add_thinking_block(self, block: dict[str, Any]) -> None:
         """A thought of Claude's, or the next piece of one: its text comes first, its signature at the end."""
         last = self._blocks[-1] if self._blocks else None
         if last is None or "thinking" not in last or "thinking" not in block or last.get("signature"):
@@ -165,20 +165,20 @@ class ChatReader:
         last["thinking"] = (last["thinking"] or "") + (block["thinking"] or "")
         last["signature"] = block.get("signature")
 
-    def _keep(self, told: Any) -> None:
+    def _add_call(self, fragment: Any) -> None:
         """A call, or the next fragment of one. Some servers number all calls 0, and give each an id of its own."""
-        index, function = getattr(told, "index", None), told.function
-        begun = next((one for one in reversed(self._calls) if index is None or one.index == index), None)
-        own_id = told.id and begun and begun.id and told.id != begun.id
-        if begun is None or (own_id and function and function.name) or (index is None and told.id):
-            begun = _Call(index)
-            self._calls.append(begun)
-        begun.id = told.id or begun.id
-        if extra := getattr(told, "extra_content", None):
-            begun.extra |= extra
+        index, function = getattr(fragment, "index", None), fragment.function
+        current = next((call for call in reversed(self._calls) if index is None or call.index == index), None)
+        own_id = fragment.id and current and current.id and fragment.id != current.id
+        if current is None or (own_id and function and function.name) or (index is None and fragment.id):
+            current = _Call(index)
+            self._calls.append(current)
+        current.id = fragment.id or current.id
+        if extra := getattr(fragment, "extra_content", None):
+            current.extra |= extra
         if function:
-            begun.name = begun.name or function.name or ""
-            begun.arguments.append(function.arguments or "")
+            current.name = current.name or function.name or ""
+            current.arguments.append(function.arguments or "")
 
 
 class _Call:
@@ -212,8 +212,10 @@ def parts_of(calls: Iterable[tuple[str | None, str, str]]) -> tuple[list[types.P
         except ValueError:
             args = None
         if not name or not isinstance(args, dict):
-            said = f"{arguments[:200]!r}, which are no JSON object" if name else f"{arguments[:200]!r} and no name"
-            return [], f"the model called the tool {name!r} with the arguments {said}; ask again"
+            description = (
+                f"{arguments[:200]!r}, which are no JSON object" if name else f"{arguments[:200]!r} and no name"
+            )
+            return [], f"the model called the tool {name!r} with the arguments {description}; ask again"
         call = types.FunctionCall(id=own_id or None, name=name, args=cast(dict[str, Any], args))
         parts.append(types.Part(function_call=call))
     return parts, None

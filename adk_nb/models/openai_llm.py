@@ -10,17 +10,17 @@ from pydantic import Field
 
 from adk_nb.errors import ModelError
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.http_address import place_of
+from adk_nb.models.http_address import public_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.ollama import ollama_url
 from adk_nb.models.openai_answers import ChatReader, as_chunks, check
-from adk_nb.models.openai_messages import chat_question, fitted_to_family
+from adk_nb.models.openai_messages import adapt_to_family, chat_arguments
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.sdk_llm import HttpSdkLlm, closing
 from adk_nb.models.vendor_facts import OPENAI, openai_family
 from adk_nb.redaction import remember_url
 
-_SPELLED = re.compile(r"(https?://[^#]+/v1)/?(?:#(.+))?")
+_SERVER_URL = re.compile(r"(https?://[^#]+/v1)/?(?:#(.+))?")
 """An address in place of a model's name, and behind a `#` which of the server's models."""
 
 
@@ -47,12 +47,12 @@ class OpenAILlm(HttpSdkLlm):
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
-        if self._spelled:
+        if self._server_url:
             remember_url(self.model)
 
     @property
-    def _spelled(self) -> re.Match[str] | None:
-        return _SPELLED.fullmatch(self.model)
+    def _server_url(self) -> re.Match[str] | None:
+        return _SERVER_URL.fullmatch(self.model)
 
     @property
     def capabilities(self) -> LlmCapabilities:
@@ -64,31 +64,31 @@ class OpenAILlm(HttpSdkLlm):
 
     @property
     def advice(self) -> str:
-        return "look whether a server runs there" if self._spelled else super().advice
+        return "look whether a server runs there" if self._server_url else super().advice
 
     def address(self) -> str | None:
-        spelled = self._spelled[1] if self._spelled else None
-        return self.base_url or spelled or os.environ.get("OPENAI_BASE_URL", "").strip() or None
+        url = self._server_url[1] if self._server_url else None
+        return self.base_url or url or os.environ.get("OPENAI_BASE_URL", "").strip() or None
 
     def _key(self) -> str | None:
-        return super()._key() if self.api_key or not self._spelled else None
+        return super()._key() if self.api_key or not self._server_url else None
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        question = chat_question(request, model, server=self._server, parallel_calls=self.capabilities.parallel_calls)
+        arguments = chat_arguments(request, model, server=self._server, parallel_calls=self.capabilities.parallel_calls)
         if (limit := request.config.max_output_tokens) is not None:
             # OpenAI's newer models refuse the older word, and some servers know no other.
-            question["max_tokens" if self.address() else "max_completion_tokens"] = limit
+            arguments["max_tokens" if self.address() else "max_completion_tokens"] = limit
         if self.extra_body:
-            question["extra_body"] = self.extra_body
-        return fitted_to_family(question, openai_family(model))
+            arguments["extra_body"] = self.extra_body
+        return adapt_to_family(arguments, openai_family(model))
 
     @property
     def _server(self) -> str:
-        return place_of(self.address() or "openai")
+        return public_url(self.address() or "openai")
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
         client = await self._client()
-        payload = await _named(client, payload)
+        payload = await _with_model_name(client, payload)
         if not stream:
             yield check(await client.chat.completions.create(**payload), payload["model"])
             return
@@ -121,14 +121,14 @@ class OllamaLlm(OpenAILlm):
         return self.base_url or ollama_url()
 
 
-async def _named(client: Any, question: dict[str, Any]) -> dict[str, Any]:
+async def _with_model_name(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """`question` to a model by its own name."""
-    spelled = _SPELLED.fullmatch(question["model"])
-    if not spelled:
-        return question
-    if spelled[2]:
-        return question | {"model": spelled[2]}
-    listed = (await client.models.list()).data
-    if not listed:
-        raise ModelError(f"the server at {spelled[1]!r} lists no models; name one: {spelled[1]}#NAME")
-    return question | {"model": listed[0].id}
+    match = _SERVER_URL.fullmatch(arguments["model"])
+    if not match:
+        return arguments
+    if match[2]:
+        return arguments | {"model": match[2]}
+    models = (await client.models.list()).data
+    if not models:
+        raise ModelError(f"the server at {match[1]!r} lists no models; name one: {match[1]}#NAME")
+    return arguments | {"model": models[0].id}

@@ -1,6 +1,6 @@
-"""The way from a request to an answer, the same for all services: attempts, time limits, chunks, errors.
+"""The pipeline of a model call, for all services: attempts, time limits, chunks, errors.
 
-A vendor is an `Adapter`: it writes the request, reads the chunks and names the errors.
+A vendor is an `Adapter`: it builds the request, reads the chunks and converts the errors.
 """
 
 import asyncio
@@ -16,54 +16,57 @@ from adk_nb.errors import AdkNbError, ModelTimeoutError
 from adk_nb.models.attempts import Attempt, note_attempts
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.retrying import ask_again
+from adk_nb.models.retrying import retry
 
 T = TypeVar("T")
 _END: Any = object()
-"""Stands behind the last chunk: a vendor's client yields None for a chunk that is `null`."""
+"""Marks the end of the chunks: a vendor's client yields None for a chunk that is `null`."""
 Payload = dict[str, Any]
 """The arguments of a vendor's client; `model` is the name that the service knows."""
 
 
 class Assembler(Protocol):
-    """Joins the chunks of one answer."""
+    """Assembles the chunks of one answer."""
 
     def add(self, chunk: Any, /) -> LlmResponse | None:
-        """Keep a chunk; returns the part of it that can be shown already."""
+        """Add a chunk; returns the part of it that can be shown already."""
         ...
 
     def whole(self) -> LlmResponse:
-        """The whole answer. Raises UnexpectedModelAnswer if the chunks ended before the answer did."""
+        """The complete answer. Raises UnexpectedModelAnswer if the chunks ended before the answer did."""
         ...
 
-    def broken(self, why: str) -> str:
+    def broken(self, reason: str) -> str:
         """The message for an answer that broke off."""
         ...
 
 
 class WholeAnswer:
-    """The assembler of an answer that comes in one chunk."""
+    """The assembler of an answer in one chunk."""
 
     def __init__(self, read: Callable[[Any], LlmResponse]) -> None:
         self._read = read
         self._answer = LlmResponse()
 
     def add(self, chunk: Any) -> None:
+        """Convert the only chunk."""
         self._answer = self._read(chunk)
 
     def whole(self) -> LlmResponse:
+        """The converted answer."""
         return self._answer
 
-    def broken(self, why: str) -> str:
-        return f"the answer broke off ({why}); ask again"
+    def broken(self, reason: str) -> str:
+        """The message for a connection that broke off."""
+        return f"the answer broke off ({reason}); ask again"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The meaning of an error of a vendor's client."""
+    """An error of a vendor's client, converted."""
 
     error: Exception
-    """Raised in its place when no attempt is left; the same one if it has no better name."""
+    """Raised instead when no attempt is left; the same error if there is no better one."""
     passes: bool = False
     """Another attempt may succeed."""
     retry_after: float | None = None
@@ -84,9 +87,9 @@ class Limits:
     """From the request to the end of the answer."""
     retry_options: types.HttpRetryOptions | None = None
     attempts: int = 5
-    """Where `retry_options` do not say."""
+    """Default for `retry_options`."""
     address: str | None = None
-    """Of the service, where it is known."""
+    """URL of the service, if it is known."""
 
     @property
     def first(self) -> tuple[str, float]:
@@ -99,7 +102,7 @@ class Adapter(Protocol):
     """One vendor's protocol."""
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        """The request in the vendor's terms."""
+        """Convert the request to the vendor's arguments."""
         ...
 
     def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
@@ -110,40 +113,42 @@ class Adapter(Protocol):
         ...
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
-        """Of the chunks of one answer."""
+        """Create an assembler for the chunks of one answer."""
         ...
 
     def failure(self, error: Exception, payload: Payload, begun: Assembler | None, /) -> Failure:
-        """The meaning of an error that `chunks` or the assembler raised.
+        """Convert an error of `chunks` or the assembler.
 
         Args:
             error: As the vendor's client raised it.
             payload: The request.
-            begun: The streamed answer that it broke off; None before its first chunk.
+            begun: The streamed answer that broke off; None before its first chunk.
         """
         ...
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> Limits:
+        """Time limits and attempts."""
+        ...
 
 
 async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGenerator[LlmResponse, None]:
     """Send a request until it is answered.
 
     Yields:
-        Pieces of a streamed answer, then the whole answer with the attempts that failed before it.
+        Partial responses of a streamed answer, then the complete answer with the attempts that failed before it.
 
     Raises:
-        ModelError: As the adapter names the error.
+        ModelError: As the adapter converts the error.
     """
     loop, limits = asyncio.get_running_loop(), adapter.limits
     end = loop.time() + limits.total_timeout
-    assembler, tried = adapter.assembler(payload, stream=stream), list[Attempt]()
+    assembler, attempts = adapter.assembler(payload, stream=stream), list[Attempt]()
     failed: list[Failure] = []
-    """What the error of each attempt means."""
+    """The converted error of each attempt."""
 
     async def attempt() -> tuple[AsyncGenerator[Any, None], Any]:
-        # Services refuse before their first chunk, and nothing is shown yet: up to it a request can be sent again.
+        # Services refuse before their first chunk, and nothing is shown before it: until then a retry is safe.
         chunks = adapter.chunks(payload, stream=stream)
         try:
             async with asyncio.timeout_at(min(loop.time() + limits.timeout, end)):
@@ -152,21 +157,21 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
             failed.append(adapter.failure(error, payload, None))
             raise
 
-    with note_attempts(tried):
+    with note_attempts(attempts):
         try:
-            chunks, chunk = await ask_again(
+            chunks, chunk = await retry(
                 attempt,
                 limits.retry_options,
                 model=payload["model"],
                 within=limits.retry_seconds,
                 passes=lambda error: isinstance(error, Exception) and failed[-1].passes,
                 asked_to_wait=lambda _: failed[-1].retry_after,
-                tried=tried,
+                attempts_made=attempts,
                 attempts=limits.attempts,
                 address=limits.address,
             )
         except Exception as error:
-            _raise_named(failed[-1].error, error)
+            _raise_replacement(failed[-1].error, error)
         async with aclosing(chunks):
             with named_errors(adapter, payload, assembler if stream else None):
                 while chunk is not _END:
@@ -176,33 +181,33 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
                     async with asyncio.timeout_at(min(loop.time() + limits.stall_timeout, end)):
                         chunk = await anext(chunks, _END)
         whole = assembler.whole()
-    whole.attempts = tried or None
+    whole.attempts = attempts or None
     yield whole
 
 
 @contextmanager
 def named_errors(adapter: Adapter, payload: Payload, begun: Assembler | None = None) -> Generator[None, None, None]:
-    """Raise errors of a vendor's client as its adapter names them."""
+    """Raise errors of a vendor's client as its adapter converts them."""
     try:
         yield
     except AdkNbError:
         raise
     except Exception as error:
-        _raise_named(adapter.failure(error, payload, begun).error, error)
+        _raise_replacement(adapter.failure(error, payload, begun).error, error)
 
 
-def _raise_named(named: Exception, error: Exception) -> NoReturn:
-    """Raise `named` in place of `error`. Of a timeout the cause says in what the client waited."""
-    if named is error:
+def _raise_replacement(replacement: Exception, error: Exception) -> NoReturn:
+    """Raise `replacement` for `error`; the cause of a timeout tells in which step the client waited."""
+    if replacement is error:
         raise error
-    raise named from (error if isinstance(named, ModelTimeoutError) else None)
+    raise replacement from (error if isinstance(replacement, ModelTimeoutError) else None)
 
 
 class OwnTask(Generic[T]):
     """`async with OwnTask(stream) as items: async for item in items` - leaving the block ends the stream.
 
     A client library's stream is often a generator in a generator in a generator. Closing the outermost leaves the
-    others to the garbage collector, which closes them one by one, later, and in the loop's last moments all at once.
+    others to the garbage collector, which closes them one by one, later, and when the loop ends all at once.
     Cancelling the task that waits in the innermost one ends them in their order.
     """
 
@@ -221,7 +226,7 @@ class OwnTask(Generic[T]):
         self._task.cancel()
         await asyncio.wait([self._task])
         if not self._task.cancelled():
-            self._task.exception()  # looked at, so that asyncio does not report it as lost
+            self._task.exception()  # retrieved, or asyncio logs it
 
     def __aiter__(self) -> "OwnTask[T]":
         return self

@@ -1,4 +1,4 @@
-"""What a model's answer costs, by the table of genai-prices that is installed: nothing is fetched."""
+"""Prices of model answers, from the installed table of genai-prices; nothing is fetched."""
 
 import json
 import re
@@ -9,22 +9,22 @@ from typing import Any, cast
 from adk_nb import clock, types
 from adk_nb.lazy import require
 
-HOW = "%pip install genai-prices tells what answers cost"
+INSTALL_HINT = "%pip install genai-prices tells what answers cost"
 _LOCAL = re.compile(r":(latest|[\d.]+[bm])\b")
-"""A tag of Ollama's: the model is on one's own machine, whoever made it."""
+"""A tag of Ollama: the model runs locally, whoever made it."""
 
 
 def load() -> Any:
-    """The package with the table, which takes a third of a second to read. Raises MissingExtraError without it."""
+    """Import the price table, which takes a third of a second. Raises MissingExtraError if it is not installed."""
     return require("genai_prices", package="genai-prices")
 
 
 def price(model: str | None, usage: types.GenerateContentResponseUsageMetadata) -> float | None:
-    """US dollars for one answer; None: the table does not know the model.
+    """Price of an answer in US dollars; None: the table does not have the model.
 
     Args:
-        model: As its service names it.
-        usage: As Gemini counts: cached tokens are among those of the prompt, thoughts beside those of the answer.
+        model: The service's name of the model.
+        usage: As Gemini counts: the prompt includes cached tokens, the answer excludes thoughts.
 
     Raises:
         MissingExtraError: The table is not installed.
@@ -37,32 +37,32 @@ def price(model: str | None, usage: types.GenerateContentResponseUsageMetadata) 
 
 @cache
 def table() -> str:
-    """Which table it is, and of when.
+    """Version and date of the price table.
 
     Raises:
-        MissingExtraError: As `price`.
+        MissingExtraError: The table is not installed.
     """
     version = load().__version__
-    known: Any = require("genai_prices.data_snapshot", package="genai-prices").get_snapshot()
-    priced = [one for provider in known.providers for model in provider.models for one in _several(model.prices)]
-    begins = (getattr(one.constraint, "start_date", None) for one in priced)
+    snapshot: Any = require("genai_prices.data_snapshot", package="genai-prices").get_snapshot()
+    prices = [price for provider in snapshot.providers for model in provider.models for price in _as_list(model.prices)]
+    start_dates = (getattr(price.constraint, "start_date", None) for price in prices)
     today = datetime.fromtimestamp(clock.now(), UTC).date()
-    newest = max((one for one in begins if one and one <= today), default=None)
+    newest = max((date for date in start_dates if date and date <= today), default=None)
     return f"prices of genai-prices {version}" + (f", with changes up to {newest}" if newest else "")
 
 
-def _several(prices: Any) -> list[Any]:
+def _as_list(prices: Any) -> list[Any]:
     return cast(list[Any], prices) if isinstance(prices, list) else []
 
 
 @lru_cache(maxsize=10_000)
-def _price(model: str, counted: str) -> float | None:
-    """As `price`; a session is added up again after each of its turns."""
+def _price(model: str, usage_json: str) -> float | None:
+    """As `price`; cached, since a session is summed up again after each turn."""
     prices = load()
-    told = {"usageMetadata": json.loads(counted)}
+    response = {"usageMetadata": json.loads(usage_json)}
     try:
-        usage = prices.extract_usage(told, provider_id="google").usage
-        # Of `vendor/model`, the vendor is whoever is named; else it is known by the name of the model.
+        usage = prices.extract_usage(response, provider_id="google").usage
+        # The prefix of `vendor/model` is the provider; otherwise genai-prices finds it by the model's name.
         return float(prices.calc_price(usage, model, provider_id="litellm" if "/" in model else None).total_price)
-    except (LookupError, ValueError):  # no such model; or nobody told a count that its price needs
+    except (LookupError, ValueError):  # unknown model, or a count that its price needs is missing
         return None

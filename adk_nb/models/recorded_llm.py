@@ -16,7 +16,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording
 from adk_nb.models.recorded.difference import differences, nearest
-from adk_nb.models.recorded.request import asked
+from adk_nb.models.recorded.request import normalize
 from adk_nb.models.signals import note_replayed
 
 
@@ -85,33 +85,35 @@ class RecordedLlm(BaseLlm):
         """Those of the model that is recorded, or was: the request is shaped by them."""
         if self._recorded:
             return self._recorded.capabilities
-        mine = [one.capabilities for one in self._cassette.recordings if one.request.model == self.model]
-        return LlmCapabilities.model_validate(mine[0] if mine else {})
+        capabilities = [
+            recording.capabilities for recording in self._cassette.recordings if recording.request.model == self.model
+        ]
+        return LlmCapabilities.model_validate(capabilities[0] if capabilities else {})
 
     @property
     def notice(self) -> str | None:
         """Whose answers these are."""
         if self._recorded and not (self._replays and self._cassette.had):
             return self._recorded.notice
-        mine = [one for one in self._cassette.recordings if one.request.model == self.model]
-        names = sorted({one.model for one in mine or self._cassette.recordings})
+        recordings = [recording for recording in self._cassette.recordings if recording.request.model == self.model]
+        names = sorted({recording.model for recording in recordings or self._cassette.recordings})
         models = f"model{'s' if len(names) > 1 else ''} " + ", ".join(f'"{name}"' for name in names)
         text = f"replayed from {self._cassette.path.name}: recorded answers of {models}"
         text += "; it answers what is not recorded" if self._recorded else ""
-        about = sorted({one.notice for one in mine if one.notice})
-        return f"{text} ({'; '.join(about)})" if about else text
+        notices = sorted({recording.notice for recording in recordings if recording.notice})
+        return f"{text} ({'; '.join(notices)})" if notices else text
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        request, digest = asked(llm_request, model=self.model, hiding=self._cassette.hiding)
+        request, digest = normalize(llm_request, model=self.model, hiding=self._cassette.hiding)
         recording = self._cassette.take(request, digest) if self._replays else None
         if recording:
             answers = self._replay(recording)
         elif self._recorded:
             answers = self._record(self._recorded, llm_request, request, digest)
         else:
-            raise RecordingMismatchError(self._miss(request))
+            raise RecordingMismatchError(self._mismatch(request))
         async with aclosing(answers):
             try:
                 async for answer in answers:
@@ -120,32 +122,34 @@ class RecordedLlm(BaseLlm):
             except MissingKeyError as error:
                 if not self._replays:
                     raise
-                raise RecordingMismatchError(f"{self._miss(request)}; the model was not asked, as {error}") from error
+                raise RecordingMismatchError(
+                    f"{self._mismatch(request)}; the model was not asked, as {error}"
+                ) from error
 
     async def _record(
         self, model: BaseLlm, llm_request: LlmRequest, request: Asked, digest: str
     ) -> AsyncGenerator[LlmResponse, None]:
         pieces: list[Piece] = []
-        whole: LlmResponse | None = None
+        complete: LlmResponse | None = None
         answer: LlmResponse | None = None
-        before = clock.now()
+        previous = clock.now()
         async with aclosing(model.generate_content_async(llm_request, stream=True)) as answers:
             async for answer in answers:
                 now = clock.now()
-                pieces.append(_piece(answer, max(0.0, now - before)))
-                before = now
-                if whole:
-                    yield whole
-                whole = None if answer.partial else answer
-                if not whole:
+                pieces.append(_piece(answer, max(0.0, now - previous)))
+                previous = now
+                if complete:
+                    yield complete
+                complete = None if answer.partial else answer
+                if not complete:
                     yield answer
-        last = whole or answer
+        last = complete or answer
         if last and not last.interrupted:  # a model that only streams has said all it has to say
             self._cassette.append(_recording(model, request, digest, pieces, last))
             if self._replays:
                 self._cassette.take(request, digest)  # it was given now: asked again, the model is asked again
-        if whole:
-            yield whole
+        if complete:
+            yield complete
 
     async def _replay(self, recording: Recording) -> AsyncGenerator[LlmResponse, None]:
         for piece in recording.responses:
@@ -158,22 +162,24 @@ class RecordedLlm(BaseLlm):
     def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
         return (self._recorded or super()).connect(llm_request)
 
-    def _miss(self, request: Asked) -> str:
-        path, how = self._cassette.shown, self._cassette.how
+    def _mismatch(self, request: Asked) -> str:
+        path, hint = self._cassette.shown, self._cassette.how
         if not self._cassette.recordings:
-            return f"{path} holds no recording; {how}"
+            return f"{path} holds no recording; {hint}"
         if times := self._cassette.alike(request):
-            said = f"{times} time" + ("s" if times > 1 else "")
-            return f"this was recorded {said} in {path} and is asked once more; restart from the top, or, {how}"
-        near = nearest(request, self._cassette.recordings)
-        changed = differences(request, self._cassette.recordings[near].request)
-        who = f" of {self._agent!r}" if self._agent else ""
-        return f"no recording in {path} for this request{who}: {changed} (compared with recording {near + 1}); {how}"
+            count = f"{times} time" + ("s" if times > 1 else "")
+            return f"this was recorded {count} in {path} and is asked once more; restart from the top, or, {hint}"
+        index = nearest(request, self._cassette.recordings)
+        changed = differences(request, self._cassette.recordings[index].request)
+        agent = f" of {self._agent!r}" if self._agent else ""
+        return (
+            f"no recording in {path} for this request{agent}: {changed} (compared with recording {index + 1}); {hint}"
+        )
 
 
 def _piece(answer: LlmResponse, after: float) -> Piece:
-    kept = answer.model_dump(mode="json", by_alias=True, exclude_none=True, fallback=repr)
-    return Piece(after=round(after, 3), response=kept)
+    data = answer.model_dump(mode="json", by_alias=True, exclude_none=True, fallback=repr)
+    return Piece(after=round(after, 3), response=data)
 
 
 def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece], last: LlmResponse) -> Recording:

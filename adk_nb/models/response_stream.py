@@ -1,4 +1,4 @@
-"""Adds up a streamed answer: each piece to show as it comes, then one whole answer to keep."""
+"""Assembly of a streamed answer: each part as it comes, then the complete answer."""
 
 import re
 from collections.abc import Iterable
@@ -20,73 +20,73 @@ _LATEST = (
     "avg_logprobs",
     "logprobs_result",
 )
-"""Of these the last piece's word counts: services count from the start of the answer."""
+"""Fields whose last value counts: services count from the start of the answer."""
 
 
 _STEP = re.compile(r"""\.([^.\[\]]+) | \[(\d+)\] | \['((?:[^'\\]|\\.)*)'\] | \["((?:[^"\\]|\\.)*)"\]""", re.VERBOSE)
 
 
 class ResponseStream:
-    """Takes the pieces of one answer, as the service sent them.
+    """Collects the responses of a streamed answer.
 
-    Tool calls are not in the pieces to show: they are told once, in the whole answer, when they are complete.
+    Tool calls are not in the partial responses, only in the complete answer, when their arguments are complete.
     """
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._parts: list[types.Part | _Words | _StreamedCall] = []
-        self._about: dict[str, Any] = {}
+        self._parts: list[types.Part | _TextRun | _StreamedCall] = []
+        self._fields: dict[str, Any] = {}
 
     def add(self, piece: LlmResponse) -> LlmResponse | None:
-        """Keep `piece`; returns what of it can be shown already."""
+        """Add a response; returns the part of it that can be shown already."""
         self.note(**{name: getattr(piece, name) for name in _LATEST})
         return self.take(piece.parts, piece.model_version)
 
-    def note(self, **about: Any) -> None:
-        """Keep fields of the answer; those that are None are not said."""
-        self._about |= {name: value for name, value in about.items() if value is not None}
+    def note(self, **fields: Any) -> None:
+        """Set fields of the answer; those that are None are ignored."""
+        self._fields |= {name: value for name, value in fields.items() if value is not None}
 
     def take(self, parts: Iterable[types.Part], model_version: str | None = None) -> LlmResponse | None:
-        """Keep `parts`; returns those of them that can be shown already."""
-        shown: list[types.Part] = []
+        """Add `parts`; returns those that can be shown already."""
+        visible: list[types.Part] = []
         for part in parts:
             self._keep(part)
             if not part.function_call and part.text != "":
-                shown.append(part)
-        if not shown:
+                visible.append(part)
+        if not visible:
             return None
-        content = types.Content(role="model", parts=shown)
+        content = types.Content(role="model", parts=visible)
         return LlmResponse(content=content, partial=True, model_version=model_version)
 
     def whole(self) -> LlmResponse:
-        """All pieces in one: text that follows on text is joined, thoughts stay apart, calls stay in their order.
+        """The complete answer: consecutive texts are joined, thoughts stay apart, calls keep their order.
 
         Raises:
-            UnexpectedModelAnswer: The pieces ended before the answer did.
+            UnexpectedModelAnswer: The stream ended before the answer did.
         """
-        if not self._about.get("finish_reason") and not self._about.get("error_code"):
+        if not self._fields.get("finish_reason") and not self._fields.get("error_code"):
             raise UnexpectedModelAnswer(self.broken("no finish reason came"))
         return self.joined()
 
     def joined(self) -> LlmResponse:
-        """As `whole`, also of pieces that do not say that they are the last.
+        """As `whole`, also for a stream without a finish reason.
 
         Raises:
-            UnexpectedModelAnswer: The pieces ended within a call.
+            UnexpectedModelAnswer: The stream ended within a call.
         """
-        reason: types.FinishReason | None = self._about.get("finish_reason")
+        reason: types.FinishReason | None = self._fields.get("finish_reason")
         if any(isinstance(part, _StreamedCall) and not part.finished for part in self._parts):
             raise UnexpectedModelAnswer(self.broken("a tool call was not finished"))
         if reason and reason != types.FinishReason.STOP:
-            self._about["error_code"] = reason.value
+            self._fields["error_code"] = reason.value
         parts = [part if isinstance(part, types.Part) else part.part() for part in self._parts]
-        return LlmResponse(content=types.Content(role="model", parts=parts) if parts else None, **self._about)
+        return LlmResponse(content=types.Content(role="model", parts=parts) if parts else None, **self._fields)
 
-    def broken(self, why: str) -> str:
-        """What to say of an answer that broke off, with the last of its words."""
-        words = "".join(part.text for part in self._parts if isinstance(part, _Words))
-        said = f"after {words[-200:]!r}" if words else "before its first word"
-        return f"the answer of model {self._model!r} broke off {said} ({why}); ask again"
+    def broken(self, reason: str) -> str:
+        """The error message for an answer that broke off, with the end of its text."""
+        words = "".join(part.text for part in self._parts if isinstance(part, _TextRun))
+        position = f"after {words[-200:]!r}" if words else "before its first word"
+        return f"the answer of model {self._model!r} broke off {position} ({reason}); ask again"
 
     def _keep(self, part: types.Part) -> None:
         last = self._parts[-1] if self._parts else None
@@ -94,16 +94,16 @@ class ResponseStream:
             last.add(part)
         elif part.function_call and (part.function_call.will_continue or part.function_call.partial_args):
             self._parts.append(_StreamedCall(part))
-        elif not _only_words(part):
+        elif not _is_plain_text(part):
             self._parts.append(part)
-        elif isinstance(last, _Words) and last.thought == bool(part.thought):
+        elif isinstance(last, _TextRun) and last.thought == bool(part.thought):
             last.texts.append(part.text or "")
         elif part.text:
-            self._parts.append(_Words(part))
+            self._parts.append(_TextRun(part))
 
 
-class _Words:
-    """Text parts that follow on each other, to be joined once at the end."""
+class _TextRun:
+    """Consecutive text parts, joined once at the end."""
 
     def __init__(self, first: types.Part) -> None:
         self.thought = bool(first.thought)
@@ -111,14 +111,16 @@ class _Words:
 
     @property
     def text(self) -> str:
+        """The joined text."""
         return "".join(self.texts)
 
     def part(self) -> types.Part:
+        """The text as one part."""
         return types.Part(text=self.text, thought=self.thought or None)
 
 
-def _only_words(part: types.Part) -> bool:
-    """A signature belongs to the part it came with, so a signed part is not joined with another.
+def _is_plain_text(part: types.Part) -> bool:
+    """True for a text without a signature: a signature belongs to its own part, which is not joined with another.
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures.
     """
@@ -126,7 +128,7 @@ def _only_words(part: types.Part) -> bool:
 
 
 class _StreamedCall:
-    """A tool call whose arguments arrive in bits, each with the JSON path it belongs to.
+    """A tool call whose arguments arrive in pieces, each with its JSON path.
 
     Source: https://googleapis.github.io/python-genai/genai.html#genai.types.FunctionCall, `partial_args` and
     `will_continue`; the paths are RFC 9535's, such as `$.foo.bar[0].data`.
@@ -143,10 +145,10 @@ class _StreamedCall:
         self.add(first)
 
     def add(self, part: types.Part) -> None:
-        """Take the next bit.
+        """Add the next piece.
 
         Raises:
-            UnexpectedModelAnswer: A path that cannot be read, or that leads nowhere.
+            UnexpectedModelAnswer: A path is malformed, or leads nowhere.
         """
         call = part.function_call
         if call is None:
@@ -160,36 +162,39 @@ class _StreamedCall:
         self.finished = not call.will_continue
 
     def part(self) -> types.Part:
-        """The call as if it had come in one piece."""
+        """The complete call."""
         call = types.FunctionCall(id=self._id, name=self._name, args=self._args)
         return self._first.model_copy(update={"function_call": call, "thought_signature": self._signature})
 
     def _put(self, bit: types.PartialArg) -> None:
         path = bit.json_path or ""
-        steps = _steps(path)
-        place: Any = self._args
+        steps = _parse_path(path)
+        container: Any = self._args
         for step, following in pairwise(steps):
-            place = _below(place, step, [] if isinstance(following, int) else {}, path)
-        before, value = _below(place, steps[-1], None, path), _value(bit)
-        goes_on = path in self._unfinished and isinstance(before, str) and isinstance(value, str)
-        place[steps[-1]] = before + value if goes_on else value
+            container = _member(container, step, [] if isinstance(following, int) else {}, path)
+        old, value = _member(container, steps[-1], None, path), _value(bit)
+        continues = path in self._unfinished and isinstance(old, str) and isinstance(value, str)
+        container[steps[-1]] = old + value if continues else value
         (self._unfinished.add if bit.will_continue else self._unfinished.discard)(path)
 
 
-def _steps(path: str) -> list[str | int]:
+def _parse_path(path: str) -> list[str | int]:
     """`$.foo[0]['a b']` -> `["foo", 0, "a b"]`."""
-    found = list(_STEP.finditer(path))
-    if not found or "$" + "".join(one.group() for one in found) != path:
+    matches = list(_STEP.finditer(path))
+    if not matches or "$" + "".join(match.group() for match in matches) != path:
         raise UnexpectedModelAnswer(f"the model streamed an argument to {path[:200]!r}, which is no path; ask again")
-    return [int(one[2]) if one[2] else re.sub(r"\\(.)", r"\1", one[1] or one[3] or one[4] or "") for one in found]
+    return [
+        int(match[2]) if match[2] else re.sub(r"\\(.)", r"\1", match[1] or match[3] or match[4] or "")
+        for match in matches
+    ]
 
 
-def _below(place: Any, step: str | int, empty: Any, path: str) -> Any:
-    """What lies in `place` at `step`; `empty` is laid there when nothing does."""
-    if isinstance(place, dict) and isinstance(step, str):
-        return cast(dict[str, Any], place).setdefault(step, empty)
-    if isinstance(place, list) and isinstance(step, int):
-        items = cast(list[Any], place)
+def _member(container: Any, step: str | int, empty: Any, path: str) -> Any:
+    """The value at `step` in `container`; `empty` is inserted if there is none."""
+    if isinstance(container, dict) and isinstance(step, str):
+        return cast(dict[str, Any], container).setdefault(step, empty)
+    if isinstance(container, list) and isinstance(step, int):
+        items = cast(list[Any], container)
         if step == len(items):
             items.append(empty)
         if step < len(items):
@@ -200,6 +205,6 @@ def _below(place: Any, step: str | int, empty: Any, path: str) -> Any:
 def _value(bit: types.PartialArg) -> Any:
     if bit.string_value is not None:
         return bit.string_value
-    if bit.number_value is not None:  # a double on the wire, whatever the parameter's type
+    if bit.number_value is not None:  # a double on the wire, also for an integer parameter
         return int(bit.number_value) if bit.number_value.is_integer() else bit.number_value
     return bit.bool_value

@@ -1,4 +1,4 @@
-"""A model that answers from a list: for tests and for teaching."""
+"""A model that answers from a script: for tests and for teaching."""
 
 import asyncio
 import re
@@ -15,11 +15,11 @@ from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 
-Given = str | types.Part | LlmResponse | Exception
-Answer = Given | Sequence[Given]
-"""Words, a part, several of both in one answer; or whole responses and errors to raise, one or several in order."""
+Item = str | types.Part | LlmResponse | Exception
+Answer = Item | Sequence[Item]
+"""A text, a part, several of both in one answer; or complete responses and errors to raise, one or several in order."""
 Turn = Sequence[LlmResponse | Exception]
-"""All that comes for one thing that was said; an error is raised in its place, and ends the connection."""
+"""Responses to one message; an error is raised in its place, and ends the connection."""
 
 
 def call(tool: str, /, **args: Any) -> types.Part:
@@ -28,102 +28,110 @@ def call(tool: str, /, **args: Any) -> types.Part:
 
 
 class ScriptedConnection(BaseLlmConnection):
-    """Gives the script's next answer whenever the user has said something: words, results, or the end of speech."""
+    """Sends the script's next answer after each message, function response or end of speech of the user."""
 
     def __init__(self, next_turn: Callable[[], Turn]) -> None:
         self.sent: list[types.Content | RealtimeInput] = []
-        """What was sent, history included, oldest first."""
+        """Everything that was sent, with the history, oldest first."""
         self.closed = False
         self._next_turn = next_turn
         self._turns: asyncio.Queue[Turn] = asyncio.Queue()
 
     async def send_history(self, history: Sequence[types.Content]) -> None:
+        """Record the history; answer it if it ends with a user turn."""
         self.sent.extend(history)
         if history and history[-1].role == "user":
             self._answer()
 
     async def send_content(self, content: types.Content, *, partial: bool = False) -> None:
+        """Record a content; answer it unless it is partial."""
         self._keep(content)
         if not partial:
             self._answer()
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
+        """Record a realtime input; answer the end of speech."""
         self._keep(blob)
         stops = isinstance(blob, types.LiveClientRealtimeInput) and blob.audio_stream_end
         if stops or isinstance(blob, types.ActivityEnd):
             self._answer()
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        """Yield the responses to one message; none after the end."""
         if self.closed:
             return
-        for one in await self._turns.get():
-            if isinstance(one, Exception):
+        for item in await self._turns.get():
+            if isinstance(item, Exception):
                 self.closed = True
-                raise one
-            yield one
+                raise item
+            yield item
 
     async def close(self) -> None:
+        """End `receive`."""
         self.closed = True
         self._turns.put_nowait(())
 
-    def _keep(self, said: types.Content | RealtimeInput) -> None:
+    def _keep(self, message: types.Content | RealtimeInput) -> None:
         if self.closed:
             raise ModelConnectionLost("the script has ended this connection")
-        self.sent.append(said)
+        self.sent.append(message)
 
     def _answer(self) -> None:
         self._turns.put_nowait(self._next_turn())
 
 
 class ScriptedLlm(BaseLlm):
-    """Gives its answers in order and keeps every request it was asked.
+    """Returns its answers in order and records every request.
 
-    When asked to stream, text comes word by word; text given as several strings comes in just those pieces. In a live
-    conversation the next answer comes when the user has said something; words and parts as they are streamed, and
-    without a call `turn_complete` after them; responses just as they are given.
+    Streaming yields text word by word, or the strings of an answer with several as they are. A live conversation gets
+    the next answer after each user message: texts and parts streamed, followed by `turn_complete` unless there is a
+    call; responses as they are given.
     """
 
     model: str = "scripted"
     _answers: list[Answer] = PrivateAttr(default_factory=list[Answer])
-    _given: int = 0
+    _answered: int = 0
     _requests: list[LlmRequest] = PrivateAttr(default_factory=list[LlmRequest])
     _connections: list[ScriptedConnection] = PrivateAttr(default_factory=list[ScriptedConnection])
 
     def __init__(self, *answers: Answer, model: str = "scripted") -> None:
-        for one in answers:
-            _check(one)
+        for answer in answers:
+            _check(answer)
         super().__init__(model=model)
         self._answers = list(answers)
 
     @property
     def requests(self) -> list[LlmRequest]:
-        """What it was asked, oldest first; a request's contents as they were then."""
+        """Requests so far, oldest first; their contents as they were then."""
         return self._requests
 
     @property
     def connections(self) -> list[ScriptedConnection]:
-        """The live conversations it held, oldest first, with what was sent in each."""
+        """Live conversations so far, oldest first, with everything that was sent in each."""
         return self._connections
 
     @property
     def capabilities(self) -> LlmCapabilities:
+        """Every capability with its default; no service tools."""
         return LlmCapabilities()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        self._asked(llm_request)
+        """Answer with the script's next entry; UnexpectedModelAnswer after the last."""
+        self._log_request(llm_request)
         answer = self._next()
         if isinstance(answer, Exception):
             raise answer
-        for one in _as_given(answer) or _as_said(answer, turn_complete=True, stream=stream):
-            if isinstance(one, Exception):
-                raise one
-            yield one
+        for item in _verbatim(answer) or _responses(answer, turn_complete=True, stream=stream):
+            if isinstance(item, Exception):
+                raise item
+            yield item
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[ScriptedConnection, None]:
-        self._asked(llm_request)
+        """Open a connection that is recorded in `connections`."""
+        self._log_request(llm_request)
         connection = ScriptedConnection(self._next_turn)
         self._connections.append(connection)
         try:
@@ -131,7 +139,7 @@ class ScriptedLlm(BaseLlm):
         finally:
             await connection.close()
 
-    def _asked(self, llm_request: LlmRequest) -> None:
+    def _log_request(self, llm_request: LlmRequest) -> None:
         self._requests.append(llm_request.model_copy(update={"contents": list(llm_request.contents)}))
 
     def _next_turn(self) -> Turn:
@@ -139,61 +147,61 @@ class ScriptedLlm(BaseLlm):
             answer = self._next()
         except UnexpectedModelAnswer as error:
             return [error]
-        if given := _as_given(answer):
-            return given
-        said = _as_said(answer, turn_complete=None, stream=True)
-        return said if said[-1].get_function_calls() else [*said, LlmResponse(turn_complete=True)]
+        if items := _verbatim(answer):
+            return items
+        responses = _responses(answer, turn_complete=None, stream=True)
+        return responses if responses[-1].get_function_calls() else [*responses, LlmResponse(turn_complete=True)]
 
     def _next(self) -> Answer:
-        self._given += 1
-        count, asked = len(self._answers), self._given
-        if asked > count:
+        self._answered += 1
+        count, requests = len(self._answers), self._answered
+        if requests > count:
             raise UnexpectedModelAnswer(
                 f"The script has {count} {'answer' if count == 1 else 'answers'} but was asked "
-                f"{'once' if asked == 1 else 'twice' if asked == 2 else f'{asked} times'}. "
+                f"{'once' if requests == 1 else 'twice' if requests == 2 else f'{requests} times'}. "
                 "Add the missing answer, or look why the agent asked again"
             )
-        return self._answers[self._given - 1]
+        return self._answers[self._answered - 1]
 
 
 def _check(answer: Any) -> None:
     if isinstance(answer, list | tuple):
-        for one in cast(Sequence[Any], answer):
-            _check(one)
-    elif not isinstance(answer, Given):
+        for item in cast(Sequence[Any], answer):
+            _check(item)
+    elif not isinstance(answer, Item):
         raise ConfigurationError(
-            f"a script has texts, parts, LlmResponses and errors, and not {answer!r:.80}; "
+            f"a script takes texts, parts, LlmResponses and errors, got {answer!r:.80}; "
             "write ScriptedLlm('Hello', call('tool', key='value'))"
         )
 
 
-def _as_given(answer: Answer) -> list[LlmResponse | Exception]:
-    """What is to come as it is; empty if these are words and parts."""
-    return [one for one in _several(answer) if isinstance(one, LlmResponse | Exception)]
+def _verbatim(answer: Answer) -> list[LlmResponse | Exception]:
+    """Responses and errors of an answer, which are returned as they are; empty if it has texts and parts."""
+    return [item for item in _items(answer) if isinstance(item, LlmResponse | Exception)]
 
 
-def _as_said(answer: Answer, *, turn_complete: bool | None, stream: bool) -> list[LlmResponse]:
-    """Words and parts as a model says them: in pieces if it streams, then whole."""
-    said = [one for one in _several(answer) if isinstance(one, str | types.Part)]
-    pieces = [types.Content(role="model", parts=[types.Part(text=one)]) for one in _pieces(said)] if stream else []
-    whole = types.Content(role="model", parts=_whole(said))
+def _responses(answer: Answer, *, turn_complete: bool | None, stream: bool) -> list[LlmResponse]:
+    """Texts and parts as a model's responses: streamed if asked to, then complete."""
+    items = [item for item in _items(answer) if isinstance(item, str | types.Part)]
+    pieces = [types.Content(role="model", parts=[types.Part(text=text)]) for text in _pieces(items)] if stream else []
+    complete = types.Content(role="model", parts=_complete_parts(items))
     return [
         *(LlmResponse(content=piece, partial=True) for piece in pieces),
-        LlmResponse(content=whole, turn_complete=turn_complete),
+        LlmResponse(content=complete, turn_complete=turn_complete),
     ]
 
 
-def _several(answer: Answer) -> Sequence[Given]:
+def _items(answer: Answer) -> Sequence[Item]:
     return [answer] if isinstance(answer, str | types.Part | LlmResponse | Exception) else answer
 
 
-def _pieces(given: list[types.Part | str]) -> list[str]:
-    """Text as it is streamed: several strings as they are, a single one word by word."""
-    texts = [one for one in given if isinstance(one, str)]
+def _pieces(items: list[types.Part | str]) -> list[str]:
+    """Pieces of a streamed answer: several strings as they are, a single one word by word."""
+    texts = [item for item in items if isinstance(item, str)]
     return texts if len(texts) > 1 else [word for text in texts for word in re.findall(r"\S+\s*|\s+", text)]
 
 
-def _whole(given: list[types.Part | str]) -> list[types.Part]:
-    text = "".join(one for one in given if isinstance(one, str))
-    parts = [one for one in given if isinstance(one, types.Part)]
+def _complete_parts(items: list[types.Part | str]) -> list[types.Part]:
+    text = "".join(item for item in items if isinstance(item, str))
+    parts = [item for item in items if isinstance(item, types.Part)]
     return [types.Part(text=text), *parts] if text else parts

@@ -1,4 +1,4 @@
-"""Models asked through a vendor's own package: openai, anthropic, or litellm. The three have errors of one shape."""
+"""Models called through a vendor's package: openai, anthropic, or litellm. Their errors have the same shape."""
 
 import json
 from abc import abstractmethod
@@ -10,25 +10,26 @@ import httpx2
 from adk_nb.lazy import require
 from adk_nb.models.connections import PerLoop, check_url, http_client
 from adk_nb.models.http_address import redirect_hint
-from adk_nb.models.retrying import is_spent, seconds_of
+from adk_nb.models.retrying import is_quota_error, seconds_of
 from adk_nb.models.service_llm import Refusal, ServiceLlm
 from adk_nb.redaction import hidden
 
 _NO_KEY = "none"
-"""What a server of one's own is sent where a package insists on a key."""
+"""Sent to a user's own server if the package insists on a key."""
 
 
 class SdkLlm(ServiceLlm):
-    """A model asked through a package that is an extra of this one.
+    """A model called through a package that is an extra of this one.
 
     Raises:
         MissingExtraError: That package is not installed.
     """
 
     PACKAGE: ClassVar[str]
-    """Its name to import, and the extra that brings it."""
+    """Name of the module, and of the extra that installs it."""
 
     def model_post_init(self, context: Any, /) -> None:
+        """Import the package, so that a missing one is reported here."""
         super().model_post_init(context)
         self._package()
 
@@ -37,18 +38,21 @@ class SdkLlm(ServiceLlm):
 
     @property
     def _errors(self) -> Any:
-        """Where APIError, APIStatusError, APIConnectionError and APITimeoutError are."""
+        """The module with APIError, APIStatusError, APIConnectionError and APITimeoutError."""
         return self._package()
 
     @property
     def late_errors(self) -> tuple[type[Exception], ...]:
+        """Timeouts of the package's client, beside those of every service."""
         return (*super().late_errors, self._errors.APITimeoutError)
 
     @property
     def lost_errors(self) -> tuple[type[Exception], ...]:
+        """Connection errors of the package's client, beside those of every service."""
         return (*super().lost_errors, self._errors.APIConnectionError)
 
     def refusal(self, error: Any, /) -> Refusal | None:
+        """Convert an APIError of the package; None for a connection error, or any other."""
         errors = self._errors
         if not isinstance(error, errors.APIError) or isinstance(error, errors.APIConnectionError):
             return None
@@ -57,28 +61,28 @@ class SdkLlm(ServiceLlm):
             status=self._status(error),
             body=_body(error, details),
             retry_after=_retry_after(error),
-            is_spent=is_spent(str(details.get(name)) for name in ("type", "code")),
+            is_spent=is_quota_error(str(details.get(name)) for name in ("type", "code")),
             hint=redirect_hint(getattr(error, "response", None)),
         )
 
     def _status(self, error: Any) -> int | None:
-        """The HTTP status of `error`, if it tells one."""
+        """The HTTP status of `error`, if it has one."""
         return error.status_code if isinstance(error, self._errors.APIStatusError) else None
 
 
 class HttpSdkLlm(SdkLlm):
-    """A model whose package is given an address, a key and a pool of connections."""
+    """A model whose package takes an address, a key and a connection pool."""
 
     @abstractmethod
     def _client_class(self) -> Any: ...
 
     async def _client(self) -> Any:
-        """The package's client, one for all models of a loop with the same settings."""
+        """The package's client, shared by all models of a loop with the same settings."""
         key, address = self._key(), self.address()
         if not key and not address:
             raise self._missing_key(self.model)
-        about = (self.PACKAGE, key, address, self.connect_timeout)
-        return (await _clients.get(about, lambda: self._connect(key or _NO_KEY, address))).client
+        settings = (self.PACKAGE, key, address, self.connect_timeout)
+        return (await _clients.get(settings, lambda: self._connect(key or _NO_KEY, address))).client
 
     def _connect(self, key: str, address: str | None) -> "_Client":
         if address:
@@ -90,21 +94,22 @@ class HttpSdkLlm(SdkLlm):
 
 
 class _Client:
-    """A package's client, closed as others are."""
+    """A package's client with an `aclose`."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
 
     async def aclose(self) -> None:
+        """Close the client's connections."""
         await self.client.close()
 
 
 _clients: PerLoop[_Client] = PerLoop()
-"""For all models with the same settings: an agent often has a model object of its own."""
+"""Shared by all models with the same settings: an agent often has a model object of its own."""
 
 
 async def closing(stream: Any) -> AsyncGenerator[Any, None]:
-    """The chunks of a package's stream, its connection closed with this generator."""
+    """Yield the chunks of a package's stream; its connection is closed with this generator."""
     try:
         async for chunk in stream:
             yield chunk
@@ -115,17 +120,17 @@ async def closing(stream: Any) -> AsyncGenerator[Any, None]:
 
 
 def extra(module: str, name: str) -> Any:
-    """An optional package, or MissingExtraError with the command that installs it.
+    """Import an optional package, or raise MissingExtraError with the command that installs it.
 
     Args:
-        module: As it is imported.
-        name: The extra of this package that brings it.
+        module: Name of the module.
+        name: The extra of this package that installs it.
     """
     return require(module, package=f"'adk-nb[{name}]'")
 
 
 def _details(error: Any) -> dict[str, Any]:
-    """The JSON by which a service explains its refusal; empty where it sent none."""
+    """The JSON of a refusal; empty if the service sent none."""
     body: Any = getattr(error, "body", None)
     outer = cast(dict[str, Any], body) if isinstance(body, dict) else {}
     inner: Any = outer.get("error") or outer
@@ -133,7 +138,7 @@ def _details(error: Any) -> dict[str, Any]:
 
 
 def _body(error: Any, details: dict[str, Any]) -> str:
-    """The service's own words on its refusal."""
+    """The service's message for a refusal."""
     body: Any = error.body
     if not isinstance(body, dict):
         return hidden(str(body or error))[:500]
@@ -143,7 +148,7 @@ def _body(error: Any, details: dict[str, Any]) -> str:
 
 
 def _retry_after(error: Any) -> float | None:
-    """Seconds. `retry-after-ms` is OpenAI's, and stands above HTTP's own header; litellm keeps both apart."""
+    """Seconds. OpenAI's `retry-after-ms` precedes HTTP's header; litellm stores the headers apart."""
     apart: Any = getattr(error, "litellm_response_headers", None)
     headers: Any = apart or getattr(getattr(error, "response", None), "headers", None) or {}
     if (exact := headers.get("retry-after-ms")) and (milliseconds := seconds_of(exact)) is not None:

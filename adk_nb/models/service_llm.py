@@ -1,4 +1,4 @@
-"""Models that a service answers for: a key that nobody sees, an address, time limits, errors by name."""
+"""Models behind a service: keys, addresses, time limits and errors."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from adk_nb.errors import (
     ModelTimeoutError,
     UnexpectedModelAnswer,
 )
+from adk_nb.models.adaptation import Lack, adapt_request
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.fitting import Lack, fitted
-from adk_nb.models.http_address import place_of
+from adk_nb.models.http_address import public_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.pipeline import Assembler, Failure, Limits, OwnTask, Payload, run
-from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, for_as_long, found_no_way
+from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, add_wait, is_connect_error
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_url, without_known
 from adk_nb.wire import copy_model
 
@@ -43,54 +43,55 @@ _HINTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """The error by which a service refuses a request."""
+    """A service's refusal of a request."""
 
     status: int | None
-    """Of HTTP. None: the service tells none, as in the midst of a stream."""
+    """HTTP status. None: there is none, as within a stream."""
     body: str
     retry_after: float | None = None
     """Seconds."""
     is_spent: bool = False
-    """The account has nothing left: no other attempt may succeed."""
+    """The account's quota is used up: retrying does not help."""
     wrong_key: bool = False
     hint: str = ""
-    """In place of the status's own."""
+    """Replaces the hint for the status."""
 
 
 class ServiceLlm(BaseLlm):
-    """A model that a service answers for."""
+    """A model behind a service."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
     api_key: SecretStr | None = None
-    """None: what the environment says, when a question is asked."""
+    """None: from the environment, when a request is sent."""
     base_url: str | None = None
-    """Where the API is, when it is not at its vendor: a gateway, or a server of your own."""
+    """Address of the API, if it is not the vendor's: a gateway, or your own server."""
     lacks: frozenset[Lack] = frozenset()
-    """What this model cannot do though others of its kind can; it is worked around (see `models.fitting`)."""
+    """Capabilities that others of its kind have and this model lacks; worked around (see `models.adaptation`)."""
     retry_options: types.HttpRetryOptions | None = None
-    """When the service is busy or cannot be reached: 5 attempts, 1 s and then twice as long each, or as it asks for."""
+    """For a busy or unreachable service: 5 attempts, after 1 s and then twice as long each, or as the service asks."""
     retry_seconds: float = 120.0
-    """All attempts together; one that could only start later is not made."""
+    """Seconds for all attempts together; one that would start later is not made."""
     connect_timeout: float = Field(default=10.0, gt=0)
     """Seconds."""
     timeout: float = Field(default=300.0, gt=0)
-    """Seconds to wait for an answer, and when streaming for the first piece."""
+    """Seconds to wait for an answer, or for the first chunk of a streamed one."""
     stall_timeout: float = Field(default=120.0, gt=0)
-    """Seconds from one piece of a streamed answer to the next."""
+    """Seconds from one chunk of a streamed answer to the next."""
     total_timeout: float = Field(default=1800.0, gt=0)
-    """Seconds from the question to the end of the answer."""
+    """Seconds from the request to the end of the answer."""
 
     KEY_VARIABLES: ClassVar[tuple[str, ...]] = ()
-    """Of the environment; the first that is set is used."""
+    """Environment variables; the first that is set is used."""
     KEY_NAME: ClassVar[str] = ""
-    """What `%key` calls it. Empty: as its first variable is named."""
+    """Name for `%key`. Empty: the name of its first variable."""
     KEY_PAGE: ClassVar[str] = ""
-    """The page that makes a key."""
+    """The page where keys are created."""
     PASSING_STATUSES: ClassVar[tuple[int, ...]] = BUSY
-    """Statuses of HTTP that may pass by themselves."""
+    """HTTP statuses that may be temporary."""
 
     def model_post_init(self, context: Any, /) -> None:
+        """Register the key and the secrets of the URL for redaction."""
         super().model_post_init(context)
         remember(self.api_key.get_secret_value() if self.api_key else None)
         remember_url(self.base_url)
@@ -105,13 +106,15 @@ class ServiceLlm(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
+        """All capabilities but those that the user said it lacks."""
         return LlmCapabilities(**dict.fromkeys(self.lacks, False))
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        request = copy_model(llm_request, contents=self.with_a_user_turn(llm_request))
-        request = fitted(request, self.capabilities)
+        """Answer through the pipeline, with the request adapted to the model's capabilities."""
+        request = copy_model(llm_request, contents=self.ending_in_user_turn(llm_request))
+        request = adapt_request(request, self.capabilities)
         answers = self._answers(request, self.payload(request, request.model or self.model), stream)
         async with OwnTask(answers) if stream else aclosing(answers) as responses:
             async for response in responses:
@@ -120,44 +123,48 @@ class ServiceLlm(BaseLlm):
     def _answers(self, request: LlmRequest, payload: Payload, stream: bool) -> AsyncGenerator[LlmResponse, None]:
         return run(self, payload, stream=stream)
 
-    # ---- the part of an adapter (see pipeline.Adapter)
+    # ---- the vendor's part (see pipeline.Adapter)
 
     @abstractmethod
-    def payload(self, request: LlmRequest, model: str, /) -> Payload: ...
+    def payload(self, request: LlmRequest, model: str, /) -> Payload:
+        """Convert the request to the vendor's arguments."""
 
     @abstractmethod
-    def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]: ...
+    def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        """One attempt: send the request, yield the chunks of its answer."""
 
     @abstractmethod
-    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler: ...
+    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
+        """Create an assembler for the chunks of one answer."""
 
     @abstractmethod
     def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
-        """The refusal that the vendor's client raised, or an error of ours for it; None for any other error."""
+        """Convert the vendor's error for a refusal, maybe to an error of ours; None for any other error."""
 
     def address(self) -> str | None:
-        """Of the service, if it is known."""
+        """Address of the service, if it is known."""
         return self.base_url
 
     @property
     def late_errors(self) -> tuple[type[Exception], ...]:
-        """Errors of the client that waited too long."""
+        """Errors of the client for a timeout."""
         return (TimeoutError, httpx2.TimeoutException)
 
     @property
     def lost_errors(self) -> tuple[type[Exception], ...]:
-        """Errors of the client that lost its connection, or made none."""
+        """Errors of the client for a connection that broke or was not made."""
         return _BROKEN
 
     @property
     def advice(self) -> str:
-        """The next step for a person when no connection comes about."""
+        """The next step for the user if no connection is made."""
         return "look at the network and at base_url"
 
     # ---- the same for all
 
     @property
     def limits(self) -> Limits:
+        """Time limits and attempts, from the fields."""
         return Limits(
             timeout=self.timeout,
             stall_timeout=self.stall_timeout,
@@ -167,7 +174,8 @@ class ServiceLlm(BaseLlm):
             address=self.address(),
         )
 
-    def failure(self, error: Exception, payload: Payload, begun: Assembler | None, /) -> Failure:
+    def failure(self, error: Exception, payload: Payload, started: Assembler | None, /) -> Failure:
+        """Convert an error of the client: a refusal, a timeout, a lost connection, or a malformed answer."""
         if isinstance(error, AdkNbError):
             return Failure(error=error)
         model: str = payload["model"]
@@ -175,28 +183,28 @@ class ServiceLlm(BaseLlm):
         if isinstance(refusal, AdkNbError):
             return Failure(error=refusal)
         if refusal:
-            return self._refused(refusal, model, begun)
+            return self._refused(refusal, model, started)
         if isinstance(error, self.late_errors):
-            return Failure(error=self._too_late(error, model, begun), passes=found_no_way(error))
+            return Failure(error=self._too_late(error, model, started), passes=is_connect_error(error))
         is_lost = isinstance(error, self.lost_errors)
         if is_lost or isinstance(error, httpx2.HTTPError | OSError):
-            why = _in_short(error.__cause__ or error)
-            message = begun.broken(why) if begun else f"{self._service(model)} cannot be reached ({why})"
+            reason = _short_error(error.__cause__ or error)
+            message = started.broken(reason) if started else f"{self._service(model)} cannot be reached ({reason})"
             return Failure(error=ModelError(f"{message}; {self.advice}"), passes=is_lost)
         if isinstance(error, _MALFORMED):
-            return Failure(error=self._malformed(error, model, begun))
+            return Failure(error=self._malformed(error, model, started))
         return Failure(error=error)
 
-    def _refused(self, refusal: Refusal, model: str, begun: Assembler | None) -> Failure:
+    def _refused(self, refusal: Refusal, model: str, started: Assembler | None) -> Failure:
         status, retry_after = refusal.status, refusal.retry_after
         if status is None:
-            why = f"its service said: {refusal.body}"
-            message = begun.broken(why) if begun else f"model {model!r} gave no answer; {why}"
+            reason = f"its service said: {refusal.body}"
+            message = started.broken(reason) if started else f"model {model!r} gave no answer; {reason}"
             return Failure(error=ModelError(message))
         hint = refusal.hint or _HINTS.get(status, "")
         if not refusal.hint and (refusal.wrong_key or status in (401, 403)):
             hint = f"look at {self._sent_key()}"
-        hint = for_as_long(OUT_OF_QUOTA if refusal.is_spent else hint, retry_after)
+        hint = add_wait(OUT_OF_QUOTA if refusal.is_spent else hint, retry_after)
         options = self.limits.retry_options
         statuses = (options and options.http_status_codes) or self.PASSING_STATUSES
         return Failure(
@@ -205,27 +213,26 @@ class ServiceLlm(BaseLlm):
             retry_after=retry_after,
         )
 
-    def _too_late(self, error: Exception, model: str, begun: Assembler | None) -> ModelTimeoutError:
-        if found_no_way(error):
+    def _too_late(self, error: Exception, model: str, started: Assembler | None) -> ModelTimeoutError:
+        if is_connect_error(error):
             within = f"within {self.connect_timeout:g} s"
             return ModelTimeoutError(f"no connection to {self._service(model)} {within}; {self.advice}")
-        if begun:
-            message, limit = begun.broken("nothing more came in time"), f"stall_timeout={self.stall_timeout:g}"
+        if started:
+            message, limit = started.broken("nothing more came in time"), f"stall_timeout={self.stall_timeout:g}"
             limit += f" or total_timeout={self.total_timeout:g}"
         else:
             message, (name, seconds) = f"model {model!r} did not answer in time", self.limits.first
             limit = f"{name}={seconds:g}"
         return ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer")
 
-    def _malformed(self, error: Exception, model: str, begun: Assembler | None) -> AdkNbError:
-        why = f"what is no answer of its API: {_in_short(error)}"
-        return UnexpectedModelAnswer(
-            begun.broken(f"it sent {why}") if begun else f"the service of model {model!r} sent {why}; ask again"
-        )
+    def _malformed(self, error: Exception, model: str, started: Assembler | None) -> AdkNbError:
+        sent = f"sent what is no answer of its API: {_short_error(error)}"
+        message = started.broken(f"it {sent}") if started else f"the service of model {model!r} {sent}; ask again"
+        return UnexpectedModelAnswer(message)
 
     def _service(self, model: str) -> str:
-        """The service in words, with its address."""
-        address = place_of(self.address() or "")
+        """The service and its address, for an error."""
+        address = public_url(self.address() or "")
         return f"the service of model {model!r}" + (f" at {address}" if address and address not in model else "")
 
     def _key(self) -> str | None:
@@ -236,7 +243,7 @@ class ServiceLlm(BaseLlm):
         return key
 
     def _sent_key(self) -> str:
-        """The key that a service refuses, in words."""
+        """The name of the key that a service refuses, for an error."""
         if self.api_key or not self.KEY_VARIABLES:
             return "api_key"
         kind = type(self).__name__
@@ -244,8 +251,8 @@ class ServiceLlm(BaseLlm):
         return (self._key() and name) or f"api_key, for none was sent: {kind}(api_key=..., base_url=...)"
 
     def _missing_key(self, model: str) -> MissingKeyError:
-        first, *others = self.KEY_VARIABLES
-        missing = f"neither {' nor '.join(self.KEY_VARIABLES)} is set" if others else f"{first} is not set"
+        first, *alternatives = self.KEY_VARIABLES
+        missing = f"neither {' nor '.join(self.KEY_VARIABLES)} is set" if alternatives else f"{first} is not set"
         return MissingKeyError(
             f"model {model!r} needs a key, and {missing}; type: "
             f"%key {self.KEY_NAME or first}, or, in a script, import os, getpass; "
@@ -254,6 +261,6 @@ class ServiceLlm(BaseLlm):
         )
 
 
-def _in_short(error: BaseException) -> str:
+def _short_error(error: BaseException) -> str:
     text = f"{error}: {error.doc}" if isinstance(error, json.JSONDecodeError) else str(error)
     return f"{type(error).__name__}: {hidden(text)[:300]}".removesuffix(": ")

@@ -1,6 +1,6 @@
-"""Facts about vendors and their models, as of November 2026, each with its source. A fact stands here and nowhere else.
+"""Facts about vendors and their models, as of November 2026, each with its source. Each fact is stated only here.
 
-A later version of a line takes what its newest row says; a model that no row knows, what the vendor's `OTHER` row says.
+A later version of a line is treated like its newest row; an unknown model like the vendor's row without a line.
 """
 
 import re
@@ -12,23 +12,23 @@ _CLAUDE = "https://platform.claude.com/docs/en/"
 
 @dataclass(frozen=True, kw_only=True)
 class Vendor:
-    """Who answers for models, and who knows that one is theirs."""
+    """A vendor of models."""
 
     name: str
     patterns: tuple[str, ...]
-    """Regular expressions for names of its models."""
+    """Regular expressions for the names of its models."""
     default_model: str
-    """Asked where a key alone is given: a small stable model that takes tools through the API of our adapter."""
+    """Used if only a key is given: a small stable model that takes tools through the API of our adapter."""
     proposed: tuple[str, ...]
-    """Other models to propose when a name was mistyped."""
+    """Other models to suggest for a mistyped name."""
     key_variables: tuple[str, ...]
-    """Of the environment. The first that is set is used."""
+    """Environment variables; the first that is set is used."""
     key_page: str
-    """The page that makes a key."""
+    """The page where keys are created."""
     package: str = ""
-    """The module that asks it, and the extra that brings it. Empty: it comes with this package."""
+    """The client module, and the extra that installs it. Empty: it is a dependency of this package."""
     source: str
-    """Of the default model, with the shutdown of the one before it."""
+    """Source of the default model, with the shutdown date of the previous one."""
 
 
 GOOGLE = Vendor(
@@ -68,23 +68,23 @@ ANTHROPIC = Vendor(
     source=_CLAUDE + "about-claude/model-deprecations",  # claude-sonnet-4-5: 30 November 2026
 )
 VENDORS = (GOOGLE, OPENAI, ANTHROPIC)
-"""In the order in which their keys count."""
+"""In the order in which their keys are looked up."""
 
 GEMINI_SERVICE_TOOLS = ("google_search", "url_context", "google_maps")
-"""Fields of types.Tool that the Gemini API looks up by itself. Source: https://ai.google.dev/gemini-api/docs/tools."""
+"""Fields of types.Tool that the Gemini API runs itself. Source: https://ai.google.dev/gemini-api/docs/tools."""
 VERTEX_SERVICE_TOOLS = ("enterprise_web_search", "retrieval")
-"""Those that Vertex AI alone takes. Source: google-genai, which refuses to send them to the Gemini API."""
+"""Those of Vertex AI alone. Source: google-genai, which refuses to send them to the Gemini API."""
 MIN_THINKING_BUDGET = 1024
-"""The least `budget_tokens` of Claude. Source: build-with-claude/extended-thinking."""
+"""Minimum of Claude's `budget_tokens`. Source: build-with-claude/extended-thinking."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Models of one line, from a version on, that take the same settings. What a model does not take is HTTP 400."""
+    """Models of one line, from a version on, that take the same settings. Other settings are answered with HTTP 400."""
 
     vendor: Literal["gemini", "openai", "anthropic"]
     line: str
-    """`opus`, `gpt`; of a model with rules of its own its name; empty: all of the vendor's others."""
+    """`opus`, `gpt`; the name of a model with rules of its own; empty: all others of the vendor."""
     since: tuple[int, int] = (0, 0)
     thinking: Literal["none", "budget", "adaptive", "both"] = "adaptive"
     """Anthropic's `thinking`: `{"type": "enabled", "budget_tokens": N}`, `{"type": "adaptive"}`, or either."""
@@ -98,18 +98,18 @@ class Family:
     effort: bool = True
     """It takes an effort at all (Anthropic)."""
     sampling: Literal["always", "unless thinking", "never"] = "always"
-    """When it takes `temperature`, `top_p` and the like."""
+    """When it takes `temperature`, `top_p` and similar settings."""
     tools: Literal["always", "unless thinking"] = "always"
     forced_tool: Literal["always", "unless thinking", "never"] = "always"
-    """When it can be made to call a tool."""
+    """When a tool call can be forced."""
     media_in_results: bool = True
-    """It takes images within the result of a call."""
+    """Reads images within a function response."""
     service_tools: bool = True
     """Its service searches, and runs the code that it writes."""
     text_is_realtime: bool = False
-    """In a live conversation its text is sent as real-time input."""
+    """In a live conversation, text is sent as realtime input."""
     min_cached_tokens: int = 0
-    """Fewer are not kept in an explicit cache."""
+    """Minimum length of an explicit cache, in tokens."""
     source: str
 
 
@@ -208,7 +208,7 @@ FAMILIES = (
     replace(_GEMINI_3, line="gemini", since=(3, 0)),
 )
 """Of each line the oldest first."""
-_OTHERS = {
+_FALLBACKS = {
     # A server that speaks as Anthropic's does, under a name of its own.
     "anthropic": replace(_CLAUDE_4_6, thinking="both", source=_CLAUDE + "build-with-claude/extended-thinking"),
     # gpt-4o, which does not reason, and models of other makers.
@@ -229,7 +229,7 @@ _GEMINI_NAME = re.compile(r"(?P<line>gemini)-(?P<major>\d+)(?:\.(?P<minor>\d+))?
 def claude_family(model: str) -> Family:
     """The family of `model`, by its id at Anthropic, Bedrock, Vertex AI or a gateway."""
     if not (name := _CLAUDE_NAME.search(model.lower())):
-        return _OTHERS["anthropic"]
+        return _FALLBACKS["anthropic"]
     major, minor = name["major"] or name["major_"], name["minor"] or name["minor_"]
     return _family("anthropic", name["line"] if major else "", major, minor)
 
@@ -237,22 +237,22 @@ def claude_family(model: str) -> Family:
 def openai_family(model: str) -> Family:
     """The family of `model`, by its id at OpenAI, Azure, Bedrock or a gateway."""
     if not (name := _OPENAI_NAME.search(model.lower())):
-        return _OTHERS["openai"]
-    named = next((row for row in FAMILIES if row.vendor == "openai" and "-" in row.line and row.line in model), None)
-    return named or _family("openai", name["line"].rstrip("-"), name["major"], name["minor"])
+        return _FALLBACKS["openai"]
+    exact = next((row for row in FAMILIES if row.vendor == "openai" and "-" in row.line and row.line in model), None)
+    return exact or _family("openai", name["line"].rstrip("-"), name["major"], name["minor"])
 
 
 def gemini_family(model: str) -> Family:
     """The family of `model`, by its id at the Gemini API or Vertex AI."""
     name = _GEMINI_NAME.search(model.lower())
-    return _family("gemini", "gemini", name["major"], name["minor"]) if name else _OTHERS["gemini"]
+    return _family("gemini", "gemini", name["major"], name["minor"]) if name else _FALLBACKS["gemini"]
 
 
 def _family(vendor: str, line: str, major: str | None, minor: str | None) -> Family:
     version = (int(major or 0), int(minor or 0))
     rows = [row for row in FAMILIES if row.vendor == vendor]
-    found = [row for row in rows if row.line == line and row.since <= version]
-    if found:
-        return found[-1]
-    # A new line of a vendor's takes what its newest do; of a version before the first row nothing is known.
-    return next((row for row in rows if not row.line), _OTHERS[vendor])
+    matches = [row for row in rows if row.line == line and row.since <= version]
+    if matches:
+        return matches[-1]
+    # A new line is treated like the vendor's newest; nothing is known of a version before the first row.
+    return next((row for row in rows if not row.line), _FALLBACKS[vendor])

@@ -63,10 +63,10 @@ class NotebookTape:
             self._cassette = Cassette(
                 self.place.path,
                 to_record=self.mode != "replay",
-                anew=self.anew,
+                overwrite=self.anew,
                 hiding=Hiding(self.place.redact),
-                how=_HOW,
-                shown=self.place.shown,
+                hint=_HOW,
+                label=self.place.shown,
             )
         return self._cassette
 

@@ -18,7 +18,7 @@ from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ModelError
 from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse
-from adk_nb.models.pairing import paired
+from adk_nb.models.pairing import pair_turns
 from adk_nb.tools import FunctionTool
 
 REQUEST = "adk_request_confirmation"
@@ -202,7 +202,7 @@ def test_the_rules_of_turns_hold_for_any_history(
 
 @given(contents=st.lists(CONTENTS, max_size=7))
 def test_nothing_that_was_said_or_answered_is_lost(contents: list[types.Content]):
-    turns = paired(contents)
+    turns = pair_turns(contents)
 
     def count(of: Sequence[types.Content], name: str) -> int:
         return sum(1 for one in of for part in one.parts or () if getattr(part, name))
@@ -218,7 +218,7 @@ def test_a_result_that_comes_after_more_words_is_still_the_result():
     call = types.Part(function_call=types.FunctionCall(id="a", name="look", args={}))
     result = types.Part(function_response=types.FunctionResponse(id="a", name="look", response={"result": "seen"}))
 
-    turns = paired(
+    turns = pair_turns(
         [
             types.UserContent("Go"),
             types.Content(role="model", parts=[call]),

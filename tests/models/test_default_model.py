@@ -18,7 +18,7 @@ from adk_nb.models.default_model import (
     find_default_model,
     vendor_model,
 )
-from adk_nb.models.registry import proposed_names
+from adk_nb.models.registry import suggested_names
 
 ROOT = Path(__file__).parents[2]
 HOSTED = re.compile(r"\b(?:gemini-\d|gpt-\d|claude-(?:opus|sonnet|haiku)-\d)(?:[\w.-]*\w)?")
@@ -81,7 +81,7 @@ def shown_names() -> Iterator[tuple[str, str]]:
 def test_docs_tutorials_and_help_name_current_models_alone():
     shown = set(shown_names())
 
-    assert {(where, name) for where, name in shown if name not in proposed_names()} == set()
+    assert {(where, name) for where, name in shown if name not in suggested_names()} == set()
     assert {name for where, name in shown if where == "models.md"} >= {GEMINI_MODEL, OPENAI_MODEL, CLAUDE_MODEL}
     assert {name for where, name in shown if where == "01_first_agent.ipynb"} == {OPENAI_MODEL}
 

@@ -8,7 +8,7 @@ import pytest
 
 from adk_nb import types
 from adk_nb.models.attempts import Attempt, on_wait
-from adk_nb.models.retrying import ask_again
+from adk_nb.models.retrying import retry
 from adk_nb.notebook.view.error_card import ErrorCards, cell_traceback, error_card
 from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.view_state import ViewState
@@ -162,7 +162,7 @@ def test_a_run_that_waits_for_its_model_says_so_as_the_wait_begins() -> None:
     async def asked() -> str:
         on_wait.set(heard.append)
         options = types.HttpRetryOptions(initial_delay=0.001, max_delay=0.001, jitter=0.001)
-        return await ask_again(ask, options, model="m", within=5, passes=lambda _: True, asked_to_wait=lambda _: None)
+        return await retry(ask, options, model="m", within=5, passes=lambda _: True, asked_to_wait=lambda _: None)
 
     assert run(asked()) == "here"
     assert [(one.model, one.error) for one in heard] == [("m", "TimeoutError")] * 2

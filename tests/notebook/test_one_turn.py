@@ -11,9 +11,9 @@ from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.errors import InputError, ModelHTTPError
+from adk_nb.models.adaptation import adapt_request
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.fallback_model import FallbackModel
-from adk_nb.models.fitting import fitted
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat
@@ -239,7 +239,7 @@ def test_a_model_that_sees_no_images_is_told_that_there_is_one(folder: Path) -> 
     model = ScriptedLlm("Fine.")
     Chat(LlmAgent(name="guide", model=model)).ask("What is it?", attach="photo.png")
 
-    [content] = fitted(model.requests[0], LlmCapabilities(images=False)).contents
+    [content] = adapt_request(model.requests[0], LlmCapabilities(images=False)).contents
 
     assert [part.text for part in content.parts or ()] == [
         "What is it?",

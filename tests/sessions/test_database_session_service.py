@@ -210,7 +210,9 @@ def test_a_url_that_names_no_such_database_is_refused_without_its_password(tmp_p
         assert "hunter2" not in str(told.value)
     with pytest.raises(ConfigurationError, match=r"pool_size: unknown option of sqlite sessions; there is durability"):
         DatabaseSessionService(f"sqlite:///{tmp_path}/nb.db", pool_size=5)
-    with pytest.raises(ConfigurationError, match=r"echo: unknown option of postgresql sessions; there is pool_size and connect_args"):
+    with pytest.raises(
+        ConfigurationError, match=r"echo: unknown option of postgresql sessions; there is pool_size and connect_args"
+    ):
         DatabaseSessionService("postgresql://h/d", echo=True)
     with pytest.raises(ConfigurationError, match=r"pool_size must be a positive integer, got 0"):
         DatabaseSessionService("postgresql://h/d", pool_size=0)

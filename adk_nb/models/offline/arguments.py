@@ -9,13 +9,13 @@ from adk_nb.models.offline.words import NEGATIONS, PREPOSITIONS, STOP, like, lik
 
 MAX_CALLS = 8
 """Of one tool for one message."""
-_NAMES = {
+_NAME_WORDS = {
     "date": word_set("day date time"),
     "code": word_set("id code number no ref ticket isbn sku zip order invoice serial"),
     "text": word_set("query question text topic search keyword message prompt body content note comment task todo"),
 }
 """Words in the name of a parameter that tell the kind of its values."""
-_FITS = {
+_SCORES = {
     "number": {"number": 2},
     "mention": {"mention": 5},
     "date": {"date": 5, "quoted": 5},
@@ -40,8 +40,8 @@ class Parameter:
         inner: dict[str, Any] = schema.get("items", {}) if self.is_list else schema
         self.type, self.values = inner.get("type"), list[Any](inner.get("enum", []))
         kinds = {"mention": bool(self.values) or self.type == "boolean", "number": self.type in ("integer", "number")}
-        kinds |= {kind: not names.isdisjoint(self.words) for kind, names in _NAMES.items()}
-        self.kind = next((kind for kind, fits in kinds.items() if fits), "date" if "format" in inner else "any")
+        kinds |= {kind: not names.isdisjoint(self.words) for kind, names in _NAME_WORDS.items()}
+        self.kind = next((kind for kind, matches in kinds.items() if matches), "date" if "format" in inner else "any")
 
 
 class Span(NamedTuple):
@@ -78,16 +78,16 @@ class Reader:
         self.parameters, self.texts, self.used = parameters, [text for _, text in tokens], list[Span]()
         self.low = [text.lower() for text in self.texts]
         topic = [*topic, *(word for parameter in parameters for word in parameter.words)]
-        own = [kind not in ("quoted", "stop") and like(text.lower(), topic) > 0 for kind, text in tokens]
-        idle = [own[n] or kind in ("stop", "mark") for n, (kind, _) in enumerate(tokens)]
+        is_topic = [kind not in ("quoted", "stop") and like(text.lower(), topic) > 0 for kind, text in tokens]
+        is_skipped = [is_topic[n] or kind in ("stop", "mark") for n, (kind, _) in enumerate(tokens)]
         # Names, or words, that stand together are one value.
         kinds = [kind if kind in ("name", "word") else str(n) for n, (kind, _) in enumerate(tokens)]
-        runs = [list(run) for _, run in groupby(range(len(own)), lambda n: "" if idle[n] else kinds[n])]
-        self.spans = [self._span(tokens[run[0]][0], run[0], run[-1]) for run in runs if not idle[run[0]]]
+        runs = [list(run) for _, run in groupby(range(len(is_topic)), lambda n: "" if is_skipped[n] else kinds[n])]
+        self.spans = [self._span(tokens[run[0]][0], run[0], run[-1]) for run in runs if not is_skipped[run[0]]]
         start = self.low.index(":") + 1 if ":" in self.low else 0
-        if rest := [n for n in range(start, len(own)) if not idle[n]]:
+        if rest := [n for n in range(start, len(is_topic)) if not is_skipped[n]]:
             # `Add buy milk to my list`: the tool's own words around a text are no part of it.
-            last = rest[-1] if any(own[rest[-1] :]) or self.low[-1] in (".", "!") else len(own) - 1
+            last = rest[-1] if any(is_topic[rest[-1] :]) or self.low[-1] in (".", "!") else len(is_topic) - 1
             self.spans.append(self._span("text", rest[0], last))
 
     def _span(self, kind: str, first: int, last: int) -> Span:
@@ -97,35 +97,39 @@ class Reader:
         """The arguments that are in the message: nothing is made up, and defaults are left out."""
         values = dict[str, list[Any]]()
         while pair := max(self._pairs(values), key=lambda pair: pair[0], default=None):
-            _, each, span = pair
-            spans = self._series(each, span)
-            found = [_number(span.value) if each.kind == "number" else span.value for span in spans]
-            values[each.name] = [found] if each.is_list else list(dict.fromkeys(found))
+            _, parameter, span = pair
+            spans = self._series(parameter, span)
+            found_values = [_number(span.value) if parameter.kind == "number" else span.value for span in spans]
+            values[parameter.name] = [found_values] if parameter.is_list else list(dict.fromkeys(found_values))
             self.used += spans
-        ordered = {each.name: values[each.name] for each in self.parameters if each.name in values}
-        missing = [each for each in self.parameters if each.required and each.name not in values]
+        ordered = {parameter.name: values[parameter.name] for parameter in self.parameters if parameter.name in values}
+        missing = [parameter for parameter in self.parameters if parameter.required and parameter.name not in values]
         spare = [span.kind for span in self.spans if self._is_free(span) and span.kind != "text"]
         return Plan(tool, ordered, missing, {span.kind for span in self.used}, spare)
 
     def _pairs(self, values: dict[str, list[Any]]) -> Iterator[tuple[float, Parameter, Span]]:
         """Each open parameter with each free value that fits it; an optional one takes only what is meant for it."""
-        alone = sum(each.kind == "number" for each in self.parameters) == 1
-        for rank, each in enumerate(self.parameters):
-            for span in self._candidates(each) if each.name not in values else []:
-                fit = _FITS[each.kind][span.kind] + (2 if alone and each.kind == "number" else 0)
-                if (fit := fit + self._named(each, span)) >= (1 if each.required else 4):
-                    yield fit + 0.2 * each.required - 0.01 * (rank + span.first), each, span
+        is_only_number = sum(parameter.kind == "number" for parameter in self.parameters) == 1
+        for rank, parameter in enumerate(self.parameters):
+            for span in self._candidates(parameter) if parameter.name not in values else []:
+                score = _SCORES[parameter.kind][span.kind] + (2 if is_only_number and parameter.kind == "number" else 0)
+                if (score := score + self._name_score(parameter, span)) >= (1 if parameter.required else 4):
+                    yield score + 0.2 * parameter.required - 0.01 * (rank + span.first), parameter, span
 
     def _series(self, parameter: Parameter, span: Span) -> list[Span]:
         """`span` and what is joined to it, unless another required parameter wants a value of that kind."""
-        others = [(each.kind, each.values) for each in self.parameters if each.required and each is not parameter]
-        found = [span]
-        for after in sorted(self._candidates(parameter), key=lambda each: each.first):
-            between = set(self.low[found[-1].last + 1 : after.first])
+        required_kinds = [
+            (required.kind, required.values)
+            for required in self.parameters
+            if required.required and required is not parameter
+        ]
+        spans = [span]
+        for following in sorted(self._candidates(parameter), key=lambda candidate: candidate.first):
+            between = set(self.low[spans[-1].last + 1 : following.first])
             is_joined = "than" in between or (between & _JOINS and between <= _JOINS | STOP)
-            if after.kind == span.kind and is_joined and (parameter.kind, parameter.values) not in others:
-                found.append(after)
-        return found
+            if following.kind == span.kind and is_joined and (parameter.kind, parameter.values) not in required_kinds:
+                spans.append(following)
+        return spans
 
     def _candidates(self, parameter: Parameter) -> list[Span]:
         found = self.spans
@@ -143,7 +147,7 @@ class Reader:
         elif parameter.kind == "number":
             form = r"[-+]?\d{1,15}" if parameter.type == "integer" else r"[-+]?\d{1,15}(\.\d+)?"
             found = [span for span in found if re.fullmatch(form, span.value)]
-        return [span for span in found if span.kind in _FITS[parameter.kind] and self._is_free(span)]
+        return [span for span in found if span.kind in _SCORES[parameter.kind] and self._is_free(span)]
 
     def _is_on(self, n: int) -> bool:
         return NEGATIONS.isdisjoint(self.low[max(0, n - 2) : n])
@@ -151,15 +155,15 @@ class Reader:
     def _is_free(self, span: Span) -> bool:
         return all(span.last < used.first or used.last < span.first for used in self.used)
 
-    def _named(self, parameter: Parameter, span: Span) -> float:
+    def _name_score(self, parameter: Parameter, span: Span) -> float:
         """For a parameter's own words beside a value: `order 17`, `the price column`, `to Rome`, `20 sides`."""
-        low, words, about = [*self.low, ""], set(parameter.words), set(words_of(parameter.description)) - STOP
-        before = next((word for word in reversed(low[: span.first]) if word not in _LINKS - words), "")
-        after = low[span.last + 1]
-        if like(before, words) or before in words or not words.isdisjoint(_ROLES.get(before, ())):
+        low, words, description = [*self.low, ""], set(parameter.words), set(words_of(parameter.description)) - STOP
+        preceding = next((word for word in reversed(low[: span.first]) if word not in _LINKS - words), "")
+        following = low[span.last + 1]
+        if like(preceding, words) or preceding in words or not words.isdisjoint(_ROLES.get(preceding, ())):
             return 3
-        if like(after, words - STOP) or 1 in (like(before, about), like(after, about)):
-            return 2.5 if like(after, words - STOP) else 2
+        if like(following, words - STOP) or 1 in (like(preceding, description), like(following, description)):
+            return 2.5 if like(following, words - STOP) else 2
         return span.kind in ("name", "word") and low[span.first - 1] in PREPOSITIONS
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
-from adk_nb.models.json_schemas import calling_of, functions_of, parameters_of
+from adk_nb.models.json_schemas import allowed_functions, calling_config, parameters_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.offline.arguments import Parameter, Plan, Reader
 from adk_nb.models.offline.words import CHANGING, NEGATIONS, STOP, likeness, stem, tokenize, words_of
@@ -36,16 +36,20 @@ class Tool:
     @property
     def signature(self) -> str:
         """As a model's author reads it; optional arguments have a question mark."""
-        taken = ", ".join(each.name if each.required else f"{each.name}?" for each in self.parameters)
-        return f"the agent `{self.name}`" if self.is_agent else f"`{self.name}({taken})`"
+        parameters = ", ".join(
+            parameter.name if parameter.required else f"{parameter.name}?" for parameter in self.parameters
+        )
+        return f"the agent `{self.name}`" if self.is_agent else f"`{self.name}({parameters})`"
 
     @property
     def example(self) -> str:
         """A message that calls it."""
-        wanted = [
-            f"{each.name} = {each.values[0] if each.values else '…'}" for each in self.parameters if each.required
+        arguments = [
+            f"{parameter.name} = {parameter.values[0] if parameter.values else '…'}"
+            for parameter in self.parameters
+            if parameter.required
         ]
-        return ", ".join([" ".join(self.words), *wanted])
+        return ", ".join([" ".join(self.words), *arguments])
 
     def plan(self, message: str) -> Plan:
         """The arguments that a message has for it."""
@@ -56,13 +60,15 @@ def offered_tools(request: LlmRequest) -> list[Tool]:
     """What `request` allows to call; then the agents, which its instruction describes as `- name: description`."""
     tools: list[Tool] = []
     descriptions = dict(re.findall(r"^- (\w+): (.*)$", str(request.config.system_instruction), re.MULTILINE))
-    for declared in [] if calling_of(request).mode == types.FunctionCallingConfigMode.NONE else functions_of(request):
-        schema, name = parameters_of(declared), declared.name or ""
+    for declaration in (
+        [] if calling_config(request).mode == types.FunctionCallingConfigMode.NONE else allowed_functions(request)
+    ):
+        schema, name = parameters_schema(declaration), declaration.name or ""
         resolved = {key: _resolved(value, schema.get("$defs", {})) for key, value in schema["properties"].items()}
         parameters = [Parameter(key, value, required=key in schema["required"]) for key, value in resolved.items()]
         agents = [enum for parameter in parameters for enum in parameter.values] if name == TRANSFER else []
         tools += [Tool(agent, descriptions.get(agent, ""), [], is_agent=True) for agent in agents]
-        tools += [Tool(name, declared.description or "", parameters)] if name != TRANSFER else []
+        tools += [Tool(name, declaration.description or "", parameters)] if name != TRANSFER else []
     return sorted(tools, key=lambda tool: tool.is_agent)
 
 

@@ -40,7 +40,11 @@ old older oldest: age
 turn switch put: set add
 sum plus +: add
 times *: multiply"""
-_MEANT = {word: meant.split() for said, meant in (h.split(": ") for h in _HINTS.split("\n")) for word in said.split()}
+_SYNONYMS = {
+    source: targets.split()
+    for sources, targets in (h.split(": ") for h in _HINTS.split("\n"))
+    for source in sources.split()
+}
 """Words of a message, and words of tools and results that they may mean."""
 _TOKEN = re.compile(
     r"""["“`](?P<q1>[^"”`\n]+)["”`] | (?<!\w)'(?P<q2>[^'\n]+)'(?!\w) | (?P<date>\d{4}-\d\d-\d\d(?!\w) | \b\d\d?:\d\d\b)
@@ -62,7 +66,7 @@ def tokenize(message: str) -> list[tuple[str, str]]:
             text = text.removesuffix("'s") if low not in STOP else text
             is_name = text[0].isupper() and low not in _OPENERS
             kinds = {"stop": low in STOP, "date": low in _DAYS, "code": re.search(r"[\d_./@]", text), "name": is_name}
-            kind = next((kind for kind, fits in kinds.items() if fits), kind)
+            kind = next((kind for kind, matches in kinds.items() if matches), kind)
         tokens.append(("quoted" if kind[0] == "q" else kind, text))
     return tokens
 
@@ -81,11 +85,17 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=16_384)
 def likeness(word: str, known: str) -> float:
     """How surely a word of a message means a known one: 1 for the same stem, less for a hint or a beginning, or 0."""
-    ours, theirs = stem(word), stem(known)
-    is_hint = theirs in map(stem, _MEANT.get(word, ()))
-    return 1.0 if ours == theirs else 0.6 if is_hint or (ours[:6] == theirs[:6] and len(ours) > 5) else 0.0
+    word_stem, known_stem = stem(word), stem(known)
+    is_hint = known_stem in map(stem, _SYNONYMS.get(word, ()))
+    return (
+        1.0
+        if word_stem == known_stem
+        else 0.6
+        if is_hint or (word_stem[:6] == known_stem[:6] and len(word_stem) > 5)
+        else 0.0
+    )
 
 
 def like(word: str, known: Iterable[str]) -> float:
     """The likeness of a word and the likest of those known, which have two letters or more."""
-    return max((likeness(word, each) for each in known if len(each) > 1), default=0.0)
+    return max((likeness(word, candidate) for candidate in known if len(candidate) > 1), default=0.0)

@@ -41,10 +41,10 @@ class Asked(BaseModel):
         """`contents`, its calls numbered: 0.1.0 recorded one number for calls to which a service gave one id."""
         numbers: dict[str, str] = {}
         calls = itertools.count(1)
-        for kind, told in _with_ids(contents):
+        for kind, call in _with_ids(contents):
             if kind == "function_call":
-                numbers[told["id"]] = f"call-{next(calls)}"
-            told["id"] = numbers.get(told["id"], told["id"])
+                numbers[call["id"]] = f"call-{next(calls)}"
+            call["id"] = numbers.get(call["id"], call["id"])
         return contents
 
 
@@ -72,10 +72,10 @@ class Cassette:
         path: str | os.PathLike[str],
         *,
         to_record: bool = False,
-        anew: bool = False,
+        overwrite: bool = False,
         hiding: Hiding | None = None,
-        how: str = "",
-        shown: str = "",
+        hint: str = "",
+        label: str = "",
     ) -> None:
         """Read the file.
 
@@ -91,18 +91,18 @@ class Cassette:
             InputError: There is no such file, a line of it is cut off or no recording, or a newer version wrote it.
         """
         self.path = Path(path)
-        self.shown = shown or str(self.path)
+        self.shown = label or str(self.path)
         self.recordings: list[Recording] = []
         """Oldest first."""
         self.hiding = hiding or Hiding()
-        self._missing = how or f"record one with RecordedLlm({self.shown!r}, record=model)"
-        self.how = how or (
+        self._missing = hint or f"record one with RecordedLlm({self.shown!r}, record=model)"
+        self.how = hint or (
             f"to record it anew, delete {self.shown} and run once with RecordedLlm({self.shown!r}, record=model)"
         )
-        self._anew = anew
-        self._waiting: dict[str, list[Recording]] = {}
-        for recording in () if anew else self._read(to_record):
-            self._keep(recording)
+        self._anew = overwrite
+        self._unused: dict[str, list[Recording]] = {}
+        for recording in () if overwrite else self._read(to_record):
+            self._add(recording)
         self.had = len(self.recordings)
         """How many it held when it was opened."""
 
@@ -111,47 +111,47 @@ class Cassette:
 
         One unbuffered write at the end of the file: an interrupted run keeps every line it had.
         """
-        kept = self.hiding.hidden(recording.model_dump(mode="json", exclude_none=True))
-        line = json.dumps(kept, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        hidden = self.hiding.hidden(recording.model_dump(mode="json", exclude_none=True))
+        line = json.dumps(hidden, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("wb" if self._anew else "ab", buffering=0) as file:
             self._anew = False
             if file.write(line) != len(line):
                 raise OSError(f"the disk took only a part of a recording into {self.shown!r}")
-        self._keep(Recording.model_validate(kept))
+        self._add(Recording.model_validate(hidden))
 
     def alike(self, request: Asked) -> int:
         """How many calls were recorded that asked this."""
-        return sum(one.request == request for one in self.recordings)
+        return sum(recording.request == request for recording in self.recordings)
 
     def take(self, request: Asked, digest: str) -> Recording | None:
         """The next recording of this request, in recorded order, or None. None is given twice.
 
         Among requests that are equal but for their ids and times, the one with just these comes first.
         """
-        waiting = self._waiting.get(_key(request), [])
-        if not waiting:
+        unused = self._unused.get(_key(request), [])
+        if not unused:
             return None
-        exact = next((n for n, one in enumerate(waiting) if one.digest == digest), 0)
-        return waiting.pop(exact)
+        exact = next((n for n, recording in enumerate(unused) if recording.digest == digest), 0)
+        return unused.pop(exact)
 
-    def _keep(self, recording: Recording) -> None:
+    def _add(self, recording: Recording) -> None:
         self.recordings.append(recording)
-        self._waiting.setdefault(_key(recording.request), []).append(recording)
+        self._unused.setdefault(_key(recording.request), []).append(recording)
 
     def _read(self, to_record: bool) -> Iterable[Recording]:
         try:
             if to_record:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.path.open("ab").close()
-            written = self.path.read_bytes()
+            data = self.path.read_bytes()
         except FileNotFoundError:
             raise InputError(f"there is no cassette {self.shown!r}; {self._missing}") from None
         except OSError as error:
             raise InputError(
                 f"the cassette {self.shown!r} cannot be opened: {error.strerror}; give the path of a file"
             ) from error
-        lines = written.split(b"\n")
+        lines = data.split(b"\n")
         recordings = [
             self._parse(line, n, last=n == len(lines)) for n, line in enumerate(lines, start=1) if line.strip()
         ]
@@ -161,27 +161,27 @@ class Cassette:
         return recordings
 
     def _parse(self, line: bytes, number: int, *, last: bool) -> Recording:
-        where = f"{self.shown} line {number}"
+        place = f"{self.shown} line {number}"
         try:
-            found: Any = json.loads(line)
+            data: Any = json.loads(line)
         except ValueError as error:
-            what = "is cut off, as an interrupted recording leaves it" if last else f"is not JSON ({error})"
-            raise InputError(f"{where} {what}; delete that line, or the whole file, and record again") from None
+            problem = "is cut off, as an interrupted recording leaves it" if last else f"is not JSON ({error})"
+            raise InputError(f"{place} {problem}; delete that line, or the whole file, and record again") from None
         except RecursionError:
-            raise InputError(f"{where} is nested too deep for a recording; delete it and record again") from None
-        version = cast(dict[str, Any], found).get("cassette_version") if isinstance(found, dict) else None
+            raise InputError(f"{place} is nested too deep for a recording; delete it and record again") from None
+        version = cast(dict[str, Any], data).get("cassette_version") if isinstance(data, dict) else None
         if isinstance(version, int) and version > VERSION:
             raise InputError(
-                f"{where} was written as cassette_version {version}, and this adk-nb reads up to {VERSION}; "
+                f"{place} was written as cassette_version {version}, and this adk-nb reads up to {VERSION}; "
                 "type: %pip install -U adk-nb"
             )
         try:
-            return Recording.model_validate(found)
+            return Recording.model_validate(data)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(str(step) for step in first["loc"]) or "the line"
             raise InputError(
-                f"{where} is not a recording: {field}: {first['msg']}; delete it and record again"
+                f"{place} is not a recording: {field}: {first['msg']}; delete it and record again"
             ) from None
 
 
@@ -191,9 +191,9 @@ def _with_ids(contents: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, A
         parts: Any = content.get("parts")
         for part in cast(list[Any], parts) if isinstance(parts, list) else ():
             for kind in ("function_call", "function_response"):
-                told: Any = cast(dict[str, Any], part).get(kind) if isinstance(part, dict) else None
-                if isinstance(told, dict) and isinstance(cast(dict[str, Any], told).get("id"), str):
-                    yield kind, cast(dict[str, Any], told)
+                call: Any = cast(dict[str, Any], part).get(kind) if isinstance(part, dict) else None
+                if isinstance(call, dict) and isinstance(cast(dict[str, Any], call).get("id"), str):
+                    yield kind, cast(dict[str, Any], call)
 
 
 def _key(request: Asked) -> str:

@@ -9,7 +9,7 @@ from adk_nb.errors import InputError
 from adk_nb.redaction import REDACTED, redacted
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@((?:[\w-]+\.)+[a-z]{2,})\b", re.IGNORECASE)
-_NOBODYS = re.compile(r"(?:.*\.)?(?:example(?:\.(?:com|net|org))?|test|invalid|localhost)", re.IGNORECASE)
+_RESERVED_DOMAINS = re.compile(r"(?:.*\.)?(?:example(?:\.(?:com|net|org))?|test|invalid|localhost)", re.IGNORECASE)
 """Domains that are kept for documents and tests. Source: RFC 2606."""
 
 
@@ -28,7 +28,7 @@ class Hiding:
         """
         self.patterns = tuple(patterns)
         try:
-            self._also = [re.compile(one) for one in patterns]
+            self._patterns = [re.compile(pattern) for pattern in patterns]
         except re.error as error:
             raise InputError(
                 f"{error.pattern!r} is no regular expression: {error.msg}; write one such as r'\\d{{9,}}'"
@@ -40,17 +40,17 @@ class Hiding:
 
     def _walk(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: self._walk(one) for key, one in cast(dict[str, Any], value).items()}
+            return {key: self._walk(item) for key, item in cast(dict[str, Any], value).items()}
         if isinstance(value, list):
-            return [self._walk(one) for one in cast(list[Any], value)]
+            return [self._walk(item) for item in cast(list[Any], value)]
         if not isinstance(value, str):
             return value
-        for one in self._also:
-            value = one.sub(REDACTED, value)
-        return _EMAIL.sub(_somebody, value) if "@" in value else value
+        for pattern in self._patterns:
+            value = pattern.sub(REDACTED, value)
+        return _EMAIL.sub(_anonymous_address, value) if "@" in value else value
 
 
-def _somebody(found: re.Match[str]) -> str:
-    if _NOBODYS.fullmatch(found[1]):
-        return found[0]
-    return f"person-{hashlib.sha256(found[0].lower().encode()).hexdigest()[:6]}@example.com"
+def _anonymous_address(match: re.Match[str]) -> str:
+    if _RESERVED_DOMAINS.fullmatch(match[1]):
+        return match[0]
+    return f"person-{hashlib.sha256(match[0].lower().encode()).hexdigest()[:6]}@example.com"

@@ -7,7 +7,7 @@ from adk_nb import types
 from adk_nb.errors import MissingExtraError
 from adk_nb.events.event import Event
 from adk_nb.events.usage import usages_of
-from adk_nb.models.prices import HOW, price, table
+from adk_nb.models.prices import INSTALL_HINT, price, table
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.view_state import Json
 
@@ -142,7 +142,7 @@ class Meter:
             self._hints = self._hints or not Meter.hinted
             Meter.hinted = True
             text = self._usage.in_words()
-            return {"op": "usage", "text": f"{text} · {HOW}" if self._hints else text, "title": HOW} | tokens
+            return {"op": "usage", "text": f"{text} · {INSTALL_HINT}" if self._hints else text, "title": INSTALL_HINT} | tokens
 
     def _text(self, session: tuple[Usage, Cost | None]) -> str:
         parts = [self._usage.in_words(), str(self._cost), ", ".join(self._cost.models)]
