@@ -21,14 +21,14 @@ from adk_nb.notebook.magics.grammar import without_semicolon
 from adk_nb.notebook.place import display_mode, folder_of
 from adk_nb.runtime import debug_view
 
-_DRAWN = ("adk_nb.agents.base_agent", "BaseAgent")
+_AGENT_TYPE = ("adk_nb.agents.base_agent", "BaseAgent")
 """The type that draws itself at the end of a cell; by name, so that nothing is loaded for it."""
 _NOTEBOOK = "adk_nb"
 """The attribute of the shell that holds its notebook: one for each shell, and it outlives %reload_ext."""
 _MATCHER = "adk_nb"
 _HAS_MAGIC = re.compile(rf"%({'|'.join(catalog.MAGICS)})\b")
 
-# What stands on the runtime is loaded when a cell first needs it: %load_ext is to cost nothing.
+# Modules on the runtime are loaded when a cell first needs them: %load_ext costs nothing.
 _late, _ = face(
     __name__,
     {
@@ -81,12 +81,12 @@ class AdkMagics(Magics):
 
     @property
     def notebook(self) -> Any:
-        """What this notebook has defined."""
-        if getattr(self.shell, _NOTEBOOK, None) is None:
+        """The definitions of this notebook."""
+        notebook = getattr(self.shell, _NOTEBOOK, None)
+        if notebook is None:
             notebook = _late("Notebook")(self.shell.user_ns)
             notebook.keep_sessions_in(self.settings.address, folder_of(self.shell))
             setattr(self.shell, _NOTEBOOK, notebook)
-        notebook = getattr(self.shell, _NOTEBOOK)
         notebook.strict = self.settings.strict
         notebook.cell_number = lambda: self.cell_number
         return notebook
@@ -98,12 +98,12 @@ class AdkMagics(Magics):
 
     @property
     def cell_sources(self) -> list[str]:
-        """The cells that were run, in order."""
+        """The texts of the cells that were run, in order."""
         return self.cells.sources
 
     @property
     def events(self) -> list[tuple[str, Callable[[Any], None]]]:
-        """What IPython calls before and after cells."""
+        """Callbacks before and after cells, by IPython's names of the events."""
         return [
             ("pre_run_cell", self.cells.begin_cell),
             ("pre_run_cell", self.preload.pause),
@@ -125,7 +125,7 @@ def load_ipython_extension(shell: Any) -> None:
     lines.install(shell)
     if completer := getattr(shell, "Completer", None):
         completer.custom_matchers.append(_matcher(magics))
-    _formatter(shell).for_type_by_name(*_DRAWN, lambda agent: _late("mime_bundle")(magics.notebook, agent))
+    _formatter(shell).for_type_by_name(*_AGENT_TYPE, lambda agent: _late("mime_bundle")(magics.notebook, agent))
     tracebacks.install(shell)
     debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     for event, callback in magics.events:
@@ -150,7 +150,7 @@ def unload_ipython_extension(shell: Any) -> None:
     if completer := getattr(shell, "Completer", None):
         matchers = completer.custom_matchers
         matchers[:] = [matcher for matcher in matchers if getattr(matcher, "matcher_identifier", "") != _MATCHER]
-    _formatter(shell).pop(".".join(_DRAWN), None)
+    _formatter(shell).pop(".".join(_AGENT_TYPE), None)
     tracebacks.remove(shell)
     debug_view.registered = None
     tap: Any = sys.modules.get("adk_nb.models.tap")
@@ -162,7 +162,7 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
-    def adk_nb_matcher(context: CompletionContext) -> Any:
+    def matcher(context: CompletionContext) -> Any:
         proposals = None
         if _HAS_MAGIC.search(context.full_text):  # else nothing is loaded for it
             cell, line, before = context.full_text, context.cursor_line, context.text_until_cursor
@@ -170,27 +170,24 @@ def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
         if proposals is None:
             return {"completions": [], "suppress": False}
         names = [name for name in proposals.names if name.startswith(proposals.fragment)]
-        completions = [SimpleCompletion(text=name, type=proposals.kind) for name in names]
         return {
-            "completions": completions,
+            "completions": [SimpleCompletion(text=name, type=proposals.kind) for name in names],
             "suppress": True,
             "matched_fragment": proposals.fragment,
             "ordered": True,
         }
 
-    # What IPython's own (untyped) decorator context_matcher would set.
-    matcher: Any = adk_nb_matcher
-    matcher.matcher_api_version, matcher.matcher_identifier, matcher.matcher_priority = 2, _MATCHER, 200
-    return adk_nb_matcher
+    # The attributes that IPython's own (untyped) decorator context_matcher would set.
+    vars(matcher).update(matcher_api_version=2, matcher_identifier=_MATCHER, matcher_priority=200)
+    return matcher
 
 
 def _formatter(shell: Any) -> Any:
-    """What says how a value at the end of a cell is shown."""
     return shell.display_formatter.mimebundle_formatter
 
 
 def greeting(shell: Any, settings: AdkNb) -> str:
-    """One line; in a notebook's file the same whoever runs it, with or without a key."""
+    """Return one line; in a notebook's file the same whoever runs it, with or without a key."""
     is_saved = getattr(shell, "kernel", None) is not None or display_mode() == "static"
     model = "" if is_saved else f" · model {settings.model_in_words}"
     return f"adk_nb {adk_nb.__version__}{model} · %%agent?, %%tool?, %chat?, %agents"
