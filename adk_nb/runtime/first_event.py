@@ -48,7 +48,9 @@ async def first_event(
         ctx.agent = answering_agent(root, None, history_of(ctx.session), sticky=sticky)
         return None
     if state_delta:
-        storable_delta(state_delta, only_json=ctx.keeps_only_json)  # refuse a value that cannot be stored before any effect
+        storable_delta(
+            state_delta, only_json=ctx.keeps_only_json
+        )  # refuse a value that cannot be stored before any effect
     message = copied_content(as_content(new_message)) if new_message is not None else None
     if not (message_is_optional or invocation_id or (message and message.parts)):
         raise InputError(f"agent {root.name!r} needs a message; only an agent with a model runs without one")

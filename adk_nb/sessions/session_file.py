@@ -259,5 +259,7 @@ def _without_shared_keys(event: Event, existing: Mapping[str, Any]) -> Event:
     delta = event.actions.state_delta
     remaining = {key: value for key, value in delta.items() if not (_is_shared(key) and key in existing)}
     return (
-        event if len(remaining) == len(delta) else copy_model(event, actions=copy_model(event.actions, state_delta=remaining))
+        event
+        if len(remaining) == len(delta)
+        else copy_model(event, actions=copy_model(event.actions, state_delta=remaining))
     )

@@ -50,7 +50,7 @@ def test_data_in_an_instruction_is_named_there_and_sent_as_the_users():
 def test_anything_else_is_no_instruction(odd: object):
     request = LlmRequest()
 
-    with pytest.raises(TypeError, match=r"instructions are a list of texts or a types.Content, and not"):
+    with pytest.raises(TypeError, match=r"instructions must be a list of texts or a types.Content, got"):
         request.append_instructions(odd)
     assert request.config.system_instruction is None
 

@@ -12,7 +12,7 @@ from adk_nb.models.llm_request import LlmRequest
 
 @pytest.mark.parametrize("answer", [5, None, lambda request: "x", ["Hello", 5], {"text": "Hello"}])
 def test_what_no_model_answers_is_refused_when_the_script_is_written(answer: Any):
-    with pytest.raises(ConfigurationError, match="a script has texts, parts, LlmResponses and errors, and not"):
+    with pytest.raises(ConfigurationError, match="a script takes texts, parts, LlmResponses and errors, got"):
         ScriptedLlm("Hello", answer)
 
 

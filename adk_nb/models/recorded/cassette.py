@@ -82,10 +82,10 @@ class Cassette:
         Args:
             path: The file. A recording goes to its end.
             to_record: Make the file, and the folders above it, if it is not there.
-            anew: What is in it does not count, and is gone with the first recording.
-            hiding: What is not to be written, and does not tell requests apart.
-            how: What to type to record, for errors.
-            shown: What errors call the file; empty: its path.
+            overwrite: Ignore its recordings; the first new one replaces them.
+            hiding: Secrets and ids that are not written, and are ignored when requests are compared.
+            hint: What to type to record, for errors.
+            label: The name of the file in errors; empty: its path.
 
         Raises:
             InputError: There is no such file, a line of it is cut off or no recording, or a newer version wrote it.

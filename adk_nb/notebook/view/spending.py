@@ -142,7 +142,11 @@ class Meter:
             self._hints = self._hints or not Meter.hinted
             Meter.hinted = True
             text = self._usage.in_words()
-            return {"op": "usage", "text": f"{text} · {INSTALL_HINT}" if self._hints else text, "title": INSTALL_HINT} | tokens
+            return {
+                "op": "usage",
+                "text": f"{text} · {INSTALL_HINT}" if self._hints else text,
+                "title": INSTALL_HINT,
+            } | tokens
 
     def _text(self, session: tuple[Usage, Cost | None]) -> str:
         parts = [self._usage.in_words(), str(self._cost), ", ".join(self._cost.models)]
