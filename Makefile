@@ -45,13 +45,13 @@ test: $(VENV)/dev.stamp front_end chromium axe postgresql ## Everything: style, 
 	@$(VENV)/bin/python -m pytest $(WITH_KERNELS) -m "(kernel or browser) and not (browser_all or long)" -n 2 --dist loadgroup $(ARGS)
 
 test-long: $(VENV)/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
-	@$(VENV)/bin/python -m pytest --ignore=tests/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
+	@$(VENV)/bin/python -m pytest --ignore=tests/package/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
 
 faults: $(VENV)/dev.stamp postgresql ## Kill processes a thousand times, fill and break disks, stop clocks; print what was lost
 	@$(VENV)/bin/python -m pytest tests/faults -m "faults" -n 2 --dist worksteal $(ARGS)
 
 style: $(VENV)/dev.stamp front_end ## ruff, pyright strict, import-linter; eslint, prettier, tsc; and the bundle is what its sources make
-	@$(VENV)/bin/python -m pytest -q tests/test_style.py
+	@$(VENV)/bin/python -m pytest -q tests/package/test_style.py
 
 bundle: $(VENV)/dev.stamp ## view.js, view.css and loader.js of the live view, of its modules in static/src
 	@$(VENV)/bin/python tests/front_end/view_build.py build

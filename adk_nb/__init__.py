@@ -6,7 +6,7 @@ from adk_nb.lazy import face
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = face(
+__getattr__, _public_names = face(
     __name__,
     {
         "Agent": "adk_nb.agents.llm_agent",
@@ -27,6 +27,11 @@ __getattr__, __dir__ = face(
         "types": "adk_nb.types",
     },
 )
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for Tab and help."""
+    return sorted([*_public_names(), "__version__"])
 
 
 def load_ipython_extension(shell: Any) -> None:

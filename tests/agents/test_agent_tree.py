@@ -14,7 +14,7 @@ from adk_nb.errors import ConfigurationError, ModelNotFoundError, StateSchemaErr
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.context import Context
-from tests.talk import Talk, guide, look, told
+from tests.support.talk import Talk, guide, look, told
 
 
 def agent(name: str, *sub_agents: BaseAgent, **fields: Any) -> LlmAgent:

@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, told
 
 YES = {"confirmed": True}
 

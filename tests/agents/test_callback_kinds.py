@@ -9,7 +9,7 @@ import pytest
 from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.models import LlmResponse, ScriptedLlm, call
-from tests.talk import Talk, boom, look, told
+from tests.support.talk import Talk, boom, look, told
 
 KINDS = (
     "before_agent", "after_agent", "before_model", "after_model", "on_model_error", "before_tool", "after_tool",

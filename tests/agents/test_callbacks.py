@@ -10,7 +10,7 @@ from adk_nb.agents import CallbackContext, Context, LlmAgent
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.tools import BaseTool, ToolContext
-from tests.talk import Talk, sent, told
+from tests.support.talk import Talk, sent, told
 
 
 def look(at: str = "here") -> dict[str, str]:

@@ -9,7 +9,7 @@ from adk_nb.errors import InputError
 from adk_nb.models import call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import LongRunningFunctionTool
-from tests.talk import Talk, guide, look, requests
+from tests.support.talk import Talk, guide, look, requests
 
 
 class Country(BaseModel):

@@ -12,7 +12,7 @@ from adk_nb.errors import ConfigurationError, ModelNotFoundError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.planners import PlanReActPlanner
 from adk_nb.tools import FunctionTool
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 
 
 def look() -> str:

@@ -8,7 +8,7 @@ import pytest
 from adk_nb.agents import LlmAgent, LoopAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def loop_of(*answers: str, **fields: Any) -> LoopAgent:

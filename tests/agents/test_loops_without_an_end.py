@@ -10,7 +10,7 @@ from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, RunConfig, SequentialA
 from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.tools import ToolContext, exit_loop
 from tests.agents.waiting import agent
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 FEW = RunConfig(max_llm_calls=2)
 

@@ -7,7 +7,7 @@ from adk_nb.agents import LlmAgent, McpInstructionProvider
 from adk_nb.errors import ConfigurationError, NotFoundError
 from adk_nb.models import ScriptedLlm
 from adk_nb.tools.mcp_tool import StreamableHTTPConnectionParams
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.tools.mcp_talk import Service
 
 

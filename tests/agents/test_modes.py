@@ -8,7 +8,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:

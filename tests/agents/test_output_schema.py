@@ -12,7 +12,7 @@ from adk_nb.code_executors.code_execution_utils import CodeExecutionResult
 from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.models.base_llm import LlmCapabilities
-from tests.talk import Talk, guide, look, requests, told
+from tests.support.talk import Talk, guide, look, requests, told
 
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 

@@ -17,7 +17,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
-from tests.talk import SECONDS, Talk, look, requests, told
+from tests.support.talk import SECONDS, Talk, look, requests, told
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:

@@ -8,7 +8,7 @@ from adk_nb.agents.callback_context import CallbackContext
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import FunctionTool
-from tests.talk import WHERE, Talk, look, requests, told
+from tests.support.talk import WHERE, Talk, look, requests, told
 
 HERE: Any = WHERE
 

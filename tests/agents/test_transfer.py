@@ -9,7 +9,7 @@ from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import ToolContext
-from tests.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, told
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:

@@ -12,7 +12,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import FunctionTool, TransferToAgentTool, exit_loop, transfer_to_agent
-from tests.talk import Talk, look, requests, told
+from tests.support.talk import Talk, look, requests, told
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:

@@ -9,7 +9,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import AgentTool
 from tests.agents.waiting import KINDS, LeftTalk, agent, words
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def says(name: str) -> LlmAgent:

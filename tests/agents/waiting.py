@@ -23,7 +23,7 @@ from adk_nb.tools import (
     get_user_choice,
     request_input,
 )
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 
 RESUMABLE = ResumabilityConfig(is_resumable=True)
 

@@ -9,7 +9,7 @@ from adk_nb.apps import EventsCompactionConfig, LlmEventSummarizer
 from adk_nb.errors import ConfigurationError, ModelError, UnexpectedModelAnswer
 from adk_nb.events import Event
 from adk_nb.models import LlmResponse, ScriptedLlm, call
-from tests.talk import guide, requests
+from tests.support.talk import guide, requests
 
 HISTORY = "{conversation_history}"
 

@@ -26,7 +26,7 @@ from adk_nb.models.scripted_llm import call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import FunctionTool, ToolContext
-from tests.talk import guide
+from tests.support.talk import guide
 
 
 class Store(KeyringBackend):

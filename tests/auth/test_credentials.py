@@ -36,7 +36,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext, tool
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, AuthServer, auth_server
-from tests.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, told
 
 REQUEST = "adk_request_credential"
 

@@ -13,7 +13,7 @@ from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext
 from tests.flow.test_compaction import LONG, Conversation, messages
 from tests.flow.test_live import LiveTalk, asked
-from tests.talk import Talk, guide
+from tests.support.talk import Talk, guide
 
 KEY = "a-persons-key"
 

@@ -10,7 +10,7 @@ from adk_nb.models.scripted_llm import call
 from adk_nb.runtime import interrupts
 from tests.auth.auth_server import REDIRECT, AuthServer, auth_server
 from tests.auth.test_credentials import Mail, answer, by_code, by_discovery, let_in, mail_talk, waiting
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 
 
 @pytest.fixture

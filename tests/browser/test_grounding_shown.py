@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from chats import SETUP
-from hostile import PAYLOADS
 from lab import Lab, Page
 from nbconvert import HTMLExporter
+
+from tests.support.hostile_texts import PAYLOADS
 
 pytestmark = pytest.mark.browser
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()

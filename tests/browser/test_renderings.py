@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from hostile import PAYLOADS
 from lab import Lab
 
 from adk_nb.notebook.view.document import Table, document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import to_html
+from tests.support.hostile_texts import PAYLOADS
 
 pytestmark = pytest.mark.browser
 

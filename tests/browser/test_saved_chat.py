@@ -4,9 +4,10 @@ import json
 
 import pytest
 from chats import ASK, NOTES, PAYING, SETUP, hostile_cells
-from hostile import assert_harmless, assert_nothing_unseen
 from lab import Lab, Page
 from nbconvert import HTMLExporter
+
+from tests.support.hostile_texts import assert_harmless, assert_nothing_unseen
 
 pytestmark = pytest.mark.browser
 

@@ -18,7 +18,7 @@ from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeE
 from adk_nb.code_executors.isolation import available
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm
-from tests.talk import SECONDS, Talk
+from tests.support.talk import SECONDS, Talk
 
 LOOKING_FOR_KEYS = """
 import pathlib

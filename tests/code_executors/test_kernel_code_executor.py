@@ -15,7 +15,7 @@ from adk_nb.code_executors import KernelCodeExecutor, child_kernel
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm
-from tests.talk import SECONDS, Talk
+from tests.support.talk import SECONDS, Talk
 
 pytestmark = pytest.mark.kernel
 

@@ -12,7 +12,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.code_executors import UnsafeLocalCodeExecutor
 from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
 from adk_nb.models import ScriptedLlm
-from tests.talk import SECONDS, Talk
+from tests.support.talk import SECONDS, Talk
 
 
 def runs(code: str, **settings: Any) -> CodeExecutionResult:

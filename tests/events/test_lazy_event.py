@@ -17,7 +17,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.lazy_event import lazy_copy, lazy_event
 from adk_nb.sessions import Session
-from tests.own_process import script
+from tests.support.own_process import script
 
 EVENT = Event(author="guide", message="hello", actions=EventActions(state_delta={"k": [1]}), output={"a": 1})
 

@@ -29,7 +29,7 @@ from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.sqlite_file import SessionFile
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools.function_tool import FunctionTool
-from tests.role_rules import check_as_sent
+from tests.support.role_rules import check_as_sent
 
 DONE = "all is done"
 TOOLS = {"look": "pure", "send": "idempotent", "stamp": "once", "pay": "once"}

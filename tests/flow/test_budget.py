@@ -17,8 +17,8 @@ from adk_nb.notebook.view.spending import usage_of
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.agent_tool import AgentTool
 from tests.agents.waiting import LeftTalk
-from tests.counted import FLASH, counted
-from tests.talk import WHERE, Talk, guide, look
+from tests.support.talk import WHERE, Talk, guide, look
+from tests.support.token_counts import FLASH, counted
 
 LIMIT = RunConfig(max_cost_usd=0.5)
 """An answer of `counted` costs $0.55, of gemini-2.5-flash: $0.30 for a million tokens in, $2.50 for one out."""

@@ -17,7 +17,7 @@ from adk_nb.events import Event
 from adk_nb.models import LlmCapabilities, ScriptedLlm, call
 from adk_nb.planners import PlanReActPlanner
 from adk_nb.tools import built_in_code_execution
-from tests.talk import Talk, look, requests, told
+from tests.support.talk import Talk, look, requests, told
 
 
 class Answers(BaseCodeExecutor):

@@ -8,7 +8,7 @@ from adk_nb.events.event_actions import EventCompaction
 from adk_nb.flow.history.compacted import standing
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.sessions import Session
-from tests.talk import sent
+from tests.support.talk import sent
 
 
 def said(at: float, text: str, author: str = "user", **more: Any) -> Event:

@@ -17,7 +17,7 @@ from adk_nb.models import LlmResponse, call
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions import InMemorySessionService, Session
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
-from tests.talk import guide, requests
+from tests.support.talk import guide, requests
 
 WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 LONG = "and so on and on " * 20

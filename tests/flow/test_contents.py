@@ -15,7 +15,7 @@ from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.flow.history.contents import contents_for, read_contents
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions import Session
-from tests.talk import sent
+from tests.support.talk import sent
 
 
 def text(words: str, author: str = "user", **more: Any) -> Event:

@@ -14,7 +14,7 @@ from adk_nb.plugins import GlobalInstructionPlugin
 from adk_nb.tools import BaseTool, ToolContext
 from adk_nb.utils import instructions_utils
 from adk_nb.utils.instructions_utils import inject_session_state
-from tests.talk import Talk, guide, look, sent
+from tests.support.talk import Talk, guide, look, sent
 
 IDENTITY = 'You are an agent. Your internal name is "guide".'
 BEGIN, END = "<<<BEGIN_SYSTEM_INSTRUCTION>>>", "<<<END_SYSTEM_INSTRUCTION>>>"

@@ -11,7 +11,7 @@ from adk_nb import types
 from adk_nb.flow.history.lent import Lent
 from adk_nb.models import LlmRequest, ScriptedLlm
 from adk_nb.sessions import Session
-from tests.talk import Talk, guide, requests
+from tests.support.talk import Talk, guide, requests
 
 
 def of(words: str) -> types.Content:

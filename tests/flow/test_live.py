@@ -15,7 +15,7 @@ from adk_nb.flow.live import conversation as live
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.talk import SECONDS, WHERE, Talk, said, sent
+from tests.support.talk import SECONDS, WHERE, Talk, said, sent
 
 
 def transcript(text: str, finished: bool = True) -> types.Transcription:

@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from tests.flow.test_live import LiveTalk, handle, told
-from tests.talk import sent
+from tests.support.talk import sent
 
 TO_B = call("transfer_to_agent", agent_name="b")
 

@@ -4,7 +4,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import BaseLlm, ScriptedLlm, call
-from tests.talk import Talk, guide, look, sent, told
+from tests.support.talk import Talk, guide, look, sent, told
 
 CFC = RunConfig(support_cfc=True, streaming_mode=StreamingMode.SSE)
 

@@ -7,7 +7,7 @@ import pytest
 from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.models import LlmResponse, ScriptedLlm, call
-from tests.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, told
 
 TOKENS = types.GenerateContentResponseUsageMetadata(total_token_count=7)
 

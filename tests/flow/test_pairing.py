@@ -1,7 +1,7 @@
 """Every answer stands right behind its call, however late and however often it came."""
 
 from adk_nb import types
-from tests.said import answer, call, says, seen, text
+from tests.support.histories import answer, call, says, seen, text
 
 
 def test_of_several_results_of_one_call_the_newest_stands():

@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.models import LlmRequest, ScriptedLlm
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
-from tests.talk import Talk, sent, told
+from tests.support.talk import Talk, sent, told
 
 
 def look() -> str:

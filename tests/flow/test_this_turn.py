@@ -12,8 +12,8 @@ from adk_nb.flow.history.contents import contents_for
 from adk_nb.models import call as calls
 from adk_nb.sessions import Session
 from adk_nb.tools import FunctionTool
-from tests.said import answer, call, heard, seen, session_of, text, told
-from tests.talk import Talk, guide, requests
+from tests.support.histories import answer, call, heard, seen, session_of, text, told
+from tests.support.talk import Talk, guide, requests
 
 
 def now(*events: Event, **how: Any) -> list[tuple[str, str]]:

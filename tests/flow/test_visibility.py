@@ -13,8 +13,8 @@ from adk_nb.events import Event
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.models import ScriptedLlm
 from adk_nb.models import call as model_call
-from tests.said import answer, call, heard, says, seen, session_of, text, told
-from tests.talk import Talk, guide, look, requests
+from tests.support.histories import answer, call, heard, says, seen, session_of, text, told
+from tests.support.talk import Talk, guide, look, requests
 
 
 @pytest.mark.parametrize(

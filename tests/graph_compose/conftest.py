@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.http_service import Service
+from tests.support.http_service import Service
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from adk_nb.graph_compose import (
     create_sequential_agent,
 )
 from tests.graph_compose.test_flow_signals import LOOK, asked, graph_of, say, speaker
-from tests.http_service import Service
+from tests.support.http_service import Service
 
 ASK = {"content": "May I?", "hitlRequest": {"prompt": "Pay 100?", "actionDetails": {"amount": 100}}}
 WAIT = {"content": "Which city?", "waitForUserInput": True}

@@ -19,7 +19,7 @@ from adk_nb.graph_compose import (
     createFunctionTool,
 )
 from adk_nb.models import HttpLlm, ScriptedLlm, call
-from tests.http_service import Answer, Service
+from tests.support.http_service import Answer, Service
 
 SOON = {"maximumAttempts": 3, "initialInterval": "1ms"}
 CHAT = {"url": "http://127.0.0.1:1/chat"}

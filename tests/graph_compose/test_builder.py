@@ -20,7 +20,7 @@ from adk_nb.graph_compose import (
     createLlmAgent,
 )
 from adk_nb.models import HttpLlm, ScriptedLlm
-from tests.http_service import Service
+from tests.support.http_service import Service
 
 CHAT = {"url": "https://llm.example.com/chat", "method": "POST"}
 

@@ -19,7 +19,7 @@ from adk_nb.graph_compose import (
 )
 from tests.graph_compose import documented_camel, documented_snake
 from tests.graph_compose.test_flow_signals import asked, graph_of, ran, say
-from tests.http_service import Service
+from tests.support.http_service import Service
 
 SPELLINGS = [pytest.param(documented_camel, id="camelCase"), pytest.param(documented_snake, id="snake_case")]
 both_spellings = pytest.mark.parametrize("page", SPELLINGS)

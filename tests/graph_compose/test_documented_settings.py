@@ -20,7 +20,7 @@ from tests.graph_compose.test_documented_examples import (
     executed,
 )
 from tests.graph_compose.test_flow_signals import graph_of, ran, say, speaker
-from tests.http_service import Answer, Service
+from tests.support.http_service import Answer, Service
 
 CHAINS = ["support_workflow", "claims_processor", "travel_planner", "content_pipeline", "claims_with_settings"]
 

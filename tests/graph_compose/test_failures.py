@@ -19,7 +19,7 @@ from adk_nb.graph_compose import (
 )
 from adk_nb.runners import InMemoryRunner
 from tests.graph_compose.test_flow_signals import LOOK, asked, graph_of, ran, say
-from tests.http_service import Answer, Service
+from tests.support.http_service import Answer, Service
 
 ONCE = {"retryPolicy": {"maximumAttempts": 1}}
 

@@ -15,7 +15,7 @@ from adk_nb.graph_compose import (
     create_parallel_agent,
     create_sequential_agent,
 )
-from tests.http_service import Answer, Service
+from tests.support.http_service import Answer, Service
 
 
 def graph_of(service: Service, root: Any, *others: Any, max_cycles: int | None = None, **state: Any) -> GraphCompose:

@@ -11,7 +11,7 @@ from adk_nb.runtime.interrupts import INPUTS
 from tests.agents.waiting import LeftTalk
 from tests.graph_compose.test_a_person_is_asked import ASK
 from tests.graph_compose.test_flow_signals import asked, graph_of, say
-from tests.http_service import Service
+from tests.support.http_service import Service
 
 TEAMS: dict[str, tuple[list[Any], list[str]]] = {
     "sequence": ([create_sequential_agent(id="top", sub_agents=["b", "a", "c"])], ["b", "a", "a", "c"]),

@@ -10,7 +10,6 @@ import pytest
 from gemini_server import GeminiServer, Reply, chunked
 from hypothesis import example, given
 from hypothesis import strategies as st
-from talk import Talk, told
 from vendors import ANTHROPIC, GEMINI, OPENAI, VENDORS, Call, Thought, Vendor
 
 from adk_nb import sync, types
@@ -20,6 +19,7 @@ from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse
 from adk_nb.models.pairing import pair_turns
 from adk_nb.tools import FunctionTool
+from tests.support.talk import Talk, told
 
 REQUEST = "adk_request_confirmation"
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)

@@ -17,13 +17,13 @@ import jumping_loop
 import pytest
 from gemini_server import GeminiServer
 from pydantic import BaseModel
-from talk import Talk, told
 from vendors import KEY, VENDORS, Call, Thought, Vendor
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError, ModelError, ModelHTTPError, ModelTimeoutError, UnexpectedModelAnswer
 from adk_nb.models import LlmRequest, LlmResponse
+from tests.support.talk import Talk, told
 
 PIXEL = b"\x89PNG\r\n\x1a\n"
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from gemini_server import GeminiServer, Reply
 from pydantic import BaseModel, Field
-from talk import Talk
 from vendors import ANTHROPIC, Call, Thought, check_anthropic
 
 from adk_nb import types
@@ -17,6 +16,7 @@ from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import MissingKeyError, ModelHTTPError
 from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse
 from adk_nb.models.context_cache_config import ContextCacheConfig
+from tests.support.talk import Talk
 
 
 @pytest.fixture

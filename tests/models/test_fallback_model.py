@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from gemini_server import GeminiServer
-from talk import Talk, told
 from vendors import ANTHROPIC, GEMINI, OPENAI, Call, Vendor
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError, ModelHTTPError
 from adk_nb.models import BaseLlm, FallbackModel, HttpLlm, LlmCapabilities, LlmRequest, LlmResponse, ScriptedLlm
+from tests.support.talk import Talk, told
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import HttpLlm, ScriptedLlm
-from tests.http_service import Answer, Service
-from tests.talk import Talk, told
+from tests.support.http_service import Answer, Service
+from tests.support.talk import Talk, told
 
 SOON = types.HttpRetryOptions(attempts=3, initial_delay=0.001, jitter=0)
 ONCE = types.HttpRetryOptions(attempts=1)

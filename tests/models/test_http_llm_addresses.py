@@ -10,8 +10,8 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import HttpLlm
-from tests.http_service import Answer, Service
-from tests.talk import Talk
+from tests.support.http_service import Answer, Service
+from tests.support.talk import Talk
 
 ONCE = types.HttpRetryOptions(attempts=1)
 

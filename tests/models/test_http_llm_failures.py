@@ -19,8 +19,8 @@ from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models import HttpLlm
 from adk_nb.models.http_llm import MAX_BYTES
-from tests.http_service import Answer, Service
-from tests.talk import Talk, told
+from tests.support.http_service import Answer, Service
+from tests.support.talk import Talk, told
 
 SOON = types.HttpRetryOptions(attempts=3, initial_delay=0.001, jitter=0)
 ONCE = types.HttpRetryOptions(attempts=1)

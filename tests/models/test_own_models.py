@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from gemini_server import GeminiServer, answer
 from google import genai
-from talk import Talk, told
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
@@ -15,6 +14,7 @@ from adk_nb.code_executors import BuiltInCodeExecutor
 from adk_nb.models import BaseLlm, Gemini, LlmRequest, LlmResponse, ScriptedLlm
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.tools import google_search, register_search_backend
+from tests.support.talk import Talk, told
 
 
 class Gateway(BaseLlm):

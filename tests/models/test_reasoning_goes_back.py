@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from gemini_server import USAGE, GeminiServer, Reply, answer
-from talk import Talk
 from vendors import ANTHROPIC, GEMINI, KEY, LITELLM, OPENAI, Call, Thought, check_openai, needs_litellm
 
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.models import OpenAILlm
+from tests.support.talk import Talk
 
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 SIGNATURE = "A" * 60 + "+/=="

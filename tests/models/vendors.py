@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 
 from adk_nb import types
 from adk_nb.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAILlm
-from tests.role_rules import check_anthropic_turns, check_gemini_turns, check_openai_turns
+from tests.support.role_rules import check_anthropic_turns, check_gemini_turns, check_openai_turns
 
 KEY = "sk-a-key-that-must-not-be-shown-1"
 

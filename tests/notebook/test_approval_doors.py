@@ -15,7 +15,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from tests.notebook.conftest import Shell
 from tests.notebook.test_widget import Wire
-from tests.talk import sent
+from tests.support.talk import sent
 
 PAY = '''%%tool --confirm
 def pay(amount: int, to: str = "Ada") -> str:

@@ -12,7 +12,7 @@ from adk_nb.plugins import BasePlugin
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER
 from adk_nb.sessions import InMemorySessionService
 from tests.notebook.conftest import Shell
-from tests.talk import guide
+from tests.support.talk import guide
 
 
 class Counts(BasePlugin):

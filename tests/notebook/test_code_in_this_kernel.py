@@ -9,7 +9,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.code_executors import KernelCodeExecutor
 from adk_nb.models import ScriptedLlm
 from tests.notebook.conftest import Shell
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def runs(code: str) -> Any:

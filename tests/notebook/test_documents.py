@@ -5,7 +5,6 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from hostile import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 from inline_snapshot import snapshot
 from nbconvert.filters import markdown2html
 
@@ -43,6 +42,7 @@ from adk_nb.notebook.view.document import Page as ForeignPage
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.redaction import remember
+from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
 STYLES = ("", "strong", "em", "small", "code", "removed")

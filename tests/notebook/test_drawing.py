@@ -19,8 +19,8 @@ from adk_nb.notebook.view.writers import html
 from adk_nb.tools import AgentTool, FunctionTool
 from adk_nb.workflow import DEFAULT_ROUTE, START, Edge, JoinNode, Workflow, node
 from adk_nb.workflow.function_node import FunctionNode
-from tests.hostile import PAYLOADS
 from tests.notebook.conftest import Shell
+from tests.support.hostile_texts import PAYLOADS
 
 
 def svg(drawing: Drawing) -> str:

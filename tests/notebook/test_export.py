@@ -10,10 +10,10 @@ import pytest
 
 from adk_nb import types
 from adk_nb.models.default_model import GEMINI_MODEL
-from tests.exports import ANSWERS, MODEL, NOTEBOOKS, Notebook, told_in_the_notebook
 from tests.notebook.conftest import Shell
 from tests.peers.told_exported import ASKS, heard
-from tests.talk import Talk
+from tests.support.exports import ANSWERS, MODEL, NOTEBOOKS, Notebook, told_in_the_notebook
+from tests.support.talk import Talk
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What a model's service looked up is shown beside its answer; what is not ours in it, in a frame of its own."""
 
 import pytest
-from hostile import PAYLOADS, Page, assert_harmless, assert_nothing_unseen
 from inline_snapshot import snapshot
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html
@@ -11,6 +10,7 @@ from turns import Shown, Talk, event_forms, reply_forms
 from adk_nb import types
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.notebook.view.rows import rows_of
+from tests.support.hostile_texts import PAYLOADS, Page, assert_harmless, assert_nothing_unseen
 
 ANSWER = "It is **9 °C** in Oslo. Paris has 21 °C."
 CHIPS = '<style>.chip { color: blue }</style><div><a class="chip" href="https://www.google.com/search?q=oslo">oslo</a></div>'

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import mistune
 import pytest
-from hostile import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 from inline_snapshot import snapshot
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
@@ -16,6 +15,7 @@ from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import ATTRIBUTES, TAGS, element
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import MAX_RENDERED, to_html
+from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 
 NESTED = [
     "{}",

@@ -4,13 +4,13 @@ import re
 import time
 
 import pytest
-from hostile import DEAD, PAYLOADS, Page, assert_harmless
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import to_html
 from adk_nb.notebook.view.writers.mathematics import MAX_TEX, is_drawable
+from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.own_process import script
+from tests.support.own_process import script
 
 SHELL = """
 import sys, threading, time

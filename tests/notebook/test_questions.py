@@ -23,7 +23,7 @@ from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def chat(*answers: Any, tools: list[Any], name: str = "clerk") -> Chat:

@@ -2,7 +2,6 @@ import re
 from collections import Counter
 
 import pytest
-from hostile import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 from inline_snapshot import snapshot
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html
@@ -14,6 +13,7 @@ from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.wire import replace_surrogates
+from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
 ANSWER = "Paris is **warmer**: 21 °C against 9 °C."

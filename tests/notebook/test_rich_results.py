@@ -23,7 +23,7 @@ from adk_nb.notebook.view.results import MAX_DOWNLOAD, artifact, of_events
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.redaction import remember
 from adk_nb.sync import run
-from tests.hostile import PAYLOADS, Page
+from tests.support.hostile_texts import PAYLOADS, Page
 
 
 class Drawn:

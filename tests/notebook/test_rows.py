@@ -1,7 +1,6 @@
 import time
 
 import pytest
-from hostile import PAYLOADS, assert_harmless, assert_nothing_unseen
 from inline_snapshot import snapshot
 from turns import Talk
 
@@ -15,6 +14,7 @@ from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.wire import replace_surrogates
+from tests.support.hostile_texts import PAYLOADS, assert_harmless, assert_nothing_unseen
 
 KEY = "AIza" + "Sy0123456789abcdefghijklmnopqrstu-vwx"
 

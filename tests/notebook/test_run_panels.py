@@ -8,7 +8,6 @@ from typing import Any
 
 import comm
 import pytest
-from hostile import PAYLOADS, assert_nothing_unseen
 from wire import Wire
 
 from adk_nb import Chat, clock, sync, types
@@ -23,6 +22,7 @@ from adk_nb.notebook.view.page import VIEW_MIME, set_page, views_stay, with_view
 from adk_nb.notebook.view.panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks
 from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
+from tests.support.hostile_texts import PAYLOADS, assert_nothing_unseen
 
 
 def weather(city: str, tool_context: Any) -> dict[str, int]:

@@ -9,7 +9,6 @@ from typing import Any
 import bleach
 import nbformat
 import pytest
-from hostile import PAYLOADS, Page
 from inline_snapshot import external_file
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter, MarkdownExporter
@@ -17,6 +16,7 @@ from nbconvert.filters import markdown2html
 from turns import Shown, reply_forms
 
 from adk_nb.notebook.view.page import VIEW_MIME
+from tests.support.hostile_texts import PAYLOADS, Page
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 CELLS = [

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import assert_nothing_unseen
 
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
@@ -18,6 +17,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import settings
 from tests.notebook.conftest import Shell
+from tests.support.hostile_texts import assert_nothing_unseen
 
 FIELDS = ["model", "display", "on_error", "strict", "confirm", "max_iterations", "timeout", "show_thoughts"]
 FIELDS += ["interp_max_chars", "cassette_dir", "redact"]

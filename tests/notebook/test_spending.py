@@ -13,11 +13,11 @@ from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.spending import Cost, Meter
-from tests.counted import counted
 from tests.notebook.conftest import Shell
+from tests.support.token_counts import counted
 
 GUIDE = """
-from tests.counted import counted
+from tests.support.token_counts import counted
 from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call

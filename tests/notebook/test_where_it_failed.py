@@ -145,7 +145,7 @@ def test_a_cell_that_is_run_again_has_its_new_number(shell: Shell) -> None:
 def test_an_error_that_no_cell_has_a_part_in_points_nowhere(shell: Shell) -> None:
     shell.cell("import math\nfrom adk_nb import Agent, tool")
     shell.names["model"] = ScriptedLlm(call("boom"), "Sorry.")
-    shell.cell("from tests.talk import boom\nguide = Agent(name='guide', model=model, tools=[boom])")
+    shell.cell("from tests.support.talk import boom\nguide = Agent(name='guide', model=model, tools=[boom])")
 
     reply = shell.cell("%chat guide go")
 

@@ -12,7 +12,7 @@ from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.tools import FunctionTool, exit_loop
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
-from tests.talk import told
+from tests.support.talk import told
 
 TO_HELPER = call("transfer_to_agent", agent_name="helper")
 

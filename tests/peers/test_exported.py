@@ -12,7 +12,7 @@ import pytest
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.export.target import GOOGLE_ADK
-from tests.exports import NOTEBOOKS, Notebook, forget, told_in_the_notebook
+from tests.support.exports import NOTEBOOKS, Notebook, forget, told_in_the_notebook
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parent.parent / ".venv-adk/bin/python"

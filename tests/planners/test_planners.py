@@ -9,7 +9,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.planners import BasePlanner, BuiltInPlanner, PlanReActPlanner
-from tests.talk import Talk, look, sent, told
+from tests.support.talk import Talk, look, sent, told
 
 
 def planning(*answers: Any, **fields: Any) -> LlmAgent:

@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import call
 from adk_nb.plugins import ContextFilterPlugin
-from tests.talk import Talk, guide, look, requests
+from tests.support.talk import Talk, guide, look, requests
 
 
 def test_only_the_newest_turns_are_sent_and_all_are_kept():

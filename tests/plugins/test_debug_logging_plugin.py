@@ -10,7 +10,7 @@ from adk_nb import types
 from adk_nb.errors import PluginError, StorageError
 from adk_nb.models import call
 from adk_nb.plugins import DebugLoggingPlugin
-from tests.talk import Talk, boom, guide, look
+from tests.support.talk import Talk, boom, guide, look
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.models import LlmRequest, ScriptedLlm
 from adk_nb.plugins import GlobalInstructionPlugin
-from tests.talk import Talk, guide
+from tests.support.talk import Talk, guide
 
 
 def told(agent: LlmAgent) -> Any:

@@ -13,7 +13,7 @@ from adk_nb.errors import InputError, PluginError
 from adk_nb.events import Event
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
-from tests.talk import WHERE, Talk, authors, boom, guide, look, requests, told
+from tests.support.talk import WHERE, Talk, authors, boom, guide, look, requests, told
 
 POINTS = (
     "on_user_message", "before_run", "after_run", "on_event", "before_agent", "after_agent", "on_agent_error",

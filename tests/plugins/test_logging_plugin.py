@@ -5,7 +5,7 @@ import pytest
 from adk_nb.agents import RunConfig, StreamingMode
 from adk_nb.models import call
 from adk_nb.plugins import LoggingPlugin
-from tests.talk import Talk, boom, guide, look
+from tests.support.talk import Talk, boom, guide, look
 
 
 def logged(talk: Talk, lines: list[str]) -> list[str]:

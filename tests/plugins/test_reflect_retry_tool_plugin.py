@@ -9,7 +9,7 @@ from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.plugins import ReflectAndRetryToolPlugin
 from adk_nb.plugins.reflect_retry_tool_plugin import TrackingScope
-from tests.talk import Talk, boom, guide
+from tests.support.talk import Talk, boom, guide
 
 
 def results(events: list[Event]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from adk_nb.artifacts import FileArtifactService
 from adk_nb.errors import ConfigurationError
 from adk_nb.plugins import SaveFilesAsArtifactsPlugin
 from adk_nb.sessions import InMemorySessionService
-from tests.talk import Talk, guide, requests
+from tests.support.talk import Talk, guide, requests
 
 
 def file(name: str | None, data: bytes = b"1,2") -> types.Part:

@@ -13,7 +13,7 @@ from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ModelError, ModelHTTPError
 from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse
 from tests.real_server.conftest import CONTEXT, KEY, Noise
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 pytestmark = pytest.mark.real_server
 PIXEL = b"\x89PNG\r\n\x1a\n"

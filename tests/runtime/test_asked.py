@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService, SqliteSessionService
-from tests.talk import WHERE, Talk
+from tests.support.talk import WHERE, Talk
 
 
 def agent() -> LlmAgent:

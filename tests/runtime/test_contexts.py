@@ -12,7 +12,7 @@ from adk_nb.events import EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, ToolContext
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def context(**fields: Any) -> InvocationContext:

@@ -19,8 +19,8 @@ from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext, exit_loop, load_memory, tool, transfer_to_agent
-from tests.role_rules import check_roles
 from tests.runtime.ledger import WHERE, Ledger, confirmed, cut, events_of, rows, runner_of, stored, talk, texts, using
+from tests.support.role_rules import check_roles
 
 
 class Till:

@@ -18,7 +18,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.history import History
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from adk_nb.tools import AgentTool, ToolContext
-from tests.talk import sent
+from tests.support.talk import sent
 
 
 class Hard(BaseException):

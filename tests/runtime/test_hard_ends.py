@@ -13,7 +13,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow import START, Workflow, node
-from tests.talk import SECONDS, WHERE, Talk, told
+from tests.support.talk import SECONDS, WHERE, Talk, told
 
 
 async def cancelled_elsewhere() -> None:

@@ -13,10 +13,10 @@ from adk_nb.models.scripted_llm import call
 from adk_nb.runtime.history import History, history_of
 from adk_nb.sessions import Session
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, request_input
-from tests.shop import Shop, delete_call
 from tests.stored import paused
 from tests.stored.test_stored_sessions import store, stored
-from tests.talk import WHERE, Talk, guide
+from tests.support.shop import Shop, delete_call
+from tests.support.talk import WHERE, Talk, guide
 
 
 def facts(history: History) -> Any:

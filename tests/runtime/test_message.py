@@ -15,7 +15,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
 from adk_nb.tools import LongRunningFunctionTool
-from tests.talk import WHERE, Talk, authors, guide, look, requests, told
+from tests.support.talk import WHERE, Talk, authors, guide, look, requests, told
 
 
 def file(order: str) -> None:

@@ -15,8 +15,8 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Lease
 from adk_nb.tools import AgentTool, FunctionTool
-from tests.role_rules import check_roles
 from tests.runtime.ledger import events_of, runner_of, stored, talk
+from tests.support.role_rules import check_roles
 
 
 class ByHistory(BaseLlm):

@@ -19,7 +19,7 @@ from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Lease
 from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts
-from tests.talk import look
+from tests.support.talk import look
 
 ROUNDS = 50
 """Of the event loop, in which a run comes to where it waits: it reads nothing before."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools.langchain_tool import LangchainTool
-from tests.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, told
 
 pytestmark = pytest.mark.servers
 PACKAGES = Path(__file__).parents[2] / "build" / "servers" / "python"

@@ -26,7 +26,7 @@ from adk_nb.tools.mcp_tool import (
     StreamableHTTPConnectionParams,
 )
 from tests.servers import programs
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 
 pytestmark = pytest.mark.servers
 

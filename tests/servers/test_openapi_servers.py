@@ -15,7 +15,7 @@ from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCrede
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools.openapi_tool import OpenAPIToolset
 from tests.servers import programs
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 pytestmark = pytest.mark.servers
 

@@ -25,8 +25,8 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.sessions import DatabaseSessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Intent
 from adk_nb.sessions.sql.rows import crc
-from tests.bad_input import JSON, LONG
 from tests.sessions.postgres import Postgres
+from tests.support.bad_input import JSON, LONG
 
 S: dict[str, Any] = {"app_name": "app", "user_id": "u", "session_id": "s"}
 RAN = ("exec", "compile", "import", "open", "os.", "subprocess.", "socket.", "ctypes.", "pickle.", "marshal.")

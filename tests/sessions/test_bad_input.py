@@ -26,9 +26,9 @@ from adk_nb.sessions import (
     SqliteSessionService,
     session_file,
 )
-from tests.bad_input import HALVES, IDS, JSON, LONG, NESTED, NOT_JSON, NUMBERS, TEXTS
 from tests.sessions.test_session_services import POSTGRES, SERVICES
-from tests.talk import guide
+from tests.support.bad_input import HALVES, IDS, JSON, LONG, NESTED, NOT_JSON, NUMBERS, TEXTS
+from tests.support.talk import guide
 from tests.tools.test_tool_result import HOSTILE
 
 WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}

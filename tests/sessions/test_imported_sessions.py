@@ -20,7 +20,7 @@ from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService, session_file
 from adk_nb.tools import FunctionTool
 from adk_nb.workflow import Workflow
-from tests.shop import part_of
+from tests.support.shop import part_of
 
 Events = list[dict[str, Any]]
 

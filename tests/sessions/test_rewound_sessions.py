@@ -18,7 +18,7 @@ from adk_nb.runtime.interrupts import answer
 from adk_nb.sessions import BaseSessionService, DatabaseSessionService, Session, SqliteSessionService
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.sessions.test_session_services import SERVICES
-from tests.talk import sent
+from tests.support.talk import sent
 
 S: dict[str, Any] = {"app_name": "app", "user_id": "u"}
 

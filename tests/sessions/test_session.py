@@ -3,7 +3,7 @@
 from adk_nb.agents import LlmAgent
 from adk_nb.models import ScriptedLlm
 from adk_nb.sessions import Session
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def test_a_session_read_back_from_json_is_equal_and_one_with_another_event_is_not():

@@ -22,7 +22,7 @@ from adk_nb.sessions import (
     Session,
     SqliteSessionService,
 )
-from tests.talk import guide
+from tests.support.talk import guide
 
 SERVICES: dict[str, Callable[[Any], BaseSessionService]] = {
     "in memory": lambda folder: InMemorySessionService(),

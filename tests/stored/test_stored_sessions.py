@@ -25,8 +25,8 @@ from adk_nb.sessions import (
     SqliteSessionService,
     session_file,
 )
-from tests.shop import part_of
 from tests.stored import every_table, paused
+from tests.support.shop import part_of
 
 WRITTEN = 1795443930.0
 """When the files were written; approvals count for some days."""

@@ -16,7 +16,7 @@ from adk_nb.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.tools import mcp_server
 
 STARTING = 30.0

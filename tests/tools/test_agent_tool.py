@@ -25,7 +25,7 @@ from adk_nb.memory import MemoryEntry
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.talk import SECONDS, WHERE, Talk, guide, look, requests, told
+from tests.support.talk import SECONDS, WHERE, Talk, guide, look, requests, told
 
 
 def expert(*answers: Any, **fields: Any) -> LlmAgent:
@@ -201,7 +201,7 @@ def test_what_the_callers_state_does_not_allow_is_told_to_its_model():
     talk = Talk(root)
 
     [response] = talk.say()[1].get_function_responses()
-    assert response.response and "StateSchemaError: state['y'] is no field" in response.response["error"]
+    assert response.response and "StateSchemaError: state['y'] is not a field" in response.response["error"]
     assert talk.stored().state == {}
 
 

@@ -19,7 +19,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext, load_artifacts
 from adk_nb.tools.docx import DOCX
-from tests.talk import Talk, sent, told
+from tests.support.talk import Talk, sent, told
 
 
 def png(data: bytes = b"\x89PNG") -> types.Part:

@@ -12,7 +12,7 @@ from adk_nb.runtime import credentials, interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools import AuthenticatedFunctionTool, ToolContext
-from tests.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, told
 
 CONFIG = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
 KEY = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-persons-key")

@@ -9,7 +9,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.examples import BaseExampleProvider, Example
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import ExampleTool
-from tests.talk import Talk, guide, look
+from tests.support.talk import Talk, guide, look
 
 
 def words(role: str, text: str) -> types.Content:

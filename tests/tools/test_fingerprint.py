@@ -6,8 +6,8 @@ from typing import Any
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import FunctionTool
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
-from tests.shop import part_of, waiting
-from tests.talk import Talk, guide
+from tests.support.shop import part_of, waiting
+from tests.support.talk import Talk, guide
 
 
 def test_the_second_of_two_approvals_holds_though_the_first_call_has_counted():

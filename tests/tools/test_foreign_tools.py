@@ -12,7 +12,7 @@ from adk_nb.tools import FunctionTool
 from adk_nb.tools.crewai_tool import CrewaiTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.langchain_tool import LangchainTool
-from tests.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, told
 
 MakesTool = type[LangchainTool] | type[CrewaiTool]
 BOTH = pytest.mark.parametrize("kind", [LangchainTool, CrewaiTool])

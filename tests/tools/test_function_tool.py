@@ -20,7 +20,7 @@ from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, tool
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 class Color(Enum):

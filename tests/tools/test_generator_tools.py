@@ -14,7 +14,7 @@ from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, tool
-from tests.talk import SECONDS, Talk, guide, requests
+from tests.support.talk import SECONDS, Talk, guide, requests
 
 WHERE = {"user_id": "u", "session_id": "s", "new_message": "hi"}
 

@@ -13,7 +13,7 @@ from adk_nb import sync
 from adk_nb.models import call
 from adk_nb.tools.load_web_page import load_web_page
 from adk_nb.tools.web_access import WebAccess
-from tests.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, told
 
 PAGE = """<!doctype html><html><head><title>A page about some tides</title><style>p { color: red of some kind }</style>
 <script>var x = "some words that nobody sees";</script></head><body><nav><ul><li>Home</li><li>About us</li></ul></nav>

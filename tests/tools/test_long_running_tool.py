@@ -9,7 +9,7 @@ from adk_nb import Agent, types
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
-from tests.talk import Talk, sent, told
+from tests.support.talk import Talk, sent, told
 
 
 def ask_for_approval(purpose: str, amount: float) -> dict[str, Any]:

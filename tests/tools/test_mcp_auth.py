@@ -28,7 +28,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from adk_nb.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, AuthServer, auth_server
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 from tests.tools.mcp_talk import Service, answer_in, stdio
 
 

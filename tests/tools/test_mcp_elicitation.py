@@ -11,7 +11,7 @@ from mcp_types import ElicitResult
 from adk_nb import sync
 from adk_nb.agents import LlmAgent
 from adk_nb.models import ScriptedLlm, call
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.tools.mcp_talk import STARTING, Service, answer_in, web
 from tests.tools.test_mcp_hostile import toolset
 

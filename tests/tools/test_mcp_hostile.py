@@ -28,7 +28,7 @@ from adk_nb.tools.mcp_tool import (
     StreamableHTTPConnectionParams,
     mcp_connection,
 )
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 from tests.tools import hostile_mcp_server as hostile
 from tests.tools.mcp_talk import STARTING, Service, answer_in, ask, wait_until
 

@@ -22,7 +22,7 @@ from adk_nb.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
-from tests.talk import SECONDS, Talk, told
+from tests.support.talk import SECONDS, Talk, told
 from tests.tools import mcp_server
 from tests.tools.mcp_talk import STARTING, Service, ask, stdio, wait_until, web
 

@@ -18,7 +18,7 @@ from adk_nb.models import Gemini
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.tools.media import MAX_MEDIA, MAX_MEDIA_BYTES
 from tests.models.gemini_server import GeminiServer, answer, calls
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def pillow(kind: str = "PNG") -> bytes:

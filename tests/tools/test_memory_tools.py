@@ -13,7 +13,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import load_memory, preload_memory
-from tests.talk import Talk, sent, told
+from tests.support.talk import Talk, sent, told
 
 TIME = "2023-11-14T22:13:20+00:00"
 

@@ -23,7 +23,7 @@ from adk_nb.tools.openapi_tool.auth import auth_helpers
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme, token_to_scheme_credential
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, auth_server
 from tests.models import live_server
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 
 def results(events: list[Event]) -> list[Any]:

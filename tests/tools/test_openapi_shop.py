@@ -15,7 +15,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials, interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.tools.openapi_tool import OpenAPIToolset
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.tools import shop_service
 from tests.tools.shop_service import KEY, PASSWORD, TOKEN
 

@@ -30,7 +30,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials
 from adk_nb.tools import web_access
 from adk_nb.tools.openapi_tool import OpenAPIToolset, RestApiTool
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 
 LOOK_UP = socket.getaddrinfo
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -10,7 +10,7 @@ from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.tools import request_input
-from tests.talk import Talk, guide, requests, told
+from tests.support.talk import Talk, guide, requests, told
 
 
 def asking(*answers: Any, **args: Any) -> Talk:

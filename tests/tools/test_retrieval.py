@@ -11,7 +11,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import BaseTool
 from adk_nb.tools.retrieval import BaseRetrievalTool, FilesRetrieval, LlamaIndexRetrieval
-from tests.talk import Talk, guide
+from tests.support.talk import Talk, guide
 
 
 def found(tool: BaseTool, **sent: Any) -> Any:

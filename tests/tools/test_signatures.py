@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, SecretStr
 from adk_nb import types
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import FunctionTool
-from tests.talk import Talk, guide
+from tests.support.talk import Talk, guide
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import FunctionTool, ToolContext
-from tests.talk import Talk, guide
+from tests.support.talk import Talk, guide
 
 PLACE = {"properties": {"name": {"type": "string"}}, "required": ["name"], "title": "Place", "type": "object"}
 

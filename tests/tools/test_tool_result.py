@@ -35,7 +35,7 @@ from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.tool_result import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, as_response
-from tests.talk import Talk, guide
+from tests.support.talk import Talk, guide
 
 
 def told(make: Callable[[], Any], is_async: bool = False) -> dict[str, Any]:

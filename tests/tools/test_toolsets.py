@@ -13,7 +13,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, BaseTool, BaseToolset, StaticToolset
-from tests.talk import Talk, told
+from tests.support.talk import Talk, told
 
 
 def look(city: str) -> str:

@@ -25,7 +25,7 @@ from adk_nb.tools import web_access
 from adk_nb.tools.load_web_page import load_web_page
 from adk_nb.tools.openapi_tool import OpenAPIToolset
 from adk_nb.tools.web_access import WebAccess
-from tests.talk import Talk
+from tests.support.talk import Talk
 
 LOOK_UP = socket.getaddrinfo
 IS_PUBLIC = web_access.is_public

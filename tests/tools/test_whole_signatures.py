@@ -19,7 +19,7 @@ from adk_nb.models import Gemini, LlmRequest, LlmResponse
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.models.gemini_server import GeminiServer, answer
-from tests.talk import Talk, guide
+from tests.support.talk import Talk, guide
 from tests.tools import test_signatures as of_types
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm
-from tests.talk import said
+from tests.support.talk import said
 
 ASKS = "adk_request_input"
 APPROVES = "adk_request_confirmation"

@@ -7,7 +7,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import FunctionTool
 from adk_nb.workflow import START, RetryConfig, Workflow, node
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.workflow.steps import APPROVES, answer, asked, step
 
 FAST = RetryConfig(max_attempts=3, initial_delay=0, jitter=0)

@@ -24,7 +24,7 @@ from adk_nb.workflow import (
     build_node,
     node,
 )
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.workflow.steps import step, walked
 
 

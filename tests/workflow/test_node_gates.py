@@ -15,7 +15,7 @@ from adk_nb.runtime import approvals
 from adk_nb.runtime.interrupts import use_key
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from adk_nb.workflow import START, RetryConfig, ToolNode, Workflow, node
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.workflow.steps import answer, asked, walked
 
 YES, NO = {"confirmed": True}, {"confirmed": False, "reason": "too much"}

@@ -11,7 +11,7 @@ from adk_nb.errors import WorkflowConfigurationError, WorkflowDataError
 from adk_nb.events import Event, RequestInput
 from adk_nb.models import call
 from adk_nb.workflow import START, BaseNode, RetryConfig, Workflow, node
-from tests.talk import Talk, requests
+from tests.support.talk import Talk, requests
 from tests.workflow.steps import answer, step, walked
 
 

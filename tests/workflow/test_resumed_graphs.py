@@ -16,7 +16,7 @@ from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.workflow import START, JoinNode, Workflow, node
 from tests.agents.waiting import RESUMABLE, LeftTalk
-from tests.talk import Talk
+from tests.support.talk import Talk
 from tests.workflow.steps import answer, asked, walked
 
 ran: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from adk_nb.events import Event, RequestInput
 from adk_nb.models import call
 from adk_nb.tools import FunctionTool
 from adk_nb.workflow import DEFAULT_ROUTE, START, JoinNode, NodeTimeoutError, RetryConfig, Workflow, node
-from tests.talk import WHERE, Talk, requests
+from tests.support.talk import WHERE, Talk, requests
 from tests.workflow.steps import answer, asked, step, walked
 
 

@@ -14,7 +14,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool
 from adk_nb.workflow import START, BaseNode, JoinNode, RetryConfig, Workflow, node
-from tests.talk import Talk, requests
+from tests.support.talk import Talk, requests
 from tests.workflow.steps import APPROVES, answer, answers, asked, step, walked
 
 

@@ -1,0 +1,49 @@
+"""What is handed out: every file says what it is for, and the wheel carries everything the package needs."""
+
+import ast
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling import build
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "adk_nb"
+
+
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path.stat().st_size)  # an empty face has nothing to tell
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_opens_with_what_it_is_for(path: Path):
+    first = ast.parse(path.read_text(encoding="utf-8")).body[0]
+
+    assert isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and str(first.value.value).strip()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder, before = tmp_path_factory.mktemp("wheel"), Path.cwd()
+    os.chdir(ROOT)  # a build backend is called in the project's folder (PEP 517)
+    try:
+        return zipfile.ZipFile(folder / build.build_wheel(str(folder)))
+    finally:
+        os.chdir(before)
+
+
+def test_the_wheel_carries_every_source_stub_script_and_sheet(wheel: zipfile.ZipFile):
+    ours = {str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+
+    packed = {name for name in wheel.namelist() if name.startswith("adk_nb/")}
+
+    assert ours <= packed
+    assert "adk_nb/py.typed" in packed
+    assert {f"adk_nb/notebook/view/static/{name}" for name in ("view.js", "view.css", "loader.js")} <= packed
+
+
+def test_the_wheel_carries_its_licence_and_nothing_beside_the_package(wheel: zipfile.ZipFile):
+    names = wheel.namelist()
+
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"adk_nb"}

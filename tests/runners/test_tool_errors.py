@@ -1,0 +1,300 @@
+"""Calls that go wrong: the model hears what happened, in call order, and the run goes on, or ends if told to."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from adk_nb.agents import LlmAgent, RunConfig
+from adk_nb.errors import LlmCallsLimitExceededError
+from adk_nb.events import Event
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.tools import BaseTool, ToolContext
+from tests.support.talk import Talk, told
+
+
+def results(events: list[Event]) -> list[dict[str, Any]]:
+    return [one.response or {} for event in events for one in event.get_function_responses()]
+
+
+def weather(city: str) -> str:
+    """How is the weather?"""
+    return f"{city}: sunny"
+
+
+def boom() -> None:
+    raise ValueError("bad")
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def talk(*answers: Any, tools: list[Any], **fields: Any) -> Talk:
+    return Talk(LlmAgent(name="guide", model=ScriptedLlm(*answers), tools=tools, **fields))
+
+
+def test_an_unknown_tool_is_answered_with_the_closest_name():
+    it = talk(call("wether", city="Oslo"), "done", tools=[weather, boom])
+
+    assert results(it.say()) == [
+        {
+            "error": "wether() was not called: there is no such tool; did you mean weather()? "
+            "The tools you can call are: weather, boom."
+        }
+    ]
+    assert it.error is None
+
+
+@pytest.mark.parametrize("name", ["", "x" * 10_000, "a.b c\n", "\u00e9\u202e", "weather\u200b", "\ud800"])
+def test_odd_names_are_unknown_tools(name: str):
+    it = talk(call(name), "done", tools=[weather])
+    events = it.say()
+
+    [answer] = results(events)
+    assert "there is no such tool" in answer["error"] and len(answer["error"]) < 400
+    assert events[-1].text == "done"
+
+
+def test_an_agent_without_tools_says_so():
+    assert "The tools you can call are: none." in results(talk(call("x"), "done", tools=[]).say())[0]["error"]
+
+
+def test_an_unknown_tool_is_shown_to_callbacks_which_may_answer():
+    seen: list[Any] = []
+
+    def on_error(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> None:
+        seen.append((tool.name, args, type(error).__name__))
+
+    def before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
+        return {"instead": tool.name}
+
+    it = talk(
+        call("wether", city="Oslo"),
+        "done",
+        tools=[weather],
+        on_tool_error_callback=on_error,
+        before_tool_callback=before,
+        tool_errors="raise",
+    )
+
+    assert results(it.say()) == [{"instead": "wether"}]
+    assert seen == [("wether", {"city": "Oslo"}, "ToolNotFoundError")]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (KeyError("k"), "KeyError: 'k'"),
+        (Exception(), "Exception: "),
+        (Unspeakable(), "Unspeakable: its message cannot be read (RuntimeError)"),
+        (RuntimeError("x" * 10_000), "RuntimeError: " + "x" * 2_000),
+        (ValueError("\ud800"), "ValueError: ?"),
+        (ExceptionGroup("many", [ValueError("a")]), "ExceptionGroup: many (1 sub-exception)"),
+        (StopAsyncIteration("x"), None),
+        (StopIteration("x"), None),
+        (RecursionError("deep"), "RecursionError: deep"),
+        (MemoryError(), "MemoryError: "),
+        (TimeoutError("late"), "TimeoutError: late"),
+        (BrokenPipeError(32, "pipe"), "BrokenPipeError: [Errno 32] pipe"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_raising_tool_tells_the_model_and_the_run_goes_on(error: Exception, words: str | None, is_async: bool):
+    def fail() -> None:
+        raise error
+
+    async def afail() -> None:
+        raise error
+
+    tool = afail if is_async else fail
+    it = talk(call(tool.__name__), "sorry", tools=[tool])
+    events = it.say()
+
+    [answer] = results(events)
+    assert answer == {"error": words} if words is not None else "error" in answer
+    assert it.error is None and events[-1].text == "sorry"
+
+
+@pytest.mark.parametrize("where", ["agent", "run"])
+def test_where_tool_errors_end_the_run_the_error_is_told_and_raised(where: str):
+    it = talk(call("boom"), "never", tools=[boom], tool_errors="raise" if where == "agent" else "return")
+    events = it.say(config=RunConfig(tool_errors="raise") if where == "run" else None)
+
+    assert told(events) == [
+        ("guide", "calls boom({})"),
+        ("guide", "answers {'error': 'ValueError: bad'} failed ValueError ."),
+    ]
+    assert events[-1].error_message == "bad"
+    assert isinstance(it.error, ValueError)
+    assert told(it.stored().events)[1:] == told(events)
+
+
+def test_a_run_may_say_that_errors_go_to_the_model_after_all():
+    it = talk(call("boom"), "sorry", tools=[boom], tool_errors="raise")
+
+    assert results(it.say(config=RunConfig(tool_errors="return"))) == [{"error": "ValueError: bad"}]
+
+
+@pytest.mark.parametrize("mode", ["return", "raise"])
+def test_a_callback_may_answer_for_a_raising_tool(mode: str):
+    def on_error(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> dict[str, Any]:
+        return {"handled": str(error)}
+
+    it = talk(call("boom"), "done", tools=[boom], tool_errors=mode, on_tool_error_callback=on_error)
+
+    assert results(it.say()) == [{"handled": "bad"}]
+    assert it.error is None
+
+
+def test_a_limit_on_model_calls_ends_the_run_even_from_inside_a_tool():
+    def ask() -> None:
+        raise LlmCallsLimitExceededError("enough")
+
+    it = talk(call("ask"), "never", tools=[ask])
+    it.say()
+
+    assert isinstance(it.error, LlmCallsLimitExceededError)
+
+
+def test_after_an_error_the_next_turn_is_a_normal_one():
+    it = talk(call("boom"), "hello", tools=[boom], tool_errors="raise")
+    it.say()
+
+    assert it.say()[-1].text == "hello"
+    assert [content.role for content in it.runner.agent.model.requests[-1].contents] == [
+        "user",
+        "model",
+        "user",
+        "user",
+    ]
+
+
+def test_parallel_calls_run_side_by_side_and_are_answered_in_call_order():
+    meet = threading.Barrier(3, timeout=5)
+    ended: list[str] = []
+
+    async def wait(name: str) -> str:
+        await asyncio.to_thread(meet.wait)
+        for _ in range({"a": 50, "b": 25, "c": 0}[name]):
+            await asyncio.sleep(0)
+        ended.append(name)
+        return name
+
+    it = talk([call("wait", name=name) for name in "abc"], "done", tools=[wait])
+    events = it.say()
+
+    assert results(events) == [{"result": name} for name in "abc"]
+    assert len(events) == 3 and sorted(ended) == ["a", "b", "c"]
+    calls = [one.id for one in events[0].get_function_calls()]
+    assert [one.id for one in events[1].get_function_responses()] == calls and len(set(calls)) == 3
+
+
+def test_one_failing_call_does_not_touch_the_others():
+    it = talk(
+        [call("weather", city="Oslo"), call("boom"), call("nope"), call("weather")], "done", tools=[weather, boom]
+    )
+
+    answers = results(it.say())
+
+    assert answers[0] == {"result": "Oslo: sunny"}
+    assert answers[1] == {"error": "ValueError: bad"}
+    assert "no such tool" in answers[2]["error"] and "city" in answers[3]["error"]
+
+
+def test_where_one_error_ends_the_run_what_others_did_is_told_first():
+    cancelled: list[bool] = []
+
+    async def fail() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        raise ValueError("bad")
+
+    async def good(tool_context: ToolContext) -> dict[str, int]:
+        tool_context.state["good"] = 1
+        return {"g": 1}
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    it = talk([call("good"), call("fail"), call("endless")], tools=[good, fail, endless], tool_errors="raise")
+    events = it.say()
+
+    assert told(events)[1] == ("guide", "answers {'g': 1} => {'good': 1}")
+    assert told(events)[2][1].startswith(
+        "answers {'error': 'ValueError: bad'}; answers {'error': 'the run ended before"
+    )
+    assert told(events)[2][1].endswith(" failed ValueError .") and len(events) == 3
+    assert isinstance(it.error, ValueError) and cancelled == [True]
+    assert it.stored().state == {"good": 1}
+
+
+def test_two_hundred_calls_at_once():
+    seen: list[int] = []
+
+    def count(n: int) -> int:
+        seen.append(n)
+        return n
+
+    async def acount(n: int) -> int:
+        await asyncio.sleep(0)
+        return count(n)
+
+    for tool in (count, acount):
+        seen.clear()
+        it = talk([call(tool.__name__, n=n) for n in range(200)], "done", tools=[tool])
+        assert results(it.say()) == [{"result": n} for n in range(200)]
+        assert sorted(seen) == list(range(200))
+
+
+def test_of_two_calls_with_one_id_both_run_and_are_told_apart():
+    first, second = call("weather", city="Oslo"), call("weather", city="Rome")
+    first.function_call.id = second.function_call.id = "X"
+    it = talk([first, second], "done", tools=[weather])
+    events = it.say()
+
+    ids = [one.id for one in events[1].get_function_responses()]
+    assert results(events) == [{"result": "Oslo: sunny"}, {"result": "Rome: sunny"}]
+    assert ids[0] == "X" and len(set(ids)) == 2
+    assert ids == [one.id for one in events[0].get_function_calls()]
+
+
+def test_an_id_that_a_model_uses_again_in_a_later_step_is_a_new_call():
+    def named(city: str):
+        part = call("weather", city=city)
+        part.function_call.id = "X"
+        return part
+
+    it = talk(named("Oslo"), named("Rome"), "done", tools=[weather])
+
+    assert results(it.say()) == [{"result": "Oslo: sunny"}, {"result": "Rome: sunny"}]
+
+
+def test_arguments_nested_too_deeply_to_copy_are_refused():
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    it = talk(call("weather", city=deep), "done", tools=[weather])
+
+    assert (
+        "weather() was not called: its arguments hold lists and dicts that are nested more than 100 deep"
+        in (results(it.say())[0]["error"])
+    )
+
+
+def test_callbacks_may_replace_a_result_with_anything():
+    def after(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any) -> Any:
+        return {"was": tool_response, "set": {1}}
+
+    it = talk(call("weather", city="Oslo"), "done", tools=[weather], after_tool_callback=after)
+
+    assert results(it.say()) == [{"was": "Oslo: sunny", "set": [1]}]

@@ -1,0 +1,384 @@
+"""The events of google-adk 2.13 on the same scripts: structured output, callbacks, and odd ends of a step.
+
+Written down by hand from what google-adk was seen to do. DEVIATES marks where ours is meant to differ, and how.
+"""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from adk_nb import types
+from adk_nb.agents import CallbackContext, LlmAgent, RunConfig, StreamingMode
+from adk_nb.errors import PluginError
+from adk_nb.events import Event
+from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
+from adk_nb.plugins import BasePlugin
+from adk_nb.tools import ToolContext
+from tests.support.talk import Talk, boom, told
+
+
+class Out(BaseModel):
+    ans: str
+
+
+def w() -> dict[str, int]:
+    """Works."""
+    return {"ok": 1}
+
+
+def agent(*answers: Any, name: str = "a", **fields: Any) -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedLlm(*answers), **fields)
+
+
+def response(text: str, **more: Any) -> LlmResponse:
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), **more)
+
+
+def asked(it: LlmAgent) -> list[LlmRequest]:
+    assert isinstance(it.model, ScriptedLlm)
+    return it.model.requests
+
+
+KINDS = (
+    "before_agent", "after_agent", "before_model", "after_model", "on_model_error",
+    "before_tool", "after_tool", "on_tool_error",
+)  # fmt: skip
+
+
+def noting(said: list[str], *kinds: str, **answers: Any) -> dict[str, Any]:
+    def make(kind: str) -> Any:
+        def callback(**given: Any) -> Any:
+            said.append(kind)
+            return answers.get(kind)
+
+        return callback
+
+    return {f"{kind}_callback": make(kind) for kind in (*kinds, *answers)}
+
+
+class Noting(BasePlugin):
+    """Notes each hook that is asked."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__("P")
+        self.said = said
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.endswith("_callback"):
+            return self._make(name.removesuffix("_callback"))
+        return super().__getattribute__(name)
+
+    def _make(self, point: str) -> Any:
+        async def callback(**given: Any) -> None:
+            self.said.append(f"P.{point}")
+
+        return callback
+
+
+def root(*answers: Any, **fields: Any) -> LlmAgent:
+    return agent(*answers, name="root", output_schema=Out, output_key="o", **fields)
+
+
+def test_12_an_output_schema_beside_tools():
+    it = root(call("w"), call("set_model_response", ans="42"), tools=[w])
+    talk = Talk(it)
+    events = talk.say("hello")
+
+    assert told(events) == [
+        ("root", "calls w({})"),
+        ("root", "answers {'ok': 1}"),
+        ("root", "calls set_model_response({'ans': '42'})"),
+        ("root", "answers {'ans': '42'}"),
+        ("root", "{\"ans\": \"42\"} => {'o': {'ans': '42'}} ."),
+    ]
+    assert events[3].actions.set_model_response == {"ans": "42"}
+    assert talk.stored().state == {"o": {"ans": "42"}}
+    assert list(asked(it)[0].tools_dict) == ["set_model_response", "w"]
+    assert str(asked(it)[0].config.system_instruction).startswith(
+        'You are an agent. Your internal name is "root".\n\nYou have other tools'  # DEVIATES: in our own words
+    )
+
+
+def test_12_an_answer_that_does_not_fit_and_words_instead():
+    talk = Talk(root(call("set_model_response", bad="42"), '{"ans":"x"}', tools=[w]))
+    events = talk.say("hello")
+
+    assert list(events[1].get_function_responses()[0].response or {}) == ["error"]
+    assert told(events)[2:] == [("root", "{\"ans\":\"x\"} => {'o': {'ans': 'x'}} .")]
+
+
+def test_12b_without_tools():
+    talk = Talk(root('{"ans":"x"}'))
+    assert told(talk.say("hello")) == [("root", "{\"ans\":\"x\"} => {'o': {'ans': 'x'}} .")]
+
+    # DEVIATES: the model's event stays, and the other one follows it.
+    raising = Talk(root("not json", on_output_error="raise"))
+    assert told(raising.say("hello")) == [("root", "not json ."), ("root", "failed ValidationError")]
+    assert type(raising.error).__name__ == "ValidationError" and raising.stored().state == {}
+
+    # DEVIATES: unless told so, nothing is raised; and it is checked without an output_key as well.
+    for key in ("o", None):
+        quiet = Talk(agent("not json", output_schema=Out, output_key=key))
+        assert told(quiet.say("hello")) == [("a", "not json ."), ("a", "failed OUTPUT_SCHEMA_MISMATCH")]
+        assert quiet.error is None and quiet.stored().state == {}
+
+
+def test_y5_an_answer_beside_another_call():
+    talk = Talk(root([call("w"), call("set_model_response", ans="1")], tools=[w]))
+
+    assert told(talk.say("go")) == [
+        ("root", "calls w({}); calls set_model_response({'ans': '1'})"),
+        ("root", "answers {'ok': 1}; answers {'ans': '1'}"),
+        ("root", "{\"ans\": \"1\"} => {'o': {'ans': '1'}} ."),
+    ]
+
+
+def test_13_the_order():
+    said: list[str] = []
+    Talk(agent(call("w"), "x", tools=[w], **noting(said, *KINDS)), plugins=[Noting(said)]).say()
+
+    model = ["P.before_model", "before_model", "P.after_model", "after_model", "P.on_event"]
+    assert said == [
+        "P.on_user_message", "P.before_run", "P.before_agent", "before_agent",
+        *model,
+        "P.before_tool", "before_tool", "P.after_tool", "after_tool", "P.on_event",
+        *model,
+        "P.after_agent", "after_agent", "P.after_run",
+    ]  # fmt: skip
+
+
+def test_13b_the_order_of_errors_that_nobody_answers():
+    said: list[str] = []
+    fields = noting(said, "on_tool_error", "on_model_error")
+    tool = Talk(agent(call("boom"), tools=[boom], tool_errors="raise", **fields), plugins=[Noting(said)])
+
+    assert told(tool.say()) == [
+        ("a", "calls boom({})"),
+        ("a", "answers {'error': 'ValueError: bad'} failed ValueError ."),
+    ]
+    assert said[6:] == [
+        "P.before_tool", "P.on_tool_error", "on_tool_error", "P.on_agent_error", "P.on_event", "P.on_run_error",
+    ]  # fmt: skip
+
+    said.clear()
+    model = Talk(agent(RuntimeError("m"), **fields), plugins=[Noting(said)])
+    assert told(model.say()) == [("a", "failed RuntimeError")]
+    assert said[3:] == [
+        "P.before_model", "P.on_model_error", "on_model_error", "P.on_agent_error", "P.on_event", "P.on_run_error",
+    ]  # fmt: skip
+
+
+def test_13c_errors_that_are_answered():
+    said: list[str] = []
+    answers = {"on_tool_error": {"rec": 1}, "on_model_error": response("recovered")}
+    it = agent(call("boom"), RuntimeError("m"), tools=[boom], **noting(said, "after_model", "after_tool", **answers))
+
+    assert told(Talk(it).say()) == [
+        ("a", "calls boom({})"),
+        ("a", "answers {'rec': 1}"),
+        ("a", "recovered ."),
+    ]
+    assert said == ["after_model", "on_tool_error", "after_tool", "on_model_error", "after_model"]
+
+
+def test_13d_agents_that_are_answered_for_and_added_to():
+    def before(callback_context: CallbackContext) -> None:
+        callback_context.state["s"] = 1
+
+    def skipping(callback_context: CallbackContext) -> types.Content:
+        callback_context.state["s"] = 1
+        return types.Content(role="model", parts=[types.Part(text="skipped")])
+
+    def after(callback_context: CallbackContext) -> types.Content:
+        callback_context.state["e"] = 1
+        return types.Content(role="model", parts=[types.Part(text="extra")])
+
+    said: list[str] = []
+    skipped = Talk(agent("x", output_key="ok", before_agent_callback=skipping, **noting(said, "after_agent")))
+    assert told(skipped.say()) == [("a", "skipped => {'s': 1, 'ok': 'skipped'} .")] and said == []
+
+    # DEVIATES: an event that only writes is not final.
+    both = Talk(agent("x", output_key="ok", before_agent_callback=before, after_agent_callback=after))
+    assert told(both.say()) == [("a", "=> {'s': 1}"), ("a", "x => {'ok': 'x'} ."), ("a", "extra => {'e': 1} .")]
+
+
+def test_13e_models_that_are_answered_for():
+    def blocking(callback_context: CallbackContext, llm_request: LlmRequest) -> LlmResponse:
+        callback_context.state["bm"] = 1
+        return response("blocked")
+
+    def shouting(callback_context: CallbackContext, llm_response: LlmResponse) -> LlmResponse:
+        callback_context.state["am"] = 1
+        return response(llm_response.text.upper())
+
+    said: list[str] = []
+    assert told(Talk(agent("x", before_model_callback=blocking, **noting(said, "after_model"))).say()) == [
+        ("a", "blocked => {'bm': 1} .")
+    ]
+    assert said == []
+    assert told(Talk(agent("abc", after_model_callback=shouting)).say()) == [("a", "ABC => {'am': 1} .")]
+
+
+def test_13f_an_empty_result_in_a_tools_place():
+    said: list[str] = []
+
+    def first(**given: Any) -> None:
+        said.append("at1")
+
+    def second(**given: Any) -> dict[str, int]:
+        said.append("at2")
+        return {"new": 1}
+
+    it = agent(call("w"), "z", tools=[w], after_tool_callback=[first, second], **noting(said, before_tool={}))
+
+    assert told(Talk(it).say())[1] == ("a", "answers {'new': 1}")
+    assert said == ["before_tool", "at1", "at2"]
+
+
+def test_13g_arguments_that_a_callback_changes():
+    def t(x: int) -> int:
+        """Takes x."""
+        return x
+
+    def change(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> None:
+        args["x"] = 99
+
+    assert told(Talk(agent(call("t", x=1), "z", tools=[t], before_tool_callback=change)).say()) == [
+        ("a", "calls t({'x': 1})"),
+        ("a", "answers {'result': 99}"),
+        ("a", "z ."),
+    ]
+
+
+def test_13h_a_result_that_stands_as_it_is():
+    def sk(tool_context: ToolContext) -> str:
+        """Ends."""
+        tool_context.actions.skip_summarization = True
+        return "final!"
+
+    assert told(Talk(agent(call("sk"), tools=[sk])).say()) == [
+        ("a", "calls sk({})"),
+        ("a", "answers {'result': 'final!'} ."),
+    ]
+
+
+def test_13i_what_plugins_answer():
+    class Early(BasePlugin):
+        async def before_run_callback(self, *, invocation_context: Any) -> Any:
+            return types.Content(role="model", parts=[types.Part(text="early")])
+
+    class Replaces(BasePlugin):
+        async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> Any:
+            return types.Content(role="user", parts=[types.Part(text="REPLACED")])
+
+        async def on_event_callback(self, *, invocation_context: Any, event: Event) -> Any:
+            return Event(author="a", content=types.Content(role="model", parts=[types.Part(text="EV")]))
+
+    assert told(Talk(agent("x"), plugins=[Early("e")]).say()) == [("model", "early .")]
+
+    it = agent("x")
+    talk = Talk(it, plugins=[Replaces("r")])
+    assert told(talk.say()) == [("a", "EV .")]
+    assert [event.text for event in talk.stored().events] == ["REPLACED", "EV"]
+    assert [content.parts[0].text for content in asked(it)[0].contents if content.parts] == ["REPLACED"]
+
+
+def test_13j_callbacks_with_names_of_their_own():
+    said: list[str] = []
+    it = agent("orig", before_model_callback=lambda x, y: said.append("pos"), after_model_callback=lambda p, q: None)
+
+    assert told(Talk(it).say()) == [("a", "orig .")] and said == ["pos"]
+
+
+def test_y1_and_y13_a_callback_that_calls_and_one_that_answers():
+    answers = iter([LlmResponse(content=types.Content(role="model", parts=[call("w")]))])
+    it = agent("end", tools=[w], before_model_callback=lambda callback_context, llm_request: next(answers, None))
+    assert told(Talk(it).say()) == [("a", "calls w({})"), ("a", "answers {'ok': 1}"), ("a", "end .")]
+
+    blocked = agent(output_key="o", before_model_callback=lambda callback_context, llm_request: response("blocked"))
+    assert told(Talk(blocked).say()) == [("a", "blocked => {'o': 'blocked'} .")]
+
+
+def test_y14_two_calls_of_one_id():
+    twice = [types.Part(function_call=types.FunctionCall(id="X", name="w", args={})) for _ in range(2)]
+    events = Talk(agent(twice, "e", tools=[w])).say()
+
+    made, given = events[0].get_function_calls(), events[1].get_function_responses()
+    assert [one.response for one in given] == [{"ok": 1}] * 2
+    # DEVIATES: the second gets an id of its own.
+    assert made[0].id == "X" and made[1].id != "X"
+    assert [one.id for one in given] == [one.id for one in made]
+
+
+def test_y15_after_model_sees_every_piece():
+    said: list[str] = []
+    it = agent(["a", "b"], after_model_callback=lambda callback_context, llm_response: said.append(llm_response.text))
+
+    Talk(it).say(config=RunConfig(streaming_mode=StreamingMode.SSE))
+    assert said == ["a", "b", "ab"]
+
+
+def test_y17_a_tool_that_ends_the_run():
+    def stop(tool_context: ToolContext) -> dict[str, int]:
+        """Stops."""
+        tool_context.get_invocation_context().end_invocation = True
+        return {"s": 1}
+
+    # DEVIATES: the model is not asked again.
+    assert told(Talk(agent(call("stop"), "never", tools=[stop])).say()) == [
+        ("a", "calls stop({})"),
+        ("a", "answers {'s': 1}"),
+    ]
+
+
+def test_z8_one_of_two_calls_fails():
+    def good() -> dict[str, int]:
+        """Good."""
+        return {"g": 1}
+
+    talk = Talk(agent([call("good"), call("boom")], tools=[good, boom], tool_errors="raise"))
+
+    assert told(talk.say()) == [
+        ("a", "calls good({}); calls boom({})"),
+        ("a", "answers {'g': 1}"),
+        ("a", "answers {'error': 'ValueError: bad'} failed ValueError ."),
+    ]
+    assert isinstance(talk.error, ValueError)
+
+
+def test_h5_a_callback_puts_a_content_in_the_instructions_place():
+    def replace(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        told = str(llm_request.config.system_instruction)
+        llm_request.config.system_instruction = types.Content(role="system", parts=[types.Part(text="[M] " + told)])
+
+    it = agent("x", instruction="I", before_model_callback=replace)
+    Talk(it).say()
+
+    sent: Any = asked(it)[0].config.system_instruction
+    assert sent.role == "system"
+    assert sent.parts[0].text == '[M] I\n\nYou are an agent. Your internal name is "a".'
+
+
+class Raises(BasePlugin):
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Any:
+        raise KeyError("px")
+
+
+def test_h6_a_plugin_that_raises():
+    talk = Talk(agent("x"), plugins=[Raises("px")])
+
+    [failed] = talk.say()
+    assert failed.error_code == "RuntimeError" and "px" in (failed.error_message or "")
+    assert isinstance(talk.error, PluginError) and isinstance(talk.error, RuntimeError)
+
+
+@pytest.mark.parametrize(("kind", "before"), [("before_model", []), ("after_agent", [("a", "x .")])])
+def test_h6_a_callback_that_raises(kind: str, before: list[Any]):
+    def raises(**given: Any) -> None:
+        raise KeyError("cb")
+
+    talk = Talk(agent("x", **{f"{kind}_callback": raises}))
+
+    assert told(talk.say()) == [*before, ("a", "failed KeyError")]
+    assert isinstance(talk.error, KeyError)
