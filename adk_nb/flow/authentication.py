@@ -103,7 +103,7 @@ async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Map
 
 
 def _refused(why: str) -> Decision:
-    confirmation = ToolConfirmation(confirmed=False, reason=f"it was not let in: {why:.200}")
+    confirmation = ToolConfirmation(confirmed=False, reason=f"authentication failed: {why:.200}")
     return Decision(confirmation=confirmation, ran=False, tool_fingerprint=None)
 
 

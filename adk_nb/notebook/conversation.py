@@ -201,7 +201,7 @@ class Conversation:
         return made
 
     async def last_cut(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
-        """The run of the session that was cut last.
+        """The run of the session that was interrupted last.
 
         Args:
             edited: It may have been cut before agents or tools were edited.
@@ -220,9 +220,9 @@ class Conversation:
             with self.history(session.events if session else ()) as history:
                 approvals = history.interrupts(kinds=APPROVALS)
             left = open_message(approvals, magic) if approvals else "nothing is left to go on with"
-            raise InputError(f"no run of session {self.session_id!r} was cut; {left}")
+            raise InputError(f"no run of session {self.session_id!r} was interrupted; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
-            raise PendingError(interrupted_runs.edited_words(self.agent.name, magic))
+            raise PendingError(interrupted_runs.edited_notice(self.agent.name, magic))
         return runs[-1], session
 
     async def close(self) -> None:
@@ -236,10 +236,10 @@ class Conversation:
         await interrupted_runs.leave(self.service, session, run)
 
     async def refuse_interrupted_run(self, magic: str) -> None:
-        """Say of a run that was cut, before anything is said over it. `magic`: as for `last_cut`.
+        """Refuse a new message while an interrupted run is open. `magic`: as for `last_cut`.
 
         Raises:
-            PendingError: One was.
+            PendingError: One is open.
         """
         session = await self.loaded()
         runs = await interrupted_runs.interrupted_runs(self.service, session)
@@ -249,7 +249,7 @@ class Conversation:
             approvals = history.interrupts(kinds=APPROVALS)
         if not approvals:
             raise PendingError(
-                interrupted_runs.cut_words(runs[-1], session.events, session.id, interrupted_runs.ways(magic))
+                interrupted_runs.interrupted_notice(runs[-1], session.events, session.id, interrupted_runs.ways(magic))
             )
 
     def _is_here(self, other: "Conversation") -> bool:

@@ -35,7 +35,7 @@ async def at_work(service: BaseSessionService, session: Session | None) -> Run |
 
 
 async def leave(service: BaseSessionService, session: Session, run: Run) -> None:
-    """Let a run that was cut be at its end: what is known of its open calls is told, and nothing of it goes on.
+    """Close an interrupted run without resuming it; open calls get the results that are known.
 
     Raises:
         SessionBusyError: Another run works on the session.
@@ -64,32 +64,32 @@ def _is_of_models(agent: BaseAgent) -> bool:
     return isinstance(agent, LlmAgent) and all(map(_is_of_models, agent.members))
 
 
-def cut_words(run: Run, events: Sequence[Event], session: str, ways: tuple[str, str]) -> str:
-    """That a run was cut, and what to type to let it go on, and to leave it."""
+def interrupted_notice(run: Run, events: Sequence[Event], session: str, ways: tuple[str, str]) -> str:
+    """A notice of an interrupted run, with what to type to resume it or to give it up."""
     first = next(event for event in events if event.invocation_id == run.id)
-    asked = f" that answers {one_line(first.text, _ASKED)!r}" if first.author == "user" and first.text else ""
+    answers = f" that answers {one_line(first.text, _ASKED)!r}" if first.author == "user" and first.text else ""
     go_on, stop = ways
-    return f"the run{asked} in session {session!r} was cut; it goes on with {go_on}, and is left as it is with {stop}"
+    return f"the run{answers} in session {session!r} was interrupted; resume it with {go_on}, or give it up with {stop}"
 
 
-def cut_in_brief(magic: str) -> str:
-    """That a run was cut, for who knows in which session."""
+def short_interrupted_notice(magic: str) -> str:
+    """The short notice, where the session is known."""
     go_on, stop = ways(magic)
-    return f"a run was cut: {go_on}, or {stop}"
+    return f"a run was interrupted: {go_on}, or {stop}"
 
 
-def edited_words(agent: str, magic: str) -> str:
-    """That an agent, or a tool of it, is not what it was when a run was cut, and what can be chosen."""
+def edited_notice(agent: str, magic: str) -> str:
+    """That an agent, or a tool of it, is not what it was when a run was interrupted, and what can be chosen."""
     go_on, stop = ways(magic)
     anyway = f"{go_on} --edited" if magic else "chat.resume(edited=True)"
     return (
-        f"{agent} or a tool of it was edited since this run was cut; it goes on as it is now with {anyway}, and is "
-        f"left as it is with {stop}"
+        f"{agent} or a tool of it was edited since this run was interrupted; resume it as it is now with {anyway}, "
+        f"or give it up with {stop}"
     )
 
 
 def ways(magic: str) -> tuple[str, str]:
-    """What to type. `magic`: the `%confirm` of the session; empty where only Python has the chat."""
+    """Return what to type to resume, and to give up. `magic`: the `%confirm` of the session; empty in Python alone."""
     if not magic:
         return "chat.resume()", "chat.drop()"
     where = magic.removeprefix("%confirm")

@@ -254,7 +254,7 @@ class AnswerCheck:
             return f"{message}; refuse the call with {no}, and ask again"
         old = f"run it as it was with {again.removesuffix('reask')}old"
         is_kept = self.versions is not None and self.versions.label(interrupt)
-        return f"{message}; let it be asked anew with {again}, or {old if is_kept else f'refuse it with {no}'}"
+        return f"{message}; ask again with {again}, or {old if is_kept else f'refuse it with {no}'}"
 
     def _no_version_message(self, interrupt: Interrupt) -> str:
         name, redefined = interrupt.call.name, self._is_redefined(interrupt)
@@ -262,7 +262,7 @@ class AnswerCheck:
         if not redefined:
             return f"{name} is as it was when this was asked; approve it with {again}"
         gone = f"{name} as it was is not in this kernel any more"
-        return f"{gone}; let it be asked anew with {again}, or refuse it with {no}"
+        return f"{gone}; ask again with {again}, or refuse it with {no}"
 
 
 def _check_edits(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool | None, yes: str) -> None:

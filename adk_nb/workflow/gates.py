@@ -121,7 +121,9 @@ async def asking_for_credentials(name: str, context: Context, args: dict[str, An
     events = await authentication.ask(ctx, ctx.agent.name, [call], {}, results)
     context.actions.requested_auth_configs.clear()
     if not events:
-        raise CredentialError(f"node {name!r} cannot be let in: its auth_config leads to nothing a person can answer")
+        raise CredentialError(
+            f"node {name!r} cannot authenticate: its auth_config leads to nothing that a user can answer"
+        )
     return events
 
 

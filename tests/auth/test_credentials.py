@@ -209,7 +209,7 @@ def test_who_does_not_let_it_in_is_told_to_the_model(server: AuthServer):
 
     events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={asked.auth_request.state}"})
 
-    assert "it was not let in: access_denied" in results(events)[0]["error"]
+    assert "authentication failed: access_denied" in results(events)[0]["error"]
     assert events[-1].text == "as you wish" and box.seen == [] and waiting(talk) == []
 
 

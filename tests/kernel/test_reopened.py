@@ -116,13 +116,13 @@ def test_a_tool_that_was_at_work_is_not_called_again_without_a_persons_word(kern
 
     (tmp_path / "again").touch()
     second = kernels("'Paid.'")
-    assert "a run was cut" in second.run("%session").text
+    assert "a run was interrupted" in second.run("%session").text
     second.run('%config AdkNb.sessions = ""')
     opened = second.run('%config AdkNb.sessions = "sqlite:///nb.db"').printed
-    assert "a run was cut: %session resume, or %session drop" in opened
+    assert "a run was interrupted: %session resume, or %session drop" in opened
     second.run(SLOW_PAY)
     second.run(CLERK + " Be brief.")
-    assert "--edited, and is left as it is with %session drop" in second.run("%session resume", raises=True).traceback
+    assert "--edited, or give it up with %session drop" in second.run("%session resume", raises=True).traceback
     second.run(CLERK)
     refused = second.run("%chat clerk Pay 5", raises=True)
     assert "%session resume" in refused.traceback

@@ -324,7 +324,7 @@ def test_a_tool_redefined_since_it_was_asked_about_is_not_approved_but_can_be_re
         said
         == edited
         == (
-            "InputError: pay was redefined since this was asked; let it be asked anew with %confirm --reask, or run it "
+            "InputError: pay was redefined since this was asked; ask again with %confirm --reask, or run it "
             "as it was with %confirm --old"
         )
     )

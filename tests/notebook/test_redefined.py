@@ -157,7 +157,7 @@ def test_in_a_kernel_without_the_old_tool_only_what_works_is_offered(shell: Shel
     kept = f'%config AdkNb.sessions = "sqlite:///{tmp_path / "nb.db"}"'
     shell.cell(kept)
     paying(shell, "Done.")
-    asked_anew = "let it be asked anew with %confirm --reask, or refuse it with %confirm --no"
+    asked_anew = "ask again with %confirm --reask, or refuse it with %confirm --no"
     del shell.ip.adk_nb  # as a new kernel
     shell.ip.reset()
     shell.cell("%reload_ext adk_nb")

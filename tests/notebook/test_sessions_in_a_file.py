@@ -330,9 +330,7 @@ def test_a_tool_that_was_edited_meanwhile_does_not_run_on_the_old_yes(shell: She
     shell.cell(OTHER_PAY)
     shell.cell(CLERK)
 
-    assert "pay was redefined since this was asked; let it be asked anew with %confirm --reask" in str(
-        shell.cell("%confirm")
-    )
+    assert "pay was redefined since this was asked; ask again with %confirm --reask" in str(shell.cell("%confirm"))
     assert "pay was redefined since this was asked" in shell.fails("%confirm --yes")
     assert shell.cell("%confirm --no").text == "I see."
     assert shell.names["paid"] == []
@@ -571,18 +569,20 @@ def test_a_run_that_was_cut_is_told_when_its_session_is_used_and_goes_on(shell: 
     cut(tmp_path)
     model = scripted(shell, "Paid.", "Yes?")
     shell.cell(KEPT)
-    assert shell.printed == "session 'main' goes on: 2 events, a run was cut: %session resume, or %session drop\n"
+    assert (
+        shell.printed == "session 'main' goes on: 2 events, a run was interrupted: %session resume, or %session drop\n"
+    )
     assert "no agent named 'clerk'; this run was asked of it" in shell.fails("%session resume")
     shell.cell(PAY_AT_ONCE)
     shell.cell(CLERK)
     assert shell.fails("%chat clerk Hello").endswith(
-        "the run that answers 'Pay 5' in session 'main' was cut; it goes on with %session resume, and is left as it is "
-        "with %session drop"
+        "the run that answers 'Pay 5' in session 'main' was interrupted; resume it with %session resume, "
+        "or give it up with %session drop"
     )
 
     assert shell.fails("%session resume").endswith(
-        "clerk or a tool of it was edited since this run was cut; it goes on as it is now with %session resume "
-        "--edited, and is left as it is with %session drop"
+        "clerk or a tool of it was edited since this run was interrupted; resume it as it is now with %session resume "
+        "--edited, or give it up with %session drop"
     )
 
     assert shell.cell("%session resume --edited").text == "Paid."
@@ -590,7 +590,7 @@ def test_a_run_that_was_cut_is_told_when_its_session_is_used_and_goes_on(shell: 
     assert shell.names["paid"] == [5]
     assert shell.cell("%chat clerk Hello").text == "Yes?"
     assert told(model) == ["Pay 5", "Paid.", "Hello"]
-    assert "no run of session 'main' was cut" in shell.fails("%session resume")
+    assert "no run of session 'main' was interrupted" in shell.fails("%session resume")
 
 
 def test_nobody_talks_over_a_run_of_another_kernel_that_was_cut_since(shell: Shell, tmp_path: Path) -> None:
@@ -602,7 +602,7 @@ def test_nobody_talks_over_a_run_of_another_kernel_that_was_cut_since(shell: She
 
     cut(tmp_path)
 
-    assert "the run that answers 'Pay 5' in session 'main' was cut" in shell.fails("%chat clerk Go on")
+    assert "the run that answers 'Pay 5' in session 'main' was interrupted" in shell.fails("%chat clerk Go on")
     assert shell.cell("%session resume --edited").text == "Paid."
     assert shell.cell("%chat clerk Go on").text == "Yes?"
 
@@ -622,7 +622,7 @@ def test_a_tool_that_was_edited_since_a_run_was_cut_is_a_choice_too(tmp_path: Pa
     edited.__name__ = "pay"
     service = cut(tmp_path, version=version_of(agent(pay)))
     chat = Chat(agent(edited), session_service=service)
-    with pytest.raises(PendingError, match=r"it goes on as it is now with chat.resume\(edited=True\)"):
+    with pytest.raises(PendingError, match=r"resume it as it is now with chat.resume\(edited=True\)"):
         chat.resume()
 
     asked = chat.resume(edited=True).interrupts
@@ -655,7 +655,7 @@ def test_a_run_that_was_cut_may_be_left_as_it_is(shell: Shell, tmp_path: Path) -
     results = [part.function_response for one in model.requests[-1].contents for part in one.parts or ()]
     assert [one.response for one in results if one] == [{"error": "the run was cut before this call was made"}]
     assert shell.names["paid"] == []
-    assert "no run of session 'main' was cut" in shell.fails("%session drop")
+    assert "no run of session 'main' was interrupted" in shell.fails("%session drop")
 
 
 def test_of_a_run_that_is_left_as_it_is_what_is_known_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -679,14 +679,14 @@ def test_an_approval_that_is_looked_for_where_a_run_was_cut_is_answered_by_what_
 ) -> None:
     cut(tmp_path)
     shell.cell(KEPT)
-    told = "no approval is open in session 'main'; a run was cut: %session resume, or %session drop"
+    told = "no approval is open in session 'main'; a run was interrupted: %session resume, or %session drop"
 
     assert told in str(shell.cell("%confirm"))
     assert shell.fails("%confirm --yes").endswith(told)
 
     shell.cell("%session new other")
     assert shell.fails("%confirm -s main --all --no").endswith(
-        "a run was cut: %session resume -s main, or %session drop -s main"
+        "a run was interrupted: %session resume -s main, or %session drop -s main"
     )
     assert shell.fails("%confirm --yes").endswith("it was answered already, or none was asked for")
 
@@ -705,7 +705,9 @@ def test_who_works_on_a_session_is_told(shell: Shell, tmp_path: Path) -> None:
     assert shell.printed == "session 'main' goes on: 2 events, a run is at work: process 7 on saturn\n"
     assert "a run is at work: process 7 on saturn" in str(shell.cell("%session"))
     for line in ("%session resume", "%session drop"):
-        assert shell.fails(line).endswith("no run of session 'main' was cut; a run is at work: process 7 on saturn")
+        assert shell.fails(line).endswith(
+            "no run of session 'main' was interrupted; a run is at work: process 7 on saturn"
+        )
     chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm()), session_service=service)
     with pytest.raises(SessionBusyError, match=r"in use by process 7 on saturn since .*, or stop it there"):
         chat.resume()
@@ -722,7 +724,9 @@ def test_a_run_that_waits_is_no_run_that_was_cut(tmp_path: Path) -> None:
     chat = Chat(clerk, session_service=SqliteSessionService(tmp_path / "nb.db"))
     chat.ask("Pay 5")
 
-    with pytest.raises(InputError, match=r"was cut; 1 approval is open \(pay\); answer with chat.approve\(\) or"):
+    with pytest.raises(
+        InputError, match=r"was interrupted; 1 approval is open \(pay\); answer with chat.approve\(\) or"
+    ):
         chat.resume()
 
 
@@ -745,13 +749,13 @@ def test_in_python_a_run_goes_on_with_the_chat_of_its_session(tmp_path: Path) ->
 
     agent = LlmAgent(name="clerk", model=ScriptedLlm("Paid."), tools=[pay])
     chat = Chat(agent, session_service=cut(tmp_path))
-    with pytest.raises(PendingError, match=r"it goes on with chat.resume\(\), and is left as it is with chat.drop"):
+    with pytest.raises(PendingError, match=r"resume it with chat.resume\(\), or give it up with chat.drop"):
         chat.ask("Hello")
 
     assert chat.resume().text == "Paid."
 
     assert paid == [5]
-    with pytest.raises(InputError, match="no run of session 'main' was cut"):
+    with pytest.raises(InputError, match="no run of session 'main' was interrupted"):
         chat.drop()
 
 

@@ -275,14 +275,14 @@ def test_a_run_that_was_cut_and_is_undone_is_not_offered_any_more(
     shell.names["paid"] = []
     shell.names["model"] = model = ScriptedLlm("Hello.")
     shell.cell(KEPT)
-    assert "a run was cut" in shell.printed
+    assert "a run was interrupted" in shell.printed
     shell.cell(PAY_AT_ONCE)
     shell.cell(CLERK)
 
     assert "you > Pay 5" in str(shell.cell("%rewind"))
 
     assert "cut" not in str(shell.cell("%session"))
-    assert "no run of session 'main' was cut" in shell.fails("%session resume")
+    assert "no run of session 'main' was interrupted" in shell.fails("%session resume")
     assert shell.cell("%chat clerk Hi").text == "Hello."
     assert heard(model) == ["Hi"]
     assert shell.names["paid"] == []

@@ -181,7 +181,7 @@ def test_a_no_is_a_turn_without_the_tools(
 
     sync.run(toolset.close())
     assert told(events) == [("a", "alone .")] and open_interrupts(talk.stored().events, CREDENTIALS) == []
-    assert "goes on without the tools of McpToolset: it was not let in: not today" in caplog.text
+    assert "goes on without the tools of McpToolset: authentication failed: not today" in caplog.text
 
 
 def test_an_answer_that_leads_nowhere_is_asked_for_again(guarded: tuple[Service, Guard], server: AuthServer):

@@ -11,7 +11,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, ToolNotFoundError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.chat import turn_runner
-from adk_nb.notebook.interrupted_runs import cut_in_brief
+from adk_nb.notebook.interrupted_runs import short_interrupted_notice
 from adk_nb.notebook.interrupts import (
     HIDDEN_FIELD,
     AnswerCheck,
@@ -346,10 +346,10 @@ class _Confirm:
         return AnswerCheck(history=self._history, agent_of=lambda _: agent, magic=self._magic, versions=versions)
 
     def _none_open(self, hint: str) -> str:
-        """That no approval is open, with `hint`, or with what to type where a run was cut."""
+        """That no approval is open, with `hint`, or with what to type where a run was interrupted."""
         session = self._notebook.sessions.find(self._session)
         if session and self._notebook.sessions.interrupted_runs(session):
-            hint = cut_in_brief(self._magic)
+            hint = short_interrupted_notice(self._magic)
         return f"no approval is open in session {self._session!r}; {hint}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
-from adk_nb.notebook.interrupted_runs import cut_in_brief, edited_words
+from adk_nb.notebook.interrupted_runs import edited_notice, short_interrupted_notice
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.host import Host
 from adk_nb.notebook.magics.output import Output, table, text
@@ -91,7 +91,7 @@ def _resume(notebook: Notebook, args: Any) -> Any:
     name = _agent_of(notebook, run, session)
     digest = agent_of_run(run.id, notebook.sessions.history(session.id)).digest
     if digest and notebook.digest_of(name) != digest and not args.edited:
-        raise PendingError(edited_words(name, notebook.confirm_magic(session.id)))
+        raise PendingError(edited_notice(name, notebook.confirm_magic(session.id)))
     reply = notebook.chat(name, session.id, show=args.show).resume(edited=args.edited)
     return reply if reply.events else text("the run had come to its end; nothing was left to do")
 
@@ -100,7 +100,7 @@ def _drop(notebook: Notebook, args: Any) -> Output:
     run, session = _last_interrupted(notebook, args)
     notebook.sessions.drop_run(session, run)
     left = _facts(notebook, notebook.sessions.find(session.id))[1:]
-    return text(f"the run is left as it is; session {session.id!r} goes on without it", ", ".join(left))
+    return text(f"the run was given up; session {session.id!r} goes on without it", ", ".join(left))
 
 
 def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
@@ -109,7 +109,7 @@ def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
     if session is None or not runs:
         name = args.session or notebook.sessions.current
         open_ = ", ".join(_facts(notebook, session)[1:])
-        raise InputError(f"no run of session {name!r} was cut; {open_ or 'nothing is left to go on with'}")
+        raise InputError(f"no run of session {name!r} was interrupted; {open_ or 'nothing is left to go on with'}")
     return runs[-1], session
 
 
@@ -147,7 +147,7 @@ def _facts(notebook: Notebook, session: Session | None) -> list[str]:
         count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
         facts.append(f"{count} open, see {magic}")
     if notebook.sessions.interrupted_runs(session):
-        facts.append(cut_in_brief(magic))
+        facts.append(short_interrupted_notice(magic))
     if run := notebook.sessions.active_run(session):
         facts.append(f"a run is at work: {run.owner}")
     if len(history_of(session).interrupts()) > len(approvals):
