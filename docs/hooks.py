@@ -29,7 +29,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links are written as they work in the repository: from `docs/pages` to what lies beside `docs`."""
-    return markdown.replace("](../../", "](")
+    return markdown.replace("](../../", "](").replace("](../pictures/", "](docs/pictures/")
 
 
 def packages() -> list[str]:
