@@ -161,6 +161,7 @@ def test_names_go_into_the_picture_as_text(seconds: list[float]):
         name="<script>alert(1)</script>",
         agent="a",
         lane="",
+        team="",
         depth=1,
         begin=0,
         first=None,
@@ -173,6 +174,29 @@ def test_names_go_into_the_picture_as_text(seconds: list[float]):
     drawn = bundle(Document(waterfall.drawn([bar], "<b>")))["text/html"]
 
     assert "<script" not in drawn and "<img" not in drawn and "<b>" not in drawn
+
+
+@pytest.mark.parametrize(("teams", "begins"), [(("both", "both"), [0, 0]), (("one", "other"), [0, 1])])
+def test_members_of_a_team_share_their_steps_however_fast_the_first_is(teams: tuple[str, str], begins: list[int]):
+    left, right = [
+        Bar(
+            kind="model",
+            name="m",
+            agent=f"agent {place}",
+            lane=f"agent {place}",
+            team=team,
+            depth=1,
+            begin=2 * place,  # the first has ended when the second begins
+            first=None,
+            end=2 * place + 1,
+            event="",
+            call="",
+            error="",
+        )
+        for place, team in enumerate(teams)
+    ]
+
+    assert [bar["begin"] for bar in waterfall.in_steps([left, right])] == begins
 
 
 # ---- what was sent

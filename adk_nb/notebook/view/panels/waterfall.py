@@ -33,6 +33,8 @@ class Bar(TypedDict):
     agent: str
     lane: str
     """Of agents that work at once, the branch; empty if none works beside it."""
+    team: str
+    """The branch of those that work at once with it; empty without a lane."""
     depth: int
     """0 for the first agent, one more for its calls, one more for the calls of a called agent."""
     begin: float
@@ -70,11 +72,13 @@ class _Work:
         def ms(moment: float) -> float:
             return round(max(0.0, moment - start) * 1000, 1)
 
+        lane = one_line(lane_of(self.branch, self.path), 100)
         return Bar(
             kind=self.kind,
             name=one_line(self.name, 100),
             agent=one_line(self.agent, 100),
-            lane=one_line(lane_of(self.branch, self.path), 100),
+            lane=lane,
+            team=(self.branch or "").rpartition(".")[0] if lane else "",
             depth=2 * max(len(calls_to(self.branch, self.path)), len(self.within)) + (self.kind != "agent"),
             begin=ms(self.begin),
             first=None if self.first is None else ms(self.first),
@@ -215,15 +219,19 @@ def in_steps(bars: Sequence[Bar]) -> list[Bar]:
 def _steps(calls: Sequence[Bar]) -> Iterator[int]:
     """The step in which each begins. Lanes at work at once count each for itself: the order of their ends differs."""
     step, lanes, end = 0, dict[str, int](), 0.0
+    teams: set[str] = set()
     for call in calls:
-        lane = call["lane"]
-        if lanes and (not lane or (lane not in lanes and call["begin"] >= end)):
+        lane, team = call["lane"], call["team"]
+        # A member of the same team is beside the others, even if a fast one has ended before it begins.
+        if lanes and (not lane or (lane not in lanes and team not in teams and call["begin"] >= end)):
             step, lanes = max(lanes.values()), {}
+            teams.clear()
         if not lane:
             yield step
             step += 1
             continue
         end = max(end, call["begin"] if call["end"] is None else call["end"])
+        teams.add(team)
         yield lanes.setdefault(lane, step)
         lanes[lane] += 1
 
