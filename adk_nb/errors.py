@@ -18,6 +18,7 @@
           ModelNotFoundError
           InvocationNotFoundError
         SessionBusyError           another run holds the session
+        EvaluationFailedError      the score of an evaluation is below the wanted one
         TurnFailedError            a turn failed, and the setting says that its cell fails too
         StorageError               a disk or a database failed
         RecordingMismatchError     a replayed model got a request that was not recorded
@@ -168,6 +169,10 @@ class TurnFailedError(UserError):
     """A turn failed, and `%config AdkNb.on_error` says that its cell fails too."""
 
 
+class EvaluationFailedError(UserError):
+    """An evaluation's score is below the least that its cell accepts."""
+
+
 class StorageError(UserError):
     """A disk or a database failed; nothing was partly written."""
 
@@ -188,7 +193,7 @@ class ModelError(AdkNbError):
     """The model's service failed, or sent an invalid response."""
 
     attempts: tuple[Any, ...] = ()
-    """The `models.attempts.Attempt`s before the one that failed for good, oldest first."""
+    """The `models.llm_response.Attempt`s before the one that failed for good, oldest first."""
 
 
 class ModelHTTPError(ModelError):

@@ -11,13 +11,12 @@ from types import ModuleType
 _PEER, _OURS = "google.adk", "adk_nb"
 _CLOUD = "it is a client of Google Cloud; use OpenAPIToolset, McpToolset or a function instead"
 _A2A = "agents of other processes are not reached; use them here, as sub_agents or with AgentTool"
-_CHECK = "there is no evaluation; check replies with assert, for example: assert 'Oslo' in chat.ask('Where?').text"
 _INSTEAD = {
     "a2a": _A2A,
     "agents.config_agent_utils": "write the agent in a cell that begins with %%agent NAME",
     "agents.remote_a2a_agent": _A2A,
     "cli": "type %chat NAME to talk to an agent",
-    "evaluation": _CHECK,
+    "evaluation.local_eval_service": "call adk_nb.evaluation.evaluate(agent, cases)",
     "telemetry": "type %trace to see what models and tools were asked",
     "tools.apihub_tool": _CLOUD,
     "tools.application_integration_tool": _CLOUD,
@@ -32,29 +31,25 @@ COMMANDS = {
     "api_server": "use a Runner in Python",
     "create": "begin a cell with %%agent NAME",
     "deploy": "type %export my_agents/ for a package that google-adk deploys",
-    "eval": _CHECK,
+    "eval": "begin a cell with %%eval AGENT and a table of cases, or call adk_nb.evaluation.AgentEvaluator.evaluate",
     "run": "type %chat NAME and your text",
     "web": "type %chat NAME for a chat box, and %trace for what was asked",
 }
 """Subcommand of `adk` -> what to use."""
-_announced = False
 
 
 def stand_in_for_google_adk() -> None:
-    """Let `google.adk` and the modules below it be those of adk_nb, and print so once.
+    """Let `google.adk` and the modules below it be those of adk_nb, and print so.
 
     Where google-adk is installed, nothing changes, and that is printed.
     """
-    global _announced
     if _FINDER in sys.meta_path:
         return
     if importlib.util.find_spec(_PEER) is not None:
         sys.stdout.write(f"{_PEER} is google-adk, which is installed; to use adk_nb: %pip uninstall -y google-adk\n")
         return
     sys.meta_path.insert(0, _FINDER)  # first, so that a later `%pip install google-adk` does not mix the two
-    if not _announced:
-        _announced = True
-        sys.stdout.write(f"{_PEER} is adk_nb here, as google-adk is not installed\n")
+    sys.stdout.write(f"{_PEER} is adk_nb here, as google-adk is not installed\n")
 
 
 def give_google_adk_back() -> None:

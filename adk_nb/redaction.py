@@ -251,7 +251,7 @@ def in_result(response: dict[str, Any]) -> dict[str, Any]:
 def redacted(value: Any, name: str = "") -> Any:
     """`value` (JSON) without secrets that are known, keys, bearer tokens and the values of fields named like a secret.
 
-    E-mail addresses and other personal words stay (a recording hides addresses too, see `models/recorded/hiding.py`).
+    E-mail addresses and other personal words stay (a recording hides addresses too, see `models/cassette.py`).
     """
     if isinstance(value, dict):
         return {key: redacted(item, key) for key, item in cast(dict[str, Any], value).items()}

@@ -1,10 +1,11 @@
-"""One run: a message in, the events of an agent out, and the session as these left it."""
+"""One run: take the session, store the message, run the agent, and put the session back."""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from adk_nb import types
@@ -12,14 +13,14 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.version import version_of
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
-from adk_nb.errors import InputError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.events.lazy_event import lazy_copy
 from adk_nb.memory.base_memory_service import BaseMemoryService
-from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runtime.cancellation import Stop
-from adk_nb.runtime.first_event import first_event
+from adk_nb.runtime.first_event import first_event, idle_reason
 from adk_nb.runtime.history import RUN_KEY, history_of
 from adk_nb.runtime.invocation_context import (
     Compactor,
@@ -31,11 +32,8 @@ from adk_nb.runtime.invocation_context import (
 from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
-from adk_nb.runtime.resumability_config import ResumabilityConfig
-from adk_nb.runtime.resume import idle_reason
-from adk_nb.runtime.run_config import RunConfig
+from adk_nb.runtime.run_config import ResumabilityConfig, RunConfig
 from adk_nb.runtime.session_queue import QueuePlace
-from adk_nb.runtime.validation import check_ids, check_run_config
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 from adk_nb.tools import input_answer
@@ -51,7 +49,7 @@ def _no_state() -> dict[str, Any]:
 
 @dataclass(kw_only=True, slots=True)
 class RunRequest:
-    """What `Runner.run_async` is asked for; the fields that are not explained are its arguments."""
+    """The arguments of one run; fields without a docstring are arguments of `Runner.run_async`."""
 
     user_id: str
     session_id: str
@@ -59,9 +57,9 @@ class RunRequest:
     state_delta: dict[str, Any] = field(default_factory=_no_state)
     run_config: RunConfig
     invocation_id: str = field(default_factory=new_invocation_id)
-    """Of the run, unless it resumes another."""
+    """Id of the new run; unused if the run resumes another."""
     resumed_id: str | None = None
-    """Of the run that is resumed."""
+    """Id of the run to resume. None: a new run."""
     yield_user_message: bool = False
     abort_signal: asyncio.Event | None = None
     live_request_queue: LiveRequestQueue | None = None
@@ -70,7 +68,7 @@ class RunRequest:
 
 @dataclass(kw_only=True, slots=True)
 class RunSetup:
-    """What answers in a run: the agent, the plugins, and the services and options of a runner."""
+    """The agent, plugins, services and options of a run."""
 
     agent: RunnableAgent
     session_service: BaseSessionService
@@ -89,14 +87,14 @@ class RunSetup:
 async def execute(
     request: RunRequest, setup: RunSetup, sessions: OpenSessions, active: dict[str, Stop], place: QueuePlace | None
 ) -> AsyncGenerator[Event, None]:
-    """Answer a request.
+    """Run the agent of `setup` on a request, and yield its events.
 
     Args:
-        request: What is asked.
-        setup: What answers.
+        request: The arguments of the run.
+        setup: The agent and its services.
         sessions: The sessions of the runner.
-        active: Invocation id -> what stops it, of the runs of the runner that are under way.
-        place: The run's place in the queue of its session. None: runs work side by side.
+        active: Invocation id -> stop signal, for the active runs of the runner.
+        place: The run's place in the queue of its session. None: runs of a session may overlap.
     """
     stop = active[request.invocation_id] = request.shared.stop
     resumed_id = ""
@@ -112,17 +110,17 @@ async def execute(
             await place.begin(ctx)
         event = first
         events = invoke(ctx, first)
-        try:  # what `aclosing` does, at a quarter of its price: each run comes by here
+        try:  # `aclosing` costs four times as much
             async for event in events:
                 if event is not first or request.yield_user_message:
-                    yield event if event.partial else lazy_copy(event)  # the event itself is history
+                    yield event if event.partial else lazy_copy(event)  # the session keeps the event itself
         finally:
             await events.aclose()
         if event is first and ctx.checkpoints:
-            logger.warning("invocation %r does not go on: %s", ctx.invocation_id, idle_reason(ctx))
+            logger.warning("invocation %r was not resumed: %s", ctx.invocation_id, idle_reason(ctx))
         if ctx.compaction and not stop.reason:
             await ctx.compaction.after_run(ctx)
-        await sessions.put_back(session)  # not after an error: what it left half done is not kept
+        await sessions.put_back(session)  # only without an error: a failed run may leave a partial change
     finally:
         del active[request.invocation_id]
         active.pop(resumed_id, None)
@@ -131,7 +129,7 @@ async def execute(
 async def _take_session(
     request: RunRequest, setup: RunSetup, sessions: OpenSessions, place: QueuePlace | None
 ) -> Session | None:
-    """The session, for this run to work on. None: the run was stopped while it waited."""
+    """The session for this run. None: the run was stopped while it waited."""
     config = request.run_config
     check_run_config(config, request.abort_signal)
     check_ids(request.user_id, request.session_id, request.resumed_id)
@@ -166,7 +164,7 @@ def _new_context(request: RunRequest, setup: RunSetup, session: Session) -> Invo
 
 
 async def _first_event(ctx: InvocationContext, request: RunRequest, setup: RunSetup) -> Event | None:
-    """The event with the message of the user."""
+    """The event with the user's message; the run of an earlier request with the same key is resumed instead."""
     message, delta, resumed_id = request.message, request.state_delta, request.resumed_id
     metadata = ctx.run_config.custom_metadata
     if metadata and RUN_KEY in metadata and (earlier_id := history_of(ctx.session).run_with_key(metadata[RUN_KEY])):
@@ -181,8 +179,76 @@ async def _first_event(ctx: InvocationContext, request: RunRequest, setup: RunSe
 
 
 def _note_resumed(ctx: InvocationContext, active: dict[str, Stop]) -> str:
-    """Let an invocation that is resumed be known as under way; its id."""
+    """Register the resumed invocation as active, and return its id."""
     if ctx.invocation_id in active:
-        raise InputError(f"invocation {ctx.invocation_id!r} is under way; wait for its end, or cancel it")
+        raise InputError(f"invocation {ctx.invocation_id!r} is running; wait for its end, or cancel it")
     active[ctx.invocation_id] = ctx.shared.stop
     return ctx.invocation_id
+
+
+def check_runner_arguments(agent: Any, *services: Any) -> None:
+    """Check the arguments of `Runner`.
+
+    Raises:
+        ConfigurationError: `agent` is not an agent, or a class or a name is passed instead of an instance.
+    """
+    for argument in (agent, *services):
+        if isinstance(argument, type):
+            raise ConfigurationError(
+                f"a runner takes instances, not the class {argument.__name__}; write {argument.__name__}(...)"
+            )
+    if name := next((argument for argument in services if isinstance(argument, str | Path)), None):
+        raise ConfigurationError(
+            f"a runner takes service objects, not the path {name!r:.80}; for sessions in a file write "
+            "session_service=SqliteSessionService('nb.db')"
+        )
+    if not hasattr(agent, "run_async"):
+        raise ConfigurationError(f"{agent!r:.80} is not an agent; write Runner(agent=LlmAgent(...))")
+    if getattr(agent, "mode", None) == "single_turn":
+        raise ConfigurationError(
+            f"agent {agent.name!r} has mode='single_turn', which works only as a sub-agent; "
+            f"write Runner(agent=LlmAgent(..., sub_agents=[{agent.name}])), or leave out the mode"
+        )
+
+
+def check_run_config(run_config: Any, abort_signal: Any) -> None:
+    """Check the settings of a run.
+
+    Raises:
+        ConfigurationError: `run_config` is not a RunConfig or contradicts itself; or `abort_signal` is no Event.
+    """
+    if not isinstance(run_config, RunConfig):
+        raise ConfigurationError(f"run_config must be a RunConfig, got {run_config!r:.80}; write RunConfig(...)")
+    if run_config.support_cfc and not run_config.streams:
+        raise ConfigurationError("support_cfc=True requires streaming; write streaming_mode=StreamingMode.SSE")
+    if abort_signal is not None and not isinstance(abort_signal, asyncio.Event):
+        raise ConfigurationError(
+            f"abort_signal must be an asyncio.Event, got {abort_signal!r:.80}; "
+            "from another thread, stop a run with runner.cancel(invocation_id)"
+        )
+
+
+def check_ids(user_id: Any, session_id: Any, invocation_id: Any) -> None:
+    """Check ids before a service stores them.
+
+    Raises:
+        InputError: An id is not text, or `invocation_id` is empty.
+    """
+    for name, value in (("user_id", user_id), ("session_id", session_id), ("invocation_id", invocation_id or "")):
+        if not isinstance(value, str):
+            raise InputError(f"{name} must be text, got {value!r:.80}")
+    if invocation_id is not None and not str(invocation_id).strip():
+        raise InputError(f"invocation_id={invocation_id!r} is empty; leave it out to start a new run")
+
+
+def check_queue(live_request_queue: Any) -> None:
+    """Check the queue of a live conversation.
+
+    Raises:
+        ConfigurationError: It is not a `LiveRequestQueue`.
+    """
+    if not isinstance(live_request_queue, LiveRequestQueue):
+        raise ConfigurationError(
+            f"live_request_queue must be a LiveRequestQueue, got {live_request_queue!r:.80}; "
+            "write live_request_queue=LiveRequestQueue()"
+        )

@@ -1,4 +1,4 @@
-"""The front door: a user's message in, events out."""
+"""Runner: run an agent or an app on a user's message and yield its events."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -18,34 +18,32 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.run_execution import Message, RunRequest, RunSetup, execute
+from adk_nb.run_execution import Message, RunRequest, RunSetup, check_queue, check_runner_arguments, execute
 from adk_nb.runtime import debug_view
-from adk_nb.runtime.cancellation import Stop
-from adk_nb.runtime.event_lines import event_lines
-from adk_nb.runtime.fork import fork
+from adk_nb.runtime.cancellation import RunHandle, Stop
+from adk_nb.runtime.debug_output import event_lines
 from adk_nb.runtime.invocation_context import RunnableAgent
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
-from adk_nb.runtime.rewind import rewind_event
+from adk_nb.runtime.rewind import fork, rewind_event
 from adk_nb.runtime.run_config import RunConfig
-from adk_nb.runtime.run_handle import RunHandle
 from adk_nb.runtime.session_queue import QueuePlace, queues_of
-from adk_nb.runtime.validation import check_queue, check_runner_arguments
 from adk_nb.sessions.base_session_service import BaseSessionService, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 
 DEBUG_USER, DEBUG_SESSION = "debug_user_id", "debug_session_id"
-"""Where `run_debug` talks by default. Source: google-adk 2.13."""
+"""User and session of `run_debug` by default. Source: google-adk 2.13."""
 
 
 class Runner:
-    """Runs an app, or an agent under an app's name, for many users. Holds services, never a conversation.
+    """Runs an app, or an agent under an app name, for many users. It has services, and no conversation of its own.
 
     `async with Runner(...) as runner:` closes it at the end.
 
     Raises:
-        ConfigurationError: No agent or no name is given, or two agents, or two plugins of one name.
+        ConfigurationError: The agent or the app name is missing, two of `app`, `agent` and `node` are given, or two
+            plugins have one name.
     """
 
     def __init__(
@@ -65,29 +63,29 @@ class Runner:
         sticky_agents: bool = True,
         serialize_sessions: bool = False,
     ) -> None:
-        """Give `app`, or `agent` or `node` with `app_name` and `plugins`.
+        """Pass `app`; or pass `agent` or `node`, with `app_name` and `plugins`.
 
         Args:
             app: The app to run.
-            app_name: Beside an app: its sessions are kept under this name instead of its own.
+            app_name: With an app: the name its sessions are stored under, instead of its own.
             agent: The agent to run.
-            node: A node of a graph to run, or a Workflow. The app's name is the node's, if no other is given.
-            session_service: Where conversations are kept.
-            artifact_service: Where files are kept. None: nowhere, and saving one is an error.
-            memory_service: Where memories are kept. None: nowhere, and asking for one is an error.
-            credential_service: Where users' credentials are kept. None: in this runner's memory.
-            plugins: Of a runner without an app.
-            plugin_close_timeout: Seconds that each plugin and each toolset has when the runner is closed.
-            auto_create_session: A missing session is made instead of refused.
-            sticky_agents: What the user says next goes to the agent that has taken the conversation over. False: to the
-                root, always; but answers go to who asked, and words to who works on a task.
-            serialize_sessions: A run on a session that another works on waits for the end of that one: in line, and at
-                most `RunConfig.timeout` seconds; stopped while it waits, it ends without an event. False: it gets a
-                SessionBusyError from a session service with a journal, and with others the two work side by side.
-                Either way a run is part of the run that it is started in: by what that calls (a tool, a callback, a
-                node, their tasks and threads), or, between two of its events, by the task that reads them or the thread
-                that reads `run`. A run in another task of that reader waits like any other; if the reader awaits it
-                there, it gets a SessionBusyError after 15 seconds.
+            node: A node of a graph or a Workflow to run. `app_name` is its name by default.
+            session_service: Stores the sessions.
+            artifact_service: Stores files. None: saving a file is an error.
+            memory_service: Stores memories. None: a search is an error.
+            credential_service: Stores users' credentials. None: in this runner's memory.
+            plugins: Plugins of a runner without an app.
+            plugin_close_timeout: Seconds that each plugin and each toolset gets to close.
+            auto_create_session: Create a missing session instead of refusing the message.
+            sticky_agents: The agent that took over the conversation gets the next message. False: the root agent gets
+                it. An answer to an interrupt always goes to the agent that raised it, and a message during a task to
+                the agent with the task.
+            serialize_sessions: Runs of one session wait for each other, first come first served, up to
+                `RunConfig.timeout` seconds; a run that is stopped while it waits ends without an event. False: with a
+                journal the second run raises SessionBusyError, without a journal the runs overlap. Either way a nested
+                run does not wait for its outer run: one that a tool, a callback or a node starts, also in their tasks
+                and threads, or one that the reader of the outer run's events starts between two events. A run that
+                the reader awaits in another task raises SessionBusyError after 15 seconds.
         """
         if node is not None:
             if agent is not None or app is not None:
@@ -105,13 +103,13 @@ class Runner:
         self.auto_create_session = auto_create_session
         self.sticky_agents = sticky_agents
         self._run_config = RunConfig()
-        """Of the runs that bring none: made once, since it reads the environment."""
+        """Default of a run; created once, because it reads the environment."""
         self._compaction = app.compaction() if app else None
         self._sessions = OpenSessions(self.app_name, session_service)
         self._queues = queues_of(session_service)
         self._waits = serialize_sessions
         self._active: dict[str, Stop] = {}
-        """Invocation id -> what stops it."""
+        """Invocation id -> its stop signal."""
         self._started: dict[str, RunHandle] = {}
         self._close_timeout = plugin_close_timeout
         self._closed = False
@@ -132,37 +130,37 @@ class Runner:
         yield_user_message: bool = False,
         abort_signal: asyncio.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Answer `new_message` in a session. Nothing is done before the first event is asked for.
+        """Answer `new_message` in a session. The run starts when the first event is requested.
 
         Args:
-            user_id: Whose session it is.
-            session_id: An existing session's, unless the runner makes missing ones.
-            new_message: Words, a content, or parts; function responses stand alone.
-            invocation_id: Of a run that was left in its middle, and goes on; in a resumable app, or with a session
-                service that has a journal. Agents that had done their work do not work again, and calls without a
-                result are made once more: with a journal, what came to its end is not, and of a tool whose `effect` is
-                `once`, and which may have run, a person is asked. A message is not needed; a
-                function response to a call of that run makes it go on by itself. Nothing comes of a run that is done.
-            state_delta: Written to the state together with the message.
-            run_config: How the run is to be done.
-            yield_user_message: Also yield the event with the message, first.
-            abort_signal: Set it to stop the run. What is under way is cancelled, and the run ends, without an error,
-                with an INVOCATION_ABORTED event that answers the calls that were left open.
+            user_id: Owner of the session.
+            session_id: An existing session, unless the runner has `auto_create_session`.
+            new_message: Text, a content, or parts. Function responses cannot be mixed with other parts.
+            invocation_id: Resume this interrupted run; needs a resumable app, or a session service with a journal.
+                Agents that had finished do not run again, and calls without a result are repeated: with a journal only
+                calls that did not finish, after an approval if the tool has `effect="once"` and may have run. Needs no
+                message; a function response to a call of the run resumes it without this argument. A finished run
+                yields nothing.
+            state_delta: Changes of the state, stored with the message.
+            run_config: Settings of the run.
+            yield_user_message: Yield the event with the message, too, first.
+            abort_signal: Set it to stop the run: current work is cancelled, and the run ends without an error, with an
+                INVOCATION_ABORTED event that closes the open calls.
 
         Yields:
-            Events as they happen; each whole one is in the session before it is yielded, partial ones never are.
+            Events. A complete event is stored before it is yielded; a partial one is not stored.
 
         Raises:
-            SessionNotFoundError: Make the session first, with `session_service.create_session`.
-            InvocationNotFoundError: The session has no run of that `invocation_id`.
-            InputError: The message cannot be answered; nothing was stored.
-            ConfigurationError: The run cannot be as `run_config` says, or is to go on in an app that is not resumable,
-                without a journal, or where more than agents with a model are at work; nothing was stored.
-            SessionBusyError: Another run works on the session; nothing was stored.
-            StaleSessionError: Another took the session over, since this process stood still for too long, or wrote to
-                it; what comes after that was not stored.
-            LlmCallsLimitExceededError: `RunConfig.max_llm_calls` are used up, and agents want more.
-            Exception: What a model raised, or a callback, or a tool whose errors end the run; after its event.
+            SessionNotFoundError: Create the session first, with `session_service.create_session`.
+            InvocationNotFoundError: The session has no run with this `invocation_id`.
+            InputError: The message is not valid; nothing was stored.
+            ConfigurationError: `run_config` does not fit the agent; or the run cannot be resumed, because the app is
+                not resumable and there is no journal, or because an agent of the run is not an LlmAgent. Nothing was
+                stored.
+            SessionBusyError: Another run uses the session; nothing was stored.
+            StaleSessionError: Another process took over or changed the session; later events were not stored.
+            LlmCallsLimitExceededError: The run needs more than `RunConfig.max_llm_calls`.
+            Exception: The error of a model, a callback, or a tool whose errors end the run; after its event.
         """
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         request.yield_user_message, request.abort_signal = yield_user_message, abort_signal
@@ -177,24 +175,23 @@ class Runner:
         run_config: RunConfig | None = None,
         abort_signal: asyncio.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Hold a live conversation, until the queue is closed or the model hangs up.
+        """Hold a live conversation, until the queue or the model closes it.
 
         Args:
-            user_id: Whose session it is.
-            session_id: An existing session's, unless the runner makes missing ones.
-            live_request_queue: What the user says, at any time.
-            run_config: How the conversation is to be held. The answer is sound, unless `response_modalities` says text.
+            user_id: Owner of the session.
+            session_id: An existing session, unless the runner has `auto_create_session`.
+            live_request_queue: The user's input, which may come at any time.
+            run_config: Settings of the run. The answer is audio, unless `response_modalities` contains text.
             abort_signal: As in `run_async`.
 
         Yields:
-            Pieces of words and transcripts (`partial=True`) and sound, which the session does not keep; whole words,
-            transcripts with `finished`, calls and their results, which it does. What the user sends is kept and not
-            yielded.
+            Partial text and transcripts (`partial=True`) and audio, which are not stored; complete text, transcripts
+            with `finished`, calls and results, which are stored. The user's input is stored and not yielded.
 
         Raises:
-            SessionNotFoundError: Make the session first, with `session_service.create_session`.
-            NotImplementedError: The agent, or its model, holds no live conversations.
-            ModelConnectionLost: The connection broke and could not be taken up again.
+            SessionNotFoundError: Create the session first, with `session_service.create_session`.
+            NotImplementedError: The agent or its model has no live conversations.
+            ModelConnectionLost: The connection broke and could not be restored.
         """
         check_queue(live_request_queue)
         return self._start_run(
@@ -217,26 +214,26 @@ class Runner:
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
     ) -> RunHandle:
-        """`run_async` in the background, on the caller's event loop, or without one on the package's own.
+        """`run_async` in the background: on the caller's event loop, if there is one, else on the package's own.
 
-        What `run_async` would raise comes out of the handle's `events()`.
+        The handle's `events()` raises as `run_async` does.
         """
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         stop = self._active[request.invocation_id] = request.shared.stop
-        self._started = {key: one for key, one in self._started.items() if not one.done}
+        self._started = {key: handle for key, handle in self._started.items() if not handle.done}
         handle = RunHandle(request.invocation_id, self._start_run(request), stop)
         self._started[request.invocation_id] = handle
         return handle
 
     def cancel(self, invocation_id: str) -> bool:
-        """Stop a run, from any thread, as `abort_signal` does. False: no such run is under way here."""
+        """Stop a run, from any thread, as `abort_signal` does. False: this runner has no active run with that id."""
         stop = self._active.get(invocation_id)
         if stop:
             stop.request()
         return stop is not None
 
     def is_active(self, invocation_id: str) -> bool:
-        """True from the beginning of a run here until its last event was taken."""
+        """True from the start of a run of this runner until its last event was read."""
         return invocation_id in self._active
 
     def _setup(self) -> RunSetup:
@@ -257,7 +254,7 @@ class Runner:
         )
 
     def _start_run(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
-        """Start a run; None: with the runner's own agent and plugins."""
+        """Start a run. `setup`: None for the runner's own agent and plugins."""
         place = self._queue_place(request)
         events = self._execute(request, setup, place)
         return place.wrap(events) if place else events
@@ -286,7 +283,7 @@ class Runner:
         return execute(request, setup or self._setup(), self._sessions, self._active, place)
 
     def _queue_place(self, request: RunRequest) -> QueuePlace | None:
-        """The place of a run in the queue of its session, not taken yet. None: runs work side by side."""
+        """A place in the queue of the session, not entered yet. None: runs of a session may overlap."""
         if not self._waits and not self._queues.journal:
             return None
         session_key = self.app_name, request.user_id, strip_id(request.session_id)
@@ -309,9 +306,9 @@ class Runner:
         return place.wrap_for_thread(sync.iterate(place.wrap(events))) if place else sync.iterate(events)
 
     async def look_at(self, user_id: str, session_id: str) -> Session | None:
-        """The session as it stands, or None; to be read only, and before the next run changes it.
+        """The current session, or None if there is none. Do not change it; the next run does.
 
-        After a run of this runner, nothing is read back from where the session is kept.
+        After a run of this runner the session service is not read again.
         """
         return await self._sessions.peek(user_id, session_id)
 
@@ -323,17 +320,17 @@ class Runner:
         rewind_before_invocation_id: str,
         run_config: RunConfig | None = None,
     ) -> None:
-        """Undo an invocation and all that came after it: agents no longer see it, state and files are as before.
+        """Undo an invocation and everything after it: agents no longer see it, and state and files are restored.
 
-        The events stay in the session, with one more that undoes them. What belongs to the user or the app stays as it
-        is. A key that the session was created with, and that was first written after, is deleted: no event has its
-        first value.
+        The events stay in the session, and an event that undoes them is added. State and files of the user and the app
+        (prefixes `user:` and `app:`) do not change. A key of the session's initial state that was changed later is
+        deleted, because no event has its first value.
 
         Args:
-            user_id: Whose session it is.
+            user_id: Owner of the session.
             session_id: The session.
             rewind_before_invocation_id: The `invocation_id` of any event of the invocation.
-            run_config: Its `custom_metadata` is put on the event; the whole history is read, whatever it says.
+            run_config: Its `custom_metadata` is stored with the event; its `get_session_config` is ignored.
 
         Raises:
             SessionNotFoundError: There is no such session.
@@ -347,20 +344,20 @@ class Runner:
     async def fork_async(
         self, *, user_id: str, session_id: str, new_session_id: str, at_event_id: str | None = None
     ) -> int:
-        """Copy a session, with its files, up to an event; it stays as it is. What the user or the app shares is shared.
+        """Copy a session and its files up to an event. Both sessions share the state and files of the user and the app.
 
         Args:
-            user_id: Whose session it is.
-            session_id: The session.
-            new_session_id: The copy's.
-            at_event_id: The last event that is copied. None: all are.
+            user_id: Owner of the session.
+            session_id: The session; it does not change.
+            new_session_id: Id of the copy.
+            at_event_id: The last event to copy. None: copy all.
 
         Returns:
-            How many events were copied.
+            Number of copied events.
 
         Raises:
             SessionNotFoundError: There is no such session.
-            AlreadyExistsError: The user has a session of the new id.
+            AlreadyExistsError: The user has a session with the new id.
             InputError: The session has no such event.
         """
         session = await self._sessions.take(user_id, session_id)
@@ -377,20 +374,20 @@ class Runner:
         quiet: bool = False,
         verbose: bool = False,
     ) -> list[Event]:
-        """Say something, or several things one after the other, and print what comes: `author > words`, a line each.
+        """Send one or more messages, and print each answer as a line `author > text`.
 
-        A notebook that has loaded the magics shows what `%chat` shows, unless there is a `run_config`.
+        A notebook that has loaded the magics renders the run as `%chat` does, unless there is a `run_config`.
 
         Args:
-            user_messages: What is said.
-            user_id: Whose session it is.
-            session_id: The session; made if it is not there, gone on with if it is.
-            run_config: How the runs are to be done.
+            user_messages: The messages, in order.
+            user_id: Owner of the session.
+            session_id: The session; created if it does not exist.
+            run_config: Settings of the runs.
             quiet: Print nothing.
             verbose: Also print thoughts, calls, results, code and files.
 
         Returns:
-            All events, the user's own apart.
+            All events but those of the user's messages.
         """
         session_key: dict[str, Any] = {"user_id": user_id, "session_id": session_id}
         if not await self.session_service.get_session(app_name=self.app_name, **session_key):
@@ -409,10 +406,10 @@ class Runner:
         return events
 
     async def close(self) -> None:
-        """Stop what was started, and close the toolsets and the plugins; once. The caller's services stay open.
+        """Stop the runs of `start`, and close the toolsets and the plugins, once. The services stay open.
 
         Raises:
-            PluginError: A plugin raised, or took too long.
+            PluginError: A plugin raised, or exceeded `plugin_close_timeout`.
         """
         self._sessions.forget()
         for handle in self._started.values():
@@ -430,7 +427,7 @@ class Runner:
 
 
 class InMemoryRunner(Runner):
-    """A runner whose services live in memory: for tests, lessons, and a first try."""
+    """A runner with services in memory, for tests and tutorials."""
 
     def __init__(
         self,
@@ -443,7 +440,7 @@ class InMemoryRunner(Runner):
         auto_create_session: bool = False,
         sticky_agents: bool = True,
     ) -> None:
-        """`app_name`: the app's own, or `InMemoryRunner`, if none is given."""
+        """As `Runner`. `app_name`: by default the app's, without an app `InMemoryRunner`."""
         super().__init__(
             app=app,
             app_name=app_name or (None if app else "InMemoryRunner"),
@@ -458,7 +455,7 @@ class InMemoryRunner(Runner):
         )
 
 
-# For the notebook, which runs the agents of cells in a runner's sessions: functions, so that `Runner` has no such name.
+# Functions for the notebook, which runs agents of cells in a runner's sessions: `Runner` shows no name for it.
 
 
 def setup_of(runner: Runner) -> RunSetup:

@@ -1,7 +1,7 @@
-"""Async work from sync code: run it, walk through it, start it, and choose the thread of the blocking calls inside it.
+"""Async work from sync code: run it, iterate over it, start it, and choose the thread of its blocking calls.
 
 All async work runs on one background loop. A thread that waits for it meanwhile runs its blocking calls, so that
-a sync tool finds itself in the thread of the cell that asked: sqlite connections, figures, `input()` and Ctrl-C work.
+a sync tool runs in the thread of its cell: sqlite connections, figures, `input()` and Ctrl-C work.
 """
 
 import asyncio
@@ -12,15 +12,15 @@ from contextlib import aclosing, contextmanager
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
-from adk_nb.loop_thread import MAX_WORKERS, Call, loop_thread, on_a_loop_thread, workers
-from adk_nb.sync_work import (
+from adk_nb.concurrency.threads import MAX_WORKERS, Call, loop_thread, on_a_loop_thread, workers
+from adk_nb.concurrency.work import (
     GRACE_SECONDS,
     Work,
-    break_off,
     ctrl_c_cancels_this_task,
-    current_desk,
+    current_call_queue,
     current_work,
     home_here,
+    interrupt_call,
     new_work,
 )
 
@@ -38,13 +38,13 @@ def run(coro: Coroutine[Any, Any, T]) -> T:
     It sees the caller's context variables; its blocking calls run in this thread.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C. The work was cancelled and has let go.
+        KeyboardInterrupt: Ctrl-C. The work was cancelled and has ended.
         asyncio.CancelledError: The work was cancelled from elsewhere.
     """
     work = new_work(coro)
     try:
         work.begin()
-        work.desk.serve(work.ended)
+        work.call_queue.serve(work.ended)
         return work.outcome.result(0)
     except KeyboardInterrupt:
         work.stop(GRACE_SECONDS)
@@ -54,7 +54,7 @@ def run(coro: Coroutine[Any, Any, T]) -> T:
 
 
 def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
-    """Yield each item as it comes; the next is made only when asked for. Nothing starts before the first is.
+    """Yield each item as it comes; the next is computed only on request. Nothing starts before the first request.
 
     The generator runs in one task from start to end: what it opens (an MCP session, a span) it can also close.
     Blocking calls run in the thread that waits for an item. Stopping early (`break`, `close()`, Ctrl-C, or letting go
@@ -67,7 +67,7 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
         async with aclosing(items):
             async for item in items:
                 ready.append(item)
-                work.desk.wake()
+                work.call_queue.wake()
                 await wanted_items.acquire()
 
     work = new_work(hand_over())
@@ -75,7 +75,7 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     try:
         work.begin()
         while True:
-            work.desk.serve(lambda: bool(ready) or work.ended())
+            work.call_queue.serve(lambda: bool(ready) or work.ended())
             if not ready:
                 return work.outcome.result(0)
             yield ready.popleft()
@@ -92,7 +92,7 @@ async def arun(coro: Coroutine[Any, Any, T]) -> T:
     """Run `coro` on the background loop while the caller's own loop stays free, and return its result.
 
     Blocking calls run on the caller's loop thread, between its other callbacks, where Ctrl-C stops them.
-    Cancelling the caller cancels the work and waits until it has let go.
+    Cancelling the caller cancels the work and waits until it has ended.
     """
     if on_a_loop_thread():
         return await coro
@@ -137,20 +137,22 @@ async def blocking(
     Args:
         fn: It sees this task's context variables, and changes its own copy.
         thread: Run it in a worker thread, beside others and out of Ctrl-C's reach.
-        threads: How many worker threads there are for it and for all that say the same number. None: 32.
-        on_abandon: Called with the outcome to come when this is cancelled while `fn` runs.
+        threads: Size of the pool, which all callers with the same number share. None: 32.
+        on_abandon: Called with the future outcome if this is cancelled while `fn` runs.
 
     Cancelling this before `fn` has started drops it; in a worker, a started `fn` is left to end by itself, and its
     thread is replaced.
 
     Raises:
-        ThreadsExhaustedError: Too many threads are kept by such functions.
+        ThreadsExhaustedError: Such functions occupy all threads.
     """
-    desk = None if thread else current_desk.get()
+    call_queue = None if thread else current_call_queue.get()
     context = copy_context()
-    context.run(current_desk.set, None)  # the desk's thread is busy with `fn`: what `fn` awaits cannot wait for it
+    context.run(
+        current_call_queue.set, None
+    )  # its thread is busy with `fn`: work that `fn` starts must not wait for it
     call = Call(fn, context)
-    (desk or workers(threads or MAX_WORKERS)).put(call)
+    (call_queue or workers(threads or MAX_WORKERS)).put(call)
     try:
         return await asyncio.wrap_future(call.outcome)
     except asyncio.CancelledError:
@@ -158,14 +160,14 @@ async def blocking(
             call.abandon()
             if on_abandon:
                 on_abandon(call.outcome)
-            break_off(call, desk)
+            interrupt_call(call, call_queue)
         raise
 
 
 async def service_call(fn: Callable[[], T]) -> T:
     """Run `fn`, the work of a service with a file or a database, in a worker thread that no tool can keep busy."""
     context = copy_context()
-    context.run(current_desk.set, None)
+    context.run(current_call_queue.set, None)
     call = Call(fn, context)
     workers(purpose="services").put(call)
     return await asyncio.wrap_future(call.outcome)
@@ -174,11 +176,11 @@ async def service_call(fn: Callable[[], T]) -> T:
 @contextmanager
 def in_workers() -> Generator[None, None, None]:
     """Blocking calls within run on worker threads, as with `thread=True`; not to be left open over a `yield`."""
-    token = current_desk.set(None)
+    token = current_call_queue.set(None)
     try:
         yield
     finally:
-        current_desk.reset(token)
+        current_call_queue.reset(token)
 
 
 class Started(Generic[T]):
@@ -211,7 +213,7 @@ class Started(Generic[T]):
         return self._work.outcome.result(0)
 
     def cancel(self) -> bool:
-        """Cancel it and wait until it has let go. False: it has not, after five seconds (on a loop thread: at once)."""
+        """Cancel it and wait up to five seconds, on a loop thread not at all. False: it has not ended yet."""
         self._work.cancel()
         return self._work.wait(0 if on_a_loop_thread() else GRACE_SECONDS)
 

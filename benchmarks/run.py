@@ -44,12 +44,13 @@ SIZES = {
     "w8l": [10000, 100000],
     "w9": [4000],
     "w10": [2000, 50000],
+    "eval": [1000, 10000],
 }
-NO_FLOOR = ("w7p", "w7g", "w7l", "w7s", "w7f", "w7m", "w10")
-"""A loop over events has no teams, and no approvals."""
+NO_FLOOR = ("w7p", "w7g", "w7l", "w7s", "w7f", "w7m", "w10", "eval")
+"""A loop over events has no teams, no approvals and no cases."""
 TOO_LONG = (("w7m", 3000, "google-adk"),)
 """What takes minutes, and says nothing that smaller sizes do not."""
-NO_ADK = (("w8m", 1000), ("w8l", 100000), ("w10", 50000))
+NO_ADK = (("w8m", 1000), ("w8l", 100000), ("w10", 50000), ("eval", 10000))
 """Where google-adk's sessions in SQLite end with `database is locked`, and where one reading takes ten seconds."""
 KEPT = ROOT / "build/bench/results.jsonl"
 
@@ -116,6 +117,10 @@ ROWS = [
     Row("W8 a session of 100,000 is opened", "w8l", 100000, "open_ms", "wall ms", at_most=1000),
     Row("W10 answer at 2,000 events", "w10", 2000, "cpu_us", "CPU us", times=10),
     Row("W10 answer at 50,000 / at 2,000", "w10", 50000, "cpu_us", "ratio", at_most=1.5, to=2000),
+    Row("EVAL row of 1,000", "eval", 1000, "wall_us", "wall us", times=2),
+    Row("EVAL row / the same in pydantic-evals", "eval", 1000, "of_pydantic_evals", "ratio", at_most=1),
+    Row("EVAL row of 10,000 / a plain turn", "eval", 10000, "of_turn", "ratio", at_most=1.5),
+    Row("EVAL memory growth, 10,000 rows", "eval", 10000, "grown_mb", "MB", at_most=20),
     Row("W9 memory of an event", "w9", 4000, "bytes", "bytes", at_most=3500),
     Row("W9 peak in the next turn / at rest", "w9", 4000, "peak_of_resident", "ratio", at_most=1.2),
 ]
@@ -123,7 +128,7 @@ ROWS = [
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", metavar="w1 ... w10", help="default: all")
+    parser.add_argument("workloads", nargs="*", metavar="w1 ... eval", help="default: all")
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     chosen = asked.workloads or ["w1", *SIZES]
@@ -184,7 +189,7 @@ def _cell(peer: str, work: str, n: int) -> Figures | None:
 
 
 def median(results: Results, work: str, n: int, peer: str, figure: str) -> float | None:
-    values = [figures[figure] for figures in results[work, n, peer] if figures]
+    values = [figures[figure] for figures in results[work, n, peer] if figures and figure in figures]
     return statistics.median(values) if values else None
 
 
@@ -193,7 +198,7 @@ def ratio(results: Results, figure: str, above: tuple[str, int, str], below: tup
     if not (results[above] and results[below]):
         return None
     pairs = zip(results[above], results[below], strict=True)
-    values = [a[figure] / b[figure] for a, b in pairs if a and b and b[figure]]
+    values = [a[figure] / b[figure] for a, b in pairs if a and b and figure in a and b.get(figure)]
     return statistics.median(values) if values else None
 
 

@@ -10,7 +10,7 @@ import tracemalloc
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from benchmarks import answers, stored, teams
+from benchmarks import answers, evaluations, stored, teams
 from benchmarks.adk_shaped import AdkShaped
 from benchmarks.floor import Floor
 from benchmarks.script import Peer, Script
@@ -153,6 +153,7 @@ WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
     "w8l": stored.load,
     "w9": memory,
     "w10": answer,
+    "eval": evaluations.evaluation,
 }
 
 

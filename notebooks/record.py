@@ -13,7 +13,7 @@ import nbformat
 from demo import execute
 
 from adk_nb.models import LLMRegistry, OfflineLlm, RecordedLlm
-from adk_nb.models.recorded.cassette import Cassette
+from adk_nb.models.cassette import Cassette
 
 HERE = Path(__file__).parent
 
@@ -25,7 +25,7 @@ def cassette_of(notebook: Path) -> Path:
 
 def record_offline(path: str) -> None:
     """Called in the kernel before its first cell: what the offline model answers from now on goes to `path` too."""
-    cassette = Cassette(path, to_record=True)
+    cassette = Cassette(path, create=True)
 
     class Recording(RecordedLlm):
         def __init__(self, model: str) -> None:
@@ -45,12 +45,17 @@ def main() -> int:
     for path in parser.parse_args().notebooks:
         cassette = cassette_of(path)
         cassette.parent.mkdir(exist_ok=True)
+        earlier = cassette.read_bytes() if cassette.exists() else b""
         cassette.unlink(missing_ok=True)
         first = f"import record; record.record_offline({str(cassette.resolve())!r})"
         notebook = execute(path, before=first)
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)  # when each cell ran would differ on every run
         nbformat.write(notebook, path)
+        if earlier and not cassette.exists():
+            cassette.write_bytes(earlier)
+            print(f"{path}: no answer was recorded, so the earlier cassette is kept", file=sys.stderr)
+            return 1
         answers = len(cassette.read_text().splitlines()) if cassette.exists() else 0
         if not answers:
             cassette.unlink(missing_ok=True)

@@ -12,19 +12,19 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, Vali
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
+from adk_nb.locations import warn
 from adk_nb.runtime.checkpoints import ended
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_result, notify
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.runtime.nested_calls import is_paused, without_answers
-from adk_nb.runtime.retry_config import RetryConfig
+from adk_nb.runtime.run_config import RetryConfig
 from adk_nb.sessions.state import check_schema
-from adk_nb.warned import warn
 from adk_nb.wire import fast_private_attributes, field_errors, replace_fields, unknown_field
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
-"""Names of ADK's for what the fields of these names take."""
+"""ADK's names for the types of these fields."""
 _Work = Callable[[InvocationContext], AsyncGenerator[Event, None]]
 
 
@@ -37,30 +37,30 @@ class BaseAgent(BaseModel):
     name: str
     """A Python identifier, not `user`: events carry it as their author."""
     description: str = ""
-    """What it is good at, in a sentence for other agents."""
+    """Its task in one sentence, for other agents."""
     sub_agents: list[InstanceOf["BaseAgent"]] = Field(default_factory=list["BaseAgent"])
-    """The agents it can hand over to. Each has one parent; `clone()` makes one for another."""
+    """The agents under it. An agent has one parent; `clone()` makes a copy for another."""
     state_schema: type[BaseModel] | None = None
-    """The keys that it, and the agents under it that have none of their own, may write to the state, and their types;
-    a key with a `:` is free. None: what the parent may."""
+    """The state keys that it may write, with their types; also for agents under it without a schema. A key with a `:`
+    is free. None: the parent's."""
     before_agent_callback: Hooks = None
     """`(callback_context) -> Content | None`: a content is the answer, and the agent does not run."""
     after_agent_callback: Hooks = None
-    """`(callback_context) -> Content | None`: a content is said after the agent's own answer."""
+    """`(callback_context) -> Content | None`: a content is a second answer, after the agent's own."""
 
     retry_config: RetryConfig | None = None
-    """As a node of a graph: how often it is run again after an error. None: its first error ends the run."""
+    """As a node of a graph: retries after an error. None: its first error ends the run."""
     timeout: float | None = Field(default=None, gt=0)
-    """As a node of a graph: seconds for one attempt. None: as long as it takes."""
+    """As a node of a graph: seconds for one attempt. None: no limit."""
     rerun_on_resume: bool | None = None
-    """As a node of a graph: it runs again after an answer. None: it goes on where it asked."""
+    """As a node of a graph: it runs again after an answer. None: it continues where it asked."""
     wait_for_output: bool | None = None
-    """As a node of a graph: the nodes after it run only when it had an output. None: so with a task or a chat."""
+    """As a node of a graph: the nodes after it run only if it has an output. None: True for a task or a chat."""
 
     runs_others: ClassVar[bool] = False
-    """True: it decides when the agents under it work, so an answer to one of them comes to it first."""
+    """True: it decides when the agents under it run, so an answer to one of them starts this agent."""
     is_tool: ClassVar[bool] = False
-    """True: among an agent's tools it is one; others are wrapped in an AgentTool there."""
+    """True: it can be in an agent's `tools` as it is; any other agent needs an AgentTool there."""
     _parent: "BaseAgent | None" = PrivateAttr(default=None)
 
     def __eq__(self, other: object) -> bool:
@@ -77,9 +77,8 @@ class BaseAgent(BaseModel):
 
     def __init__(self, **fields: Any) -> None:
         for field in ("sub_agents", "tools"):
-            if isinstance(
-                sub_agent := fields.get(field), BaseAgent
-            ):  # which pydantic would take for a list of its fields
+            # pydantic would take an agent for a list of its fields.
+            if isinstance(sub_agent := fields.get(field), BaseAgent):
                 raise ConfigurationError(
                     f"agent {fields.get('name')!r}: write sub_agents=[{sub_agent.name}], in brackets"
                 )
@@ -101,6 +100,7 @@ class BaseAgent(BaseModel):
             return
         try:
             self._adopt_all()
+        # All or nothing: the tree stays as it was.
         except ConfigurationError:
             super().__setattr__(name, previous)
             raise
@@ -130,7 +130,7 @@ class BaseAgent(BaseModel):
 
     @property
     def is_llm(self) -> bool:
-        """True for an agent with a model of its own: its last words are the end of its work."""
+        """True for an agent with a model: its final response ends its work."""
         return False
 
     @property
@@ -147,23 +147,23 @@ class BaseAgent(BaseModel):
         return agent
 
     def find_agent(self, name: str, /) -> "BaseAgent | None":
-        """This agent or the one under it of that name; of several the first, going down before going on."""
+        """This agent, or the first of that name under it, depth first."""
         return self if self.name == name else self.find_sub_agent(name)
 
     def find_sub_agent(self, name: str, /) -> "BaseAgent | None":
-        """The agent under this one of that name; of several the first, going down before going on."""
+        """The first agent of that name under this one, depth first."""
         return next((match for child in self.sub_agents if (match := child.find_agent(name))), None)
 
     def clone(self, update: Mapping[str, Any] | None = None) -> Self:
-        """A copy without a parent, with copies of the agents under it; what else it has is shared.
+        """A copy without a parent, with copies of the agents under it; all other values are shared.
 
         Callbacks that are methods of this agent become the copy's own methods.
 
         Args:
-            update: Fields that are other in the copy. `sub_agents` get the copy as their parent, whatever they had.
+            update: Fields of the copy that differ. `sub_agents` become the copy's, whatever parent they had.
 
         Raises:
-            ConfigurationError: There is no such field, or the copy cannot be as it says.
+            ConfigurationError: A field is unknown or invalid.
         """
         changed = dict(update or {})
         if "parent_agent" in changed:
@@ -176,6 +176,7 @@ class BaseAgent(BaseModel):
         vars(copy)["sub_agents"] = list(changed.get("sub_agents", [member.clone() for member in self.sub_agents]))
         for member in (copy, *copy.sub_agents):
             member._parent = None
+        # As for a new agent: checks, and the adoption of the copied sub-agents.
         copy.model_post_init(None)
         return copy
 
@@ -199,24 +200,25 @@ class BaseAgent(BaseModel):
     async def _run(self, parent_context: InvocationContext, work: _Work) -> AsyncGenerator[Event, None]:
         ctx = self._own_context(parent_context)
         try:
-            event = await self._hooked(ctx, hooks) if (hooks := self._asked(ctx, "before_agent")) else None
-            for first_event in self._settled(ctx, event) if event else ():
+            event = await self._hook_event(ctx, hooks) if (hooks := self._hooks_for(ctx, "before_agent")) else None
+            for first_event in self._hook_events(ctx, event) if event else ():
                 yield first_event
             if _is_answer(event) or ctx.end_invocation:
                 return
             successor: BaseAgent | None = None
-            events = _marked(ctx, work(ctx))
-            try:  # what `aclosing` does, at a quarter of its price: each agent comes by here
+            events = _with_end_mark(ctx, work(ctx))
+            try:  # as `aclosing`, at a quarter of its cost: every agent passes here
                 async for event in events:
                     successor = self._checked(ctx, event) or successor
                     yield event
             finally:
                 await events.aclose()
+            # After this agent has ended: the target runs in its place, not inside it.
             if successor:
-                async with aclosing(_going_on(successor, ctx)) as events:
+                async with aclosing(_run_transfer_target(successor, ctx)) as events:
                     async for event in events:
                         yield event
-            event = await self._hooked(ctx, hooks) if (hooks := self._asked(ctx, "after_agent")) else None
+            event = await self._hook_event(ctx, hooks) if (hooks := self._hooks_for(ctx, "after_agent")) else None
             if event:
                 yield event
         except Exception as error:
@@ -237,13 +239,14 @@ class BaseAgent(BaseModel):
 
     def _own_context(self, parent: InvocationContext) -> InvocationContext:
         schema = self.state_schema or parent.state_schema
+        # The root's context is the run's own: no copy is needed.
         if parent.agent is self and parent.state_schema is schema:
             return parent
         return replace_fields(parent, agent=self, state_schema=schema)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it does; override _run_async_impl")
+        raise NotImplementedError(f"{type(self).__name__} has no work of its own; override _run_async_impl")
 
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work of a live conversation. Override it with an async generator of events."""
@@ -255,15 +258,15 @@ class BaseAgent(BaseModel):
         """The mismatch of a message with its input schema, as text. None: it takes any message."""
         return None
 
-    def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
+    def _hook_events(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         """The events of a callback's answer instead of the agent's."""
         return [event]
 
-    def _asked(self, ctx: InvocationContext, name: str) -> Sequence[Hook]:
+    def _hooks_for(self, ctx: InvocationContext, name: str) -> Sequence[Hook]:
         """The hooks of a name, plugins first; none once the invocation ends."""
         return () if ctx.end_invocation else (*ctx.plugin_manager.hooks(name), *self.hooks(name))
 
-    async def _hooked(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
+    async def _hook_event(self, ctx: InvocationContext, hooks: Sequence[Hook]) -> Event | None:
         """The event with the hooks' answer and their state delta; None without either."""
         context = CallbackContext(ctx)
         answer = await first_result(hooks, callback_context=context)
@@ -301,22 +304,20 @@ class BaseAgent(BaseModel):
 
     def _adopt(self, agent: "BaseAgent") -> None:
         parent = agent._parent
-        if parent not in (
-            None,
-            self,
-        ):  # an agent of the same name, defined before: it keeps a copy, and works as it did
+        if parent not in (None, self):
+            # A cell was run again: the earlier agent of this name keeps a copy, and works as before.
             copy = agent.clone()
             copy._parent = parent
-            parent.sub_agents[:] = [copy if one is agent else one for one in parent.sub_agents]
+            parent.sub_agents[:] = [copy if member is agent else member for member in parent.sub_agents]
         agent._parent = self
 
     def _warn_of_namesakes(self) -> None:
         seen = {self.name}
         for agent in self.sub_agents:
             names = _names_in(agent)
-            if twice := sorted(seen & names):
-                told = ", ".join(repr(name) for name in twice)
-                warn(f"two agents under {self.name!r} are named {told}; find_agent and transfers take the first")
+            if duplicates := sorted(seen & names):
+                listing = ", ".join(map(repr, duplicates))
+                warn(f"two agents under {self.name!r} are named {listing}; find_agent and transfers take the first")
             seen |= names
 
     def _unknown_field(self, field: str) -> str:
@@ -327,7 +328,7 @@ def _is_answer(event: Event | None) -> bool:
     return event is not None and event.content is not None
 
 
-def _going_on(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+def _run_transfer_target(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
     """Run an agent that the conversation was transferred to, in the same invocation."""
     ctx.shared.transfers += 1
     return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(without_answers(ctx))
@@ -338,7 +339,7 @@ def _names_in(tree: BaseAgent) -> set[str]:
 
 
 def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
-    """`value` as `new` has it: a list is copied, and a method of `old` becomes one of `new`."""
+    """A field's value for the copy `new`: a list is copied, and a method of `old` becomes one of `new`."""
     if isinstance(value, list):
         return [
             _rebound(current, old, new) if inspect.ismethod(current) else current for current in cast(list[Any], value)
@@ -348,12 +349,13 @@ def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
     return value
 
 
-def _marked(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+def _with_end_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     """The events of an agent, with an end mark in a resumable app."""
-    return _with_mark(ctx, events) if ctx.is_resumable and not ctx.live_request_queue else events
+    return _mark_end(ctx, events) if ctx.is_resumable and not ctx.live_request_queue else events
 
 
-async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+async def _mark_end(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    # A new run without long-running calls cannot be paused: that saves the search.
     may_interrupt = bool(ctx.checkpoints or ctx.calls_answered)
     async with aclosing(events):
         async for event in events:
@@ -363,14 +365,14 @@ async def _with_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]
         yield ended(ctx, ctx.agent.name)
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """`value` for an error: on one line, and not long."""
     return f"{' '.join(repr(value).split()):.80}"
 
 
 def _configuration_error(error: ValidationError) -> ConfigurationError | None:
     """The error of ours that pydantic wrapped: one raised after the fields were read."""
-    causes = [wrong.get("ctx", {}).get("error") for wrong in error.errors(include_url=False)]
+    causes = [details.get("ctx", {}).get("error") for details in error.errors(include_url=False)]
     return next((cause for cause in causes if isinstance(cause, ConfigurationError)), None)
 
 

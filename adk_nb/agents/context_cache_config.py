@@ -1,5 +1,5 @@
 """ADK's path to ContextCacheConfig."""
 
-from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.cache_metadata import ContextCacheConfig
 
 __all__ = ["ContextCacheConfig"]

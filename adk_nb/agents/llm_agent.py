@@ -1,4 +1,4 @@
-"""An agent that thinks with a model and acts with tools."""
+"""An agent with a model and tools."""
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -7,20 +7,20 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
 
 from adk_nb import types
-from adk_nb.agents.base_agent import BaseAgent, shown
+from adk_nb.agents.base_agent import BaseAgent, short_repr
 from adk_nb.agents.team_agent import TeamAgent
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
-from adk_nb.flow.instructing import static_content
-from adk_nb.flow.live.conversation import run_live
-from adk_nb.flow.live.turn import run_live_turn
+from adk_nb.flow.live.conversation import run_live, run_live_turn
 from adk_nb.flow.loop import run_llm
-from adk_nb.flow.output import settled
+from adk_nb.flow.output import apply_and_report
+from adk_nb.flow.request import static_content
+from adk_nb.locations import warn
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.default_model import GEMINI_MODEL, default_model
+from adk_nb.models.recorded_llm import current_tap
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.models.tap import installed
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
@@ -33,15 +33,14 @@ from adk_nb.tools.foreign_tool import wrapper_template
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape, error_text
-from adk_nb.warned import warn
 from adk_nb.wire import LAZY
 
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
 InstructionProvider = Callable[[ReadonlyContext], Any]
-"""`(context) -> str`, sync or async; what it returns is not templated."""
+"""`(context) -> str`, sync or async; placeholders in its text are not filled in."""
 BeforeModelCallback = AfterModelCallback = OnModelErrorCallback = Hooks
 BeforeToolCallback = AfterToolCallback = OnToolErrorCallback = Hooks
-"""Names of ADK's for what the fields of these names take."""
+"""ADK's names for the types of these fields."""
 
 _ELSEWHERE = {
     "tools": "pass them as LlmAgent(tools=[...])",
@@ -50,9 +49,9 @@ _ELSEWHERE = {
     "response_json_schema": "pass it as LlmAgent(output_schema=...)",
     "base_url": "give it to the model: LlmAgent(model=Gemini(model=..., base_url=...))",
 }
-"""Fields of google's config that have a place of their own -> the place."""
+"""Fields of google's config that belong elsewhere -> the place."""
 _ALONE = {"include_contents": "none", "identity": False}
-"""What an agent with `mode="single_turn"` has where it says nothing else. Source: google-adk 2.13."""
+"""Defaults of an agent with `mode="single_turn"`. Source: google-adk 2.13."""
 _BY_ALIAS = {field.alias: name for name, field in types.GenerateContentConfig.model_fields.items()}
 
 
@@ -64,54 +63,54 @@ class LlmAgent(TeamAgent):
     """
 
     model: str | BaseLlm = ""
-    """A model, or the name of one. Empty: the nearest parent's that has one, else that of `set_default_model`, else the
-    default (see `models.default_model`)."""
+    """A model or its name. Empty: the model of the nearest parent that has one, else that of `set_default_model`, else
+    the default (see `models.default_model`)."""
     instruction: str | InstructionProvider = ""
-    """What it is told. At each turn `{key}` is replaced by the state's value and `{artifact.name}` by what that file
-    says; a callable's text is taken as it is."""
+    """Its instruction. At each turn `{key}` is replaced by the state's value and `{artifact.name}` by the text of that
+    file; the text of a function is used as it is."""
     template: bool = True
-    """False: braces in its instructions mean nothing."""
+    """False: placeholders in its instructions are not filled in."""
     global_instruction: str | InstructionProvider = ""
-    """Told to every agent of the tree if this one is its root, else to this one alone; templated as `instruction`."""
+    """Instruction for the whole tree if this agent is its root, else for itself alone; filled in as `instruction`."""
     static_instruction: Any = None
-    """Text, a content, or parts, said first and byte for byte the same at every call, so that a service can cache it;
-    `instruction` then stands before the user's words instead of in the system instruction."""
+    """Text, a content, or parts, first in the request and the same at every call, so that a service can cache it;
+    `instruction` then precedes the user's message instead of being in the system instruction."""
     identity: bool = True
-    """False: the model is not told the agent's name and description. If unset, so it is with `mode="single_turn"`."""
+    """False: the model does not get the agent's name and description; the default with `mode="single_turn"`."""
     include_contents: Literal["default", "none"] = "default"
-    """`none`: the agent sees the current turn only. If unset, so it is with `mode="single_turn"`."""
+    """`none`: the agent sees only the current turn; the default with `mode="single_turn"`."""
     tools: list[Any] = Field(default_factory=list[Any])
     """Functions, tools, or toolsets."""
     generate_content_config: Annotated[types.GenerateContentConfig | None, LAZY] = None
-    """Temperature, limits, safety and the like; tools and instruction have fields of their own."""
+    """Temperature, limits, safety and similar settings; tools and instruction are fields of the agent."""
     input_schema: Any = None
-    """What a message to this agent must be, as JSON: a pydantic model, or a JSON schema. None: anything."""
+    """Schema of a message to this agent, which is JSON: a pydantic model, or a JSON schema. None: any message."""
     output_schema: Any = None
-    """What its final answer must be, as JSON: a type that pydantic knows, a JSON schema, or a types.Schema. Of the
-    last two only the outermost type is checked; the rest is the model's service's to keep."""
+    """Schema of its final answer, which is JSON: a type that pydantic knows, a JSON schema, or a types.Schema. Of the
+    last two only the outermost type is checked; the model's service ensures the rest."""
     on_output_error: Literal["event", "raise", "raw", "retry"] = "event"
-    """An answer that does not fit `output_schema`: is told by an OUTPUT_SCHEMA_MISMATCH event, raises, is kept as text,
-    or is asked for once more."""
+    """Reaction to an answer that does not fit `output_schema`: an OUTPUT_SCHEMA_MISMATCH event, an exception, the plain
+    text, or one more request to the model."""
     output_key: str | None = None
-    """Where in the state its final answer is kept: the text, or with `output_schema` the JSON value."""
+    """State key for its final answer: the text, or with `output_schema` the JSON value."""
     planner: BasePlanner | None = None
-    """How it is told to plan (`adk_nb.planners`)."""
+    """Makes the model plan (`adk_nb.planners`)."""
     code_executor: InstanceOf[BaseCodeExecutor] | None = None
     """Runs the code in its answers (`adk_nb.code_executors`)."""
     max_iterations: int | None = Field(default=16, gt=0)
     """Model calls in one turn; the next ends it with a MAX_ITERATIONS event. None: no limit."""
     tool_errors: Literal["return", "raise"] = "return"
-    """What a raising tool does: its error goes to the model, or ends the run."""
+    """Reaction to an error of a tool: it goes to the model, or ends the run."""
     before_model_callback: Hooks = None
-    """`(callback_context, llm_request) -> LlmResponse | None`: a response is taken instead of asking the model."""
+    """`(callback_context, llm_request) -> LlmResponse | None`: a response replaces the model call."""
     after_model_callback: Hooks = None
-    """`(callback_context, llm_response) -> LlmResponse | None`: a response takes the place of the model's."""
+    """`(callback_context, llm_response) -> LlmResponse | None`: a response replaces the model's."""
     on_model_error_callback: Hooks = None
-    """`(callback_context, llm_request, error) -> LlmResponse | None`: a response is taken as the model's."""
+    """`(callback_context, llm_request, error) -> LlmResponse | None`: a response replaces the error."""
     before_tool_callback: Hooks = None
     """`(tool, args, tool_context) -> dict | None`: a dict is the result, and the tool does not run."""
     after_tool_callback: Hooks = None
-    """`(tool, args, tool_context, tool_response) -> dict | None`: a dict takes the place of the result, which is
+    """`(tool, args, tool_context, tool_response) -> dict | None`: a dict replaces the result, which is
     `{"error": ...}` if the tool failed."""
     on_tool_error_callback: Hooks = None
     """`(tool, args, tool_context, error) -> dict | None`: a dict is the result."""
@@ -128,15 +127,16 @@ class LlmAgent(TeamAgent):
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         if self.mode is not None:
-            self._as_its_mode_has_it(alone=self.mode == "single_turn")
+            self._apply_mode(alone=self.mode == "single_turn")
         self._check_settings()
         self._check_static()
         self._shape("input_schema")
         self._shape("output_schema")
         duplicates = {tool.name for tool in self.tools_now()} & {tool.name for tool in self.sub_agent_tools}
         if duplicates:
-            twice = f"agent {self.name!r} has a tool and a sub-agent named {min(duplicates)!r}; the sub-agent is called"
-            warn(twice)
+            name = min(duplicates)
+            notice = f"agent {self.name!r} has a tool and a sub-agent named {name!r}; the sub-agent is called"
+            warn(notice)
 
     def __repr__(self) -> str:
         model = self.model if isinstance(self.model, str) else self.model.model
@@ -163,7 +163,7 @@ class LlmAgent(TeamAgent):
 
     @property
     def output_shape(self) -> Shape | None:
-        """The parser of its final answer. None: it has no `output_schema`, or has a task, which has no answer."""
+        """The parser of its final answer. None: there is no `output_schema`, or a task, which hands its result back."""
         return None if self.output_schema is None or self.mode == "task" else self._shape("output_schema")
 
     @property
@@ -176,39 +176,41 @@ class LlmAgent(TeamAgent):
         """The model that answers for this agent, made once.
 
         Raises:
-            ConfigurationError: No model goes by that name.
+            ConfigurationError: There is no model of that name.
         """
         model_or_name = self._named_model() or self._default_model
-        if tap := installed():
+        # Before the class of the model is loaded: a replay needs neither its package nor a key.
+        if tap := current_tap():
             return tap.model(model_or_name, self.name)
         model = model_or_name or default_model()
         if isinstance(model, BaseLlm):
             return model
+        # Cached by name: the default may change with a key or a setting.
         if self._model is None or self._model[0] != model:
             self._model = (model, LLMRegistry.new_llm(model))
         return self._model[1]
 
     @classmethod
     def set_default_model(cls, model: str | BaseLlm) -> None:
-        """Let agents that name no model, and have none above them that does, ask this one.
+        """Set the model of agents without one of their own or of a parent.
 
         Raises:
             TypeError: It is neither a model nor the name of one.
             ConfigurationError: The name is empty.
         """
         if not isinstance(cast(Any, model), str | BaseLlm):
-            raise TypeError(f"a default model is a BaseLlm or the name of a model, and not {shown(model)}")
+            raise TypeError(f"a default model is a BaseLlm or the name of a model, and not {short_repr(model)}")
         if not model:
             raise ConfigurationError(f"the name of the default model is empty; pass one such as {GEMINI_MODEL!r}")
         LlmAgent._default_model = model
 
     @property
     def canonical_live_model(self) -> BaseLlm:
-        """The model that holds live conversations for this agent: its own, its parents', or `DEFAULT_LIVE_MODEL`."""
+        """The model of its live conversations: its own, a parent's, or `DEFAULT_LIVE_MODEL`."""
         return self.canonical_model if self._named_model() else LLMRegistry.new_llm(self.DEFAULT_LIVE_MODEL)
 
     def _named_model(self) -> str | BaseLlm:
-        """Its own model, or the nearest parent's; empty if none names one."""
+        """Its own model, or the nearest parent's; empty if there is none."""
         current: BaseAgent | None = self
         while current:
             if isinstance(current, LlmAgent) and current.model:
@@ -218,12 +220,12 @@ class LlmAgent(TeamAgent):
 
     @property
     def toolsets(self) -> Sequence[BaseToolset]:
-        """Those among its tools."""
+        """The toolsets among its tools."""
         tools = self._with_toolsets if self.tools_now() or self.tools else ()
         return [tool for tool in tools if isinstance(tool, BaseToolset)] if tools else ()
 
     async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
-        """Its tools, functions wrapped, those of its toolsets, and the way to hand over where there is somebody."""
+        """All its tools: functions wrapped, toolsets expanded, and the tools of its team."""
         tools = self.tools_now()
         if self.tools and (tools_and_sets := self._with_toolsets):
             tools = await expand_toolsets(self.name, tools_and_sets, ctx)
@@ -235,19 +237,19 @@ class LlmAgent(TeamAgent):
         """The tools for calling sub-agents, transferring the conversation, and finishing a task."""
         if not (self.sub_agents or self.mode or isinstance(self._parent, TeamAgent)):
             return []
-        over = self._handing_over()
+        transfer_tool = self._make_transfer_tool()
         finish_tools = [FinishTaskTool(self._shape("output_schema"), self.output_key)] if self.mode == "task" else []
-        return [*self.sub_agent_tools, *([over] if over else []), *finish_tools]
+        return [*self.sub_agent_tools, *([transfer_tool] if transfer_tool else []), *finish_tools]
 
     @property
     def instructed_by(self) -> Sequence["LlmAgent"]:
-        """The agents whose `global_instruction` is told to this one: the root of its tree, then itself."""
+        """The agents whose `global_instruction` this agent gets: the root of its tree, then itself."""
         root = self.root_agent
         above = (root,) if root is not self and isinstance(root, LlmAgent) and root.global_instruction else ()
         return (*above, self) if self.global_instruction else above
 
     async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
-        """The instruction of this turn; and True if its braces mean nothing: a function's, or `template=False`.
+        """The instruction of this turn; and True if placeholders stay: from a function, or with `template=False`.
 
         Raises:
             ConfigurationError: The function did not return text.
@@ -257,7 +259,7 @@ class LlmAgent(TeamAgent):
         return await self._provided("instruction", self.instruction, ctx), True
 
     async def canonical_global_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
-        """Its own global instruction of this turn; the rest as `canonical_instruction`."""
+        """Its own global instruction of this turn, as `canonical_instruction`."""
         if isinstance(self.global_instruction, str):
             return self.global_instruction, not self.template
         return await self._provided("global_instruction", self.global_instruction, ctx), True
@@ -273,8 +275,8 @@ class LlmAgent(TeamAgent):
         except (ValidationError, ConfigurationError) as error:
             return error_text(error)
 
-    def _settled(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
-        return settled(ctx, self, event)
+    def _hook_events(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
+        return apply_and_report(ctx, self, event)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         return run_live_turn(ctx, self) if ctx.run_config.support_cfc else run_llm(ctx, self)
@@ -283,13 +285,14 @@ class LlmAgent(TeamAgent):
         return run_live(ctx, self)
 
     def tools_now(self) -> list[BaseTool]:
-        """`canonical_tools` without await: made once, and again when `tools` has changed.
+        """`canonical_tools` without await: built once, and again when `tools` has changed.
 
-        Of toolsets it has what they had last.
+        Toolsets are expanded as at the last `canonical_tools`.
         """
         if not self.tools:
             return []
         cached_for, cached = self._canonical
+        # Compared with a copy, as the list may have been changed in place.
         if cached_for != self.tools:
             wrapped = _wrapped(self, self.tools)
             cached = [wrapped_tool for wrapped_tool in wrapped if isinstance(wrapped_tool, BaseTool)]
@@ -298,7 +301,7 @@ class LlmAgent(TeamAgent):
         return cached
 
     def _shape(self, field: str) -> Shape | None:
-        """The schema of a field, read once, and again when the field has changed."""
+        """The schema of a field, parsed once, and again when the field has changed."""
         schema = getattr(self, field)
         if schema is None:
             return None
@@ -312,18 +315,18 @@ class LlmAgent(TeamAgent):
     async def _provided(self, field: str, provider: InstructionProvider, ctx: ReadonlyContext) -> str:
         if not callable(provider):
             raise ConfigurationError(
-                f"agent {self.name!r}: its {field} is text or a function, and not {shown(provider)}"
+                f"agent {self.name!r}: its {field} is text or a function, and not {short_repr(provider)}"
             )
         text = provider(ctx)
         if inspect.isawaitable(text):
             text = await text
         if text is not None and not isinstance(text, str):
             raise ConfigurationError(
-                f"agent {self.name!r}: its {field} is a function that returned {shown(text)}; return text"
+                f"agent {self.name!r}: its {field} is a function that returned {short_repr(text)}; return text"
             )
         return text or ""
 
-    def _as_its_mode_has_it(self, *, alone: bool) -> None:
+    def _apply_mode(self, *, alone: bool) -> None:
         for name, value in _ALONE.items():
             if name not in self.model_fields_set:  # and they are not marked as set
                 vars(self)[name] = value if alone else type(self).model_fields[name].default
@@ -335,7 +338,7 @@ class LlmAgent(TeamAgent):
         except InputError as error:
             raise ConfigurationError(
                 f"agent {self.name!r}: 'static_instruction' is text, a types.Content, a types.Part or a list of these "
-                f"parts and texts, and not {shown(self.static_instruction)}"
+                f"parts and texts, and not {short_repr(self.static_instruction)}"
             ) from error
 
     def _check_settings(self) -> None:
@@ -373,30 +376,31 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
                 "or pass it in sub_agents"
             )
         if isinstance(candidate, BaseToolset):
+            # The names of its tools are known only when a run lists them.
             by_name[id(candidate)] = candidate
             continue
         if template := wrapper_template(candidate):
             raise ConfigurationError(
-                f"agent {agent.name!r}: {shown(candidate)} is a tool of another library; write {template.format('...')}"
+                f"agent {agent.name!r}: {short_repr(candidate)} is a tool of another library; write "
+                f"{template.format('...')}"
             )
         if not (isinstance(candidate, BaseTool) or callable(candidate)):
             raise ConfigurationError(
-                f"agent {agent.name!r}: {shown(candidate)} is not a tool; pass functions, or tools, or toolsets"
+                f"agent {agent.name!r}: {short_repr(candidate)} is not a tool; pass functions, or tools, or toolsets"
             )
         tool = candidate if isinstance(candidate, BaseTool) else FunctionTool(cast(Callable[..., Any], candidate))
         if len(tools) > 1 and isinstance(tool, GoogleSearchTool) and tool.bypass_multi_tools_limit:
-            tool = AgentTool(
-                _Searcher(agent, tool), stream_events=True
-            )  # what it finds is to be shown with where it is
+            # Gemini refuses its search beside other tools: an agent of its own searches. Its events show the sources.
+            tool = AgentTool(_Searcher(agent, tool), stream_events=True)
         if tool.name in by_name:
-            twice = f"agent {agent.name!r} has two tools named {tool.name!r}; the later one is used"
-            warn(twice)
+            notice = f"agent {agent.name!r} has two tools named {tool.name!r}; the later one is used"
+            warn(notice)
         by_name[tool.name] = tool
     return list(by_name.values())
 
 
 class _Searcher(LlmAgent):
-    """Only searches, with the model of the agent that it searches for."""
+    """An agent that only searches, with the model of its caller."""
 
     _caller: LlmAgent = PrivateAttr()
 

@@ -1,4 +1,4 @@
-"""An agent that lets others work one after the other, again and again."""
+"""An agent that runs its sub-agents in sequence, repeatedly."""
 
 import inspect
 import logging
@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from pydantic import Field, PrivateAttr
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course, asker_in, child_with, last_position
-from adk_nb.agents.leaving import could_leave
+from adk_nb.agents.child_run import ChildRun, asker_in, child_with, last_position
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
@@ -20,13 +20,15 @@ from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
 
 logger = logging.getLogger(__name__)
 
 EXIT_CONDITION, MAX_ITERATIONS, ESCALATE = "exit_condition", "max_iterations", "escalate"
-"""Why a loop ends."""
+"""Reasons for the end of a loop."""
 _PASSES = "adk_nb_passes"
-"""Under this, an event that asks someone tells in its metadata how many passes each loop around it had made."""
+"""Metadata key of an event with an interrupt: loop name -> the passes that the loop had finished."""
 
 
 @dataclass
@@ -34,32 +36,32 @@ class _Progress:
     """Progress of a loop."""
 
     passes: int
-    left: str = ""
-    """Why it has ended; empty while it goes on."""
+    end_reason: str = ""
+    """The reason of its end; empty while it runs."""
     pauses: bool = False
-    """It waits for someone, or the run is to end."""
-    said: str = ""
+    """An interrupt is open, or the run ends."""
+    last_text: str = ""
 
 
 class LoopAgent(BaseAgent):
-    """Runs its `sub_agents` in their order, and begins again. A later pass reads what earlier ones said.
+    """Runs its `sub_agents` in sequence, repeatedly; a later pass sees the messages of earlier ones.
 
-    A pass is the last one when one of them escalates, as the tool `exit_loop` does: those after it do not run any more.
-    When one stops to wait for a person, the pass goes on from there once that is answered.
+    It ends when a sub-agent escalates, as the tool `exit_loop` does: the sub-agents after that do not run any more. If
+    a sub-agent waits for an answer, the pass continues there.
     """
 
     runs_others: ClassVar[bool] = True
     max_iterations: int | None = Field(default=None, ge=1)
-    """The most passes. None: until one of the agents escalates; where none could, a warning says so."""
+    """Maximum number of passes. None: until an agent escalates, with a warning if none can."""
     propagate_escalate: bool = True
-    """An escalation out of this loop also ends the loop around it."""
+    """An escalation in this loop also ends the loop around it."""
 
     exit_condition: str | Callable[..., Any] | None = None
-    """Asked after each whole pass; what is true ends the loop. An expression over `session_state`, as in
-    `adk_nb.expression`, such as `session_state.get('status') == 'approved'`: where it has no value it is not met, and a
-    warning says why. Or a function, sync or async, `(context) -> bool`."""
+    """Evaluated after each whole pass; the loop ends if it is true. An expression over `session_state`, as in
+    `adk_nb.expression`, such as `session_state.get('status') == 'approved'`; an error in it counts as false, with a
+    warning. Or a function, sync or async, `(context) -> bool`."""
     output_key: str | None = None
-    """Where in the state the last answer of its agents is kept when it ends."""
+    """State key for the last answer of its agents, set at the end."""
 
     _condition: Expression | None = PrivateAttr(default=None)
     _warned: bool = False
@@ -71,31 +73,33 @@ class LoopAgent(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         self._warn_if_endless()
-        asker, (goes_on, noted) = asker_in(self, ctx), last_position(self, ctx)
-        goes_on = child_with(self, asker) if asker else goes_on
-        progress = _Progress(noted.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0))
-        while self.sub_agents and not progress.left:
+        asker, (resumed, state) = asker_in(self, ctx), last_position(self, ctx)
+        resumed = child_with(self, asker) if asker else resumed
+        # From the checkpoint of a resumable app, else from the event that asked.
+        progress = _Progress(state.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0))
+        while self.sub_agents and not progress.end_reason:
             if progress.passes == self.max_iterations:
-                progress.left = MAX_ITERATIONS
+                progress.end_reason = MAX_ITERATIONS
                 break
-            for event in () if goes_on else self._beginning(ctx, progress.passes):
+            # A resumed pass has begun already.
+            for event in () if resumed else self._start_events(ctx, progress.passes):
                 yield event
-            async with aclosing(self._pass(ctx, progress, asker, goes_on)) as events:
+            async with aclosing(self._pass(ctx, progress, asker, resumed)) as events:
                 async for event in events:
                     yield self._with_pass_count(event, progress.passes)
             if progress.pauses:
                 return
-            if not progress.left and await self._is_met(ctx):
-                progress.left = EXIT_CONDITION
-            progress.passes, asker, goes_on = progress.passes + 1, None, None
-        for event in self._ending(ctx, progress.left, progress.said):
+            if not progress.end_reason and await self._is_met(ctx):
+                progress.end_reason = EXIT_CONDITION
+            progress.passes, asker, resumed = progress.passes + 1, None, None
+        for event in self._end_events(ctx, progress.end_reason, progress.last_text):
             yield event
 
     def _warn_if_endless(self) -> None:
         if self.max_iterations or self.exit_condition or self._warned:
             return
         self._warned = True
-        if self.sub_agents and not any(could_leave(agent) for agent in self.sub_agents):
+        if self.sub_agents and not any(_could_escalate_in_tree(agent) for agent in self.sub_agents):
             logger.warning(
                 "loop %r has no way to end: none of its agents could leave it; write LoopAgent(max_iterations=...), an "
                 "exit_condition, or give one of them the tool exit_loop",
@@ -103,37 +107,43 @@ class LoopAgent(BaseAgent):
             )
 
     async def _pass(
-        self, ctx: InvocationContext, progress: "_Progress", asker: BaseAgent | None, goes_on: BaseAgent | None
+        self, ctx: InvocationContext, progress: "_Progress", asker: BaseAgent | None, resumed: BaseAgent | None
     ) -> AsyncGenerator[Event, None]:
-        start = self.sub_agents.index(goes_on) if goes_on else 0
+        start = self.sub_agents.index(resumed) if resumed else 0
         for agent in self.sub_agents[start:]:
-            if ctx.is_resumable and not goes_on:
+            if ctx.is_resumable and not resumed:
                 yield checkpoint(ctx, self.name, current_sub_agent=agent.name, times_looped=progress.passes)
-            course = Course(ctx, agent, asker, goes_on=goes_on is not None)
-            events = course.events()
-            try:  # what `aclosing` does, at a quarter of its price: each agent comes by here
+            # Only the first agent of a resumed pass: those after it start afresh.
+            run = ChildRun(ctx, agent, asker, is_resumed=resumed is not None)
+            events = run.events()
+            try:  # as `aclosing`, at a quarter of its cost: every agent passes here
                 async for event in events:
-                    course.hear(event)
+                    run.record(event)
                     yield event
             finally:
                 await events.aclose()
-            progress.said, asker, goes_on = course.said or progress.said, None, None
-            progress.pauses, progress.left = course.waits() or ctx.end_invocation, self._left_after(course)
-            if progress.pauses or progress.left:
+            progress.last_text, asker, resumed = run.last_text or progress.last_text, None, None
+            progress.pauses, progress.end_reason = (
+                run.waits() or ctx.end_invocation,
+                self._end_reason_after(run),
+            )
+            if progress.pauses or progress.end_reason:
                 return
 
-    def _left_after(self, course: Course) -> str:
-        """The reason to end after one of its agents; empty: go on."""
-        return ESCALATE if course.escalates else ""
+    def _end_reason_after(self, run: ChildRun) -> str:
+        """The reason to end after the run of an agent; empty: continue."""
+        return ESCALATE if run.escalates else ""
 
-    def _beginning(self, ctx: InvocationContext, passes: int) -> Iterable[Event]:
-        """What it says itself before a pass; `passes` were before it."""
+    def _start_events(self, ctx: InvocationContext, passes: int) -> Iterable[Event]:
+        """The event before a pass. `passes`: number of earlier passes."""
         return ()
 
-    def _ending(self, ctx: InvocationContext, why: str, said: str) -> Iterable[Event]:
-        """What it says itself when it ends. `said`: the last words of its agents."""
-        if self.output_key and said:
-            yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta={self.output_key: said}))
+    def _end_events(self, ctx: InvocationContext, reason: str, last_text: str) -> Iterable[Event]:
+        """The event at the end. `last_text`: the last answer of its agents."""
+        if self.output_key and last_text:
+            yield Event(
+                author=self.name, branch=ctx.branch, actions=EventActions(state_delta={self.output_key: last_text})
+            )
 
     async def _is_met(self, ctx: InvocationContext) -> bool:
         if self._condition:
@@ -144,8 +154,8 @@ class LoopAgent(BaseAgent):
                 return False
         if not callable(self.exit_condition):
             return False
-        met = self.exit_condition(ReadonlyContext(ctx))
-        return bool(await met if inspect.isawaitable(met) else met)
+        is_met = self.exit_condition(ReadonlyContext(ctx))
+        return bool(await is_met if inspect.isawaitable(is_met) else is_met)
 
     def _with_pass_count(self, event: Event, done: int) -> Event:
         if event.long_running_tool_ids:
@@ -163,3 +173,31 @@ def _passes_before(ctx: InvocationContext, loop: str) -> int:
         return 0
     asking_event = max(records, key=lambda record: record.event_index).event
     return (asking_event.custom_metadata or {}).get(_PASSES, {}).get(loop, 0)
+
+
+def _could_escalate_in_tree(agent: BaseAgent) -> bool:
+    """False: no tool, callback, custom model or custom agent in `agent` and those under it could escalate."""
+    return _could_escalate_itself(agent) or any(_could_escalate_in_tree(child) for child in agent.sub_agents)
+
+
+def _could_escalate_itself(agent: BaseAgent) -> bool:
+    if any(getattr(agent, name) for name in type(agent).model_fields if name.endswith("_callback")):
+        return True
+    if not isinstance(agent, LlmAgent):
+        # Our own containers only pass on what their agents do; other classes may do anything.
+        return not (agent.runs_others and type(agent).__module__.startswith("adk_nb.agents."))
+    if agent.toolsets or any(_tool_could_escalate(tool) for tool in agent.tools_now()):
+        return True
+    return not _has_named_model(agent)
+
+
+def _tool_could_escalate(tool: BaseTool) -> bool:
+    return not isinstance(tool, FunctionTool) or tool.signature.context_parameter is not None
+
+
+def _has_named_model(agent: LlmAgent) -> bool:
+    """True if its model has a name; a model object may escalate itself."""
+    current: BaseAgent | None = agent
+    while current and not getattr(current, "model", None):
+        current = current.parent_agent
+    return current is None or isinstance(getattr(current, "model", ""), str)

@@ -1,4 +1,4 @@
-"""An instruction that an MCP server has: one of its prompts."""
+"""A prompt of an MCP server as an agent's instruction."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ _MAX_PAGES = 100
 
 
 class McpInstructionProvider:
-    """Give it to an agent as `instruction`: at each turn the server is asked for the prompt.
+    """An `instruction` for an agent: at each turn the prompt is fetched from the server.
 
-    What arguments the prompt has are taken from the state, by name. Its words are the instruction, one message after
-    the other; what a model would read in them and a person not see is taken out.
+    The prompt's arguments are values of the state, by name. The texts of its messages are joined; characters that a
+    model reads and a person does not see are removed.
 
     Raises:
-        ConfigurationError: `connection_params` says not how a server is reached.
+        ConfigurationError: `connection_params` are not those of a server.
         MissingExtraError: The package `mcp` is not installed.
     """
 
     def __init__(self, connection_params: Any, prompt_name: str) -> None:
-        """`connection_params`: as those of McpToolset."""
+        """`connection_params`: as in McpToolset."""
         self.prompt_name = prompt_name
         self._sessions = McpSessionManager(connection_params_of(connection_params))
 
@@ -50,12 +50,13 @@ class McpInstructionProvider:
         )
 
     async def close(self) -> None:
-        """End the connection. The next turn opens one again."""
+        """Close the connection; the next turn opens a new one."""
         await self._sessions.close()
 
 
 async def _prompts(client: Any) -> dict[str, Any]:
     prompts, cursor = dict[str, Any](), None
+    # A faulty server may send the same cursor again and again.
     for _ in range(_MAX_PAGES):
         page = await client.list_prompts(cursor=cursor)
         prompts |= {prompt.name: prompt for prompt in page.prompts}

@@ -1,4 +1,4 @@
-"""An agent that lets others work at the same time."""
+"""An agent that runs its sub-agents in parallel."""
 
 import logging
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course, asker_in
+from adk_nb.agents.child_run import ChildRun, asker_in
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.runtime.branches import is_under
@@ -26,42 +26,42 @@ logger = logging.getLogger(__name__)
 
 
 class ParallelAgent(BaseAgent):
-    """Runs its `sub_agents` at once, each on a branch of its own, `parallel.agent` (`parallel.agent#2` for the second
-    of a name): they see what was said before, and not each other. Who comes after them sees all. Their events come out
-    as they happen, and each goes on only when its event is history.
+    """Runs its `sub_agents` in parallel, each on a branch of its own, `parallel.agent` (`parallel.agent#2` for the
+    second of a name): they see the earlier conversation, but not each other. Agents after them see everything. Events
+    are merged in order of arrival, and an agent continues only after its event was stored.
 
-    When one escalates, the others are stopped. When one waits for a person, the others come to their end first.
+    If one escalates, the others are stopped. If one waits for an answer, the others end first.
     """
 
     runs_others: ClassVar[bool] = True
     on_error: Literal["cancel", "continue"] = "cancel"
-    """`cancel`: when one fails, the others are stopped, and the run ends with its error. `continue`: an event tells of
-    its error, and the others go on."""
+    """`cancel`: if one fails, the others are stopped, and the run ends with its error. `continue`: its error becomes an
+    event, and the others continue."""
     max_concurrency: int | None = Field(default=None, ge=1)
-    """The most that run at a time, in the order of the list. None: all."""
+    """Maximum number that run at a time, in the order of the list. None: all."""
     isolate_state: bool = False
-    """Each starts from the same state and sees only its own writes. What several wrote is what the last one of the list
-    has written. False: they share the state, each write seen by all once it is history."""
+    """Each starts from the same state and sees only its own writes; of several writes to a key, that of the last agent
+    in the list counts. False: they share the state, and see each write once it is stored."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         lanes = self._lanes()
         contexts = {lane: self._context_of(agent, lane, ctx) for lane, agent in lanes.items()}
         wrote: dict[str, dict[str, Any]] = {lane: {} for lane in lanes}
         askers = {lane: asker_in(agent, contexts[lane]) for lane, agent in lanes.items()}
-        goes_on = ctx.checkpoints is not None and ctx.checkpoints.state_of(self, ctx.branch) is not None
-        if goes_on or any(askers.values()):
+        is_resumed = ctx.checkpoints is not None and ctx.checkpoints.state_of(self, ctx.branch) is not None
+        if is_resumed or any(askers.values()):
             self._restore(ctx, contexts, wrote)
         elif ctx.is_resumable:
             yield checkpoint(ctx, self.name)
-        courses = self._courses(lanes, contexts, askers, goes_on=goes_on)
-        async with aclosing(self._together(contexts, courses, wrote)) as events:
+        runs = self._child_runs(lanes, contexts, askers, is_resumed=is_resumed)
+        async with aclosing(self._merged_events(contexts, runs, wrote)) as events:
             async for event in events:
                 yield event
         if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
             yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
 
     def _lanes(self) -> dict[str, BaseAgent]:
-        """The agents by their step of the branch: their name, and `name#2` for the second of that name."""
+        """The agents by the last step of their branch: the name, or `name#2` for the second of that name."""
         lanes: dict[str, BaseAgent] = {}
         count = Counter[str]()
         for agent in self.sub_agents:
@@ -70,41 +70,44 @@ class ParallelAgent(BaseAgent):
             lanes[agent.name if number == 1 else f"{agent.name}#{number}"] = agent
         return lanes
 
-    async def _together(
-        self, contexts: dict[str, InvocationContext], courses: dict[str, Course], wrote: dict[str, dict[str, Any]]
+    async def _merged_events(
+        self, contexts: dict[str, InvocationContext], runs: dict[str, ChildRun], wrote: dict[str, dict[str, Any]]
     ) -> AsyncGenerator[Event, None]:
         running: ParallelStreams[str] = ParallelStreams(self.max_concurrency)
-        for lane, course in courses.items():
-            running.start(lane, course.events())
+        for lane, run in runs.items():
+            running.start(lane, run.events())
         async with aclosing(running.merged()) as merged:
             async for lane, item in merged:
                 if isinstance(item, Event):
-                    courses[lane].hear(item)
+                    runs[lane].record(item)
                     yield item
+                    # After the yield: now the event is stored.
                     self._note(contexts[lane], item, wrote[lane])
-                    if courses[lane].leaves:
+                    # At once; an escalation from below first ends the agent that it is in.
+                    if runs[lane].escalates_itself:
                         break
                 elif item.error:
                     for event in self._failed(contexts[lane], item.error):
                         yield event
-                elif self._ends_after(courses[lane]):
+                elif self._ends_after(runs[lane]):
                     break
 
-    def _courses(
+    def _child_runs(
         self,
         lanes: dict[str, BaseAgent],
         contexts: dict[str, InvocationContext],
         askers: dict[str, BaseAgent | None],
         *,
-        goes_on: bool,
-    ) -> dict[str, Course]:
-        """Those to run, by lane: all; or after an answer whom it is for, and with them who had not come to the end."""
-        run = [lane for lane in lanes if goes_on or askers[lane]] or list(lanes)
-        courses = {lane: Course(contexts[lane], lanes[lane], askers[lane], goes_on=goes_on) for lane in run}
-        is_over = goes_on and any(course.leaves or self._ends_after(course) for course in courses.values())
-        return {lane: course for lane, course in courses.items() if askers[lane] or not is_over}
+        is_resumed: bool,
+    ) -> dict[str, ChildRun]:
+        """The runs to start, by lane: all; after an answer only the agent that asked, and the unfinished ones."""
+        started = [lane for lane in lanes if is_resumed or askers[lane]] or list(lanes)
+        runs = {lane: ChildRun(contexts[lane], lanes[lane], askers[lane], is_resumed=is_resumed) for lane in started}
+        # One of them had stopped the others before the interruption.
+        is_over = is_resumed and any(run.escalates_itself or self._ends_after(run) for run in runs.values())
+        return {lane: run for lane, run in runs.items() if askers[lane] or not is_over}
 
-    def _ends_after(self, course: Course) -> bool:
+    def _ends_after(self, run: ChildRun) -> bool:
         """True if the end of one agent stops the others."""
         return False
 
@@ -115,13 +118,14 @@ class ParallelAgent(BaseAgent):
             ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema
         )
         if self.isolate_state:
+            # The events stay shared; only the state is a copy.
             lane_ctx.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
         return lane_ctx
 
     def _restore(
         self, ctx: InvocationContext, contexts: dict[str, InvocationContext], wrote: dict[str, dict[str, Any]]
     ) -> None:
-        """Let each see the state as it had left it, and not what the others have written since they began."""
+        """Restore the state that each agent had, without the writes of the others since the start."""
         if not self.isolate_state:
             return
         earlier, since = _split_events(ctx, self.name)
@@ -142,6 +146,7 @@ class ParallelAgent(BaseAgent):
     def _note(self, lane_ctx: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
         if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
             state = lane_ctx.session.state
+            # A value that is equal already is the agent's own object: it may go on changing it.
             apply_delta(state, {key: deepcopy(value) for key, value in delta.items() if state.get(key) != value})
             wrote |= delta
 
@@ -168,12 +173,12 @@ class ParallelAgent(BaseAgent):
 
 
 def _copy_of(state: dict[str, Any]) -> dict[str, Any]:
-    """A copy in depth, but for `temp:` keys: they may hold what nothing can copy, such as a lock."""
+    """A deep copy, except of `temp:` values, which may be impossible to copy, such as a lock."""
     return {key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value) for key, value in dict(state).items()}
 
 
 def _split_events(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:
-    """The events before the current run of the agents of `name`, and the events since."""
+    """The events before the current run of parallel agent `name`, and the events since."""
     events, block = history_of(ctx.session).events, f"{ctx.branch}.{name}" if ctx.branch else name
     index = len(events)
     while index and (_answers(last := events[index - 1]) or last.author == name or is_under(last.branch, block)):

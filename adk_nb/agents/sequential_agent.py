@@ -1,11 +1,11 @@
-"""An agent that lets others work one after the other."""
+"""An agent that runs its sub-agents in sequence."""
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import ClassVar
 
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course, asker_in, child_with, last_position
+from adk_nb.agents.child_run import ChildRun, asker_in, child_with, last_position
 from adk_nb.events.event import Event
 from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -14,37 +14,38 @@ from adk_nb.wire import replace_fields
 
 
 class SequentialAgent(BaseAgent):
-    """Runs its `sub_agents` in their order, each once. A later one reads what earlier ones said, and their state.
+    """Runs its `sub_agents` in sequence, each once; a later one sees the messages and the state of earlier ones.
 
-    It ends early when one of them stops to wait for a person; once that is answered it goes on from there. In a live
-    conversation each with a model has its turn until it calls `task_completed`, which it is given for that.
+    It pauses while one of them waits for an answer, and continues there. In a live conversation each agent with a model
+    has its turn until it calls `task_completed`, a tool that it gets for this.
     """
 
     runs_others: ClassVar[bool] = True
     stop_on_escalate: bool = False
-    """End after an agent whose events say `escalate`. False: that concerns loops only."""
+    """End after an agent that escalates. False: an escalation ends only loops."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         asker = asker_in(self, ctx)
-        goes_on = child_with(self, asker) if asker else last_position(self, ctx)[0]
-        start, last_text = self.sub_agents.index(goes_on) if goes_on else 0, ""
+        resumed = child_with(self, asker) if asker else last_position(self, ctx)[0]
+        start, last_text = self.sub_agents.index(resumed) if resumed else 0, ""
         for agent in self.sub_agents[start:]:
-            if ctx.is_resumable and not goes_on:
+            if ctx.is_resumable and not resumed:
                 yield checkpoint(ctx, self.name, current_sub_agent=agent.name)
-            course = Course(ctx, agent, asker, goes_on=goes_on is not None)
-            events = course.events()
-            try:  # what `aclosing` does, at a quarter of its price: each agent comes by here
+            # Only the first agent of a resumed run: those after it start afresh.
+            run = ChildRun(ctx, agent, asker, is_resumed=resumed is not None)
+            events = run.events()
+            try:  # as `aclosing`, at a quarter of its cost: every agent passes here
                 async for event in events:
-                    course.hear(event)
+                    run.record(event)
                     yield event
             finally:
                 await events.aclose()
-            if course.waits() or ctx.end_invocation:
+            if run.waits() or ctx.end_invocation:
                 return
-            last_text, asker, goes_on = course.said or last_text, None, None
-            if self._ends_after(course):
+            last_text, asker, resumed = run.last_text or last_text, None, None
+            if self._ends_after(run):
                 break
-        for event in self._ending(ctx, last_text):
+        for event in self._end_events(ctx, last_text):
             yield event
 
     async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -55,19 +56,19 @@ class SequentialAgent(BaseAgent):
                     yield event
             if ctx.end_invocation or (queue and queue.closed):
                 return
-            ctx = replace_fields(ctx, run_config=_connecting_anew(ctx.run_config))
+            ctx = replace_fields(ctx, run_config=_without_handle(ctx.run_config))
 
-    def _ends_after(self, course: Course) -> bool:
-        return self.stop_on_escalate and course.escalates
+    def _ends_after(self, run: ChildRun) -> bool:
+        return self.stop_on_escalate and run.escalates
 
-    def _ending(self, ctx: InvocationContext, said: str) -> Iterable[Event]:
-        """What it says itself when all is done. `said`: the last words of its agents."""
+    def _end_events(self, ctx: InvocationContext, last_text: str) -> Iterable[Event]:
+        """The event at the end. `last_text`: the last answer of its agents."""
         return ()
 
 
-def _connecting_anew(run: RunConfig) -> RunConfig:
-    """The handle of a connection is its first agent's; the next one reads what was said in the session."""
-    delta = run.session_resumption
-    if not (delta and delta.handle):
+def _without_handle(run: RunConfig) -> RunConfig:
+    """Drop the resumption handle: it belongs to the first agent's connection; the next agent reads the session."""
+    resumption = run.session_resumption
+    if not (resumption and resumption.handle):
         return run
-    return run.model_copy(update={"session_resumption": delta.model_copy(update={"handle": None})})
+    return run.model_copy(update={"session_resumption": resumption.model_copy(update={"handle": None})})

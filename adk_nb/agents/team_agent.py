@@ -1,4 +1,4 @@
-"""An agent's place among others: how it works under a parent, whom it hands over to, and whom it calls."""
+"""An agent in a team: its mode under a parent, the targets of its transfers, and the sub-agents that it calls."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -12,34 +12,36 @@ from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 
 
 class TeamAgent(BaseAgent):
-    """An agent that can hand over to others of its tree."""
+    """An agent that can transfer to, or call, others of its tree."""
 
     mode: Literal["chat", "single_turn", "task"] | None = None
-    """How it works under another agent. `chat`: it takes the conversation over. `single_turn`: it is called as a tool,
-    and answers. `task`: it is called as a tool, talks with the user until its task is done, and hands back what that
-    came to. None: `chat`; in a graph, `single_turn`."""
+    """Its work under another agent. `chat`: it takes the conversation over. `single_turn`: it is called as a tool, and
+    answers. `task`: it is called as a tool, talks with the user until its task is done, and returns the result. None:
+    `chat`; in a graph, `single_turn`."""
     parallel_worker: bool | None = None
-    """In a graph: it works on each item of the list that it is given, at the same time."""
+    """In a graph: it runs once for each item of its input, a list, in parallel."""
     disallow_transfer_to_parent: bool = False
-    """It hands nothing over to its parent; what the user says next begins at the root again."""
+    """It does not transfer to its parent; the user's next message starts at the root."""
     disallow_transfer_to_peers: bool = False
-    """It hands nothing over to the other agents of its parent."""
+    """It does not transfer to the other agents of its parent."""
     disable_transfer: bool = False
-    """It hands nothing over at all: its model hears of no other agent, and a tool that hands over is not followed."""
+    """It never transfers: its model gets no transfer tool, and transfers of other tools are ignored."""
 
-    _over: tuple[list[BaseAgent], TransferToAgentTool | None] = PrivateAttr(default_factory=lambda: ([], None))
-    """Whom it could hand over to last, and how."""
-    _calls: tuple[Sequence[tuple[BaseAgent, str]], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], []))
-    """Whom it could call last, and in which mode; and how."""
+    _transfer_cache: tuple[list[BaseAgent], TransferToAgentTool | None] = PrivateAttr(
+        default_factory=lambda: ([], None)
+    )
+    """The transfer targets of the last step, and the tool for them."""
+    _call_cache: tuple[Sequence[tuple[BaseAgent, str]], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], []))
+    """The called sub-agents of the last step with their modes, and the tools for them."""
 
     @property
     def is_called(self) -> bool:
-        """True: it works when it is called as a tool, and nobody hands over to it."""
+        """True: it is called as a tool; nobody transfers to it."""
         return self.mode in ("single_turn", "task")
 
     @property
     def transfer_targets(self) -> list[BaseAgent]:
-        """The agents that it can hand the conversation over to: those under it, its parent, its parent's others."""
+        """The agents that it can transfer to: its sub-agents, its parent, its parent's other sub-agents."""
         if self.disable_transfer:
             return []
         parent = self.parent_agent
@@ -53,9 +55,9 @@ class TeamAgent(BaseAgent):
         return targets
 
     def in_tree(self, name: str, /) -> BaseAgent | None:
-        """The agent of its tree that goes by a name, and can take over.
+        """The agent of that name in its tree, if it can take over.
 
-        What is handed over inside an agent that is called stays inside, and nobody else hands over to such an agent.
+        A transfer inside an agent that is called as a tool stays inside it; nobody else transfers to such an agent.
         """
         top: BaseAgent = self
         while not _is_called(top) and top.parent_agent:
@@ -65,24 +67,28 @@ class TeamAgent(BaseAgent):
 
     @property
     def sub_agent_tools(self) -> list[BaseTool]:
-        """Those of the agents under it that are called."""
+        """The tools that call sub-agents."""
         if not self.sub_agents:
             return []
         called = [
             (agent, agent.mode or "") for agent in self.sub_agents if isinstance(agent, TeamAgent) and agent.is_called
         ]
-        if called != self._calls[0]:
-            self._calls = (called, [(TaskTool if mode == "task" else SingleTurnTool)(agent) for agent, mode in called])
-        return self._calls[1]
+        if called != self._call_cache[0]:
+            self._call_cache = (
+                called,
+                [(TaskTool if mode == "task" else SingleTurnTool)(agent) for agent, mode in called],
+            )
+        return self._call_cache[1]
 
-    def _handing_over(self) -> TransferToAgentTool | None:
+    def _make_transfer_tool(self) -> TransferToAgentTool | None:
         targets = self.transfer_targets
         if not targets:
             return None
-        if targets != self._over[0]:
+        # Compared at each step: agents may be added to a tree at any time.
+        if targets != self._transfer_cache[0]:
             parent = self.parent_agent if self.parent_agent in targets else None
-            self._over = (targets, TransferToAgentTool(targets, parent))
-        return self._over[1]
+            self._transfer_cache = (targets, TransferToAgentTool(targets, parent))
+        return self._transfer_cache[1]
 
 
 def _is_called(agent: BaseAgent) -> bool:

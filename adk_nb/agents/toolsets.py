@@ -1,4 +1,4 @@
-"""The toolsets of a tree of agents: found, and closed together."""
+"""Find and close the toolsets of a tree of agents."""
 
 import asyncio
 import logging
@@ -11,28 +11,29 @@ logger = logging.getLogger(__name__)
 
 
 def toolsets_of(agent: Any) -> list[BaseToolset]:
-    """Those of `agent`, of all agents under it, and of those that any of them calls as tools; each once."""
+    """The toolsets of `agent`, of all agents under it, and of the agents that these call as tools; each once."""
     toolsets, seen, pending = list[BaseToolset](), set[int](), [agent]
     while pending:
-        one = pending.pop()
-        if id(one) in seen:
+        member = pending.pop()
+        if id(member) in seen:
             continue
-        seen.add(id(one))
-        if isinstance(one, BaseToolset):
-            toolsets.append(one)
-        elif isinstance(one, AgentTool):
-            pending.append(one.agent)
+        seen.add(id(member))
+        if isinstance(member, BaseToolset):
+            toolsets.append(member)
+        elif isinstance(member, AgentTool):
+            pending.append(member.agent)
         else:
-            pending += [*getattr(one, "sub_agents", ()), *getattr(one, "tools", ())]
+            pending += [*getattr(member, "sub_agents", ()), *getattr(member, "tools", ())]
     return toolsets
 
 
 async def close_toolsets(agent: Any, seconds: float) -> None:
-    """Close the toolsets under `agent`. One that raises, or takes longer than `seconds`, is told in the log."""
+    """Close the toolsets under `agent`; an error, or more than `seconds` for one of them, is logged."""
     for toolset in toolsets_of(agent):
         try:
             async with asyncio.timeout(seconds):
                 await toolset.close()
+        # Each is closed, whatever another one raises.
         except Exception as error:
             message = str(error) or type(error).__name__
             logger.warning("toolset %s did not close: %s", type(toolset).__name__, message)

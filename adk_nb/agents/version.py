@@ -1,4 +1,4 @@
-"""What agents and their tools are, in a short text: a run that goes on after they were edited is known by it."""
+"""A hash of agents and their tools, by which a resumed run notices edits."""
 
 import hashlib
 from collections.abc import Iterator
@@ -9,21 +9,22 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
 
 _digests: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Of tools and nodes: one is not edited in place."""
+"""Tool or node -> its digest; these are not edited in place."""
 
 
 def version_of(root: Any) -> str:
-    """Of a tree of agents: kinds, names, instructions, models and tools; of graphs also the nodes, and the ways between
-    them. What toolsets offer is no part of it, nor what nodes run that is made while they run.
+    """The hash of a tree of agents: classes, names, instructions, models and tools; of graphs also nodes and edges.
+
+    Tools of toolsets, and nodes that are made during a run, are not part of it.
     """
     digests: list[str] = []
     agents, seen = [root], set[int]()
     while agents:
-        digest = agents.pop()
-        if id(digest) not in seen:
-            seen.add(id(digest))
-            digests += _of_agent(digest)
-            agents += _under(digest)
+        agent = agents.pop()
+        if id(agent) not in seen:
+            seen.add(id(agent))
+            digests += _of_agent(agent)
+            agents += _under(agent)
     return hashlib.sha256("\0".join(digests).encode()).hexdigest()[:32]
 
 
@@ -35,11 +36,11 @@ def _of_agent(value: Any) -> Iterator[str]:
     if graph := getattr(value, "graph", None):
         for node in graph.nodes.values():
             yield from (type(node).__qualname__, node.name, _of_tool(node))
-        yield repr((graph.ways, graph.endings))
+        yield repr((graph.edges_from, graph.edges_to_end))
 
 
 def _under(value: Any) -> Iterator[Any]:
-    """The agents that work for it."""
+    """The agents under it, and those that it calls as tools."""
     yield from getattr(value, "members" if hasattr(value, "graph") else "sub_agents", None) or ()
     for tool in getattr(value, "tools", None) or ():
         agent = tool if hasattr(tool, "find_agent") else getattr(tool, "agent", None)

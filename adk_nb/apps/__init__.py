@@ -9,6 +9,6 @@ __getattr__, __dir__ = face(
         "BaseEventsSummarizer": "adk_nb.apps.base_events_summarizer",
         "EventsCompactionConfig": "adk_nb.apps.events_compaction_config",
         "LlmEventSummarizer": "adk_nb.apps.llm_event_summarizer",
-        "ResumabilityConfig": "adk_nb.runtime.resumability_config",
+        "ResumabilityConfig": "adk_nb.runtime.run_config",
     },
 )

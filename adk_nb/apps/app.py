@@ -13,10 +13,10 @@ from adk_nb.apps.events_compaction_config import EventsCompactionConfig
 from adk_nb.apps.llm_event_summarizer import LlmEventSummarizer
 from adk_nb.errors import ConfigurationError
 from adk_nb.flow.history.compaction import Compaction
-from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.runtime.invocation_context import RunnableAgent
-from adk_nb.runtime.resumability_config import ResumabilityConfig
+from adk_nb.runtime.run_config import ResumabilityConfig
 from adk_nb.wire import field_errors
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -52,6 +52,7 @@ class App(BaseModel):
             errors = field_errors(error, type(self).model_fields)
             raise ConfigurationError(f"app {fields.get('name')!r}: {errors}") from error
         _check_name(self.name)
+        # At once, not at the first summary, hours later.
         if not (self._has_summarizer() or isinstance(self.root_agent, LlmAgent)):
             raise ConfigurationError(
                 f"app {self.name!r}: summaries need a model, and the root agent {self.root_agent.name!r} "
@@ -114,6 +115,7 @@ def resolve_runner_arguments(
                 f"a runner takes its {argument} from app={app.name!r}; "
                 f"pass {'one of app and agent' if argument == 'agent' else 'them to App(plugins=[...])'}"
             )
+        # A name given to the runner wins: the sessions of one app can be kept under another.
         return app_name or app.name, app.root_agent, app.plugins
     if agent is None:
         raise ConfigurationError(

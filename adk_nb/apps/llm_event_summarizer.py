@@ -10,10 +10,10 @@ from adk_nb.errors import ConfigurationError, UnexpectedModelAnswer
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
 from adk_nb.events.requests import INPUT_REQUEST
-from adk_nb.flow.model_call import ask_apart
+from adk_nb.flow.model_call import ask_model
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.signals import REPLAYED, was_replayed
+from adk_nb.models.llm_response import REPLAYED, was_replayed
 from adk_nb.runtime.approvals import RESERVED
 from adk_nb.tools.content_blocks import with_references
 
@@ -62,9 +62,10 @@ class LlmEventSummarizer(BaseEventsSummarizer):
         """
         if not events:
             return None
+        # Not `str.format`: the conversation may have braces.
         prompt = self._prompt.replace(_HISTORY, "\n".join(_lines(events)))
         content = types.Content(role="user", parts=[types.Part(text=prompt)])
-        response = await ask_apart(self._llm, LlmRequest(model=self._llm.model, contents=[content]))
+        response = await ask_model(self._llm, LlmRequest(model=self._llm.model, contents=[content]))
         if response is None or response.error_code or not response.text.strip():
             reason = (response and (response.error_message or response.error_code)) or "it said nothing"
             raise UnexpectedModelAnswer(f"model {self._llm.model!r} gave no summary: {reason}")

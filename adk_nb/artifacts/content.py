@@ -65,6 +65,7 @@ def load_resolved(load: Loader, key: ArtifactId, version: int | None) -> types.P
         uri = _reference(part)
         if not uri:
             return part.model_copy(deep=True)  # the caller may change it
+        # Checked against `key`, not against the last target: rights do not grow along a chain.
         target, version = parse_reference(uri, key)
     raise InputError(
         f"artifact {key.filename!r} refers to one that refers to another, more than {MAX_REFERENCES} times"

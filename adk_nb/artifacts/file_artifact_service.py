@@ -128,12 +128,14 @@ class FileArtifactService(BaseArtifactService):
         *_, name = path = _path(key)
         with Folder.open(self.root_dir, [*path, VERSIONS], make=True) as versions:
             numbers = _numbers(versions)
+            # A disk that ignores case has one folder for two names.
             if numbers and not (newest := _metadata(versions, numbers[-1])).belongs_to(key):
                 raise InputError(f"artifact {key.filename!r} is on this disk one with {newest.file_name!r}; rename it")
             pending = f".{clock.new_id()}.pending"  # not a number, so readers ignore it
             try:
                 with versions.child(pending, make=True) as staged:
                     staged.write(name, data)
+                    # The content first: a version with metadata is whole.
                     staged.write(METADATA, metadata.as_bytes())
                 return _publish(versions, pending, numbers[-1] + 1 if numbers else 0)
             except BaseException:  # cancellation, too
@@ -226,6 +228,7 @@ def _publish(versions: Folder, pending: str, number: int) -> int:
             versions.rename(pending, str(number))
             return number
         except OSError as error:
+            # Another process has published this number in between.
             if error.errno not in _EXISTS_ERRORS or not versions.has_folder(str(number)):
                 raise
             number += 1

@@ -80,6 +80,7 @@ class Folder:
             FileNotFoundError: It does not exist.
             StorageError: It is a link, or not a regular file.
         """
+        # Asked before opening: opening a pipe or a device may block or have effects.
         if not stat.S_ISREG(self._mode(name)):
             raise _unexpected_entry(self.path / name)
         with os.fdopen(self._open(name, _READ), "rb") as file:

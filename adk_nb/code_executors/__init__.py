@@ -7,7 +7,7 @@ __getattr__, __dir__ = face(
     {
         "BaseCodeExecutor": "adk_nb.code_executors.base_code_executor",
         "BuiltInCodeExecutor": "adk_nb.code_executors.built_in_code_executor",
-        "CodeExecutorContext": "adk_nb.runtime.code_executor_context",
+        "CodeExecutorContext": "adk_nb.runtime.code_execution",
         "KernelCodeExecutor": "adk_nb.code_executors.kernel_code_executor",
         "UnsafeLocalCodeExecutor": "adk_nb.code_executors.unsafe_local_code_executor",
     },

@@ -2,4 +2,4 @@ from adk_nb.code_executors.base_code_executor import BaseCodeExecutor as BaseCod
 from adk_nb.code_executors.built_in_code_executor import BuiltInCodeExecutor as BuiltInCodeExecutor
 from adk_nb.code_executors.kernel_code_executor import KernelCodeExecutor as KernelCodeExecutor
 from adk_nb.code_executors.unsafe_local_code_executor import UnsafeLocalCodeExecutor as UnsafeLocalCodeExecutor
-from adk_nb.runtime.code_executor_context import CodeExecutorContext as CodeExecutorContext
+from adk_nb.runtime.code_execution import CodeExecutorContext as CodeExecutorContext

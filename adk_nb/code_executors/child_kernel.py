@@ -24,6 +24,7 @@ INTERRUPT_SECONDS = 2.0
 _MAX_DROPPED = 10_000_000
 """Limit of characters beyond the kept output; code that prints more is interrupted."""
 _REPLY_SECONDS = 2.0
+# Its standard input is a pipe of this process, which closes when this process dies, however that happens.
 _BOOT = """
 import os, sys, threading
 
@@ -104,6 +105,7 @@ class ChildKernel:
         client = cast(_Client, asyncio_client.AsyncKernelClient())
         client.load_connection_file(connection)
         client.start_channels(stdin=False, hb=False, control=False)
+        # From here on `stop` cleans up: process, sockets and folder.
         started = cls(process, client, folder, isolation)
         try:
             await started._until_ready()

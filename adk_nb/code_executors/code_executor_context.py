@@ -1,5 +1,5 @@
 """ADK's path to CodeExecutorContext."""
 
-from adk_nb.runtime.code_executor_context import CodeExecutorContext
+from adk_nb.runtime.code_execution import CodeExecutorContext
 
 __all__ = ["CodeExecutorContext"]

@@ -1,6 +1,8 @@
-"""Stateful code execution in a Jupyter kernel per session."""
+"""Stateful code execution: in a Jupyter kernel per session, or in the notebook's own shell."""
 
+import ast
 import asyncio
+import traceback
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,10 +12,10 @@ from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.child_kernel import ChildKernel
 from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isolation
-from adk_nb.code_executors.this_kernel import run_in_shell
+from adk_nb.code_executors.output import Output
 from adk_nb.errors import ConfigurationError
-from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
-from adk_nb.runtime.code_executor_context import CodeExecutorContext
+from adk_nb.lazy import require
+from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult, CodeExecutorContext
 from adk_nb.runtime.invocation_context import InvocationContext
 
 _SessionKey = tuple[str, str, str]
@@ -75,7 +77,7 @@ class KernelCodeExecutor(BaseCodeExecutor):
     ) -> CodeExecutionResult:
         """Run the code; a cancelled run interrupts it."""
         if self.kernel == "this":
-            return await sync.blocking(lambda: run_in_shell(code_execution_input.code))
+            return await sync.blocking(lambda: _run_in_shell(code_execution_input.code))
         return await sync.arun(self._run(invocation_context, code_execution_input))
 
     async def close(self) -> None:
@@ -88,12 +90,14 @@ class KernelCodeExecutor(BaseCodeExecutor):
         had_kernel = CodeExecutorContext(session.state).get_execution_id() is not None
         slot, evicted = await self._acquire(key)
         try:
+            # Before another is started: the limit is for the memory of this machine.
             await _stop(*evicted)
             is_fresh = slot.kernel is None
             if slot.kernel is None:
                 slot.kernel = await ChildKernel.start(self.memory_limit_mb, self._isolation)
             result = await slot.kernel.run(code_input.code, code_input.input_files, self.timeout_seconds)
         finally:
+            # Also after a cancellation: another run may wait for this session's kernel.
             slot.busy = False
             async with self._changed:
                 self._changed.notify_all()
@@ -130,3 +134,54 @@ class KernelCodeExecutor(BaseCodeExecutor):
 
 async def _stop(*kernels: ChildKernel) -> None:
     await asyncio.gather(*(kernel.stop() for kernel in kernels))
+
+
+def _run_in_shell(code: str) -> CodeExecutionResult:
+    """Run `code` in this thread in the shell's namespace, and capture its output.
+
+    Raises:
+        ConfigurationError: This process has no IPython shell.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    shell: Any = require("IPython", package="ipython").get_ipython()
+    if shell is None:
+        raise ConfigurationError(
+            'KernelCodeExecutor(kernel="this") runs code in a notebook\'s own kernel, and this process is not one; '
+            "leave kernel= out"
+        )
+    images = iter(range(1, 1_000_000))
+    output = Output(lambda extension: f"image_{next(images)}.{extension}")
+    exit_code = 0
+    with require("IPython.utils.capture", package="ipython").capture_output() as captured:
+        try:
+            value = _execute(shell.transform_cell(code), shell.user_ns)
+            if value is not None:
+                shell.display_pub.publish(*shell.display_formatter.format(value))
+        # Not KeyboardInterrupt: Ctrl-C stops the agent, too.
+        except (Exception, SystemExit) as error:
+            exit_code = 1
+            output.write_stderr("".join(traceback.format_exception(type(error), error, _own_traceback(error))))
+    output.write_stdout(captured.stdout)
+    output.write_stderr(captured.stderr)
+    for display in captured.outputs:
+        output.add_display(display.data)
+    return output.result(exit_code)
+
+
+def _execute(code: str, namespace: dict[str, Any]) -> Any:
+    """Execute `code`; return the value of its last expression, or None."""
+    tree = ast.parse(code, "<code>")
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr):
+        return exec(compile(tree, "<code>", "exec"), namespace)
+    del tree.body[-1]
+    exec(compile(tree, "<code>", "exec"), namespace)
+    return eval(compile(ast.Expression(last.value), "<code>", "eval"), namespace)
+
+
+def _own_traceback(error: BaseException) -> Any:
+    """The traceback without the frames of this file."""
+    frame = error.__traceback__
+    while frame and frame.tb_frame.f_code.co_filename == __file__:
+        frame = frame.tb_next
+    return frame

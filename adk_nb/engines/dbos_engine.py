@@ -28,9 +28,9 @@ from adk_nb.events.event import as_content
 from adk_nb.events.requests import CREDENTIAL_REQUEST
 from adk_nb.lazy import require
 from adk_nb.redaction import remember
+from adk_nb.run_execution import check_run_config
 from adk_nb.runners import Message, Runner
 from adk_nb.runtime.run_config import RunConfig
-from adk_nb.runtime.validation import check_run_config
 from adk_nb.sessions.journal import Journal
 from adk_nb.wire import json_problem, plain_json
 
@@ -218,6 +218,7 @@ class DbosEngine:
             probe.connect().close()  # fail for a missing database, which DBOS would create, even for a misspelt name
         finally:
             probe.dispose()
+        # By the first process, worker or not: a client writes to tables that must exist.
         self._dbos.DBOS.migrate(self._url)
         client = self._dbos.DBOSClient(
             system_database_url=self._url,
@@ -241,8 +242,8 @@ def _message_json(message: types.Content) -> str:
     for part in message.parts or ():
         if part.function_response and part.function_response.name == CREDENTIAL_REQUEST:
             raise InputError(
-                "this message holds a credential, which a database of runs is not to keep; hand it to the runner "
-                "itself: runner.run_async(new_message=...)"
+                "this message holds a credential, which the database of runs must not store; send it through the "
+                "runner itself: runner.run_async(new_message=...)"
             )
     try:
         return message.model_dump_json(exclude_none=True)
@@ -254,10 +255,11 @@ def _outcome(row: Any) -> Outcome | None:
     match row.status, row.output:
         case "SUCCESS", {"invocation_id": str(invocation_id)}:
             return Outcome(status="done", invocation_id=invocation_id)
+        # A success without an id in its output: the row was altered.
         case "SUCCESS" | "ERROR", _:
             return Outcome(status="failed", error=str(row.error or "its row in the database cannot be read"))
         case "MAX_RECOVERY_ATTEMPTS_EXCEEDED", _:
-            return Outcome(status="failed", error="each worker that went on with it died")
+            return Outcome(status="failed", error="every worker that resumed it died")
         case "CANCELLED", _:
             return Outcome(status="cancelled")
         case _:
@@ -285,7 +287,7 @@ def _check(runner: Any) -> None:
         )
     if not isinstance(runner.session_service, Journal):
         raise ConfigurationError(
-            f"{type(runner.session_service).__name__} has no journal, from which another worker could go on; "
+            f"{type(runner.session_service).__name__} has no journal from which another worker could resume; "
             "use DatabaseSessionService('postgresql://...')"
         )
     resumable = runner.app is not None and runner.app.is_resumable

@@ -116,6 +116,7 @@ class Worker:
         }
         self._dbos(config=config)
         _dbos_logger.addFilter(_shorten_record)
+        # DBOS keeps one object for each process, and ignores the settings of a second.
         if self._dbos.executor_id != self.id:
             raise ConfigurationError("this process uses DBOS already; start the worker in a process of its own")
 
@@ -131,10 +132,12 @@ class Worker:
     def leave(self) -> None:
         """Accept no more runs, wait for running ones, and release the rest to other workers."""
         self._stop.set()
+        # First: the watcher uses the connection that `_end` closes.
         self._watcher.join()
         self._end(LEAVE_SECONDS if self._runs.running() else 0)
 
     def _end(self, seconds: int) -> None:
+        # Only if DBOS was started by this worker.
         if self._dbos.executor_id == self.id:
             self._dbos.destroy(destroy_registry=True, workflow_completion_timeout_sec=seconds)
             _dbos_logger.removeFilter(_shorten_record)
@@ -155,6 +158,7 @@ class Worker:
             status="PENDING", queue_name=self._queue, app_version=VERSION, load_input=False, load_output=False
         )
         for worker_id in {workflow.executor_id or "" for workflow in pending} - {self.id}:
+            # Held during the recovery: no two workers take over the same runs.
             if self._locks.try_acquire(worker_id):
                 logger.warning("worker %r is dead: its runs go on elsewhere", worker_id)
                 try:
@@ -195,12 +199,15 @@ class _Locks:
         Raises:
             StorageError: Another process holds it.
         """
+        # A query on the connection that holds the lock shows that both are still there.
         if self._is_locked:
             self._query("SELECT true")
             return
         self._is_locked = self.try_acquire(worker)
         if not self._is_locked:
-            raise StorageError("another holds this worker's lock; its connection was lost, and is taken for dead")
+            raise StorageError(
+                "another process holds this worker's lock: this worker lost its connection, and counts as dead"
+            )
 
     def try_acquire(self, worker: str) -> bool:
         """Try to acquire a lock; True on success."""

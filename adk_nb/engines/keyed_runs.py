@@ -74,6 +74,7 @@ class KeyedRuns:
         async with aclosing(events):
             async for event in events:
                 invocation_id = event.invocation_id
+        # Without an event: the run had ended before, and only its outcome was lost.
         return invocation_id or await self._finished_invocation(run_id, owner)
 
     async def _finished_invocation(self, run_id: str, owner: dict[str, Any]) -> str:

@@ -110,6 +110,7 @@ class Event(LlmResponse):
     def _serialize_every_field(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         if info.exclude_none:
             return write(self)
+        # `model_post_init` has dropped the fields that are None; a reader of JSON expects them.
         complete = self.model_copy()
         object.__setattr__(complete, "__dict__", dict.fromkeys(type(self).model_fields) | self.__dict__)
         return write(complete)

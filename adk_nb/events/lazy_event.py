@@ -123,7 +123,9 @@ def _materialize(event: Event) -> None:
         fields, names = _copied_fields(raw, source) if type(raw) is Event else _parse_fields(cast(bytes, raw), source)
         _set(event, "__pydantic_fields_set__", names)
         _set(event, "__dict__", fields)
+        # After the fields: `None` tells other threads that these are complete.
         _set(event, _RAW, None)
+    # Only now reads go past `__getattribute__` of the lazy class: the fields are complete.
     _set(event, "__class__", Event)
     _set(event, _SOURCE, None)
 
@@ -167,6 +169,7 @@ def _parse_fields(raw: bytes, source: str) -> tuple[dict[str, Any], set[str]]:
         content = _parse_content(stored.get("content")) if type(stored) is dict else None
         if content and (fields := _parse_simple_fields(stored, content)):
             return fields
+        # Bytes are base64 text in JSON: only JSON validation decodes them.
         if content and stored.keys() <= _WITHOUT_BYTES and _has_only_state_delta(stored.get("actions", {})):
             event = Event.model_validate(stored | {"content": content})
         else:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.models.signals import REPLAYED
+from adk_nb.models.llm_response import REPLAYED
 
 NESTED_USAGE = "nested_usage"
 """Key of an event's custom_metadata: call id -> the model answers behind that call, with their models and usage."""

@@ -6,7 +6,7 @@ from adk_nb import types
 
 
 class Example(BaseModel):
-    """What a user says, and what is said and done then."""
+    """A message of a user, and the answers and calls that follow."""
 
     model_config = ConfigDict(extra="forbid")
 

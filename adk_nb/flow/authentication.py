@@ -17,10 +17,10 @@ from adk_nb.tools.auth import exchange, oauth
 
 
 async def authenticate(config: AuthConfig, context: Context) -> bool:
-    """Give the tool of `context` its credential. False: a person is asked first.
+    """Give the tool of `context` its credential. False: the user has to be asked first.
 
     Raises:
-        CredentialError: There is none, and no person could change that.
+        CredentialError: There is none, and the user could not supply one.
     """
     context.auth_credential = await exchange.find_credential(config, context)
     if context.auth_credential is None:
@@ -28,59 +28,65 @@ async def authenticate(config: AuthConfig, context: Context) -> bool:
     return context.auth_credential is not None
 
 
-async def ask(
+async def request_credentials(
     ctx: InvocationContext,
     author: str,
     calls: Iterable[types.FunctionCall],
-    decided: Mapping[str | None, Decision | None],
+    decisions: Mapping[str | None, Decision | None],
     results: Event,
 ) -> list[Event]:
-    """The event that asks for what `results` says is needed, once for each credential; none if that cannot be asked.
+    """Build the event with one request for each credential that `results` needs; [] if none can be requested.
 
-    What the results say of it has no secrets afterwards; a call for which nobody can be asked has an error as result.
-    `decided`: by the id of a call, what a person has approved of it.
+    Removes the secrets from the configs in `results`. A call whose credential cannot be requested gets an error as
+    result. `decisions`: earlier approvals, by call id.
     """
-    wanted = dict(results.actions.requested_auth_configs)
-    for key, config in wanted.items():
+    configs = dict(results.actions.requested_auth_configs)
+    for key, config in configs.items():
+        # The event is stored: it must hold no secrets.
         results.actions.requested_auth_configs[key] = config.public()
-    groups: dict[str, list[WaitingCall]] = {}
+    calls_by_credential: dict[str, list[WaitingCall]] = {}
     for call in calls:
-        if call.id in wanted:
-            waiting = WaitingCall(call=call, decided=decided.get(call.id))
-            groups.setdefault(wanted[call.id].credential_key, []).append(waiting)
+        if call.id in configs:
+            waiting_call = WaitingCall(call=call, decided=decisions.get(call.id))
+            calls_by_credential.setdefault(configs[call.id].credential_key, []).append(waiting_call)
     parts: list[types.Part] = []
-    for waiting in groups.values():
+    for waiting_calls in calls_by_credential.values():
         try:
-            config = wanted[waiting[0].call.id or ""]
-            parts.append(await _request(ctx, config, waiting, results))
+            config = configs[waiting_calls[0].call.id or ""]
+            parts.append(await _request_part(ctx, config, waiting_calls, results))
         except (CredentialError, UserError) as error:
-            _fail(results, waiting, error)
+            _set_errors(results, waiting_calls, error)
     ids = {part.function_call.id or "" for part in parts if part.function_call}
     content = types.Content(role="user", parts=parts)
     return [Event(author=author, branch=ctx.branch, content=content, long_running_tool_ids=ids)] if parts else []
 
 
-async def _request(
-    ctx: InvocationContext, config: AuthConfig, waiting: Sequence[WaitingCall], results: Event
+async def _request_part(
+    ctx: InvocationContext, config: AuthConfig, waiting_calls: Sequence[WaitingCall], results: Event
 ) -> types.Part:
-    request_id, raw = f"adk-{clock.new_id()}", config.raw_auth_credential
+    request_id, raw_credential = f"adk-{clock.new_id()}", config.raw_auth_credential
     if config.auth_scheme.type_.value in ("oauth2", "openIdConnect"):
-        asked = await oauth.start_authorization(config.auth_scheme, (raw and raw.oauth2) or OAuth2Auth())
-        config = config.model_copy(update={"exchanged_auth_credential": exchange.as_client_credential(config, asked)})
-        await Context(ctx).save_credential(_kept_for(request_id, config))
-    for one in waiting:
-        results.actions.requested_auth_configs[one.call.id or ""] = config.public()
+        pending_credential = await oauth.start_authorization(
+            config.auth_scheme, (raw_credential and raw_credential.oauth2) or OAuth2Auth()
+        )
+        config = config.model_copy(
+            update={"exchanged_auth_credential": exchange.as_client_credential(config, pending_credential)}
+        )
+        # The PKCE verifier must survive until the answer, outside of the stored event.
+        await Context(ctx).save_credential(_pending_config(request_id, config))
+    for waiting_call in waiting_calls:
+        results.actions.requested_auth_configs[waiting_call.call.id or ""] = config.public()
     problem = ctx.credential_problems.get(config.credential_key, "")
-    return credentials.request(request_id, config, waiting, problem)
+    return credentials.request(request_id, config, waiting_calls, problem)
 
 
-def _kept_for(request_id: str, config: AuthConfig) -> AuthConfig:
-    """What a request is kept as until it is answered: with the client's secret and the verifier of its answer."""
+def _pending_config(request_id: str, config: AuthConfig) -> AuthConfig:
+    """The key under which the client's secret and the PKCE verifier are stored until the request is answered."""
     return config.model_copy(update={"credential_key": f"{config.credential_key}/{request_id}"})
 
 
-def _fail(results: Event, waiting: Sequence[WaitingCall], error: Exception) -> None:
-    ids = {one.call.id for one in waiting}
+def _set_errors(results: Event, waiting_calls: Sequence[WaitingCall], error: Exception) -> None:
+    ids = {waiting_call.call.id for waiting_call in waiting_calls}
     for key in ids:
         results.actions.requested_auth_configs.pop(key or "", None)
     for response in results.get_function_responses():
@@ -89,45 +95,48 @@ def _fail(results: Event, waiting: Sequence[WaitingCall], error: Exception) -> N
 
 
 async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Mapping[str, Any]) -> Decision | None:
-    """Exchange the credential that answers `interrupt`, and keep it for its calls and for later.
+    """Exchange the credential that answers `interrupt`, and store it for its calls and for later ones.
 
-    Where nothing comes of the answer, the calls are made all the same, and ask again with the problem.
+    If the exchange fails, the calls run all the same, and request the credential again with the problem.
 
     Returns:
-        What is decided of the calls if the answer is a refusal; None: they run.
+        A rejection of the calls if the user refused; None if they run.
     """
-    if why := credentials.refusal(response):
-        return _refused(why)
-    await _use(ctx, interrupt, response)
+    if reason := credentials.refusal(response):
+        return _rejection(reason)
+    await _store_answer(ctx, interrupt, response)
     return None
 
 
-def _refused(why: str) -> Decision:
-    confirmation = ToolConfirmation(confirmed=False, reason=f"authentication failed: {why:.200}")
+def _rejection(reason: str) -> Decision:
+    confirmation = ToolConfirmation(confirmed=False, reason=f"authentication failed: {reason:.200}")
     return Decision(confirmation=confirmation, ran=False, tool_fingerprint=None)
 
 
-async def _use(ctx: InvocationContext, asked: Interrupt, said: Mapping[str, Any]) -> None:
-    context, config = Context(ctx), credentials.auth_config(asked)
-    place = _kept_for(asked.id, config)
-    kept = await context.load_credential(place)
+async def _store_answer(ctx: InvocationContext, interrupt: Interrupt, response: Mapping[str, Any]) -> None:
+    context, config = Context(ctx), credentials.auth_config(interrupt)
+    pending_config = _pending_config(interrupt.id, config)
+    client_credential = await context.load_credential(pending_config)
     try:
-        given = await _credential(config, kept, credentials.read_answer(said))
+        credential = await _exchange(config, client_credential, credentials.read_answer(response))
     except CredentialError as error:
         ctx.credential_problems[config.credential_key] = str(error)
         return
     finally:
-        await context.save_credential(place.model_copy(update={"exchanged_auth_credential": None}))
-    await exchange.store(config, given, context)
+        # An authorization code works once, so the pending half is of no use after the first answer.
+        await context.save_credential(pending_config.model_copy(update={"exchanged_auth_credential": None}))
+    await exchange.store(config, credential, context)
 
 
-async def _credential(config: AuthConfig, kept: AuthCredential | None, given: AuthCredential | None) -> AuthCredential:
-    if given is None:
+async def _exchange(
+    config: AuthConfig, client_credential: AuthCredential | None, credential: AuthCredential | None
+) -> AuthCredential:
+    if credential is None:
         raise CredentialError("the answer held no credential")
-    if not given.oauth2:
-        return given
-    if kept is None and given.oauth2.access_token is None:
-        raise CredentialError("what the answer belongs to is not kept any more, as after a restart of the kernel")
-    client = (kept and kept.oauth2) or OAuth2Auth()
-    token = await oauth.token_for_answer(config.auth_scheme, client, given.oauth2)
+    if not credential.oauth2:
+        return credential
+    if client_credential is None and credential.oauth2.access_token is None:
+        raise CredentialError("the stored half of this credential request is gone, for example after a kernel restart")
+    client = (client_credential and client_credential.oauth2) or OAuth2Auth()
+    token = await oauth.token_for_answer(config.auth_scheme, client, credential.oauth2)
     return exchange.as_credential(config, token)

@@ -1,4 +1,4 @@
-"""What a run may cost: counted as its models answer, and looked at before one of them is asked again."""
+"""The budget of a run, in US dollars: added up with each model response, checked before the next model call."""
 
 import logging
 from contextvars import ContextVar
@@ -7,42 +7,43 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.usage import usages_of
 from adk_nb.flow.spec import LlmSpec
+from adk_nb.models.llm_response import REPLAYED
 from adk_nb.models.prices import load, price
-from adk_nb.models.signals import REPLAYED
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 
 logger = logging.getLogger(__name__)
 
 MAX_COST = "MAX_COST"
-"""Error code of the event that ends a run which has cost what it may."""
+"""Error code of the event that ends a run at its `max_cost_usd`."""
 
 
 counting: ContextVar[InvocationContext | None] = ContextVar("counting", default=None)
-"""The run that a question counts for which is no agent's: of a summariser. None: of no run."""
+"""The run that pays for model calls outside an agent, such as a summarizer's. None: no run does."""
 
 
-def pay(ctx: InvocationContext, answer: Event) -> None:
-    """Add what an answer costs to what the run has cost; once it is too much, the run ends before the next question."""
-    counted = ctx.shared.root or ctx.shared
-    cost = price(answer.model_version, usage) if (usage := _paid(answer)) else 0.0
+def add_cost(ctx: InvocationContext, event: Event) -> None:
+    """Add the cost of a model response to its run's; `budget_event` ends the run at the next model call."""
+    # Nested runs count for the outermost run.
+    counter = ctx.shared.root or ctx.shared
+    cost = price(event.model_version, usage) if (usage := _billed_usage(event)) else 0.0
     if cost is not None:
-        counted.cost_usd = (counted.cost_usd or 0.0) + cost
+        counter.cost_usd = (counter.cost_usd or 0.0) + cost
         return
     logger.warning(
         "no price is known for model %r: max_cost_usd=%g does not limit what it costs",
-        answer.model_version or "",
+        event.model_version or "",
         ctx.run_config.max_cost_usd,
     )
 
 
-def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
-    """The event that ends the whole run, if it has cost what it may.
+def budget_event(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
+    """End the run if it is over its budget; return the event that says so, else None.
 
     Raises:
-        MissingExtraError: There is no table of prices, so nobody could tell.
+        MissingExtraError: The table of prices is not installed.
     """
-    if not is_used_up(ctx):
+    if not is_over_budget(ctx):
         return None
     ctx.end_invocation = True
     cost, limit = (ctx.shared.root or ctx.shared).cost_usd, ctx.run_config.max_cost_usd
@@ -52,34 +53,35 @@ def used_up(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
         branch=ctx.branch,
         error_code=MAX_COST,
         error_message=(
-            f"this run has cost about ${cost:.4f}, and may cost ${limit:g}; no model was asked again; "
-            "raise max_cost_usd (in a notebook %chat --max-cost), or say what is to be done next"
+            f"the run stopped: it has cost about ${cost:.4f} of its limit of ${limit:g}; "
+            "raise max_cost_usd (in a notebook: %chat --max-cost), or send a message to continue"
         ),
     )
 
 
-def is_used_up(ctx: InvocationContext) -> bool:
-    """True if the run has cost what it may; raises as `used_up`."""
+def is_over_budget(ctx: InvocationContext) -> bool:
+    """True if the run has reached its `max_cost_usd`. Raises as `budget_event`."""
     limit = ctx.run_config.max_cost_usd
     if limit is None:
         return False
+    # Even before the first response: without a table of prices, the limit would be silently ignored.
     load()
-    counted = ctx.shared.root or ctx.shared
-    if counted.cost_usd is None:
-        counted.cost_usd = _cost_before(ctx)
-    return counted.cost_usd >= limit
+    counter = ctx.shared.root or ctx.shared
+    if counter.cost_usd is None:
+        counter.cost_usd = _earlier_cost(ctx)
+    return counter.cost_usd >= limit
 
 
-def _cost_before(ctx: InvocationContext) -> float:
-    """What the run has cost before it paused, or was cut, if it goes on; nothing, if it begins."""
+def _earlier_cost(ctx: InvocationContext) -> float:
+    """Dollars that a resumed run cost before its interrupt or interruption; 0 for a new run."""
     total = 0.0
     if not (ctx.calls_answered or ctx.checkpoints):
         return total
     history = history_of(ctx.session)
     for event in history.events[history.last_text_at :]:
-        total += sum(price(one.model, one.tokens) or 0.0 for one in usages_of(event) if not one.is_replayed)
+        total += sum(price(usage.model, usage.tokens) or 0.0 for usage in usages_of(event) if not usage.is_replayed)
     return total
 
 
-def _paid(answer: Event) -> types.GenerateContentResponseUsageMetadata | None:
-    return None if (answer.custom_metadata or {}).get(REPLAYED) else answer.usage_metadata
+def _billed_usage(event: Event) -> types.GenerateContentResponseUsageMetadata | None:
+    return None if (event.custom_metadata or {}).get(REPLAYED) else event.usage_metadata

@@ -1,4 +1,4 @@
-"""The loop of every LLM agent: ask the model, run the tools it calls, ask again, until nothing is left to run."""
+"""The loop of every LLM agent: ask the model, run its calls, ask again, until there are no calls."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence, Set
 from contextlib import aclosing
@@ -7,17 +7,15 @@ from types import MappingProxyType
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow import output
-from adk_nb.flow.budget import pay, used_up
-from adk_nb.flow.code_execution import result_of
+from adk_nb.flow.budget import add_cost, budget_event
+from adk_nb.flow.code_execution import run_trailing_code
 from adk_nb.flow.model_call import ModelCall, mark_long_running
-from adk_nb.flow.progress import Progress
 from adk_nb.flow.request import build_request
-from adk_nb.flow.resumed_calls import ResumedCalls
+from adk_nb.flow.resumption import ResumedCalls, authenticate_toolsets
 from adk_nb.flow.spec import LlmSpec
-from adk_nb.flow.tool_calls import Answers, answer_calls
-from adk_nb.flow.toolset_authentication import authenticate_toolsets
+from adk_nb.flow.tool_calls import Progress, StepResult, run_calls
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.signals import ends_turn
+from adk_nb.models.llm_response import ends_turn
 from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
@@ -30,215 +28,225 @@ MAX_ITERATIONS = "MAX_ITERATIONS"
 
 
 def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None]:
-    """One activation of an agent, as many model calls as it takes.
+    """Run one turn of an agent, with as many model calls as it takes.
 
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
+    # Only an agent with answers, checkpoints or toolsets has something to do before its first request.
     turn = _Turn(ctx, spec)
-    return _opened(turn) if ctx.calls_answered or ctx.checkpoints or spec.toolsets else _rounds(turn)
+    return _resumed_turn(turn) if ctx.calls_answered or ctx.checkpoints or spec.toolsets else _model_rounds(turn)
 
 
-async def _opened(turn: "_Turn") -> AsyncGenerator[Event, None]:
-    async with aclosing(turn.opening()) as events:
+async def _resumed_turn(turn: "_Turn") -> AsyncGenerator[Event, None]:
+    async with aclosing(turn.open()) as events:
         async for event in events:
             yield event
-    async with aclosing(_rounds(turn)) as events:
+    async with aclosing(_model_rounds(turn)) as events:
         async for event in events:
             yield event
 
 
-async def _rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
+async def _model_rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
     ctx, spec = turn.ctx, turn.spec
-    while turn.goes_on and not ctx.end_invocation:
-        if (turn.pays or turn.asked == spec.max_iterations) and (ended := turn.cut_off()):
-            yield ended
+    while turn.asks_model and not ctx.end_invocation:
+        if (turn.has_budget or turn.model_calls == spec.max_iterations) and (end_event := turn.limit_event()):
+            yield end_event
             return
         context = Context(ctx)
-        asked = ModelCall(ctx, spec, await turn.request(context), context)
-        responses = asked.responses()
-        try:  # what `aclosing` does, at a quarter of its price: each model call comes by here
+        model_call = ModelCall(ctx, spec, await turn.request(context), context)
+        responses = model_call.responses()
+        try:  # `aclosing` written out: four times faster, on the path of every model call
             async for response in responses:
-                if event := asked.heard(response):
-                    yield turn.hear(event)
+                if event := model_call.record(response):
+                    yield turn.record(event)
         finally:
             await responses.aclose()
-        if event := asked.unsaid():
-            yield turn.hear(event)
+        if event := model_call.final_event():
+            yield turn.record(event)
         if turn.is_over():
             return
-        async with aclosing(_following(turn)) as events:
+        async with aclosing(_after_answer(turn)) as events:
             async for event in events:
                 yield event
 
 
-async def _following(turn: "_Turn") -> AsyncGenerator[Event, None]:
-    """What comes after an answer that is not the last."""
-    if turn.asks_once_more() and not turn.ctx.end_invocation:
+async def _after_answer(turn: "_Turn") -> AsyncGenerator[Event, None]:
+    """Run the step after a response that is not final."""
+    if turn.retries_output() and not turn.ctx.end_invocation:
         return
-    work = turn.what_follows()
-    running = Progress(turn.ctx, work) if turn.tells() else None
-    if running:
-        async with aclosing(running.events()) as events:
+    following = turn.following_step()
+    progress = Progress(turn.ctx, following) if turn.reports_progress() else None
+    if progress:
+        async with aclosing(progress.events()) as events:
             async for event in events:
                 yield event
-    follows = running.outcome if running else await work
-    for event in follows.events:
+    # `following` runs once: as work of `progress`, or here.
+    step = progress.outcome if progress else await following
+    for event in step.events:
         yield event
-    turn.goes_on = not (follows.end_the_turn() or turn.said_enough())
+    # After the events were stored: `ends_turn` raises the error of a call, and the other results are kept.
+    turn.asks_model = not (step.ends_turn() or turn.is_ended_by_model())
 
 
 class _Turn:
-    """How far one activation of an agent has come: what it offers its model, and what that said last."""
+    """The state of one agent turn: the tools, the last response and its calls."""
 
     def __init__(self, ctx: InvocationContext, spec: LlmSpec) -> None:
-        self.goes_on = True
-        """The model is to be asked, for the first time or again."""
-        self.asked = 0
-        self.pays = ctx.run_config.max_cost_usd is not None
-        """What the answers cost is limited."""
+        self.asks_model = True
+        """The model is asked next."""
+        self.model_calls = 0
+        self.has_budget = ctx.run_config.max_cost_usd is not None
+        """The run has a `max_cost_usd`."""
         self.ctx = ctx
         self.spec = spec
-        self._offered: Sequence[BaseTool] | None = None
+        self._tools_offered: Sequence[BaseTool] | None = None
         self._tools: Mapping[str, BaseTool] = _NO_TOOLS
-        self._long_running: Set[str] = _NO_NAMES
-        self._telling: Set[str] = _NO_NAMES
+        self._long_running_names: Set[str] = _NO_NAMES
+        self._progress_names: Set[str] = _NO_NAMES
         self._answer: Event | None = None
         self._calls: list[types.FunctionCall] = []
-        """Of all whole responses of one model call."""
-        self._wrong: Exception | None = None
-        """What is wrong with the answer."""
+        """The calls in all complete responses of one model call."""
+        self._has_checks = False
+        """`record` has more to do than to collect calls."""
+        self._output_error: Exception | None = None
+        """The mismatch of the answer with `output_schema`."""
         self._corrections = int(spec.on_output_error == "retry")
         self._correction: list[types.Content] = []
 
-    async def _offer(self) -> Sequence[BaseTool]:
-        """Find out what the model may call."""
-        offered = _with_a_way_to_answer(self.spec, await self.spec.canonical_tools(ReadonlyContext(self.ctx)))
-        self._offered = offered
+    async def _load_tools(self) -> Sequence[BaseTool]:
+        """List the agent's tools."""
+        offered = _with_response_tool(self.spec, await self.spec.canonical_tools(ReadonlyContext(self.ctx)))
+        self._tools_offered = offered
         if offered:
             self._tools = {tool.name: tool for tool in offered}
-            self._long_running = {tool.name for tool in offered if tool.is_long_running}
-            self._telling = {tool.name for tool in offered if tool.reports_progress}
-        self._watched = bool(self.pays or self._long_running or self.spec.output_shape or self.spec.output_key)
+            self._long_running_names = {tool.name for tool in offered if tool.is_long_running}
+            self._progress_names = {tool.name for tool in offered if tool.reports_progress}
+        self._has_checks = bool(
+            self.has_budget or self._long_running_names or self.spec.output_shape or self.spec.output_key
+        )
         return offered
 
-    async def opening(self) -> AsyncGenerator[Event, None]:
-        """What is done before the model is asked: toolsets are let in, and what the message answers is carried out."""
+    async def open(self) -> AsyncGenerator[Event, None]:
+        """Before the first model call: authenticate toolsets, and run the calls that the message resumes."""
         ctx, spec = self.ctx, self.spec
-        asks, taken = await authenticate_toolsets(ctx, spec)
-        for event in asks:
+        credential_requests, answered_calls = await authenticate_toolsets(ctx, spec)
+        for event in credential_requests:
             yield event
-        if asks:
-            self.goes_on = False
+        if credential_requests:
+            self.asks_model = False
             return
-        await self._offer()
+        await self._load_tools()
         if ctx.calls_answered or ctx.checkpoints:
-            answering = ResumedCalls(ctx, spec, self._tools, taken)
-            async with aclosing(answering.events()) as events:
+            resumed = ResumedCalls(ctx, spec, self._tools, answered_calls)
+            async with aclosing(resumed.events()) as events:
                 async for event in events:
                     yield event
-            self.goes_on = not answering.ends_the_turn
-            self._offered = None  # a call may have been made with its tool as it was when it was asked
+            self.asks_model = not resumed.ends_turn
+            self._tools_offered = None  # list the tools anew: a resumed call may have changed them
 
-    def cut_off(self) -> Event | None:
-        """What ends the agent, or the whole run, before the model is asked again: it was asked, or has cost, enough."""
-        if self.asked == self.spec.max_iterations:
-            return _too_many(self.ctx, self.spec)
-        return used_up(self.ctx, self.spec)
+    def limit_event(self) -> Event | None:
+        """The event that ends the turn at `max_iterations` or the run at `max_cost_usd`; None below them."""
+        if self.model_calls == self.spec.max_iterations:
+            return _too_many_iterations(self.ctx, self.spec)
+        return budget_event(self.ctx, self.spec)
 
     async def request(self, context: Context) -> LlmRequest:
-        """The next question to the model."""
-        offered = await self._offer() if self._offered is None else self._offered
-        self.asked += 1
+        """Build the next request to the model."""
+        offered = await self._load_tools() if self._tools_offered is None else self._tools_offered
+        self.model_calls += 1
         self._answer = None
         self._calls = []
         request = await build_request(self.ctx, self.spec, offered, context)
+        # Sent once and stored nowhere: the session has only the answers.
         if self._correction:
             request.contents += self._correction
             self._correction = []
         return request
 
-    def hear(self, event: Event) -> Event:
-        """Take note of what the model says; of the whole, which calls are answered later, and what it comes to."""
+    def record(self, event: Event) -> Event:
+        """Record a model event; on complete ones, mark long-running calls and apply the output."""
         if event.partial:
             return event
+        # A trailing event with usage alone does not replace the answer.
         if event.content or event.error_code or self._answer is None:
             self._answer = event
         self._calls += event.get_function_calls()
-        if self._watched:
-            if self.pays:
-                pay(self.ctx, event)
-            mark_long_running(event, self._long_running)
-            self._wrong = None if self._calls else output.settle(self.spec, event)
+        if self._has_checks:
+            if self.has_budget:
+                add_cost(self.ctx, event)
+            mark_long_running(event, self._long_running_names)
+            # An answer with calls is not final, so it is not validated.
+            self._output_error = None if self._calls else output.apply_output(self.spec, event)
         return event
 
-    def asks_once_more(self) -> bool:
-        """True if the answer did not fit, and the agent lets its model correct that."""
-        if not (self._wrong and self._corrections):
+    def retries_output(self) -> bool:
+        """True if the answer did not fit `output_schema`, and the model gets its one retry."""
+        if not (self._output_error and self._corrections):
             return False
-        self._corrections, self._correction = 0, [output.asked_again(self._wrong)]
+        self._corrections, self._correction = 0, [output.correction_request(self._output_error)]
         return True
 
     def is_over(self) -> bool:
-        """True if the answer calls nothing, and fits, and has no code to run or to go on from."""
-        if self._wrong or self._calls:
+        """True if the answer is final: no calls, no mismatch, no code to run or to continue from."""
+        if self._output_error or self._calls:
             return False
         answer = self._answer
         if answer is None or answer.error_code:
             return True
         return not (self.spec.code_executor or answer.has_trailing_code_execution_result())
 
-    def tells(self) -> bool:
-        """True if a tool that was called has news while it runs."""
-        return bool(self._telling) and any(call.name in self._telling for call in self._calls)
+    def reports_progress(self) -> bool:
+        """True if a called tool emits events while it runs."""
+        return bool(self._progress_names) and any(call.name in self._progress_names for call in self._calls)
 
-    def said_enough(self) -> bool:
-        """True if the model says beside its answer that it is not to be asked again, or failed after its calls."""
+    def is_ended_by_model(self) -> bool:
+        """True if the model ended the turn in its metadata, or failed after its calls."""
         answer = self._answer
         if answer and answer.error_code and not answer.get_function_calls():
             return True
         metadata = answer and answer.custom_metadata
         return bool(metadata) and ends_turn(metadata)
 
-    async def what_follows(self) -> Answers:
-        """What comes after the answer: the results of its calls, and the final answer if it gave that by a call."""
+    async def following_step(self) -> StepResult:
+        """The results of the answer's calls, or of its code; or the report of a mismatch."""
         ctx, spec = self.ctx, self.spec
-        if self._wrong:
-            return output.after(ctx, spec, self._wrong, self._answer)
+        if self._output_error:
+            return output.mismatch_result(ctx, spec, self._output_error, self._answer)
         calls = self._calls
         if not calls:
-            return await _after_code(ctx, spec, self._answer)
-        answers = await answer_calls(ctx, spec, calls, self._tools)
-        if spec.output_shape and (given := output.given_by_tool(ctx, spec, answers.events)):
-            answers.events.append(given)
-        return answers
+            return await _run_code(ctx, spec, self._answer)
+        step = await run_calls(ctx, spec, calls, self._tools)
+        if spec.output_shape and (tool_output := output.output_from_tool(ctx, spec, step.events)):
+            step.events.append(tool_output)
+        return step
 
 
-async def _after_code(ctx: InvocationContext, spec: LlmSpec, answer: Event | None) -> Answers:
-    """What follows an answer without calls: what its code gave, if it ends in some."""
+async def _run_code(ctx: InvocationContext, spec: LlmSpec, answer: Event | None) -> StepResult:
+    """The step after an answer without calls: the result of the code that it ends in."""
     if answer is None or answer.error_code:
-        return Answers([])
+        return StepResult([])
     if answer.has_trailing_code_execution_result():
-        return Answers([], goes_on=True)
-    result = await result_of(ctx, spec, spec.code_executor, answer) if spec.code_executor else None
-    return Answers([result] if result else [])
+        return StepResult([], ask_again=True)
+    result = await run_trailing_code(ctx, spec, spec.code_executor, answer) if spec.code_executor else None
+    return StepResult([result] if result else [])
 
 
-def _with_a_way_to_answer(spec: LlmSpec, tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
-    """`tools`, and one to answer with where the model takes no output schema beside them."""
+def _with_response_tool(spec: LlmSpec, tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
+    """`tools`, with `set_model_response` where the model cannot combine tools and an output schema."""
     if not (spec.output_shape and tools) or spec.canonical_model.capabilities.output_schema_and_tools:
         return tools
     return [SetModelResponseTool(spec.output_shape), *tools]
 
 
-def _too_many(ctx: InvocationContext, spec: LlmSpec) -> Event:
+def _too_many_iterations(ctx: InvocationContext, spec: LlmSpec) -> Event:
     return Event(
         author=spec.name,
         invocation_id=ctx.invocation_id,
         branch=ctx.branch,
         error_code=MAX_ITERATIONS,
         error_message=(
-            f"agent {spec.name!r} asked its model {spec.max_iterations} times in one turn without coming to an end; "
-            f"raise LlmAgent(max_iterations=...), or look for a tool that never satisfies it"
+            f"agent {spec.name!r} called its model {spec.max_iterations} times in one turn without a final answer; "
+            f"raise LlmAgent(max_iterations=...), or find the tool that it keeps calling"
         ),
     )

@@ -1,49 +1,72 @@
-"""Take the user's answers to approvals and credential requests: each counts once, for the agent that asked."""
+"""Before the first model call of a turn: take the user's answers, run the calls they resume, authenticate toolsets."""
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from adk_nb import types
+from adk_nb.auth.auth_tool import AuthConfig
+from adk_nb.errors import CredentialError, UserError
+from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.flow import authentication
-from adk_nb.runtime.approvals import is_rejection, read_answer
+from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.tool_call import Tools
+from adk_nb.flow.tool_calls import Progress, run_calls
+from adk_nb.runtime.approvals import PLACEHOLDERS, ConfirmationNeeded, is_rejection, read_answer, request_event
 from adk_nb.runtime.branches import is_within
+from adk_nb.runtime.context import Context
+from adk_nb.runtime.durable import load_attempts
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, Interrupt, Kind, is_first_use
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, TOOLSET, Interrupt, Kind, is_first_use, is_toolset
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
+from adk_nb.runtime.nested_calls import (
+    calls_with_answers,
+    calls_with_interrupts,
+    has_results,
+    queued_calls,
+    unanswered_calls,
+)
+from adk_nb.runtime.open_calls import close_lost_call
+from adk_nb.runtime.open_sessions import catch_up, is_first
+from adk_nb.tools.auth import exchange
+from adk_nb.tools.base_toolset import BaseToolset
+from adk_nb.tools.fingerprint import fingerprint
 
 logger = logging.getLogger(__name__)
 
 
-async def take(
+async def take_answers(
     ctx: InvocationContext, kinds: Collection[Kind] = (*APPROVALS, *CREDENTIALS)
 ) -> list[types.FunctionCall]:
-    """Take the answers of these kinds in the user's message; return the calls that run now, or are refused.
+    """Take the answers of these kinds in the user's message, each once, for the agent that asked.
 
-    Decisions go into `ctx.decisions`, credentials into `ctx.credential_by_key`. An answer to what is
-    not open, or was answered before, is left out with a warning: nothing runs for it. Calls that stand for toolsets are
-    among those that are returned.
+    Decisions go into `ctx.decisions`, credentials into `ctx.credential_by_key`. An answer to an interrupt that is not
+    open, or was answered before, is ignored with a warning.
+
+    Returns:
+        The calls that run now, or are refused; among them calls that stand for toolsets.
     """
-    answers = [answer for answer in _answers(ctx) if answer[0] in kinds]
-    open_now = history_of(ctx.session).interrupts(kinds=kinds) if answers else ()
-    by_id = {(interrupt.kind, key): interrupt for interrupt in open_now for key in interrupt.answer_ids}
-    taken: dict[str | None, types.FunctionCall] = {}
+    answers = [answer for answer in _answers_in_message(ctx) if answer[0] in kinds]
+    open_interrupts = history_of(ctx.session).interrupts(kinds=kinds) if answers else ()
+    by_id = {(interrupt.kind, key): interrupt for interrupt in open_interrupts for key in interrupt.answer_ids}
+    calls: dict[str | None, types.FunctionCall] = {}
     for kind, key, response in answers:
         interrupt = by_id.get((kind, key))
         if interrupt and not is_within(interrupt.branch, ctx.branch):
             continue  # it was asked inside one of the agent's own calls
-        if interrupt is None or interrupt.call.id in taken or not await _counts(ctx, interrupt, response):
+        if interrupt is None or interrupt.call.id in calls or not await _is_valid(ctx, interrupt, response):
             logger.warning("the answer to %s %r was ignored: agent %r has none open", kind, key, ctx.agent.name)
             continue
         use = _use_approval if kind == "approval" else _use_credential
-        taken |= {call.id: call for call in await use(ctx, interrupt, response)}
-    return list(taken.values())
+        calls |= {call.id: call for call in await use(ctx, interrupt, response)}
+    return list(calls.values())
 
 
-def _answers(ctx: InvocationContext) -> Iterator[tuple[Kind, str, dict[str, Any]]]:
-    """Kind, id and response of each; a credential's are in the context alone, since the message has no secrets."""
+def _answers_in_message(ctx: InvocationContext) -> Iterator[tuple[Kind, str, dict[str, Any]]]:
+    """Kind, id and response of each answer. Credentials are only in the context: messages hold no secrets."""
     for response in ctx.responses:
         if response.name == APPROVAL_REQUEST:
             yield "approval", response.id or "", response.response or {}
@@ -51,7 +74,7 @@ def _answers(ctx: InvocationContext) -> Iterator[tuple[Kind, str, dict[str, Any]
         yield "credential", key, response
 
 
-async def _counts(ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]) -> bool:
+async def _is_valid(ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]) -> bool:
     if interrupt.agent != ctx.agent.name or (interrupt.is_expired and read_answer(response).confirmed):
         return False
     if await is_first_use(ctx, interrupt.id, interrupt.kind):
@@ -78,23 +101,180 @@ async def _use_approval(
 
 
 def _undone_result(ctx: InvocationContext, call_id: str) -> tuple[types.Part, EventActions] | None:
-    """The result of a call that ran before a rewind, without a journal, which knows it itself."""
+    """The result of a call that ran before a rewind. None where the session has a journal, which stores it."""
     undone = history_of(ctx.session).undone_result(call_id) if ctx.session.lease is None else None
     responses = undone.get_function_responses() if undone else []
     response = next((response for response in responses if response.id == call_id), None)
     if undone is None or response is None or is_rejection(response):
         return None
-    wrote = undone.actions if len(responses) == 1 else EventActions()
-    actions = EventActions(state_delta=wrote.state_delta, artifact_delta=wrote.artifact_delta)
+    # The event merged the actions of several calls: whose they are is not known any more.
+    undone_actions = undone.actions if len(responses) == 1 else EventActions()
+    actions = EventActions(state_delta=undone_actions.state_delta, artifact_delta=undone_actions.artifact_delta)
     return types.Part(function_response=response), actions
 
 
 async def _use_credential(
     ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]
 ) -> list[types.FunctionCall]:
+    # Used once: the secret does not stay in the context.
     del ctx.credential_answers[interrupt.id]
     refusal = await authentication.use_answer(ctx, interrupt, response)
-    for waiting in interrupt.calls:
-        if decided := refusal or waiting.decided:
-            ctx.decisions[waiting.call.id or ""] = decided
+    for waiting_call in interrupt.calls:
+        if decision := refusal or waiting_call.decided:
+            ctx.decisions[waiting_call.call.id or ""] = decision
     return interrupt.waiting_calls
+
+
+class ResumedCalls:
+    """The calls of one agent that the user's message resumes: approved, authenticated, or with an answer inside."""
+
+    ends_turn = True
+    """The model is not asked for this message. Set once `events` is exhausted."""
+
+    def __init__(
+        self, ctx: InvocationContext, spec: LlmSpec, tools: Tools, authenticated_calls: Sequence[types.FunctionCall]
+    ) -> None:
+        """`authenticated_calls`: those that `authenticate_toolsets` returned."""
+        self._ctx = ctx
+        self._spec = spec
+        self._tools = tools
+        self._authenticated_calls = authenticated_calls
+        self._deferred_tools = {name for name, tool in tools.items() if tool.runs_task or tool.runs_last}
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Run the calls.
+
+        Yields:
+            The events of agents inside the calls, then the results.
+
+        Raises:
+            BaseException: Raised by a tool, with `tool_errors='raise'`.
+        """
+        if self._ctx.checkpoints and (request := self._missing_request()):
+            yield request
+            return
+        async with aclosing(self._run_all()) as events:
+            async for event in events:
+                yield event
+
+    async def _run_all(self) -> AsyncGenerator[Event, None]:
+        ctx, nested_calls = self._ctx, calls_with_answers(self._ctx)
+        # Their tool is gone or another one now: give them a result, as models need one for each call.
+        lost_calls = [call for call in nested_calls if not self._is_resumable(call.name or "")]
+        for call in lost_calls:
+            for event in close_lost_call(ctx, call):
+                yield event
+        answered_calls = [*self._authenticated_calls, *await take_answers(ctx)]
+        answered_tool_calls = [call for call in answered_calls if not is_toolset(call)]
+        calls = [*answered_tool_calls, *(call for call in nested_calls if call not in lost_calls)]
+        if not ctx.calls_answered:
+            calls += unanswered_calls(ctx)
+        if not (calls or lost_calls or answered_calls or has_results(ctx)):
+            self.ends_turn = bool(ctx.calls_answered)
+            return  # another run has handled the same answer
+        # The journal knows which of them ran before the interruption.
+        await load_attempts(ctx, calls)
+        is_over = False
+        while calls:
+            progress = Progress(ctx, run_calls(ctx, self._spec, calls, self._tools))
+            async with aclosing(progress.events()) as events:
+                async for event in events:
+                    yield event
+            for event in progress.outcome.events:
+                yield event
+            is_over = progress.outcome.ends_turn()
+            # Calls that waited behind a task or a transfer run once that has ended.
+            calls = [] if is_over else queued_calls(ctx, self._deferred_tools)
+        self.ends_turn = is_over or not await self._asks_model(bool(nested_calls))
+
+    def _missing_request(self) -> Event | None:
+        """The approval request that was still to be sent when the run was interrupted after its results."""
+        ctx, history = self._ctx, history_of(self._ctx.session)
+        own_events = (
+            event for event in history.newest() if event.author == ctx.agent.name and event.branch == ctx.branch
+        )
+        last_event = next(own_events, None)
+        confirmations = last_event.actions.requested_tool_confirmations if last_event else {}
+        missing_ids = (
+            confirmations.keys() - {interrupt.call.id for interrupt in history.interrupts(kinds=("approval",))}
+            if confirmations
+            else set[str]()
+        )
+        if last_event is None or not missing_ids or last_event.invocation_id != ctx.invocation_id:
+            return None
+        calls = [record.call for key in missing_ids for record in history.calls.all(key)[-1:]]
+        executed = {
+            response.id: response.response not in PLACEHOLDERS for response in last_event.get_function_responses()
+        }
+        tools = {call.id: self._tools[call.name or ""] for call in calls if call.name in self._tools}
+        needed = {
+            key: ConfirmationNeeded(
+                confirmation=confirmations[key], ran=executed.get(key, True), tool=tool and fingerprint(tool)
+            )
+            for key in missing_ids
+            for tool in [tools.get(key)]
+        }
+        return request_event(self._spec.name, ctx.branch, calls, needed)
+
+    async def _asks_model(self, has_nested: bool) -> bool:
+        """True if all calls have results, and no concurrent run asks the model."""
+        ctx = self._ctx
+        open_ids = calls_with_interrupts(ctx)
+        if open_ids and (not await catch_up(ctx) or history_of(ctx.session).calls.without_result(open_ids)):
+            return False
+        # Several runs may answer interrupts of the same step: only the first asks the model.
+        return not has_nested or await is_first(ctx)
+
+    def _is_resumable(self, name: str) -> bool:
+        tool = self._tools.get(name)
+        return tool is not None and tool.resumable
+
+
+async def authenticate_toolsets(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[Event], list[types.FunctionCall]]:
+    """Find the credentials of an agent's toolsets; first uses the answers in the message.
+
+    Returns:
+        The credential request, if one is needed: then the agent waits; and the calls from `take_answers`.
+    """
+    toolsets = [(toolset, config) for toolset in spec.toolsets if (config := toolset.get_auth_config())]
+    if not toolsets:
+        return [], []
+    answered_calls = await take_answers(ctx, CREDENTIALS)
+    configs: dict[str, AuthConfig] = {}
+    calls: list[types.FunctionCall] = []
+    for toolset, config in toolsets:
+        key, name = f"{TOOLSET}{config.credential_key}", type(toolset).__name__
+        if rejection := ctx.decisions.pop(key, None):
+            logger.warning(
+                "agent %r goes on without the tools of %s: %s", spec.name, name, rejection.confirmation.reason
+            )
+        elif key not in configs and not await _is_authenticated(toolset, config, Context(ctx)):
+            configs[key] = config
+            calls.append(types.FunctionCall(id=key, name=name, args={}))
+    # Calls that are authenticated now run first; the toolsets ask at the next message.
+    if not configs or not all(is_toolset(call) for call in answered_calls):
+        return [], answered_calls
+    request = Event(author=spec.name, actions=EventActions(requested_auth_configs=configs))
+    return await authentication.request_credentials(ctx, spec.name, calls, {}, request), answered_calls
+
+
+async def _is_authenticated(toolset: BaseToolset, config: AuthConfig, context: Context) -> bool:
+    """False if the toolset lacks a credential that the user could supply."""
+    credential = None
+    try:
+        credential = await exchange.find_credential(config, context)
+        if credential is None:
+            return False
+        context.get_invocation_context().credential_by_key[config.credential_key] = credential
+        await toolset.get_tools_with_prefix(context)  # cached for this invocation
+    except CredentialError as error:
+        if not error.refused or credential is None or credential == config.raw_auth_credential:
+            return True  # listing the tools will raise the reason
+    except UserError:
+        raise
+    except Exception as error:  # as above
+        logger.debug("%s does not tell what it has: %s", type(toolset).__name__, error)
+        return True
+    else:
+        return True
+    return await exchange.renew_credential(config, credential, context) is not None

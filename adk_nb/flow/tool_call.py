@@ -1,69 +1,85 @@
-"""One call of a tool: the gate before it, the note of it, the call itself. The only place that calls tools."""
+"""Run one tool call: the gate, the journal entry, the call itself. The only place that calls tools."""
 
 import asyncio
+import copy
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from adk_nb import clock, types
-from adk_nb.errors import InputError
+from adk_nb import clock, parts, types
+from adk_nb.errors import ConfigurationError, InputError, LlmCallsLimitExceededError, ToolNotFoundError, closest
+from adk_nb.events.event_actions import no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import authentication
+from adk_nb.flow.call_result import CallResult, result_from_record, result_part, result_text_part, save_result
+from adk_nb.flow.model_call import UNREADABLE
+from adk_nb.flow.spec import LlmSpec
+from adk_nb.locations import cell_location
+from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
 from adk_nb.runtime.cancellation import foreign_cancellation
-from adk_nb.runtime.context import Context
+from adk_nb.runtime.context import Context, call_state, settle_state
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
 from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
-from adk_nb.runtime.invocation_context import Decision
+from adk_nb.runtime.hooks import Hook, first_result
+from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.runtime.trace import TracedTool, current_trace
+from adk_nb.sessions.state import storable_delta
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.wire import json_problem
 
 logger = logging.getLogger(__name__)
 
-_TO_BE_CALLED_AGAIN = {"value": None, "asks": True}
+Tools = Mapping[str, BaseTool]
+_UNFINISHED = {"value": None, "asks": True}  # the outcome of a node's call that runs again when it is resumed
 
 
-async def gated(
+async def call_through_gate(
     tool: BaseTool,
     args: dict[str, Any],
     approved: dict[str, Any],
     context: Context,
-    decided: Decision | None,
+    decision: Decision | None,
     step: DurableCall | None,
 ) -> tuple[Any, bool]:
-    """The one gate before a tool: nothing that needs a person's word passes without it, or as something else.
+    """Call a tool if it needs no approval or credential, or has them for exactly these arguments.
 
     Returns:
-        The result, and whether it is only a placeholder while a person is asked.
+        The result, and True if it is only a placeholder for the time until the user answers.
     """
-    if decided is None and not context.is_resumed:
-        if needed := await _needed(tool, args, context, step):
-            return _held(context, needed, in_doubt=step is not None and step.in_doubt)
-    elif decided and (refusal := await _refusal(tool, args, approved, context, decided)):
-        return in_doubt(refusal, decided.confirmation) if step and step.in_doubt else refusal, False
+    # A resumed call has been through this gate before its interrupt.
+    if decision is None and not call_state(context).is_resumed:
+        if confirmation := await _confirmation_needed(tool, args, context, step):
+            return _hold(context, confirmation, in_doubt=step is not None and step.in_doubt)
+    elif decision and (refusal := await _refusal(tool, args, approved, context, decision)):
+        return in_doubt_error(refusal, decision.confirmation) if step and step.in_doubt else refusal, False
+    # After the approval: a rejected call needs no credential.
     if tool.auth_config is not None and not await authentication.authenticate(tool.auth_config, context):
         return tool.response_for_auth_required or waiting_for_credential(), True
-    if step and not await step.begin(decided, context):
-        if step.in_doubt and (needed := await _needed(tool, args, context, step)):
-            return _held(context, needed, in_doubt=True)
+    # Last: from here on the call counts as begun, and its approval as used.
+    if step and not await step.begin(decision, context):
+        # Another run has begun the call and ended without a result.
+        if step.in_doubt and (confirmation := await _confirmation_needed(tool, args, context, step)):
+            return _hold(context, confirmation, in_doubt=True)
         logger.warning("%s() was not called: another run has used its approval", tool.name)
-        context.has_nested_interrupt = True  # that one tells the result
+        call_state(context).has_nested_interrupt = True  # the other run stores the result
         return None, False
     return await run(tool, args, context), False
 
 
 async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
-    """Call the tool, noted where somebody listens.
+    """Call the tool, with a trace where one is active.
 
     Raises:
-        Exception: What the tool raised; its SystemExit, or the cancellation of a task that it awaited, as an error.
+        Exception: Raised by the tool. SystemExit, and the cancellation of a task that it awaited, become errors.
     """
-    at_work = context.get_invocation_context().shared.running_functions
-    at_work[context] = f"{tool.name}()"
+    running = context.get_invocation_context().shared.running_functions
+    running[context] = f"{tool.name}()"
     try:
-        return await _traced(tool, args, context)
+        return await _call_traced(tool, args, context)
+    # It would end the kernel or the server, not only the tool.
     except SystemExit as raised:
         raise RuntimeError(f"{tool.name}() called sys.exit({raised.code!r}); return a result instead") from raised
     except asyncio.CancelledError as raised:
@@ -71,15 +87,15 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
             raise error from raised
         raise
     finally:
-        at_work.pop(context, None)
+        running.pop(context, None)
 
 
-def _traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:
+def _call_traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:
     result = tool.run_async(args=args, tool_context=context)
     if (trace := current_trace.get()) is None:
         return result
     ctx = context.get_invocation_context()
-    called = TracedTool(
+    traced_call = TracedTool(
         call_id=context.function_call_id or "",
         tool=tool.name,
         invocation_id=ctx.invocation_id,
@@ -88,11 +104,11 @@ def _traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable
         path=ctx.node.path if ctx.node else "",
         began=clock.now(),
     )
-    return trace.trace_tool(called, result)
+    return trace.trace_tool(traced_call, result)
 
 
-async def step_in_a_node(tool: BaseTool, context: Context, call_id: str) -> DurableCall | None:
-    """The step that the call of a tool is which a graph has for a node. None: its session has no journal."""
+async def node_step(tool: BaseTool, context: Context, call_id: str) -> DurableCall | None:
+    """The journal entry for the call of a graph's tool node. None: the session has no journal."""
     ctx = context.get_invocation_context()
     if ctx.session.lease is None:
         return None
@@ -102,65 +118,304 @@ async def step_in_a_node(tool: BaseTool, context: Context, call_id: str) -> Dura
     return durable_call(ctx, call, tool.name, tool.effect)
 
 
-async def call_in_a_node(tool: BaseTool, args: dict[str, Any], context: Context, decided: Decision | None) -> Any:
-    """Call a tool that a graph has for a node, and no model called; where that is in doubt, a person was asked.
+async def call_node_tool(tool: BaseTool, args: dict[str, Any], context: Context, decision: Decision | None) -> Any:
+    """Call the tool of a graph's tool node. A call in doubt needs a `decision`, which the node has requested.
 
-    `decided`: what a person has just decided of it.
+    `decision`: the approver's decision in this message.
 
     Raises:
-        InputError: Another run has used what was decided.
+        InputError: Another run has used the decision.
     """
-    step = await step_in_a_node(tool, context, context.function_call_id or "")
+    step = await node_step(tool, context, context.function_call_id or "")
     if step is None:
         return await run(tool, args, context)
-    if said := step.recorded_outcome(has_answers=True):
-        return said["value"]
-    if not await step.begin(decided, context):
-        raise InputError(f"{tool.name}() was not called: another run has used its approval; wait for the end of that")
+    if record := step.recorded_outcome(has_answers=True):
+        return record["value"]
+    if not await step.begin(decision, context):
+        raise InputError(f"{tool.name}() was not called: another run has used its approval; wait until that run ends")
     try:
         result = await run(tool, args, context)
     except Exception:
-        await step.finish(_TO_BE_CALLED_AGAIN)
+        await step.finish(_UNFINISHED)
         raise
-    did = context.actions
-    if did.requested_tool_confirmations or did.requested_auth_configs:
-        await step.finish(_TO_BE_CALLED_AGAIN)
-    elif not (did.model_dump(exclude_defaults=True) or json_problem(result)):  # else it could not be told again
+    actions = context.actions
+    if actions.requested_tool_confirmations or actions.requested_auth_configs:
+        await step.finish(_UNFINISHED)
+    elif not (actions.model_dump(exclude_defaults=True) or json_problem(result)):  # else it could not be restored
         await step.finish({"value": result, "asks": False})
     return result
 
 
-async def _needed(tool: BaseTool, args: dict[str, Any], context: Context, step: DurableCall | None) -> Any:
-    own = await tool.confirmation(args, context)
-    return step.confirmation_needed(own) if step else own
+async def _confirmation_needed(tool: BaseTool, args: dict[str, Any], context: Context, step: DurableCall | None) -> Any:
+    confirmation = await tool.confirmation(args, context)
+    return step.confirmation_needed(confirmation) if step else confirmation
 
 
-def _held(context: Context, needed: Any, *, in_doubt: bool) -> tuple[Any, bool]:
-    context.actions.requested_tool_confirmations[context.function_call_id or ""] = needed
+def _hold(context: Context, confirmation: Any, *, in_doubt: bool) -> tuple[Any, bool]:
+    context.actions.requested_tool_confirmations[context.function_call_id or ""] = confirmation
     return approvals.placeholder(in_doubt=in_doubt), True
 
 
-def in_doubt(refusal: dict[str, Any], decided: ToolConfirmation) -> dict[str, Any]:
-    """What is told of a call that was begun, and is not made again; in the place of a `refusal`, which says that it was
-    not made.
-    """
-    if decided.confirmed:
-        changed = "it was not made again, as it, or its tool, was changed after a person was asked"
-        return {"error": f"{approvals.IN_DOUBT}; {changed}"}
-    said = str(refusal.get("error", "")).removeprefix(approvals.REJECTED)
-    return {"error": f"{approvals.IN_DOUBT}, and a person decided not to make it again{said}"}
+def in_doubt_error(refusal: dict[str, Any], confirmation: ToolConfirmation) -> dict[str, Any]:
+    """The result of a call in doubt that is not repeated, instead of a `refusal`, which says that it never ran."""
+    if confirmation.confirmed:
+        reason = "it was not repeated: its arguments or its tool changed after the approval request"
+        return {"error": f"{approvals.IN_DOUBT}; {reason}"}
+    reason = str(refusal.get("error", "")).removeprefix(approvals.REJECTED)
+    return {"error": f"{approvals.IN_DOUBT}, and a person decided not to make it again{reason}"}
 
 
 async def _refusal(
-    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decided: Decision
+    tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decision: Decision
 ) -> dict[str, Any] | None:
-    """Why a call does not run that a person has decided. None: it runs, and if it is a no, the tool itself obeys it."""
-    redefined = decided.tool_fingerprint is not None and decided.tool_fingerprint != fingerprint(tool)
-    said = decided.confirmation
-    if not said.confirmed:
-        # Only a tool that asked while it ran knows what a no means: for all others it means that they do not run.
-        obeys = decided.ran and not redefined and not await tool.confirmation(args, context)
-        return None if obeys else approvals.rejection(said)
-    if redefined:
+    """The result of a call that may not run after its decision. None: it runs; a tool may handle its own rejection."""
+    is_redefined = decision.tool_fingerprint is not None and decision.tool_fingerprint != fingerprint(tool)
+    confirmation = decision.confirmation
+    if not confirmation.confirmed:
+        # Only a tool that requested its confirmation while it ran handles a rejection itself.
+        tool_decides = decision.ran and not is_redefined and not await tool.confirmation(args, context)
+        return None if tool_decides else approvals.rejection(confirmation)
+    if is_redefined:
         return {"error": approvals.REDEFINED}
     return None if approvals.is_same_json(args, approved) else {"error": approvals.CHANGED}
+
+
+class _MissingTool(BaseTool):
+    """Passed to callbacks in place of a tool that the agent does not have."""
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        raise ToolNotFoundError("tool", self.name)
+
+
+async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCall, tools: Tools) -> CallResult:
+    """Run one call with its callbacks, or restore its stored result. Unknown tools and wrong arguments become errors.
+
+    Raises:
+        Exception: Raised by the tool, with `tool_errors='raise'`, or by a callback.
+    """
+    name, call_args = call.name or "", call.args or {}
+    # Popped: a decision is for one call, even if the model reuses the id.
+    decision = ctx.decisions.pop(call.id or "", None)
+    confirmation = decision.confirmation if decision else None
+    # By identity, see `InvocationContext.resumed_calls`.
+    is_resumed = bool(ctx.resumed_calls) and any(call is resumed_call for resumed_call in ctx.resumed_calls)
+    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmation)
+    state = call_state(context)
+    state.is_resumed = is_resumed
+    tool, is_placeholder = tools.get(name), False
+    step = durable_call(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.resumable else None
+    if stored := _stored_result(ctx, call, decision, step):
+        return _keep_for_close(ctx, stored)
+    if UNREADABLE in call_args:
+        result = {"error": f"{name}() was not called: its arguments hold {call_args[UNREADABLE]}"}
+    else:
+        # Copies: callbacks and tools may edit their arguments, and the history must not change.
+        args: dict[str, Any] = {
+            key: value if type(value) is str else copy.deepcopy(value) for key, value in call_args.items()
+        }
+        if tool:
+            result, is_placeholder = await _call_with_hooks(ctx, spec, tool, args, context, decision, step)
+        else:
+            result = await _handle_missing_tool(ctx, spec, name, args, tools, context)
+        confirmation_request = context.actions.requested_tool_confirmations.get(call.id or "")
+        # A callback changed the arguments: the approver is asked about those that will run.
+        if confirmation_request and not approvals.is_same_json(args, call_args):
+            confirmation_request.args = args
+    if problem := _state_problem(context) or _transfer_problem(spec, context):
+        result = {"error": f"{name}() ran, but {problem}"}
+    is_async = tool is not None and (tool.is_long_running or state.is_long_running)
+    # Its interim results were events while it ran: this result is the last.
+    is_done = tool is not None and tool.reports_progress and not state.is_long_running
+    # No response now: it follows once the answer, or the result from outside, has come.
+    if state.has_nested_interrupt or (is_async and (result is None if is_done else _is_empty(result))):
+        call_result = CallResult(None, context.actions, has_nested_interrupt=state.has_nested_interrupt)
+        return await save_result(step, call_result)
+    part = await result_part(call, result, context, confirmation)
+    response = part.function_response
+    is_async = (
+        is_async
+        and not (is_placeholder or is_done)
+        and response is not None
+        and "error" not in (response.response or {})
+    )
+    if response:
+        _set_scheduling(response, tool, will_continue=is_async)
+    text_part = result_text_part(response) if state.is_spoken and context.actions.skip_summarization else None
+    is_interim = is_async and state.is_long_running
+    call_result = CallResult(
+        part, context.actions, is_placeholder, decision, is_interim, text_part, call.id, state.failed_at
+    )
+    call_result.repeated, call_result.display = state.attempt_in_doubt, state.display
+    call_result.nested_usage = state.nested_usage
+    call_result.is_task_result = tool is not None and tool.runs_task
+    call_result.task_output = state.task_output
+    return await save_result(step, _keep_for_close(ctx, call_result))
+
+
+def _stored_result(
+    ctx: InvocationContext, call: types.FunctionCall, decision: Decision | None, step: DurableCall | None
+) -> CallResult | None:
+    """The stored result of a call that ran in an interrupted or undone run. None: it has to run."""
+    if decision and decision.result:
+        return CallResult(*decision.result, call_id=call.id)
+    if step is None or not (record := step.recorded_outcome(has_answers=bool(ctx.calls_answered))):
+        return None
+    is_stored = any(event.id == step.event_id for event in ctx.session.events)  # and was undone since
+    return result_from_record(record, None if is_stored else step.event_id)
+
+
+def _keep_for_close(ctx: InvocationContext, result: CallResult) -> CallResult:
+    """Return `result`, kept for the close of the run in case that ends before its event is stored."""
+    if result.part and not result.is_placeholder:
+        ctx.shared.results[result.call_id or ""] = (result.part, result.actions)
+    return result
+
+
+def _set_scheduling(response: types.FunctionResponse, tool: BaseTool | None, *, will_continue: bool) -> None:
+    scheduling = tool.response_scheduling if tool else None
+    if response.will_continue != (will_continue or None):
+        response.will_continue = will_continue or None
+    if response.scheduling != scheduling:
+        response.scheduling = scheduling
+
+
+def _is_empty(result: Any) -> bool:
+    """True if a long-running tool returned no interim result."""
+    return result is None or (isinstance(result, str | int | float | dict | list | tuple) and not result)
+
+
+def _transfer_problem(spec: LlmSpec, context: Context) -> str | None:
+    """Cancel a transfer that cannot happen. Returns the reason; None with `disable_transfer`, which only logs."""
+    name = context.actions.transfer_to_agent
+    if not name or (name != spec.name and spec.in_tree(name) and not spec.disable_transfer):
+        return None
+    context.actions.transfer_to_agent = None
+    if spec.disable_transfer:
+        logger.info(
+            "agent %r keeps control: a tool handed over to %r, and its disable_transfer is set", spec.name, name
+        )
+        return None
+    return f"cannot transfer to {name!r}: no other agent of that name accepts transfers"
+
+
+def _state_problem(context: Context) -> str | None:
+    """Drop state changes of the tool that cannot be stored. Returns the reason."""
+    only_json = context.get_invocation_context().keeps_only_json
+    try:
+        settle_state(context)
+        if delta := context.actions.state_delta:
+            storable_delta(delta, only_json=only_json)
+        return None
+    except (ConfigurationError, RecursionError) as error:
+        delta = context.actions.state_delta
+        for key, value in list(delta.items()):
+            try:
+                storable_delta({key: value}, only_json=only_json)
+            except (ConfigurationError, RecursionError):
+                del delta[key]
+        return str(error)
+
+
+async def _call_with_hooks(
+    ctx: InvocationContext,
+    spec: LlmSpec,
+    tool: BaseTool,
+    args: dict[str, Any],
+    context: Context,
+    decision: Decision | None,
+    step: DurableCall | None,
+) -> tuple[Any, bool]:
+    """Call the tool between its callbacks. Returns as `call_through_gate`."""
+    # Before the callbacks, which may change `args`: an approval is for these values alone.
+    approved_args = copy.deepcopy(args) if decision else args
+    arguments: dict[str, Any] = {"tool": tool, "args": args, "tool_context": context}
+    before_hooks = _hooks(ctx, spec, "before_tool")
+    result = replacement = None
+    if before_hooks:
+        with _closing_on_error(ctx, tool, context, "was not called: a callback failed before it"):
+            result = await first_result(before_hooks, **arguments)
+    if result is None:
+        try:
+            result, is_placeholder = await call_through_gate(tool, args, approved_args, context, decision, step)
+        except Exception as error:
+            # The journal failed, not the tool: the model must not take it for a result.
+            if step and step.error is error:
+                raise
+            result, is_placeholder = await _handle_tool_error(ctx, spec, tool, args, context, error), False
+        if is_placeholder or call_state(context).has_nested_interrupt:
+            return result, is_placeholder
+    after_hooks = _hooks(ctx, spec, "after_tool")
+    if after_hooks:
+        # Without the result: the callback may exist to remove something from it.
+        with _closing_on_error(ctx, tool, context, "ran, and a callback failed after it; its result is not known"):
+            replacement = await first_result(after_hooks, **arguments, tool_response=result)
+    return (result if replacement is None else replacement), False
+
+
+@contextmanager
+def _closing_on_error(ctx: InvocationContext, tool: BaseTool, context: Context, problem: str) -> Generator[None]:
+    """Should the body raise, close the call with this problem as its error."""
+    try:
+        yield
+    except BaseException:  # also a cancellation between the call and its callbacks
+        _set_closing_error(ctx, tool, context, f"{tool.name}() {problem}")
+        raise
+
+
+def _set_closing_error(ctx: InvocationContext, tool: BaseTool, context: Context, error: str) -> None:
+    """Set the error that closes the call should the run end now; its state changes are dropped."""
+    key = context.function_call_id or ""
+    ctx.shared.results[key] = (parts.result(key, tool.name, {"error": error}), no_actions())
+
+
+async def _handle_tool_error(
+    ctx: InvocationContext, spec: LlmSpec, tool: BaseTool, args: dict[str, Any], context: Context, error: Exception
+) -> Any:
+    """The result of a tool that raised. Raises the error with `tool_errors='raise'`."""
+    hooks = _hooks(ctx, spec, "on_tool_error")
+    _set_closing_error(ctx, tool, context, f"{type(error).__name__}: {_error_text(error)}")
+    answer = await first_result(hooks, tool=tool, args=args, tool_context=context, error=error)
+    if answer is not None:
+        return answer
+    call_state(context).failed_at = failed_at = cell_location(error)
+    # Without the message: it may hold secrets.
+    logger.info("tool %r raised %s in %s", tool.name, type(error).__name__, failed_at or "no cell")
+    if isinstance(error, LlmCallsLimitExceededError) or (ctx.run_config.tool_errors or spec.tool_errors) == "raise":
+        raise error
+    return {"error": f"{type(error).__name__}: {_error_text(error)}"}
+
+
+def _error_text(error: Exception) -> str:
+    try:
+        # The first cut bounds the search, the second comes after it: a cut secret would not be found.
+        return hidden(str(error)[:10_000])[:2_000]
+    except Exception as str_error:  # an exception's own __str__ may raise
+        return f"its message cannot be read ({type(str_error).__name__})"
+
+
+async def _handle_missing_tool(
+    ctx: InvocationContext, spec: LlmSpec, name: str, args: dict[str, Any], tools: Tools, context: Context
+) -> Any:
+    if name.startswith(approvals.RESERVED):
+        return {"error": f"{name:.100}() was not called: names that start with {approvals.RESERVED!r} are not yours"}
+    arguments: dict[str, Any] = {
+        "tool": _MissingTool(name=name, description="there is no such tool"),
+        "args": args,
+        "tool_context": context,
+    }
+    error = ToolNotFoundError("tool", name, tools)
+    answer = await first_result(_hooks(ctx, spec, "on_tool_error"), **arguments, error=error)
+    if answer is None:
+        answer = await first_result(_hooks(ctx, spec, "before_tool"), **arguments)
+    return {"error": _missing_tool_error(name, tools)} if answer is None else answer
+
+
+def _missing_tool_error(name: str, tools: Tools) -> str:
+    suggestion = closest(name, tools)
+    hint = f"; did you mean {suggestion}()?" if suggestion else "."
+    names = ", ".join(tools) or "none"
+    return f"{name:.100}() was not called: there is no such tool{hint} The tools you can call are: {names}."
+
+
+def _hooks(ctx: InvocationContext, spec: LlmSpec, name: str) -> list[Hook]:
+    return [*ctx.plugin_manager.hooks(name), *spec.hooks(name)]

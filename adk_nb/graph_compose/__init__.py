@@ -8,7 +8,7 @@ __getattr__, __dir__ = face(
         "GraphCompose": "adk_nb.graph_compose.builder",
         "WorkflowHandle": "adk_nb.graph_compose.running",
         "WorkflowResult": "adk_nb.graph_compose.running",
-        "ask_a_person": "adk_nb.graph_compose.asking",
+        "ask_a_person": "adk_nb.graph_compose.tools",
         "createAgentTool": "adk_nb.graph_compose.configs",
         "createFunctionTool": "adk_nb.graph_compose.configs",
         "createHttpTool": "adk_nb.graph_compose.configs",

@@ -1,4 +1,3 @@
-from adk_nb.graph_compose.asking import ask_a_person
 from adk_nb.graph_compose.builder import GraphCompose
 from adk_nb.graph_compose.configs import (
     create_agent_tool,
@@ -19,6 +18,7 @@ from adk_nb.graph_compose.configs import (
     createSubAgentReference,
 )
 from adk_nb.graph_compose.running import WorkflowHandle, WorkflowResult
+from adk_nb.graph_compose.tools import ask_a_person
 
 __all__ = [
     "GraphCompose",

@@ -1,15 +1,15 @@
-"""The agents of a workflow: adk_nb's own, with the state keys, signals and histories that Graph Compose gives them."""
+"""The agents of a workflow: adk_nb's own, with the state keys, signals and histories of Graph Compose."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pydantic import PrivateAttr
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import Course
+from adk_nb.agents.child_run import ChildRun
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.loop_agent import EXIT_CONDITION, LoopAgent
 from adk_nb.agents.loop_agent import MAX_ITERATIONS as MAX_PASSES
@@ -17,145 +17,234 @@ from adk_nb.agents.parallel_agent import ParallelAgent
 from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
-from adk_nb.graph_compose.handing_over import HandOver
-from adk_nb.graph_compose.own_history import ITERATION, loop_around, own_session
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
-from adk_nb.models.signals import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, ends_turn
+from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, ends_turn
 from adk_nb.runtime.call_ids import new_call_id
+from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.session import Session
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 
 EXIT_REASON = "loop_exit_reason"
-"""State key of why the last loop ended."""
+"""State key of the reason for which the last loop ended."""
+ITERATION = "current_agent_loop_iteration"
+"""State key of a loop's current pass, from 0."""
+_TRANSFER = "transfer_to_agent"
 _REASONS = {MAX_PASSES: "max_agent_loop_iterations", EXIT_CONDITION: "exit_condition"}
 
 
-def id_of(agent: BaseAgent) -> str:
-    """As the workflow calls it."""
+def workflow_id(agent: BaseAgent) -> str:
+    """The agent's id in the workflow."""
     return getattr(agent, "id", "") or agent.name
 
 
+@dataclass(frozen=True)
+class _Target:
+    name: str
+    description: str
+
+
+class TransferByIdTool(TransferToAgentTool):
+    """`transfer_to_agent` by id: services know agents by their ids, which need not be names."""
+
+    def __init__(self, targets: Mapping[str, BaseAgent], parent: BaseAgent | None) -> None:
+        """`targets`: id -> agent. `parent`: the target for everything that fits none."""
+        targets_by_id = {key: _Target(key, agent.description) for key, agent in targets.items()}
+        parent_target = next((targets_by_id[key] for key, agent in targets.items() if agent is parent), None)
+        super().__init__(list(targets_by_id.values()), parent_target)
+        self._names = {key: agent.name for key, agent in targets.items()}
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        result = await super().run_async(args=args, tool_context=tool_context)
+        # The runtime knows agents by name.
+        if target_id := tool_context.actions.transfer_to_agent:
+            tool_context.actions.transfer_to_agent = self._names.get(target_id, target_id)
+        return result
+
+
 class ServiceAgent(LlmAgent):
-    """An agent with a conversation of its own, of which others see what it leaves in the state."""
+    """An agent with a history of its own; other agents see only what it writes to the state."""
 
     id: str = ""
-    """As the workflow calls it; `name` is the same as an identifier."""
-    _by_id: HandOver | None = PrivateAttr(default=None)
+    """Id in the workflow; `name` is made from it, as an identifier."""
+    _transfer_tool: TransferByIdTool | None = PrivateAttr(default=None)
 
-    def _handing_over(self) -> TransferToAgentTool | None:
-        targets = {id_of(one): one for one in self.transfer_targets}
-        if all(key == one.name for key, one in targets.items()):
-            return super()._handing_over()
-        self._by_id = self._by_id or HandOver(targets, self.parent_agent)
-        return self._by_id
+    def _make_transfer_tool(self) -> TransferToAgentTool | None:
+        targets = {workflow_id(agent): agent for agent in self.transfer_targets}
+        if all(key == agent.name for key, agent in targets.items()):
+            return super()._make_transfer_tool()
+        self._transfer_tool = self._transfer_tool or TransferByIdTool(targets, self.parent_agent)
+        return self._transfer_tool
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        own = replace(ctx, session=own_session(ctx.session, self))
-        if last := self._had_done_enough(own.session):
-            yield self._ended(ctx, last)
+        own_ctx = replace(ctx, session=session_for(ctx.session, self))
+        # The service was done when it asked: it is not called again for the answer.
+        if last_event := self._final_event_before_answer(own_ctx.session):
+            yield self._exit_event(ctx, last_event)
             return
         unsaved = ""
-        async with aclosing(super()._run_async_impl(own)) as events:
+        async with aclosing(super()._run_async_impl(own_ctx)) as events:
             async for event in events:
-                if (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True and self._is_decided_of():
-                    _wait(event)
+                if (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True and self._has_choosing_parent():
+                    _request_reply(event)
                 yield event
                 if not event.partial:
-                    own.session.events.append(event)
+                    # The copy has no service that appends: the next request must have the event.
+                    own_ctx.session.events.append(event)
                     calls = event.get_function_calls() and ends_turn(event.custom_metadata or {})
                     unsaved = event.text if calls and not event.long_running_tool_ids else unsaved
-        if self.output_key and unsaved:  # what is said beside calls is no final answer, and no other follows
+        if self.output_key and unsaved:  # text beside calls is no final answer, and none follows
             delta: dict[str, Any] = {self.output_key: unsaved}
             yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=delta))
 
-    def _had_done_enough(self, session: Session) -> Event | None:
-        """What it said last, if that was all that it had to do but for a person's answer, which is there now."""
-        answered = {one.id for event in session.events[-1:] for one in event.get_function_responses()}
-        for event in reversed(session.events) if answered else ():
-            if event.author == self.name and any(call.id in answered for call in event.get_function_calls()):
-                about = event.custom_metadata or {}
-                return event if about.get(EXIT_FLOW) is True or about.get(ESCALATE) is True else None
+    def _final_event_before_answer(self, session: Session) -> Event | None:
+        """The event that asked the user and ended the agent's task, if the user has answered now."""
+        answered_ids = {response.id for event in session.events[-1:] for response in event.get_function_responses()}
+        for event in reversed(session.events) if answered_ids else ():
+            if event.author == self.name and any(call.id in answered_ids for call in event.get_function_calls()):
+                metadata = event.custom_metadata or {}
+                return event if metadata.get(EXIT_FLOW) is True or metadata.get(ESCALATE) is True else None
         return None
 
-    def _ended(self, ctx: InvocationContext, last: Event) -> Event:
-        about = {name: True for name in (EXIT_FLOW, ESCALATE) if (last.custom_metadata or {}).get(name) is True}
-        delta: dict[str, Any] = {self.output_key: last.text} if self.output_key and last.text else {}
-        actions = EventActions(state_delta=delta, escalate=about.get(ESCALATE))
-        return Event(author=self.name, branch=ctx.branch, custom_metadata=about, actions=actions)
+    def _exit_event(self, ctx: InvocationContext, last_event: Event) -> Event:
+        metadata = {
+            name: True for name in (EXIT_FLOW, ESCALATE) if (last_event.custom_metadata or {}).get(name) is True
+        }
+        delta: dict[str, Any] = {self.output_key: last_event.text} if self.output_key and last_event.text else {}
+        actions = EventActions(state_delta=delta, escalate=metadata.get(ESCALATE))
+        return Event(author=self.name, branch=ctx.branch, custom_metadata=metadata, actions=actions)
 
-    def _is_decided_of(self) -> bool:
-        """True if another agent decides when this one works, so that the user's next words do not find it."""
-        above = self.parent_agent
-        while above is not None and not above.runs_others:
-            above = above.parent_agent
-        return above is not None
+    def _has_choosing_parent(self) -> bool:
+        """True if a parent chooses when this agent runs: the user's next message would not reach it."""
+        parent = self.parent_agent
+        while parent is not None and not parent.runs_others:
+            parent = parent.parent_agent
+        return parent is not None
 
 
 class GraphSequence(SequentialAgent):
-    """Ends after an agent that says that its task is complete, or that escalates."""
+    """A sequence that ends after an agent with a complete task, or that escalates."""
 
     id: str = ""
     stop_on_escalate: bool = True
     output_key: str | None = None
-    """Where in the state the last words of its agents are kept."""
+    """State key that gets the last text of its agents."""
 
-    def _ends_after(self, course: Course) -> bool:
-        return course.exits or super()._ends_after(course)
+    def _ends_after(self, run: ChildRun) -> bool:
+        return run.exits or super()._ends_after(run)
 
-    def _ending(self, ctx: InvocationContext, said: str) -> Iterable[Event]:
-        if self.output_key and said:
-            yield _written(self, ctx, {self.output_key: said})
+    def _end_events(self, ctx: InvocationContext, last_text: str) -> Iterable[Event]:
+        if self.output_key and last_text:
+            yield _state_event(self, ctx, {self.output_key: last_text})
 
 
 class GraphParallel(ParallelAgent):
-    """Its agents start from the same state. It ends when one escalates; one whose task is complete stops no other."""
+    """Parallel agents that start from the same state. One that escalates ends it; one that completes does not."""
 
     id: str = ""
     isolate_state: bool = True
 
-    def _ends_after(self, course: Course) -> bool:
-        return course.escalates
+    def _ends_after(self, run: ChildRun) -> bool:
+        return run.escalates
 
 
 class GraphLoop(LoopAgent):
-    """Tells in the state which pass it makes, and why it ended."""
+    """A loop that writes its pass and the reason of its end to the state."""
 
     id: str = ""
     propagate_escalate: bool = True
     runs_others: ClassVar[bool] = True
 
-    def _left_after(self, course: Course) -> str:
-        return EXIT_CONDITION if course.exits else super()._left_after(course)
+    def _end_reason_after(self, run: ChildRun) -> str:
+        return EXIT_CONDITION if run.exits else super()._end_reason_after(run)
 
-    def _beginning(self, ctx: InvocationContext, passes: int) -> Iterable[Event]:
+    def _start_events(self, ctx: InvocationContext, passes: int) -> Iterable[Event]:
         delta: dict[str, Any] = {ITERATION: passes}
         if EXIT_REASON in ctx.session.state:
             delta[EXIT_REASON] = DELETED
-        yield _written(self, ctx, delta)
+        yield _state_event(self, ctx, delta)
 
-    def _ending(self, ctx: InvocationContext, why: str, said: str) -> Iterable[Event]:
-        delta: dict[str, Any] = {EXIT_REASON: _REASONS.get(why, why), ITERATION: self._pass_around(ctx)}
-        if self.output_key and said:
-            delta[self.output_key] = said
-        yield _written(self, ctx, delta)
+    def _end_events(self, ctx: InvocationContext, reason: str, last_text: str) -> Iterable[Event]:
+        # An inner loop has overwritten the pass of the outer one.
+        delta: dict[str, Any] = {EXIT_REASON: _REASONS.get(reason, reason), ITERATION: self._outer_pass(ctx)}
+        if self.output_key and last_text:
+            delta[self.output_key] = last_text
+        yield _state_event(self, ctx, delta)
 
-    def _pass_around(self, ctx: InvocationContext) -> Any:
-        """The pass of the loop around this one; the key goes where there is none."""
-        outer = loop_around(self)
-        for event in reversed(ctx.session.events) if outer else ():
-            if outer and event.author == outer.name and ITERATION in event.actions.state_delta:
+    def _outer_pass(self, ctx: InvocationContext) -> Any:
+        """The current pass of the enclosing loop. Without one, the key is deleted."""
+        outer_loop = enclosing_loop(self)
+        for event in reversed(ctx.session.events) if outer_loop else ():
+            if outer_loop and event.author == outer_loop.name and ITERATION in event.actions.state_delta:
                 return event.actions.state_delta[ITERATION]
         return DELETED
 
 
-def _written(agent: BaseAgent, ctx: InvocationContext, delta: dict[str, Any]) -> Event:
+def _state_event(agent: BaseAgent, ctx: InvocationContext, delta: dict[str, Any]) -> Event:
     return Event(author=agent.name, branch=ctx.branch, actions=EventActions(state_delta=delta))
 
 
-def _wait(event: Event) -> None:
-    """Let the user's next words be the answer to this, wherever the agent stands."""
+def _request_reply(event: Event) -> None:
+    """Add a request to the event, so that the user's next message answers it, wherever the agent is in the tree."""
     key = new_call_id()
     call = types.FunctionCall(id=key, name=ASK_A_PERSON, args={"message": event.text, CHAT: True})
     event.content = types.Content(role="model", parts=[*event.parts, types.Part(function_call=call)])
     event.long_running_tool_ids = {*(event.long_running_tool_ids or ()), key}
+
+
+def session_for(session: Session, agent: BaseAgent) -> Session:
+    """A copy of the session with the events that `agent` sees, and the same state. The caller appends new events.
+
+    These are the user's messages and its own events; in a loop, its own of this pass. Source: Graph Compose's
+    documentation, in which the third agent of a sequence, and an agent in a loop's third pass, get only the user's
+    message; results of other agents reach it through the state.
+    """
+    events, calls = history_of(session).events, set[str | None]()
+    start_index = _pass_start(agent, events)
+    visible: list[Event] = []
+    for index, event in enumerate(events):
+        if event.author == agent.name:
+            if index < start_index:
+                continue
+            calls.update(call.id for call in event.get_function_calls())
+        elif not (_is_user_message_for(event, calls) if event.author == "user" else _transfers_to(event, agent)):
+            continue
+        visible.append(event)
+    return session.model_copy(update={"events": visible, "views": {}})
+
+
+def enclosing_loop(agent: BaseAgent) -> LoopAgent | None:
+    """The innermost loop around `agent`."""
+    parent = agent.parent_agent
+    while parent is not None and not isinstance(parent, LoopAgent):
+        parent = parent.parent_agent
+    return parent
+
+
+def _pass_start(agent: BaseAgent, events: list[Event]) -> int:
+    loop = enclosing_loop(agent)
+    if loop is None:
+        return 0
+    starts = (
+        index
+        for index in range(len(events) - 1, -1, -1)
+        if events[index].author == loop.name and isinstance(events[index].actions.state_delta.get(ITERATION), int)
+    )
+    return next(starts, 0)
+
+
+def _is_user_message_for(event: Event, calls: set[str | None]) -> bool:
+    """True for messages of the user, and for responses to the agent's own calls."""
+    responses = event.get_function_responses()
+    return not responses or any(response.id in calls for response in responses)
+
+
+def _transfers_to(event: Event, agent: BaseAgent) -> bool:
+    # The transfer itself, and below the call that led to it: the agent sees why it was chosen.
+    if event.actions.transfer_to_agent == agent.name:
+        return True
+    names = (agent.name, getattr(agent, "id", agent.name))
+    return any(
+        call.name == _TRANSFER and (call.args or {}).get("agent_name") in names for call in event.get_function_calls()
+    )

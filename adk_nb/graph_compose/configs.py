@@ -1,4 +1,4 @@
-"""What a workflow is written with: its agents and tools as records, in Python's spelling and in camelCase.
+"""The configs of a workflow, its agents and tools, with fields in snake_case or camelCase.
 
 Source of the fields: the documentation of Graph Compose's agent types.
 """
@@ -27,64 +27,67 @@ from adk_nb.wire import WireModel, field_errors, unknown_field
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
 
-def _seconds(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", given)
-    if not found:
-        raise ValueError("a time is a number of seconds, or like '500ms', '60s', '5m', '1h'")
-    return float(found[1]) * _UNITS[found[2]]
+def _parse_seconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", value)
+    if not match:
+        raise ValueError("must be a number of seconds, or a text such as '500ms', '60s', '5m', '1h'")
+    return float(match[1]) * _UNITS[match[2]]
 
 
-def _written(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0), PlainSerializer(_written, when_used="json")]
+Seconds = Annotated[
+    float, BeforeValidator(_parse_seconds), Field(gt=0), PlainSerializer(_format_seconds, when_used="json")
+]
 
 
 class _Config(WireModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Part(_Config):
-    """A record in another one."""
+class _NestedConfig(_Config):
+    """A config inside another one."""
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, given: Any) -> Any:
-        known = [to_camel(name) for name in cls.model_fields]
-        if isinstance(given, cls):
-            return given
-        if not isinstance(given, Mapping):
-            raise ValueError(f"it is a dict with {', '.join(known)}")
-        for name in cast(Mapping[str, Any], given):
-            if name not in known and name not in cls.model_fields:
-                raise ValueError(f"there is no field {name!r} in it; there is: {', '.join(known)}")
-        return cast(Any, given)
+    def _check_fields(cls, value: Any) -> Any:
+        field_names = [to_camel(name) for name in cls.model_fields]
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping):
+            raise ValueError(f"must be a dict with the fields {', '.join(field_names)}")
+        # Before pydantic's own check, whose message does not list the fields.
+        for name in cast(Mapping[str, Any], value):
+            if name not in field_names and name not in cls.model_fields:
+                raise ValueError(f"unknown field {name!r}; the fields are {', '.join(field_names)}")
+        return cast(Any, value)
 
 
-class HttpConfig(_Part):
-    """Where a request goes. `{{$secret('name')}}` and `{{state.key}}` in it are filled when it is sent."""
+class HttpConfig(_NestedConfig):
+    """The request of a service. `{{$secret('name')}}` and `{{state.key}}` are filled in when it is sent."""
 
     url: str
     method: Literal["GET", "POST", "PUT", "DELETE", "PATCH"] = "POST"
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     body: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """JSON that is sent beside what the contract sends."""
+    """JSON fields added to the body."""
 
 
-class RetryPolicy(_Part):
-    """How often a call is made again that failed for the moment."""
+class RetryPolicy(_NestedConfig):
+    """Retries after transient errors."""
 
     maximum_attempts: int = Field(default=3, ge=0)
-    """0: 3."""
+    """0 means 3."""
     initial_interval: Seconds = 1.0
     backoff_coefficient: float = Field(default=2.0, ge=1)
     maximum_interval: Seconds = 60.0
 
     def options(self) -> types.HttpRetryOptions:
-        """The same in the words of a model's settings; no chance in it."""
+        """The policy as retry options of a model, without jitter."""
         return types.HttpRetryOptions(
             attempts=self.maximum_attempts or 3,
             initial_delay=self.initial_interval,
@@ -94,83 +97,84 @@ class RetryPolicy(_Part):
         )
 
 
-class ActivityConfig(_Part):
-    """How long a call may take, and how often it is made again."""
+class ActivityConfig(_NestedConfig):
+    """Timeouts and retries of a call."""
 
     start_to_close_timeout: Seconds = 60.0
-    """For one attempt."""
+    """Seconds for one attempt."""
     schedule_to_close_timeout: Seconds | None = None
-    """For all attempts and the waits between them. None: 300 s, or what all attempts may take."""
+    """Seconds for all attempts and their delays. None: 300, or the sum of all attempts if that is more."""
     retry_policy: RetryPolicy = Field(default_factory=RetryPolicy)
 
     @property
     def total_timeout(self) -> float:
-        """Seconds for all attempts."""
+        """Seconds for all attempts and their delays."""
+        # The time of one attempt more, for the delays between them.
         attempts = (self.retry_policy.maximum_attempts or 3) + 1
         return self.schedule_to_close_timeout or max(300.0, self.start_to_close_timeout * attempts)
 
 
-class SubAgentReference(_Part):
+class SubAgentReference(_NestedConfig):
     """An agent of the workflow, by its id."""
 
     agent_id: str
 
 
-def _reference(given: Any) -> Any:
-    if isinstance(given, AgentConfig):
-        raise ValueError(f"an agent stands here by its id, {given.id!r}; add the agent itself with .agent(...)")
-    return {"agent_id": given} if isinstance(given, str) else given
+def _parse_reference(value: Any) -> Any:
+    if isinstance(value, AgentConfig):
+        raise ValueError(f"must be an agent's id: write {value.id!r}, and add the agent itself with .agent(...)")
+    return {"agent_id": value} if isinstance(value, str) else value
 
 
-Reference = Annotated[SubAgentReference, BeforeValidator(_reference)]
+Reference = Annotated[SubAgentReference, BeforeValidator(_parse_reference)]
 
 
 class AgentConfig(_Config):
-    """What all agents have."""
+    """The common fields of agents."""
 
     id: str = Field(min_length=1)
     type: str = ""
 
     def model_post_init(self, context: Any, /) -> None:
-        self.model_fields_set.add("type")  # it is written, whoever filled it in
+        self.model_fields_set.add("type")  # so that `to_dict` writes the default, too
 
 
-def _tool_id(given: Any) -> Any:
-    if isinstance(given, ToolConfig):
-        raise ValueError(f"a tool stands here by its id, {given.id!r}; add the tool itself with .http_tool(...)")
-    if callable(given):
-        name = getattr(given, "__name__", "...")
-        raise ValueError(f"a tool stands here by its id, {name!r}; add the function with .function_tool({name})")
-    return given
+def _parse_tool_id(value: Any) -> Any:
+    if isinstance(value, ToolConfig):
+        raise ValueError(f"must be a tool's id: write {value.id!r}, and add the tool itself with .http_tool(...)")
+    if callable(value):
+        name = getattr(value, "__name__", "...")
+        raise ValueError(f"must be a tool's id: write {name!r}, and add the function with .function_tool({name})")
+    return value
 
 
-def _written_out(given: Any) -> Any:
-    if isinstance(given, str | SubAgentReference | AgentConfig) and not isinstance(given, LlmAgentConfig):
-        raise ValueError("an agent that it may hand over to is written out here, as create_llm_agent(id=..., ...)")
-    return given
+def _check_sub_agent(value: Any) -> Any:
+    if isinstance(value, str | SubAgentReference | AgentConfig) and not isinstance(value, LlmAgentConfig):
+        raise ValueError("must be the agent itself, not a reference; write create_llm_agent(id=..., ...)")
+    return value
 
 
 class LlmAgentConfig(AgentConfig):
-    """An agent that a service speaks for; or a local model."""
+    """An agent of an HTTP service or a local model."""
 
     type: str = Field(default="LlmAgent", pattern="^LlmAgent$")
     http_config: HttpConfig | None = None
     model: Any = Field(default=None, exclude=True)
-    """Instead of `http_config`: a model, or the name of one."""
+    """Instead of `http_config`: a model or its name."""
     instructions: str = ""
     description: str = ""
-    """What it is good at, for agents that may hand over to it."""
-    tools: list[Annotated[str, BeforeValidator(_tool_id)]] = Field(default_factory=list[str])
+    """For agents that may transfer to it."""
+    tools: list[Annotated[str, BeforeValidator(_parse_tool_id)]] = Field(default_factory=list[str])
     output_key: str | None = None
     activity_config: ActivityConfig | None = None
-    sub_agents: list[Annotated["LlmAgentConfig", BeforeValidator(_written_out)]] = Field(
+    sub_agents: list[Annotated["LlmAgentConfig", BeforeValidator(_check_sub_agent)]] = Field(
         default_factory=list["LlmAgentConfig"]
     )
-    """Agents that it may hand over to, written out here."""
+    """Agents that it may transfer to; configs, not references."""
 
 
 class SequentialAgentConfig(AgentConfig):
-    """Agents one after the other."""
+    """Agents in sequence."""
 
     type: str = Field(default="SequentialAgent", pattern="^SequentialAgent$")
     sub_agents: list[Reference] = Field(min_length=1)
@@ -178,14 +182,14 @@ class SequentialAgentConfig(AgentConfig):
 
 
 class ParallelAgentConfig(AgentConfig):
-    """Agents at the same time."""
+    """Agents in parallel."""
 
     type: str = Field(default="ParallelAgent", pattern="^ParallelAgent$")
     sub_agents: list[Reference] = Field(min_length=1)
 
 
 class LoopAgentConfig(AgentConfig):
-    """Agents one after the other, again and again."""
+    """Agents in sequence, repeatedly."""
 
     type: str = Field(default="LoopAgent", pattern="^LoopAgent$")
     sub_agents: list[Reference] = Field(min_length=1)
@@ -195,33 +199,33 @@ class LoopAgentConfig(AgentConfig):
 
 
 class ToolConfig(_Config):
-    """What all tools have."""
+    """The common fields of tools."""
 
     id: str = Field(min_length=1)
     type: str = ""
     output_key: str | None = None
-    """Where in the state its answer is kept."""
+    """State key that gets its result."""
 
     def model_post_init(self, context: Any, /) -> None:
         self.model_fields_set.add("type")
 
 
 class HttpToolConfig(ToolConfig):
-    """A tool that is a service."""
+    """An HTTP service as a tool."""
 
     type: str = Field(default="HttpTool", pattern="^HttpTool$")
     http_config: HttpConfig
     description: str = ""
-    """Empty: its id."""
+    """Defaults to the id."""
     parameters: dict[str, Any] | None = None
     """JSON schema of its arguments. None: an object without properties."""
     activity_config: ActivityConfig | None = None
     raw: bool = False
-    """The result is the answer as it came: `status_code`, `body`, `headers`, `error`."""
+    """Return the whole response: `status_code`, `body`, `headers`, `error`."""
 
 
 class AgentToolConfig(ToolConfig):
-    """A tool that is another agent of the workflow."""
+    """Another agent of the workflow as a tool."""
 
     type: str = Field(default="AgentTool", pattern="^AgentTool$")
     target_agent_id: str
@@ -229,18 +233,18 @@ class AgentToolConfig(ToolConfig):
 
 
 class FunctionToolConfig(ToolConfig):
-    """A tool that is a Python function."""
+    """A Python function as a tool."""
 
     type: str = Field(default="FunctionTool", pattern="^FunctionTool$")
     func: Callable[..., Any] = Field(exclude=True)
     description: str = ""
-    """Empty: the function's docstring."""
+    """Defaults to the function's docstring."""
     activity_config: ActivityConfig | None = None
-    """Its time and its attempts. None: one attempt, which may take as long as it likes."""
+    """Timeouts and retries. None: one attempt without a timeout."""
 
 
 class WorkflowConfig(_Config):
-    """A whole workflow, as REST has it."""
+    """A workflow, as in the REST API."""
 
     name: str = "workflow"
     agents: list[SerializeAsAny[AgentConfig]] = Field(default_factory=list[AgentConfig])
@@ -251,10 +255,10 @@ class WorkflowConfig(_Config):
     state: dict[str, Any] = Field(default_factory=dict[str, Any])
 
     def model_post_init(self, context: Any, /) -> None:
-        self.model_fields_set.update(("agents", "global_tools"))  # they are added to
+        self.model_fields_set.update(("agents", "global_tools"))  # the builder appends to them
 
 
-_KINDS: dict[str, type[_Config]] = {
+_CONFIG_TYPES: dict[str, type[_Config]] = {
     "LlmAgent": LlmAgentConfig,
     "SequentialAgent": SequentialAgentConfig,
     "ParallelAgent": ParallelAgentConfig,
@@ -262,94 +266,97 @@ _KINDS: dict[str, type[_Config]] = {
     "HttpTool": HttpToolConfig,
     "AgentTool": AgentToolConfig,
 }
-_NO_OUTPUT = "a ParallelAgent has no outputKey; give each of its agents one of its own"
+_NO_OUTPUT_KEY = "a ParallelAgent has no outputKey; give each of its agents an outputKey"
 
 
-def made(kind: type[Any], given: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> Any:
-    """A record of `kind`.
+def make_config(kind: type[Any], record: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> Any:
+    """Validate a record, a dict of fields in either spelling, as a config of `kind`.
 
     Raises:
         ConfigurationError: A field is unknown, missing or wrong.
     """
-    if not isinstance(cast(Any, given), Mapping | None):
-        raise ConfigurationError(f"{kind.__name__.removesuffix('Config')}: write its fields, such as id={given!r:.80}")
-    together = {**(given or {}), **fields}
-    who = f"{kind.__name__.removesuffix('Config')} {together.get('id', together.get('name', '?'))!r}"
-    if kind is ParallelAgentConfig and (together.keys() & {"output_key", "outputKey"}):
-        raise ConfigurationError(f"{who}: {_NO_OUTPUT}")
+    if not isinstance(cast(Any, record), Mapping | None):
+        raise ConfigurationError(
+            f"{kind.__name__.removesuffix('Config')}: write its fields by name, such as id={record!r:.80}"
+        )
+    values = {**(record or {}), **fields}
+    label = f"{kind.__name__.removesuffix('Config')} {values.get('id', values.get('name', '?'))!r}"
+    if kind is ParallelAgentConfig and (values.keys() & {"output_key", "outputKey"}):
+        raise ConfigurationError(f"{label}: {_NO_OUTPUT_KEY}")
     try:
-        return kind.model_validate(together)
+        return kind.model_validate(values)
     except ValidationError as error:
-        known = [to_camel(name) for name in kind.model_fields]
-        told = field_errors(error, known, lambda name: _no_field(name, known))
-        raise ConfigurationError(f"{who}: {hidden(told)}") from None
+        field_names = [to_camel(name) for name in kind.model_fields]
+        problems = field_errors(error, field_names, lambda name: _unknown_field_message(name, field_names))
+        # Not chained: pydantic's own message may quote a header.
+        raise ConfigurationError(f"{label}: {hidden(problems)}") from None
 
 
-def _no_field(name: str, known: list[str]) -> str:
-    told = unknown_field(name, known)
-    return told if told.endswith("?") else f"{told}; there is: {', '.join(known)}"
+def _unknown_field_message(name: str, field_names: list[str]) -> str:
+    message = unknown_field(name, field_names)
+    return message if message.endswith("?") else f"{message}; the fields are {', '.join(field_names)}"
 
 
-def made_of_type(given: Any, kinds: tuple[str, ...]) -> Any:
-    """A record of the kind that its `type` names.
+def make_config_of_type(value: Any, type_names: tuple[str, ...]) -> Any:
+    """Validate a record as a config of its `type`.
 
     Raises:
-        ConfigurationError: It names none of `kinds`, or the record is wrong.
+        ConfigurationError: The type is none of `type_names`, or a field is wrong.
     """
-    if isinstance(given, _Config):
-        return given
-    written = cast(dict[str, Any], given) if isinstance(given, dict) else {}
-    if written.get("type") not in kinds:
+    if isinstance(value, _Config):
+        return value
+    record = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    if record.get("type") not in type_names:
         raise ConfigurationError(
-            f"{written.get('id', given)!r:.80}: 'type' is one of {', '.join(kinds)}, and not "
-            f"{written.get('type')!r:.80}"
+            f"{record.get('id', value)!r:.80}: 'type' must be one of {', '.join(type_names)}, got "
+            f"{record.get('type')!r:.80}"
         )
-    return made(_KINDS[written["type"]], written, {})
+    return make_config(_CONFIG_TYPES[record["type"]], record, {})
 
 
-def create_llm_agent(given: Mapping[str, Any] | None = None, /, **fields: Any) -> LlmAgentConfig:
-    """An agent that a service speaks for. Fields: those of LlmAgentConfig, in either spelling, or as one dict."""
-    return made(LlmAgentConfig, given, fields)
+def create_llm_agent(record: Mapping[str, Any] | None = None, /, **fields: Any) -> LlmAgentConfig:
+    """An agent of an HTTP service. Fields of LlmAgentConfig, in either spelling, or as one dict."""
+    return make_config(LlmAgentConfig, record, fields)
 
 
-def create_sequential_agent(given: Mapping[str, Any] | None = None, /, **fields: Any) -> SequentialAgentConfig:
-    """Agents one after the other. Fields: those of SequentialAgentConfig."""
-    return made(SequentialAgentConfig, given, fields)
+def create_sequential_agent(record: Mapping[str, Any] | None = None, /, **fields: Any) -> SequentialAgentConfig:
+    """Agents in sequence. Fields of SequentialAgentConfig."""
+    return make_config(SequentialAgentConfig, record, fields)
 
 
-def create_parallel_agent(given: Mapping[str, Any] | None = None, /, **fields: Any) -> ParallelAgentConfig:
-    """Agents at the same time. Fields: those of ParallelAgentConfig."""
-    return made(ParallelAgentConfig, given, fields)
+def create_parallel_agent(record: Mapping[str, Any] | None = None, /, **fields: Any) -> ParallelAgentConfig:
+    """Agents in parallel. Fields of ParallelAgentConfig."""
+    return make_config(ParallelAgentConfig, record, fields)
 
 
-def create_loop_agent(given: Mapping[str, Any] | None = None, /, **fields: Any) -> LoopAgentConfig:
-    """Agents again and again. Fields: those of LoopAgentConfig."""
-    return made(LoopAgentConfig, given, fields)
+def create_loop_agent(record: Mapping[str, Any] | None = None, /, **fields: Any) -> LoopAgentConfig:
+    """Agents in a loop. Fields of LoopAgentConfig."""
+    return make_config(LoopAgentConfig, record, fields)
 
 
 def create_sub_agent_reference(agent_id: str) -> SubAgentReference:
     """An agent of the workflow, by its id."""
-    return made(SubAgentReference, None, {"agent_id": agent_id})
+    return make_config(SubAgentReference, None, {"agent_id": agent_id})
 
 
-def create_http_tool(given: Mapping[str, Any] | None = None, /, **fields: Any) -> HttpToolConfig:
-    """A tool that is a service. Fields: those of HttpToolConfig."""
-    return made(HttpToolConfig, given, fields)
+def create_http_tool(record: Mapping[str, Any] | None = None, /, **fields: Any) -> HttpToolConfig:
+    """An HTTP service as a tool. Fields of HttpToolConfig."""
+    return make_config(HttpToolConfig, record, fields)
 
 
-def create_agent_tool(given: Mapping[str, Any] | None = None, /, **fields: Any) -> AgentToolConfig:
-    """A tool that is another agent of the workflow. Fields: those of AgentToolConfig."""
-    return made(AgentToolConfig, given, fields)
+def create_agent_tool(record: Mapping[str, Any] | None = None, /, **fields: Any) -> AgentToolConfig:
+    """Another agent of the workflow as a tool. Fields of AgentToolConfig."""
+    return make_config(AgentToolConfig, record, fields)
 
 
 def create_function_tool(func: Callable[..., Any], /, **fields: Any) -> FunctionToolConfig:
-    """A tool that is a Python function, which runs here. Fields: those of FunctionToolConfig; its name is the `id`."""
-    given: dict[str, Any] = {"func": func}
+    """A Python function as a tool. Fields of FunctionToolConfig; the `id` defaults to the function's name."""
+    values: dict[str, Any] = {"func": func}
     if not callable(func):
-        raise ConfigurationError(f"a tool is made of a function, and {func!r:.60} is none; pass the function itself")
+        raise ConfigurationError(f"create_function_tool() takes a function, got {func!r:.60}; pass the function itself")
     if "id" not in fields:
-        given["id"] = name_of(func)
-    return made(FunctionToolConfig, given, fields)
+        values["id"] = name_of(func)
+    return make_config(FunctionToolConfig, values, fields)
 
 
 createLlmAgent, createHttpTool, createAgentTool = create_llm_agent, create_http_tool, create_agent_tool

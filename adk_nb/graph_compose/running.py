@@ -1,48 +1,52 @@
-"""A workflow that runs here: its turns, what came of each, what it waits for, and the answers to that."""
+"""Run a workflow: its turns and their results, its requests to the user and their answers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 from adk_nb import clock, types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.course import exits
+from adk_nb.agents.child_run import exits
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError, NotFoundError, PendingError
 from adk_nb.events.event import Event
-from adk_nb.graph_compose.agents import id_of
-from adk_nb.graph_compose.counting import CYCLES, turns_of
+from adk_nb.events.requests import REQUESTS
+from adk_nb.graph_compose.agents import workflow_id
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
-from adk_nb.models.signals import WAIT_FOR_USER_INPUT
+from adk_nb.models.llm_response import WAIT_FOR_USER_INPUT
+from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.session import Session
 
 _USER = "user"
+MESSAGE_COUNT, CYCLE_COUNT = "_user_message_count", "orchestration_cycle_count"
+"""State keys. Source: Graph Compose."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkflowResult:
-    """What came of a turn."""
+    """The result of a turn."""
 
     workflow_id: str
     final_response_text: str
-    """The last words of the agents in this turn; empty if there were none."""
+    """The last text of the agents in this turn, or ""."""
     session_state: dict[str, Any] = field(repr=False)
     error_details: dict[str, Any] | None = None
-    """`error_code`, `error_message` and the id of the `agent`. None: nothing failed."""
+    """`error_code`, `error_message` and the id of the `agent`. None: no error."""
     internal_exit_flow: bool = False
-    """The root agent, or an agent right under it, says that its task is complete."""
+    """The root agent, or a direct sub-agent, has completed its task."""
     internal_wait_for_user_input: bool = False
-    """The user has the word."""
+    """The workflow waits for the user's message."""
     is_waiting_for_confirmation: bool = False
-    """A person is asked for an approval."""
+    """An approval request is open."""
     orchestration_cycle_count: int = 0
-    """How often services have answered, in all turns."""
+    """Answers of services, in all turns."""
     terminated_by_global_limit: bool = False
-    """It would go on, and has no turn left of its maxOrchestrationCycles."""
+    """The workflow is not complete, but has used all turns of its maxOrchestrationCycles."""
 
     @property
     def exit_flow(self) -> bool:
@@ -56,11 +60,11 @@ class WorkflowResult:
 
 
 class WorkflowHandle:
-    """One conversation with a workflow. Its session lives in memory, in `runner`."""
+    """One conversation with a workflow. Its session is in the memory of `runner`."""
 
     def __init__(self, app: App, max_cycles: int | None) -> None:
         self.workflow_id = clock.new_id()
-        """Id of the session, too."""
+        """Also the id of the session."""
         self.runner = InMemoryRunner(app=app)
         self._root: BaseAgent = app.root_agent
         self._max_cycles = max_cycles
@@ -68,69 +72,75 @@ class WorkflowHandle:
         self._ended = False
 
     async def begin(self, prompt: str, state: dict[str, Any]) -> WorkflowResult:
-        """The first turn."""
+        """Run the first turn."""
         await self.runner.session_service.create_session(
             app_name=self.runner.app_name, user_id=_USER, session_id=self.workflow_id, state=state
         )
         return await self._turn(prompt)
 
     async def receive_message(self, text: str) -> WorkflowResult:
-        """The user says something.
+        """Send a message of the user.
 
         Raises:
-            PendingError: A person has to answer something else first.
-            InputError: The conversation is over.
+            PendingError: An approval request is open.
+            InputError: The conversation has ended.
         """
-        asked = history_of(await self.session()).interrupts()
-        for one in asked:
-            if _is_chat(one):
-                return await self._turn([_answer(one, {"result": text})])
-        if asked:
+        interrupts = history_of(await self.session()).interrupts()
+        for interrupt in interrupts:
+            if _is_chat(interrupt):
+                return await self._turn([_response_part(interrupt, {"result": text})])
+        if interrupts:
             raise PendingError(
-                f"{asked[0].prompt!r:.200} is open; type: await handle.confirm_action({asked[0].id!r}, True)"
+                f"the request {interrupts[0].prompt!r:.200} is open; "
+                f"type: await handle.confirm_action({interrupts[0].id!r}, True)"
             )
         return await self._turn(text)
 
     async def confirm_action(self, request_id: str, confirmed: bool, payload: Any = None) -> WorkflowResult:
-        """What a person decides of a request; `payload` is JSON that the service is told with it.
+        """Approve or reject a request; `payload` is JSON that is sent to the service.
 
         Raises:
             NotFoundError: No such request is open.
-            InputError: The conversation is over.
+            InputError: The conversation has ended.
         """
-        asked = {one.id: one for one in history_of(await self.session()).interrupts() if not _is_chat(one)}
-        if request_id not in asked:
-            raise NotFoundError("open request", request_id, asked)
-        return await self._turn([_answer(asked[request_id], {"confirmed": confirmed, "payload": payload})])
+        interrupts = {
+            interrupt.id: interrupt
+            for interrupt in history_of(await self.session()).interrupts()
+            if not _is_chat(interrupt)
+        }
+        if request_id not in interrupts:
+            raise NotFoundError("open request", request_id, interrupts)
+        return await self._turn([_response_part(interrupts[request_id], {"confirmed": confirmed, "payload": payload})])
 
     async def end_conversation(self) -> None:
-        """Nothing more is said."""
+        """End the conversation and close the runner."""
         self._ended = True
+        # Queries stay possible: the session is in memory.
         await self.runner.close()
 
     def get_latest_orchestration_result(self) -> WorkflowResult | None:
-        """What came of the last turn. None: there was none."""
+        """The result of the last turn. None: there was none."""
         return self._turns[-1] if self._turns else None
 
     async def get_session_events(self) -> list[Event]:
-        """All of them, oldest first."""
+        """All events of the session, oldest first."""
         return list((await self.session()).events)
 
     async def get_pending_confirmation_details(self) -> dict[str, dict[str, Any]]:
-        """What waits for a person, by id: `request_id`, `action`, `details` and `requested_at`."""
+        """The open approval requests by id: `request_id`, `action`, `details` and `requested_at`."""
         return {
-            one.id: {
-                "request_id": one.id,
-                "action": one.prompt,
-                "details": (one.call.args or {}).get("payload"),
-                "requested_at": one.asked_at,
+            interrupt.id: {
+                "request_id": interrupt.id,
+                "action": interrupt.prompt,
+                "details": (interrupt.call.args or {}).get("payload"),
+                "requested_at": interrupt.asked_at,
             }
-            for one in history_of(await self.session()).interrupts()
-            if not _is_chat(one)
+            for interrupt in history_of(await self.session()).interrupts()
+            if not _is_chat(interrupt)
         }
 
     async def is_waiting_for_confirmation(self) -> bool:
-        """True if a person is asked for an approval."""
+        """True if an approval request is open."""
         return bool(await self.get_pending_confirmation_details())
 
     async def get_latest_invocation_trace(self) -> list[Event]:
@@ -140,89 +150,155 @@ class WorkflowHandle:
         return [event for event in events if event.invocation_id == last]
 
     async def state(self) -> dict[str, Any]:
-        """All that can be asked, under Graph Compose's names."""
-        waiting = await self.get_pending_confirmation_details()
+        """All queries at once, under Graph Compose's names."""
+        confirmations = await self.get_pending_confirmation_details()
         return {
             "latestOrchestrationResult": self.get_latest_orchestration_result(),
             "conversationHistory": await self.get_session_events(),
-            "pendingConfirmations": waiting,
-            "isWaitingForConfirmation": bool(waiting),
+            "pendingConfirmations": confirmations,
+            "isWaitingForConfirmation": bool(confirmations),
             "latestInvocationTrace": await self.get_latest_invocation_trace(),
-            "isStopped": self._over() is not None,
+            "isStopped": self._end_reason() is not None,
             "conversationEndRequested": self._ended,
         }
 
     async def session(self) -> Session:
-        """As its service has it."""
-        found = await self.runner.session_service.get_session(
+        """The session, as stored."""
+        session = await self.runner.session_service.get_session(
             app_name=self.runner.app_name, user_id=_USER, session_id=self.workflow_id
         )
-        assert found is not None
-        return found
+        assert session is not None
+        return session
 
-    def _over(self) -> str | None:
-        """Why nothing more can be said."""
+    def _end_reason(self) -> str | None:
+        """The reason why no more messages are accepted. None: they are."""
         if self._ended:
             return "end_conversation() was called"
         last = self.get_latest_orchestration_result()
         if last and last.terminated_by_global_limit:
-            return f"it has had its {self._max_cycles} turns; raise with_max_cycles(...)"
+            return f"all of its {self._max_cycles} turns are used; raise with_max_cycles(...)"
         return None
 
     async def _turn(self, message: str | list[types.Part]) -> WorkflowResult:
-        if why := self._over():
-            raise InputError(f"this workflow is over: {why}; start it again with graph.start()")
+        if reason := self._end_reason():
+            raise InputError(f"this conversation has ended: {reason}; start another with graph.start()")
         events: list[Event] = []
         run = self.runner.run_async(user_id=_USER, session_id=self.workflow_id, new_message=message)
         try:
             async with aclosing(run):
                 async for event in run:
-                    events.append(event)  # noqa: PERF401  # a list of what came before an error
-        except Exception:  # told by the last event, or else not this workflow's
+                    events.append(event)  # noqa: PERF401  # keep the events before an error
+        except Exception:  # an error of the workflow is in its last event
             if not (events and events[-1].error_code):
                 raise
         self._turns.append(self._result(await self.session(), events))
         return self._turns[-1]
 
     def _result(self, session: Session, events: Sequence[Event]) -> WorkflowResult:
-        waits = history_of(session).interrupts()
-        failed = next((event for event in reversed(events) if event.error_code), None)
-        exited = any(exits(event, one) for event in events for one in self._speakers())
-        open_end = not (self._root.runs_others or exited or failed)
-        chat = any(_is_chat(one) for one in waits) or any(_says_wait(event) for event in events)
-        confirm = any(not _is_chat(one) for one in waits)
-        goes_on = not failed and (chat or confirm or open_end)
-        limited = goes_on and self._max_cycles is not None and turns_of(session) >= self._max_cycles
+        interrupts = history_of(session).interrupts()
+        error_event = next((event for event in reversed(events) if event.error_code), None)
+        exit_flow = any(exits(event, agent) for event in events for agent in self._top_agents())
+        # A single agent that has not ended its task waits for the next message.
+        is_open_ended = not (self._root.runs_others or exit_flow or error_event)
+        is_chat_open = any(_is_chat(interrupt) for interrupt in interrupts) or any(
+            _requests_user_input(event) for event in events
+        )
+        is_approval_open = any(not _is_chat(interrupt) for interrupt in interrupts)
+        is_open = not error_event and (is_chat_open or is_approval_open or is_open_ended)
+        is_limit_reached = is_open and self._max_cycles is not None and count_turns(session) >= self._max_cycles
         return WorkflowResult(
             workflow_id=self.workflow_id,
             final_response_text=next((event.text for event in reversed(events) if event.is_answer()), ""),
             session_state=dict(session.state),
-            error_details=failed and self._details(failed),
-            internal_exit_flow=exited and not confirm,
-            internal_wait_for_user_input=goes_on and not limited and not confirm,
-            is_waiting_for_confirmation=confirm and not limited,
-            orchestration_cycle_count=session.state.get(CYCLES, 0),
-            terminated_by_global_limit=limited,
+            error_details=error_event and self._error_details(error_event),
+            internal_exit_flow=exit_flow and not is_approval_open,
+            internal_wait_for_user_input=is_open and not is_limit_reached and not is_approval_open,
+            is_waiting_for_confirmation=is_approval_open and not is_limit_reached,
+            orchestration_cycle_count=session.state.get(CYCLE_COUNT, 0),
+            terminated_by_global_limit=is_limit_reached,
         )
 
-    def _details(self, event: Event) -> dict[str, Any]:
+    def _error_details(self, event: Event) -> dict[str, Any]:
         agent = self._root.find_agent(event.author)
-        who = id_of(agent) if agent else event.author
-        return {"error_code": event.error_code, "error_message": event.error_message, "agent": who}
+        agent_id = workflow_id(agent) if agent else event.author
+        return {"error_code": event.error_code, "error_message": event.error_message, "agent": agent_id}
 
-    def _speakers(self) -> list[BaseAgent]:
+    def _top_agents(self) -> list[BaseAgent]:
         return list(self._root.sub_agents) if self._root.runs_others else [self._root]
 
 
-def _is_chat(asked: Interrupt) -> bool:
-    return bool((asked.call.args or {}).get(CHAT))
+def _is_chat(interrupt: Interrupt) -> bool:
+    return bool((interrupt.call.args or {}).get(CHAT))
 
 
-def _says_wait(event: Event) -> bool:
+def _requests_user_input(event: Event) -> bool:
     return (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True
 
 
-def _answer(asked: Interrupt, response: dict[str, Any]) -> types.Part:
+def _response_part(interrupt: Interrupt, response: dict[str, Any]) -> types.Part:
     return types.Part(
-        function_response=types.FunctionResponse(id=asked.id, name=asked.call.name or ASK_A_PERSON, response=response)
+        function_response=types.FunctionResponse(
+            id=interrupt.id, name=interrupt.call.name or ASK_A_PERSON, response=response
+        )
     )
+
+
+def count_turns(session: Session) -> int:
+    """Turns so far: messages of the user, and answers to requests."""
+    # A turn may have several events of the user; its invocation is one.
+    return len({event.invocation_id for event in history_of(session).events if event.author == "user"})
+
+
+class WorkflowPlugin(BasePlugin):
+    """Counts messages and cycles; ends a run over the limit before it begins."""
+
+    def __init__(self, agents: Collection[str], max_cycles: int | None) -> None:
+        """`agents`: names of the LLM agents, whose answers are cycles."""
+        super().__init__("graph_compose")
+        self._agents = agents
+        self._max_cycles = max_cycles
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
+        max_cycles = self._max_cycles
+        if (
+            max_cycles is None
+            or _is_nested_run(invocation_context)
+            or count_turns(invocation_context.session) <= max_cycles
+        ):
+            return None
+        text = f"This workflow ended after {max_cycles} turns, its maxOrchestrationCycles."
+        return types.Content(role="model", parts=[types.Part(text=text)])
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
+        if event.partial or _is_nested_run(invocation_context):
+            return None
+        session, counts = invocation_context.session, dict[str, int]()
+        # Counted with the first event of a turn, which follows the user's.
+        if session.events and session.events[-1].author == "user":
+            messages = sum(1 for user_event in history_of(session).events if user_event.author == "user")
+            counts[MESSAGE_COUNT] = messages
+        if event.author in self._agents and _is_model_event(event):
+            counts[CYCLE_COUNT] = self._counted_cycles(session) + 1
+        if not counts:
+            return None
+        actions = event.actions.model_copy(update={"state_delta": event.actions.state_delta | counts})
+        return event.model_copy(update={"actions": actions})
+
+    def _counted_cycles(self, session: Session) -> int:
+        """The last count of this plugin: tools and agents may overwrite the state key."""
+        for event in history_of(session).newest():
+            if event.author in self._agents and _is_model_event(event) and CYCLE_COUNT in event.actions.state_delta:
+                return event.actions.state_delta[CYCLE_COUNT]
+        return 0
+
+
+def _is_nested_run(ctx: InvocationContext) -> bool:
+    """True for the run of an agent that is called as a tool."""
+    return ctx.shared.root is not None
+
+
+def _is_model_event(event: Event) -> bool:
+    """True for an answer of a service or model."""
+    if event.content is None or event.content.role != "model" or event.get_function_responses():
+        return False
+    return all(call.name not in REQUESTS for call in event.get_function_calls())

@@ -73,7 +73,6 @@ class InMemoryMemoryService(BaseMemoryService):
     ) -> None:
         """Add the events that are not stored yet."""
         entries = event_entries(events, custom_metadata)
-        """Add the events that are not stored yet."""
         with self._lock:
             _add(self._memory(app_name, user_id), entries, session_id, overwrite=False)
 
@@ -108,6 +107,7 @@ class InMemoryMemoryService(BaseMemoryService):
         """Delete a memory, and remember its id."""
         with self._lock:
             memory = self._memory(app_name, user_id)
+            # Remembered: the next `add_session_to_memory` would bring it back.
             if memory.entries.pop(memory_id, None):
                 memory.deleted.add(memory_id)
 

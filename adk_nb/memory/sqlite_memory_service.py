@@ -101,7 +101,6 @@ class SqliteMemoryService(BaseMemoryService):
     ) -> None:
         """Add the events that are not stored yet."""
         rows = _rows(event_entries(events, custom_metadata), session_id)
-        """Add the events that are not stored yet."""
         await self._write(app_name, user_id, partial(_add, rows=rows))
 
     async def add_memory(
@@ -114,7 +113,6 @@ class SqliteMemoryService(BaseMemoryService):
     ) -> None:
         """Store the entries; a deleted id may be used again."""
         rows = _rows([stored_entry(memory, custom_metadata) for memory in memories], None)
-        """Store the entries; a deleted id may be used again."""
         await self._write(app_name, user_id, partial(_overwrite, rows=rows))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
@@ -202,6 +200,7 @@ def _replace(db: sqlite3.Connection, owner: int, *, session_id: str, rows: list[
     for key in stored.keys() - {row.id for row in rows}:
         _remove(db, owner, key)
     for row in rows:
+        # Called after every turn: most rows are stored already, and are not indexed again.
         if stored.get(row.id) != row and not _is_deleted(db, owner, row.id):
             _store(db, owner, row)
 

@@ -1,4 +1,4 @@
-"""An LlmRequest in the words of Anthropic's messages.
+"""Conversion of a request to Anthropic's messages API.
 
 Source: https://docs.anthropic.com/en/api/messages.
 """
@@ -9,23 +9,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
-from adk_nb.models.adaptation import instruction_text, part_text
-from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.adaptation import claude_signature_of, instruction_text, pair_turns, part_text
+from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.models.json_schemas import allowed_functions, calling_config, parameters_schema
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.pairing import pair_turns
-from adk_nb.models.signatures import claude_signature_of
 from adk_nb.models.vendor_facts import MIN_THINKING_BUDGET, Family, claude_family
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 """Settings of Claude's older models; the arguments of anthropic's client lack them."""
 _EFFORTS = {"MINIMAL": "low", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
 _BUDGETS = {"MINIMAL": 1024, "LOW": 2048, "MEDIUM": 4096, "HIGH": 8192}
-"""Tokens for a level, of models that take no effort."""
+"""Token budgets for thinking levels, for models without an effort."""
 _DEFAULT_BUDGET = _BUDGETS["MEDIUM"]
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _UNMARKED = ("thinking", "redacted_thinking")
-"""Blocks that take no mark. Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching."""
+"""Blocks that must not have a `cache_control`.
+
+Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching, "What cannot be cached".
+"""
 _HOUR = 3600
 _Block = dict[str, Any]
 
@@ -35,24 +36,26 @@ def message_arguments(
 ) -> dict[str, Any]:
     """The arguments of `messages.create`, without the output schema.
 
-    What the settings say and Anthropic has no word for, such as `seed`, is left out; so is what `model` would refuse.
+    Settings that Anthropic does not have, such as `seed`, are left out; so are those that `model` would refuse.
 
     Args:
-        request: Is not changed.
-        model: Its name at the service.
-        max_tokens: Of an answer, where the request does not say. A budget for thinking is added to it.
-        parallel_calls: The model may call several tools at once.
+        request: Not changed.
+        model: Name at the service.
+        max_tokens: Default for the request's `max_output_tokens`; a thinking budget is added to it.
+        parallel_calls: The model may call several tools in one turn.
     """
     family = claude_family(model)
-    arguments: dict[str, Any] = {"model": model, "messages": messages_of(request)}
+    arguments: dict[str, Any] = {"model": model, "messages": chat_messages(request)}
     arguments |= _settings(request.config, family, max_tokens)
     is_thinking = arguments.get("thinking", {}).get("type") in ("enabled", "adaptive")
     system = _system(request)
     if tools := [_tool(function) for function in allowed_functions(request)]:
         arguments["tools"] = tools
+        # A forced tool that the family refuses is left out: the model then decides itself.
         may_force = family.forced_tool == "always" or (family.forced_tool == "unless thinking" and not is_thinking)
         if choice := _choice(request, parallel_calls, may_force):
             arguments["tool_choice"] = choice
+    # Last, when all blocks are built: the marks are put into them.
     if cache_control := _cache_control(request):
         _mark_cache_points(cache_control, tools, system, arguments["messages"])
     if system:
@@ -60,8 +63,8 @@ def message_arguments(
     return arguments
 
 
-def messages_of(request: LlmRequest) -> list[dict[str, Any]]:
-    """What was said: turns of the user and Claude by turns, each call's result at the start of the turn behind it."""
+def chat_messages(request: LlmRequest) -> list[dict[str, Any]]:
+    """Convert the contents to alternating turns; `tool_result` blocks come first in the user turn after their calls."""
     contents = [content.model_copy(update={"parts": _sendable_parts(content)}) for content in request.contents]
     return [
         {
@@ -73,7 +76,7 @@ def messages_of(request: LlmRequest) -> list[dict[str, Any]]:
 
 
 def _sendable_parts(content: types.Content) -> list[types.Part]:
-    """Of thoughts only those that Claude has signed: it would refuse others, and they are of no use to it."""
+    """The parts without thoughts that lack Claude's signature, which Anthropic refuses."""
     return [part for part in content.parts or () if not part.thought or claude_signature_of(part)]
 
 
@@ -88,7 +91,7 @@ def _block(part: types.Part) -> _Block:
         return _result(response)
     if data := part.inline_data or part.file_data:
         return _data(data)
-    return _text(part_text(part) or "(something that cannot be shown here)")
+    return _text(part_text(part) or "(a part that cannot be converted)")
 
 
 def _result(response: types.FunctionResponse) -> _Block:
@@ -104,7 +107,7 @@ def _text(text: str) -> _Block:
 
 
 def _data(data: Any) -> _Block:
-    """Bytes, or where they are."""
+    """An image or document block, from bytes or an https URL; text for types that Anthropic does not take."""
     kind, name = data.mime_type or "application/octet-stream", data.display_name or "a file"
     uri: str | None = getattr(data, "file_uri", None)
     content: bytes = getattr(data, "data", None) or b""
@@ -151,16 +154,16 @@ def _settings(config: types.GenerateContentConfig, family: Family, max_tokens: i
 
 
 def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: int) -> dict[str, Any]:
-    """A budget of 0 is none, a negative one the model's own choice, as with Gemini; a level is Anthropic's effort.
+    """Convert `thinking_config`: a budget of 0 turns thinking off, a negative one is the model's choice, as in Gemini.
 
     Returns:
-        `thinking`, `output_config`, and `max_tokens` where the budget changes it.
+        `thinking`, `output_config` (a level is Anthropic's effort), and `max_tokens` if the budget changes it.
     """
     thinking = config.thinking_config or types.ThinkingConfig()
     budget, level = thinking.thinking_budget, thinking.thinking_level.value if thinking.thinking_level else ""
     effort = _EFFORTS.get(level)
     if budget == 0 and family.thinking_off is None:
-        effort = effort or "low"  # the least there is
+        effort = effort or "low"  # the lowest effort, for a model that always thinks
     settings: dict[str, Any] = {"output_config": {"effort": effort}} if effort and family.effort else {}
     if family.thinking == "none" or (budget == 0 and family.thinking_off is None):
         return settings
@@ -175,7 +178,10 @@ def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: i
 
 
 def _thinking_with_budget(budget: int, max_output_tokens: int | None, max_tokens: int) -> dict[str, Any]:
-    """Thinking with a budget, which is part of `max_tokens`; none where the two leave no room for each other."""
+    """Thinking with a budget, which must be less than `max_tokens`; empty if `max_tokens` is too small.
+
+    Source: https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
+    """
     budget = max(budget, MIN_THINKING_BUDGET)
     limit = max_output_tokens or max(max_tokens, budget + max_tokens // 2)
     if budget >= limit:
@@ -186,7 +192,7 @@ def _thinking_with_budget(budget: int, max_output_tokens: int | None, max_tokens
 
 
 def _system(request: LlmRequest) -> list[_Block]:
-    """The instruction, and apart from the rest how it begins at every call."""
+    """The instruction; its static prefix is a block of its own, to be cached."""
     instruction, static = instruction_text(request.config), request.static_instruction
     if static and instruction.startswith(static) and (rest := instruction[len(static) :].strip()):
         return [_text(static), _text(rest)]
@@ -194,9 +200,9 @@ def _system(request: LlmRequest) -> list[_Block]:
 
 
 def _cache_control(request: LlmRequest) -> _Block | None:
-    """What marks the end of a prefix that is kept; None if none is to be.
+    """The `cache_control` of cached blocks; None without a cache. Anthropic keeps a cache for 5 minutes or an hour.
 
-    Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching: five minutes, or an hour.
+    Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
     """
     config: ContextCacheConfig | None = request.cache_config
     token_count = request.cacheable_contents_token_count
@@ -208,9 +214,9 @@ def _cache_control(request: LlmRequest) -> _Block | None:
 def _mark_cache_points(
     cache_control: _Block, tools: list[_Block], system: list[_Block], messages: Sequence[dict[str, Any]]
 ) -> None:
-    """Mark the ends of what stays the same from call to call: the tools, the static instruction, what was said so far.
+    """Mark the ends of the cached prefixes: the tools, the static instruction, the conversation so far.
 
-    Claude reads tools, instruction and messages in this order, so what changes leaves what stands before it kept.
+    Anthropic caches prefixes of tools, system and messages, in this order; a change keeps the prefixes before it.
     """
     blocks: list[_Block] = [
         block for message in messages for block in message["content"] if block["type"] not in _UNMARKED

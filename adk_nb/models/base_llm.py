@@ -56,6 +56,7 @@ class BaseLlm(BaseModel):
         except ValidationError as error:
             is_input_shown = not self.model_config.get("hide_input_in_errors")
             problems = field_errors(error, type(self).model_fields, got=is_input_shown)
+            # Not chained: pydantic's own message may quote a key.
             raise ConfigurationError(f"{type(self).__name__}: {hidden(problems)}") from None
 
     @classmethod
@@ -64,7 +65,7 @@ class BaseLlm(BaseModel):
         return []
 
     @classmethod
-    def named(cls, model: str) -> "BaseLlm":
+    def from_name(cls, model: str) -> "BaseLlm":
         """Create the model for `model`, a name that this class supports."""
         return cls(model=model)
 
@@ -110,7 +111,7 @@ class BaseLlm(BaseModel):
             ModelError: The service refused, or cannot be reached.
         """
         raise NotImplementedError(
-            f"model {self.model!r} holds no live conversations; take one that does, such as a Gemini live model"
+            f"model {self.model!r} has no live conversations; use a model that has, such as a Gemini live model"
         )
 
     def ending_in_user_turn(self, llm_request: LlmRequest) -> list[types.Content]:

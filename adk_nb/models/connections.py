@@ -51,15 +51,17 @@ class PerLoop(Generic[T]):
         key = (asyncio.get_running_loop(), settings)
         if key not in self._open:
             for loop, old_settings in list(self._open):
+                # A loop that ended otherwise, as in some tests, left its resources here.
                 if loop.is_closed():
                     self._open.pop((loop, old_settings), None)
-            holder = _hold(make())
+            # `anext` returns without waiting, so no other task opens the same resource meanwhile.
+            holder = _hold_open(make())
             self._open[key] = holder, await anext(holder)
         return self._open[key][1]
 
 
-async def _hold(resource: T) -> AsyncGenerator[T, None]:
-    """A generator that stays at its `yield`: a loop closes its open generators before it ends."""
+async def _hold_open(resource: T) -> AsyncGenerator[T, None]:
+    """Yield the resource, then wait: a loop closes its open generators before it ends, which closes the resource."""
     try:
         yield resource
     finally:
@@ -92,14 +94,14 @@ def check_url(url: str, owner: str) -> None:
     """
     if not _URL_START.match(url):
         raise ConfigurationError(
-            f"{owner}: its url starts with http:// or https:// and a host, and {hidden(url)[:200]!r} does not"
+            f"{owner}: its url must start with http:// or https:// and a host, got {hidden(url)[:200]!r}"
             + (f"; write {hidden(guess)[:200]}" if (guess := guess_url(url)) else "")
         )
     if "{{" not in url:
-        parsed(url, owner)
+        parse_url(url, owner)
 
 
-def parsed(url: str, owner: str) -> httpx2.URL:
+def parse_url(url: str, owner: str) -> httpx2.URL:
     """Parse a URL that requests are sent to.
 
     Args:
@@ -113,9 +115,7 @@ def parsed(url: str, owner: str) -> httpx2.URL:
         address = httpx2.URL(url)
         if address.scheme in ("http", "https") and _HOST.fullmatch(address.raw_host) and (address.port or 80) < 65_536:
             return address
-        reason = "it has no scheme, host and port that could be asked"
+        reason = "its scheme, host or port is invalid"
     except httpx2.InvalidURL as error:
         reason = hidden(str(error))
-    raise ConfigurationError(
-        f"{owner}: its url cannot be used: {reason}; write http://127.0.0.1:8000/chat, or the like"
-    )
+    raise ConfigurationError(f"{owner}: its url is invalid: {reason}; write for example http://127.0.0.1:8000/chat")

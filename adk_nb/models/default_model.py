@@ -1,12 +1,67 @@
-"""The default model."""
+"""The default model, and the models of a local Ollama."""
 
-import importlib
 import importlib.util
+import json
 import os
+import time
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
 
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, VENDORS
 from adk_nb.redaction import remember
+
+_CONNECT_SECONDS = 0.25
+_ANSWER_SECONDS = 1.0
+_REMEMBERED_SECONDS = 10.0
+"""Lifetime of a cached name: agents look up their model before every call."""
+_cached_models: dict[str, tuple[float, str]] = {}
+"""Address -> time of the request, name of the model."""
+
+
+def ollama_url() -> str:
+    """URL of Ollama's chat completions API, from OLLAMA_HOST; by default on this machine.
+
+    Source: https://github.com/ollama/ollama/blob/main/docs/openai.md and docs/faq.md.
+    """
+    host = os.environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1:11434"
+    # OLLAMA_HOST is also where the server listens; to 0.0.0.0 nothing can connect on some systems.
+    host = host.replace("0.0.0.0", "127.0.0.1")
+    return f"{host if '://' in host else f'http://{host}'}".rstrip("/") + "/v1"
+
+
+def first_model() -> str:
+    """Name of Ollama's newest chat model; empty if there is none, or no server."""
+    url = ollama_url()
+    checked_at, name = _cached_models.get(url, (0.0, ""))
+    if not checked_at or time.monotonic() - checked_at > _REMEMBERED_SECONDS:
+        try:
+            name = _first_chat_model(_models(url))
+        except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError):
+            name = ""  # no server, or one that is not Ollama
+        # Also that there is none: else each agent would wait for the timeout at each call.
+        _cached_models[url] = time.monotonic(), name
+    return name
+
+
+def _models(url: str) -> Any:
+    address = urlsplit(url)
+    kind = HTTPSConnection if address.scheme == "https" else HTTPConnection
+    connection = kind(address.hostname or "", address.port, timeout=_CONNECT_SECONDS)
+    try:
+        connection.connect()
+        connection.sock.settimeout(_ANSWER_SECONDS)
+        connection.request("GET", f"{address.path}/models")
+        return json.loads(connection.getresponse().read(1_000_000))
+    finally:
+        connection.close()
+
+
+def _first_chat_model(listing: Any) -> str:
+    names = [str(model["id"]) for model in listing["data"] or ()]
+    return next((name for name in names if "embed" not in name), "")
+
 
 GEMINI_MODEL = GOOGLE.default_model
 OPENAI_MODEL = OPENAI.default_model
@@ -52,9 +107,7 @@ def find_default_model() -> DefaultModel:
             return DefaultModel(
                 name=vendor.default_model, reason=f"{variable} is set", extra=_missing_package(vendor.package)
             )
-    if not _missing_package("openai") and (
-        ollama_model := importlib.import_module("adk_nb.models.ollama").first_model()
-    ):
+    if not _missing_package("openai") and (ollama_model := first_model()):
         return DefaultModel(name=f"ollama:{ollama_model}", reason="Ollama answers, and no key is set")
     return DefaultModel(name="offline", reason="no key is set")
 

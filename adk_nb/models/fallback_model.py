@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 from pydantic import Field, PrivateAttr
 
 from adk_nb.errors import ConfigurationError, ModelError, ModelHTTPError
-from adk_nb.models.attempts import Attempt, note_attempts
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.llm_response import Attempt, LlmResponse, note_attempts
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.models.retrying import is_connect_error, short_error
 from adk_nb.wire import copy_model
@@ -58,7 +57,7 @@ class FallbackModel(BaseLlm):
         flags = {
             name: value and all(getattr(capability, name) for capability in capabilities)
             for name, value in first
-            if value in (True, False)
+            if value in (True, False)  # the flags, without `service_tools`
         }
         shared = tuple(
             tool for tool in first.service_tools if all(tool in capability.service_tools for capability in capabilities)
@@ -85,6 +84,7 @@ class FallbackModel(BaseLlm):
                         yield _with_attempts(attempts, response, model.model)
                 return
             except Exception as error:
+                # After a first response the user has seen a part, which another model would not continue.
                 if has_started or number == len(self.models) or not self._is_retriable(error, model):
                     with note_attempts(attempts):
                         raise

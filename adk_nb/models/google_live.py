@@ -1,6 +1,6 @@
-"""Gemini's live conversations: what google-genai's websocket brings, and what is sent through it.
+"""Gemini's live conversations, over google-genai's websocket.
 
-Source: https://ai.google.dev/api/live, and google-adk 2.13 for what comes of each message.
+Source: https://ai.google.dev/api/live, and google-adk 2.13 for the responses to each message.
 """
 
 import os
@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from adk_nb import types
 from adk_nb.errors import ModelConnectionLost, ModelError, ModelHTTPError, ModelTimeoutError
 from adk_nb.models.base_llm_connection import BaseLlmConnection, RealtimeInput
-from adk_nb.models.google_messages import prepare_content
+from adk_nb.models.google_requests import prepare_content
 from adk_nb.models.http_address import redacted_excerpt, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -24,15 +24,19 @@ from adk_nb.models.vendor_facts import GOOGLE, gemini_family
 
 _NORMAL = 1000
 _LOST_CODES = {_NORMAL, 1001, 1006, 1011, 1012, 1013}
-"""Why a websocket closed though nobody did anything wrong. Source: RFC 6455, 7.4.1, and IANA's list of close codes."""
+"""Close codes of a lost connection. Source: RFC 6455, 7.4.1, and IANA's list of close codes."""
 _CONTINUE = "."
-"""What makes a Gemini 3 answer a history that ends with the user's words."""
+"""Realtime text after a history that ends with a user message, which Gemini 3 does not answer by itself.
+
+Source: https://ai.google.dev/gemini-api/docs/live-guide.
+"""
 
 
 class WithoutRedirects(ClientConnection):
     """A websocket that follows no redirect: websockets would send `x-goog-api-key` on to another host."""
 
     async def handshake(self, *args: Any, **kwargs: Any) -> None:
+        """Open the connection; raises SecurityError for a redirect."""
         try:
             await super().handshake(*args, **kwargs)
         except InvalidStatus as error:
@@ -41,22 +45,37 @@ class WithoutRedirects(ClientConnection):
             raise
 
 
-class Session(Protocol):
-    """What is used of google-genai's AsyncSession, whose own types are not fully known."""
+class LiveSession(Protocol):
+    """The used methods of google-genai's AsyncSession, which is only partly typed."""
 
-    async def send_client_content(self, *, turns: list[types.Content], turn_complete: bool) -> None: ...
-    async def send_realtime_input(self, **arguments: Any) -> None: ...
-    async def send_tool_response(self, *, function_responses: list[types.FunctionResponse]) -> None: ...
-    def receive(self) -> AsyncGenerator[types.LiveServerMessage, None]: ...
-    async def close(self) -> None: ...
+    async def send_client_content(self, *, turns: list[types.Content], turn_complete: bool) -> None:
+        """Send turns in order; the model answers after `turn_complete`."""
+        ...
+
+    async def send_realtime_input(self, **arguments: Any) -> None:
+        """Send one chunk of audio, video or text, or a signal."""
+        ...
+
+    async def send_tool_response(self, *, function_responses: list[types.FunctionResponse]) -> None:
+        """Send the results of calls."""
+        ...
+
+    def receive(self) -> AsyncGenerator[types.LiveServerMessage, None]:
+        """Receive the messages of one turn."""
+        ...
+
+    async def close(self) -> None:
+        """Close the websocket."""
+        ...
 
 
 def live_settings(
     llm_request: LlmRequest, client_options: types.HttpOptions | None, *, vertex: bool
 ) -> types.LiveConnectConfig:
-    """The settings as they are sent: a copy, since google-genai writes into them.
+    """The settings to send: a copy, since google-genai changes them.
 
-    The version of the API is the newest, where nobody chose one: live conversations come there first.
+    Without a version in `client_options` or GOOGLE_GENAI_API_VERSION, the newest API version is used, as in google-adk:
+    live features appear there first.
     """
     settings = (llm_request.live_connect_config or types.LiveConnectConfig()).model_copy()
     if not (client_options and client_options.api_version) and not os.environ.get("GOOGLE_GENAI_API_VERSION"):
@@ -64,18 +83,18 @@ def live_settings(
         settings.http_options = settings.http_options or newest
     resumption = settings.session_resumption
     if vertex and resumption and resumption.handle and resumption.transparent is None:
-        settings.session_resumption = resumption.model_copy(update={"transparent": True})  # the Gemini API refuses it
+        settings.session_resumption = resumption.model_copy(update={"transparent": True})  # only Vertex AI takes it
     return settings
 
 
 @contextmanager
 def live_errors(model: str, *, closed: bool = False, may_end: bool = False) -> Generator[None, None, None]:
-    """Turn what a websocket raises into this package's errors.
+    """Convert the errors of a websocket.
 
     Args:
-        model: Its name, for the message.
-        closed: This side closed the connection: whatever its end says is no error.
-        may_end: That the other side closed it in order is none either.
+        model: Name for the message.
+        closed: This side closed the connection: no error is raised for its end.
+        may_end: A normal close by the service is not an error either.
     """
     try:
         yield
@@ -90,12 +109,12 @@ def live_errors(model: str, *, closed: bool = False, may_end: bool = False) -> G
         raise ModelError(f"the service of model {model!r} answered {redacted_excerpt(str(error))}") from None
     except TimeoutError as error:
         raise ModelTimeoutError(
-            f"no live connection to the service of model {model!r} in time; look at the network"
+            f"no live connection to the service of model {model!r} in time; check the network"
         ) from error
     except (OSError, InvalidHandshake) as error:
         reason = f"{type(error).__name__}: {redacted_excerpt(str(error))}"
         raise ModelConnectionLost(
-            f"the service of model {model!r} cannot be reached ({reason}); look at the network and at base_url"
+            f"the service of model {model!r} cannot be reached ({reason}); check the network and base_url"
         ) from None
 
 
@@ -103,28 +122,27 @@ def _live_error(code: int, reason: str, model: str) -> ModelError:
     if code in _LOST_CODES:
         return ModelConnectionLost(
             f"the live connection to model {model!r} broke ({reason}); "
-            "with RunConfig(session_resumption=types.SessionResumptionConfig()) it is taken up again by itself"
+            "write RunConfig(session_resumption=types.SessionResumptionConfig()) to reconnect automatically"
         )
-    hint = (
-        f"look at {GOOGLE.key_variables[0]}" if "API key" in reason else "look at the model's name and at the RunConfig"
-    )
+    hint = f"check {GOOGLE.key_variables[0]}" if "API key" in reason else "check the model's name and the RunConfig"
     return ModelError(f"the service of model {model!r} ended the live conversation ({reason}); {hint}")
 
 
 class GoogleConnection(BaseLlmConnection):
     """A live conversation with a Gemini model."""
 
-    def __init__(self, session: Session, model: str) -> None:
+    def __init__(self, session: LiveSession, model: str) -> None:
         self._session = session
         self._model = model
         self._closed = False
-        self._turn = _Turn(model)
+        self._turn = _TurnAssembler(model)
         is_live = bool(re.search(r"-live(?!.*translate)", model))
         self._text_is_realtime = is_live and gemini_family(model).text_is_realtime
 
     async def send_history(self, history: Sequence[types.Content]) -> None:
-        sent = [prepare_content(speechless) for content in history if (speechless := _without_sound(content))]
-        turns = [turn for turn in sent if turn.parts]
+        """Send the earlier conversation without audio; the model answers if it ends with a user message."""
+        prepared = [prepare_content(audioless) for content in history if (audioless := _without_audio(content))]
+        turns = [turn for turn in prepared if turn.parts]
         if not turns:
             return
         needs_answer = turns[-1].role == "user"
@@ -134,6 +152,7 @@ class GoogleConnection(BaseLlmConnection):
                 await self._session.send_realtime_input(text=_CONTINUE)
 
     async def send_content(self, content: types.Content, *, partial: bool = False) -> None:
+        """Send function responses, realtime text (Gemini 3), or a turn."""
         content = prepare_content(content)
         parts = content.parts or []
         results = [part.function_response for part in parts if part.function_response]
@@ -146,10 +165,12 @@ class GoogleConnection(BaseLlmConnection):
                 await self._session.send_client_content(turns=[content], turn_complete=not partial)
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
+        """Send a chunk or a signal."""
         with self._errors():
             await self._session.send_realtime_input(**_realtime(blob))
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        """Yield the responses of one turn; nothing after a normal close."""
         with self._errors(may_end=True):
             async with aclosing(self._session.receive()) as messages:
                 async for message in messages:
@@ -157,6 +178,7 @@ class GoogleConnection(BaseLlmConnection):
                         yield response
 
     async def close(self) -> None:
+        """Close the connection; later errors of it are ignored."""
         self._closed = True
         await self._session.close()
 
@@ -166,8 +188,8 @@ class GoogleConnection(BaseLlmConnection):
             yield
 
 
-class _Turn:
-    """Puts together what comes in pieces: words, and what was heard and spoken."""
+class _TurnAssembler:
+    """Assembles a turn: text and transcripts arrive in pieces and are repeated when they are complete."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -176,11 +198,12 @@ class _Turn:
         self._grounding: types.GroundingMetadata | None = None
 
     def responses(self, message: types.LiveServerMessage) -> Generator[LlmResponse, None, None]:
-        """What one message comes to."""
+        """Convert one message of the service to responses."""
         if usage := message.usage_metadata:
             yield self._response(usage_metadata=_usage(usage))
         if content := message.server_content:
             yield from self._content(content)
+        # Transcript and text first: the calls follow from them.
         if message.tool_call and message.tool_call.function_calls:
             yield from self._finish_input()
             yield from self._finish_text()
@@ -203,6 +226,7 @@ class _Turn:
             self._output_text += output_transcription.text or ""
             yield from self._partial_transcript("output_transcription", output_transcription)
         ends = bool(content.interrupted or content.turn_complete or content.generation_complete)
+        # The last piece of a transcript may lack the mark `finished`.
         if ends or (input_transcription and input_transcription.finished):
             yield from self._finish_input()
         if ends or (output_transcription and output_transcription.finished):
@@ -211,7 +235,7 @@ class _Turn:
             responses = list(self._finish_text(interrupted=content.interrupted))
             yield from responses
             if responses and not content.turn_complete:
-                return  # the words tell of it
+                return  # the text response has `interrupted`
             yield self._response(
                 interrupted=content.interrupted,
                 turn_complete=content.turn_complete,
@@ -231,7 +255,7 @@ class _Turn:
             yield self._parts([part], partial=True)
 
     def _finish_text(self, interrupted: bool | None = None) -> Generator[LlmResponse, None, None]:
-        """The words so far, whole."""
+        """The complete text so far."""
         if self._text:
             part = types.Part(text=self._text, thought=self._thought or None)
             yield self._parts([part], interrupted=interrupted, grounding_metadata=self._grounding)
@@ -270,8 +294,8 @@ def _realtime(blob: RealtimeInput) -> dict[str, Any]:
     return {kinds.get((blob.mime_type or "").partition("/")[0], "media"): blob}
 
 
-def _without_sound(content: types.Content) -> types.Content | None:
-    """`content` without the sound in it, which the API takes only as it is recorded. None: there is nothing else."""
+def _without_audio(content: types.Content) -> types.Content | None:
+    """`content` without audio, which the API takes only as realtime input. None if nothing else is left."""
     parts = content.parts or []
     remaining = [
         part for part in parts if not (part.inline_data and (part.inline_data.mime_type or "").startswith("audio/"))
@@ -282,7 +306,7 @@ def _without_sound(content: types.Content) -> types.Content | None:
 
 
 def _usage(usage: types.UsageMetadata) -> types.GenerateContentResponseUsageMetadata:
-    """Tokens under the names that all other answers have for them."""
+    """Rename the live token counts to the names of other responses."""
     counts = {name: getattr(usage, name) for name in usage.model_fields_set}
     for live, common in (
         ("response_token_count", "candidates_token_count"),

@@ -1,4 +1,4 @@
-"""Gemini, asked through google-genai: the Gemini API with a key, or Vertex AI with Google Cloud credentials."""
+"""Gemini through google-genai: the Gemini API with a key, or Vertex AI with Google Cloud credentials."""
 
 import json
 import os
@@ -26,13 +26,12 @@ from adk_nb.errors import (
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.connections import PerLoop, tls
 from adk_nb.models.default_model import uses_vertex
-from adk_nb.models.google_cache import Caches, Caching
-from adk_nb.models.google_live import GoogleConnection, Session, WithoutRedirects, live_errors, live_settings
-from adk_nb.models.google_messages import prepare_contents, with_readable_schema
+from adk_nb.models.google_live import GoogleConnection, LiveSession, WithoutRedirects, live_errors, live_settings
+from adk_nb.models.google_requests import Caches, ContextCache, prepare_contents, with_json_schema
 from adk_nb.models.http_address import redacted_excerpt, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, named_errors, run
+from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, convert_errors, run
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import seconds_of
 from adk_nb.models.service_llm import Refusal, ServiceLlm
@@ -47,15 +46,15 @@ _NO_AUTOMATIC_CALLS = types.AutomaticFunctionCallingConfig(disable=True)
 class Gemini(ServiceLlm):
     """A Gemini model.
 
-    The key is `api_key`, or GOOGLE_API_KEY, or GEMINI_API_KEY from the environment, when a question is asked. Vertex AI
-    needs none, and is asked when GOOGLE_GENAI_USE_VERTEXAI is true, when the model's name begins with `projects/`, and
+    The key is `api_key`, or GOOGLE_API_KEY or GEMINI_API_KEY of the environment when a request is sent. Vertex AI,
+    which takes no key, is used if GOOGLE_GENAI_USE_VERTEXAI is true, if the model's name starts with `projects/`, or
     with `client_kwargs={"vertexai": True, "project": ..., "location": ...}`.
     """
 
     model: str = GOOGLE.default_model
     client_kwargs: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
-    """Arguments of google-genai's `Client`: `vertexai`, `project`, `location`, `credentials`. They stand above what the
-    environment says."""
+    """Arguments of google-genai's `Client`: `vertexai`, `project`, `location`, `credentials`; they override the
+    environment."""
     http_options: types.HttpOptions | None = Field(default=None, repr=False)
     """google-genai's own settings: headers, API version, arguments of the HTTP client."""
     KEY_VARIABLES: ClassVar[tuple[str, ...]] = GOOGLE.key_variables
@@ -64,6 +63,7 @@ class Gemini(ServiceLlm):
     _connections: PerLoop["_Connection"] = PrivateAttr(default_factory=PerLoop["_Connection"])
 
     def model_post_init(self, context: Any, /) -> None:
+        """Register the secrets of the options for redaction."""
         super().model_post_init(context)
         options = self.http_options or types.HttpOptions()
         remember_url(options.base_url)
@@ -80,15 +80,17 @@ class Gemini(ServiceLlm):
 
     @classmethod
     def supported_models(cls) -> list[str]:
+        """Names such as `gemini-3.5-flash-lite`, and Vertex AI's paths."""
         return list(GOOGLE.patterns)
 
     @property
     def api_client(self) -> genai.Client:
-        """A client of google-genai with these settings, a new one each time. A subclass may bring its own."""
+        """A new client of google-genai with these settings; a subclass may override it."""
         return self._connect(self._vertex(), self._key()).client
 
     @property
     def capabilities(self) -> LlmCapabilities:
+        """Capabilities of the model's family and of its service."""
         family, vertex = gemini_family(self.model), self._vertex()
         tools = (*GEMINI_SERVICE_TOOLS, *(VERTEX_SERVICE_TOOLS if vertex else ()))
         return LlmCapabilities(
@@ -101,7 +103,8 @@ class Gemini(ServiceLlm):
         )
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        config = with_readable_schema(request.config)
+        """Arguments of google-genai's `generate_content`; its automatic calls are off: agents run the tools."""
+        config = with_json_schema(request.config)
         return {
             "model": model,
             "contents": prepare_contents(request.contents),
@@ -112,7 +115,7 @@ class Gemini(ServiceLlm):
         ask = partial(run, self, stream=stream)
         if request.cache_config:
             caches = cast(Caches, (await self._client(payload["model"])).aio.caches)
-            answers = Caching(caches, request).answers(payload, ask)
+            answers = ContextCache(caches, request).generate(payload, ask)
         else:
             answers = ask(payload)
         async with aclosing(answers) as responses:
@@ -120,6 +123,7 @@ class Gemini(ServiceLlm):
                 yield response
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        """Send the request; yield the chunks of a stream, or the response."""
         models: Any = (await self._client(payload["model"])).aio.models
         if not stream:
             yield await models.generate_content(**payload)
@@ -129,30 +133,34 @@ class Gemini(ServiceLlm):
                 yield chunk
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
-        return _Chunked(payload["model"]) if stream else WholeAnswer(partial(_whole, payload["model"]))
+        """Create an assembler for chunks, or for the single response."""
+        return (
+            _ChunkAssembler(payload["model"]) if stream else WholeAnswer(partial(_complete_response, payload["model"]))
+        )
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
+        """Open a live conversation; see `BaseLlm`."""
         model = llm_request.model or self.model
         live: Any = (await self._client(model)).aio.live
         settings = live_settings(llm_request, self.http_options, vertex=self._vertex())
         async with AsyncExitStack() as stack:
-            with named_errors(self, {"model": model}), live_errors(model):
+            with convert_errors(self, {"model": model}), live_errors(model):
                 session = await stack.enter_async_context(live.connect(model=model, config=settings))
-            yield GoogleConnection(cast(Session, session), model)
+            yield GoogleConnection(cast(LiveSession, session), model)
 
     def _vertex(self) -> bool:
         setting = self.client_kwargs.get("vertexai", self.client_kwargs.get("enterprise"))
         return bool(setting) if setting is not None else self.model.startswith("projects/") or uses_vertex()
 
     async def _client(self, model: str) -> genai.Client:
-        """The subclass's own client, else this loop's."""
+        """The client of a subclass that overrides `api_client`, else this loop's."""
         if type(self).api_client is not Gemini.api_client:
             return self.api_client
         return (await self._connection(model)).client
 
     async def _connection(self, model: str) -> "_Connection":
-        """This loop's client, for the key and the settings of this moment."""
+        """This loop's client for the current key and settings."""
         vertex, key = self._vertex(), self._key()
         if not vertex and not key:
             raise self._missing_key(model)
@@ -163,19 +171,23 @@ class Gemini(ServiceLlm):
             self.connect_timeout,
             *(os.environ.get(name) for name in _GOOGLE_VARIABLES),
         )
+        # These settings have no hash to find a shared client by.
         connections = self._connections if self.http_options or self.client_kwargs else _shared
-        with named_errors(self, {"model": model}):
+        with convert_errors(self, {"model": model}):
             return await connections.get(settings, lambda: self._connect(vertex, key))
 
     def _connect(self, vertex: bool, key: str | None) -> "_Connection":
         options = self.http_options or types.HttpOptions()
-        # One HTTP library whatever else is installed: google-genai would pick among three, each with its own errors.
+        # google-genai picks one of three installed HTTP libraries, each with its own errors: always give it httpx2.
         arguments: dict[str, Any] = options.async_client_args or {}
-        defaults: dict[str, Any] = {"follow_redirects": False, "verify": tls()}  # `x-goog-api-key` would go along
+        defaults: dict[str, Any] = {
+            "follow_redirects": False,
+            "verify": tls(),
+        }  # a redirect would forward `x-goog-api-key`
         http = httpx2.AsyncClient(**defaults | arguments)
         if not options.timeout:
             http.event_hooks["request"].append(_connect_timeout_hook(self.connect_timeout))
-        own_tls = arguments.get("verify")  # for websockets too, which google-genai gives a context under another name
+        own_tls = arguments.get("verify")  # google-genai takes the context of websockets as `ssl`
         own_key = self.api_key.get_secret_value() if self.api_key else None
         changes = {
             "base_url": self.base_url or options.base_url,
@@ -186,7 +198,7 @@ class Gemini(ServiceLlm):
                 "create_connection": WithoutRedirects,
                 **arguments,
             },
-            "retry_options": None,  # google-genai's retries do not read Retry-After; ours do
+            "retry_options": None,  # google-genai's retries ignore Retry-After
         }
         client_arguments: dict[str, Any] = {
             "vertexai": vertex,
@@ -197,13 +209,16 @@ class Gemini(ServiceLlm):
 
     @property
     def limits(self) -> Limits:
+        """Time limits from the fields; attempts also from `http_options.retry_options`."""
         options = self.http_options or types.HttpOptions()
         return replace(super().limits, retry_options=self.retry_options or options.retry_options)
 
     def address(self) -> str | None:
+        """`base_url`, else that of `http_options`."""
         return self.base_url or (self.http_options and self.http_options.base_url) or None
 
     def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
+        """Convert google-genai's errors for refusals, missing credentials and invalid requests."""
         if isinstance(error, APIError) and not isinstance(error, UnknownApiResponseError):
             details = json.dumps(_details(error))
             response: Any = cast(Any, error).response
@@ -212,72 +227,78 @@ class Gemini(ServiceLlm):
                 status=error.code,
                 body=redacted_excerpt(body or details),
                 retry_after=_retry_after(response, details),
-                is_spent=error.code == 429 and bool(_DAILY_QUOTA.search(details)),
+                is_quota_error=error.code == 429 and bool(_DAILY_QUOTA.search(details)),
                 wrong_key="API_KEY_INVALID" in details,
                 hint=redirect_hint(response),
             )
         if isinstance(error, GoogleAuthError):
             return MissingKeyError(
-                f"model {self.model!r} goes through Vertex AI, which refused your credentials "
+                f"Vertex AI refused your credentials for model {self.model!r} "
                 f"({redacted_excerpt(str(error))}); type in a terminal: gcloud auth application-default login"
             )
+        # google-genai checks the request with plain ValueErrors, before it is sent.
         if isinstance(error, ValueError) and not isinstance(error, _ANSWER_ERRORS):
-            return ConfigurationError(f"model {self.model!r} cannot be asked this: {redacted_excerpt(str(error))}")
+            return ConfigurationError(
+                f"model {self.model!r} does not take this request: {redacted_excerpt(str(error))}"
+            )
         return None
 
 
 class _Connection:
-    """A client, and the pool of connections it works with."""
+    """A client and its connection pool."""
 
     def __init__(self, client: genai.Client, http: httpx2.AsyncClient) -> None:
         self.client = client
         self._http = http
 
     async def aclose(self) -> None:
+        """Close both."""
         self.client.close()
         await self._http.aclose()
 
 
 _shared: PerLoop[_Connection] = PerLoop()
-"""For all models with the same settings: an agent often has a model object of its own."""
+"""Shared by all models with the same settings: many agents have a model object each."""
 
 
 _ANSWER_ERRORS = (UnknownApiResponseError, json.JSONDecodeError, ValidationError)
-"""Of the errors that are ValueErrors, those of the answer; the others are of the request."""
+"""ValueErrors of google-genai for a malformed answer; its other ValueErrors are for the request."""
 _DAILY_QUOTA = re.compile(r'"quotaId": "[^"]*PerDay')
-"""The requests of a day are used up. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
+"""Daily quota, used up. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
 _RETRY_DELAY = re.compile(r'"retryDelay": "(\d+(?:\.\d+)?)s"')
-"""Source: https://cloud.google.com/apis/design/errors, google.rpc.RetryInfo."""
+"""Delay in google.rpc.RetryInfo. Source: https://cloud.google.com/apis/design/errors."""
 
 
-class _Chunked(ResponseStream):
-    """Joins the chunks of google-genai."""
+class _ChunkAssembler(ResponseStream):
+    """Assembles the chunks of google-genai."""
 
     def add(self, piece: Any) -> LlmResponse | None:
+        """Add a GenerateContentResponse; returns the part of it that can be shown already."""
         return super().add(LlmResponse.create(piece))
 
 
-def _whole(model: str, answer: types.GenerateContentResponse) -> LlmResponse:
-    """Raises UnexpectedModelAnswer if there is no answer in it."""
+def _complete_response(model: str, answer: types.GenerateContentResponse) -> LlmResponse:
+    """Convert a response; raises UnexpectedModelAnswer if it has neither content nor a reason."""
     response = LlmResponse.create(answer)
     if not (response.parts or response.finish_reason or response.error_code):
-        raise UnexpectedModelAnswer(f"the service of model {model!r} sent a response with no answer in it; ask again")
-    if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as of a stream
+        raise UnexpectedModelAnswer(f"the service of model {model!r} sent an empty response; ask again")
+    if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as ResponseStream does
         response.error_code = reason.value
     return response
 
 
 def _connect_timeout_hook(seconds: float) -> Callable[[httpx2.Request], Awaitable[None]]:
-    """google-genai sends each request without a limit, unless it is given one for everything."""
+    """Create a request hook that sets the connect timeout: google-genai has only one limit for the whole request."""
 
     async def limit(request: httpx2.Request) -> None:
+        """Set the connect timeout of `request`."""
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": seconds}
 
     return limit
 
 
 def _retry_after(response: Any, details: str) -> float | None:
-    """Seconds, from the Retry-After header or else from the body."""
+    """Seconds to wait, from the Retry-After header, else from the body."""
     headers: Any = getattr(response, "headers", None) or {}
     if (header := headers.get("retry-after")) and (seconds := seconds_of(header)) is not None:
         return seconds
@@ -286,5 +307,5 @@ def _retry_after(response: Any, details: str) -> float | None:
 
 
 def _details(error: APIError) -> Any:
-    """The body of the answer, as JSON values."""
+    """The body of the refusal as JSON."""
     return cast(Any, error).details

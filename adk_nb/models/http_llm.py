@@ -1,4 +1,4 @@
-"""An LlmRequest as JSON to a service of one's own, which answers what to say and which tools to call."""
+"""A model that is a JSON service of your own."""
 
 import json
 import re
@@ -15,10 +15,9 @@ from pydantic import Field
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.connections import PerLoop, check_url, parsed
+from adk_nb.models.connections import PerLoop, check_url, parse_url
 from adk_nb.models.http_address import public_url, redirect_hint
-from adk_nb.models.http_messages import ASK_A_PERSON, body_of, response_of
-from adk_nb.models.http_template import Filling, check_template
+from adk_nb.models.http_messages import ASK_A_PERSON, TemplateValues, check_template, parse_response, request_body
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.pipeline import Assembler, Failure, Limits, Payload, WholeAnswer, run
@@ -26,58 +25,58 @@ from adk_nb.models.retrying import seconds_of
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, remember_url, without_known
 
 MAX_BYTES = 8 * 1024 * 1024
-"""Of an answer, unpacked."""
+"""Maximum size of a decompressed answer."""
 ATTEMPTS = 3
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
-"""Of others, or of several, a small piece could be unpacked to more than there is memory."""
+"""Accepted encodings: others, or several at once, could decompress to more than the memory."""
 _IN_WORKFLOWS = {"timeout": "startToCloseTimeout", "total_timeout": "scheduleToCloseTimeout"}
 _HINTS = {
-    401: "look at its headers, and at the secret in them",
-    404: "look at its url",
-    405: "look at its method",
-    429: "ask it less often, or let it be asked again more often, and later",
+    401: "check its headers, and the secret in them",
+    404: "check its url",
+    405: "check its method",
+    429: "call it less often, or raise the attempts and delays of retry_options",
 }
 
 
 class HttpLlm(BaseLlm):
     """A model that is a service of your own: `LlmAgent(name="guide", model=HttpLlm("http://127.0.0.1:8000/chat"))`.
 
-    Each request is JSON with `messages`, `tools` and `state`, the session's. The answer is JSON with any of `content`,
+    A request is JSON with `messages`, `tools` and `state`, the session's. The answer is JSON with any of `content`,
     `toolCalls`, `exitFlow`, `escalate`, `hitlRequest` and `waitForUserInput`; plain text is content. After one of the
-    last four the service is not asked again in this turn. What it answers is not streamed.
+    last four the service is not called again in this turn. Answers are not streamed.
 
-    It is asked directly: proxies, certificates and passwords of the environment (`HTTPS_PROXY`, `SSL_CERT_FILE`,
-    `.netrc`) are not used, so that a conversation goes nowhere that `url` does not say.
+    Proxies, certificates and passwords of the environment (`HTTPS_PROXY`, `SSL_CERT_FILE`, `.netrc`) are not used: a
+    conversation is sent to `url` only.
 
-    In `url`, `headers` and `body`, `{{$secret('name')}}` stands for one of `secrets` or of the environment, and
-    `{{state.key}}` for what the session's state holds; both are looked up when a request is sent.
+    In `url`, `headers` and `body`, `{{$secret('name')}}` is replaced by one of `secrets` or of the environment, and
+    `{{state.key}}` by a value of the session's state, when a request is sent.
 
     Raises:
-        ConfigurationError: A field is unknown, missing or wrong.
+        ConfigurationError: A field is unknown, missing or invalid.
     """
 
     model: str = ""
-    """What errors call it. Empty: the host and path of `url`."""
+    """Name for errors. Empty: host and path of `url`."""
     url: str
-    """Where it is. Redirects are not followed."""
+    """URL of the service. Redirects are not followed."""
     method: Literal["POST", "GET", "PUT", "PATCH", "DELETE"] = "POST"
-    """`GET`: the request's JSON is the query's `payload`."""
+    """With `GET` the JSON is in the query, as `payload`."""
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
     body: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
-    """JSON that is sent beside `messages`, `tools` and `state`."""
+    """Additional fields of the request."""
     secrets: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
-    """Name -> what `{{$secret('name')}}` stands for."""
+    """Name -> value of `{{$secret('name')}}`."""
     timeout: float = Field(default=60.0, gt=0)
     """Seconds for one attempt, to the end of the answer."""
     total_timeout: float = Field(default=300.0, gt=0)
     """Seconds for all attempts and the waits between them."""
     retry_options: types.HttpRetryOptions | None = None
-    """After a lost connection, a timeout, or HTTP 408, 425, 429 or 5xx: 3 attempts, 1 s and then twice as long each, or
-    as long as `Retry-After` asks for. A service that has done its work twice must be able to bear that."""
+    """After a lost connection, a timeout, or HTTP 408, 425, 429 or 5xx: 3 attempts, after 1 s and then twice as long,
+    or as `Retry-After` asks. The service must be idempotent: it may get a request twice."""
     expose_system_state: bool = False
-    """The service is also told the engine's own state keys."""
+    """Send the engine's own state keys, too."""
 
     def __init__(self, url: str | None = None, /, **fields: Any) -> None:
         try:
@@ -88,12 +87,13 @@ class HttpLlm(BaseLlm):
         self.model = self.model or public_url(self.url).rpartition("://")[2]
 
     @classmethod
-    def named(cls, model: str) -> "HttpLlm":
+    def from_name(cls, model: str) -> "HttpLlm":
+        """Create the model for a URL."""
         return cls(model)
 
     @property
     def _label(self) -> str:
-        """In errors: where it is, and its name if it has one."""
+        """URL, and the name if there is one, for errors."""
         url = public_url(self.url)
         return url if url.rpartition("://")[2] == self.model else f"{self.model} at {url}"
 
@@ -106,7 +106,7 @@ class HttpLlm(BaseLlm):
         check_template([self.url, self.headers, self.body], owner)
         for name in self.headers:
             if not _HEADER_NAME.fullmatch(name):
-                raise ConfigurationError(f"{owner}: header {name!r:.80} has a character that no header's name can have")
+                raise ConfigurationError(f"{owner}: the header name {name!r:.80} has an invalid character")
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         if self.secrets or self.headers:
@@ -118,11 +118,19 @@ class HttpLlm(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
+        """The defaults."""
         return LlmCapabilities()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
+        """Answer with one complete response.
+
+        Raises:
+            ServiceRefused: The service answered with an HTTP error.
+            ServiceUnreachable: The service did not answer, or not in time.
+            InvalidResponse: The answer breaks the contract.
+        """
         async with aclosing(run(self, self.payload(llm_request, self.model), stream=False)) as answers:
             async for response in answers:
                 if any(call.name == ASK_A_PERSON for call in response.get_function_calls()):
@@ -133,6 +141,7 @@ class HttpLlm(BaseLlm):
 
     @property
     def limits(self) -> Limits:
+        """Time limits and attempts, from the fields."""
         return Limits(
             timeout=self.timeout,
             total_timeout=self.total_timeout,
@@ -143,40 +152,47 @@ class HttpLlm(BaseLlm):
         )
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        filling = Filling(request.session_state or {}, self.secrets)
-        headers = {name: filling.text(value) for name, value in self.headers.items()}
+        """Arguments of httpx2's `stream`, with all placeholders replaced.
+
+        Raises:
+            ConfigurationError: A replaced header or URL is invalid.
+            MissingKeyError: A secret is missing.
+        """
+        values = TemplateValues(request.session_state or {}, self.secrets)
+        headers = {name: values.text(value) for name, value in self.headers.items()}
         remember_named(headers)
         for name, value in headers.items():
             if not _HEADER.fullmatch(value):
                 raise ConfigurationError(
-                    f"model {self._label!r}: the value of header {name!r} has a character that none can have, such as "
-                    "a line break"
+                    f"model {self._label!r}: the value of header {name!r} has an invalid character, maybe a line break"
                 )
-        body = filling.json(self.body) | body_of(request, system_state=self.expose_system_state)
-        sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        arguments: Payload = {"model": model, "method": self.method, "url": filling.url(self.url)}
+        body = values.json(self.body) | request_body(request, system_state=self.expose_system_state)
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        arguments: Payload = {"model": model, "method": self.method, "url": values.url(self.url)}
         remember_url(arguments["url"])
-        url = parsed(arguments["url"], f"model {self._label!r}")
+        url = parse_url(arguments["url"], f"model {self._label!r}")
+        # httpx2 would offer brotli and zstd, too, which `_read` refuses.
         defaults = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
         if self.method == "GET":
-            arguments["url"] = self._with_payload(url, sent.decode())
+            arguments["url"] = self._with_payload(url, content.decode())
             return arguments | {"headers": defaults | headers}
-        return arguments | {"headers": defaults | {"Content-Type": "application/json"} | headers, "content": sent}
+        return arguments | {"headers": defaults | {"Content-Type": "application/json"} | headers, "content": content}
 
     def _with_payload(self, url: httpx2.URL, payload: str) -> str:
         try:
             return str(url.copy_merge_params({"payload": payload}))
         except httpx2.InvalidURL:
             raise ConfigurationError(
-                f"model {self._label!r}: {len(payload):,} characters are too many for the query of an address; "
+                f"model {self._label!r}: {len(payload):,} characters are too many for the query of a URL; "
                 "write method='POST'"
             ) from None
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[tuple[bytes, str], None]:
-        """The body of a success, and its media type."""
+        """Send the request; yield the body of a success and its media type."""
         client = await _clients.get(None, _client)
         async with client.stream(**{name: value for name, value in payload.items() if name != "model"}) as response:
             body = await _read(response)
+        # After the body was read: it says why.
         if not response.is_success:
             text = hidden(body[:8_000].decode("utf-8", "replace")) or response.reason_phrase
             refused = ServiceRefused(response.status_code, text, self._label, hint=_hint(response))
@@ -187,51 +203,53 @@ class HttpLlm(BaseLlm):
         yield body, response.headers.get("content-type", "")
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
+        """Create an assembler for the body."""
         return WholeAnswer(self._response)
 
     def failure(self, error: Exception, payload: Payload, started: Assembler | None, /) -> Failure:
+        """Convert httpx2's errors."""
         if isinstance(error, ServiceRefused):
             codes = self.retry_options and self.retry_options.http_status_codes
-            passes = error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
-            return Failure(error=error, passes=passes, retry_after=error.retry_after)
+            is_temporary = error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
+            return Failure(error=error, is_temporary=is_temporary, retry_after=error.retry_after)
         if isinstance(error, httpx2.TimeoutException | TimeoutError):
             limit, seconds = self.limits.first
-            message = f"it did not answer within {seconds:g} s; raise its {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
-            return Failure(error=self._unreachable(message), passes=True)
+            message = f"it did not answer within {seconds:g} s; raise {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
+            return Failure(error=self._unreachable(message), is_temporary=True)
         if isinstance(error, httpx2.DecodingError):
-            return Failure(error=self._invalid(f"the answer cannot be unpacked: {hidden(str(error))}"))
+            return Failure(error=self._invalid(f"the answer cannot be decompressed: {hidden(str(error))}"))
         if isinstance(error, httpx2.HTTPError):
             reason = f"{type(error).__name__}: {hidden(str(error)) or 'the connection broke'}"
-            unreachable = self._unreachable(f"{reason}; look whether it runs, and at its url")
+            unreachable = self._unreachable(f"{reason}; check that it runs, and its url")
             return Failure(
-                error=unreachable, passes=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
+                error=unreachable, is_temporary=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
             )
         return Failure(error=error)
 
     def _response(self, answer: tuple[bytes, str]) -> LlmResponse:
         try:
-            return response_of(*answer)
+            return parse_response(*answer)
         except InvalidResponse as error:
             raise self._invalid(hidden(str(error))) from None
 
     def _check_can_ask(self, request: LlmRequest) -> None:
         if ASK_A_PERSON not in request.tools_dict:
             raise self._invalid(
-                "it sent a hitlRequest, and its agent has no way to ask a person; "
+                "it sent a hitlRequest, and its agent has no tool to ask the user; "
                 "write LlmAgent(tools=[ask_a_person], ...), from adk_nb.graph_compose"
             )
 
     def _unreachable(self, reason: str) -> ServiceUnreachable:
-        return ServiceUnreachable(f"the service of model {self._label!r} gave no answer: {reason}")
+        return ServiceUnreachable(f"the service of model {self._label!r} did not answer: {reason}")
 
     def _invalid(self, problem: str) -> InvalidResponse:
-        return InvalidResponse(f"the service of model {self._label!r} answered what cannot be used: {problem}")
+        return InvalidResponse(f"the service of model {self._label!r} sent an invalid answer: {problem}")
 
 
 async def _read(response: httpx2.Response) -> bytes:
-    """The body, or its first `MAX_BYTES` and one more."""
+    """The body, at most one byte more than `MAX_BYTES`."""
     if response.headers.get("content-encoding", "").strip().lower() not in _ENCODINGS:
-        raise httpx2.DecodingError("it is packed in another way than gzip or deflate")
+        raise httpx2.DecodingError("its encoding is neither gzip nor deflate")
     pieces, capacity = list[bytes](), MAX_BYTES + 1
     async for piece in response.aiter_bytes():
         pieces.append(piece[:capacity])
@@ -242,20 +260,20 @@ async def _read(response: httpx2.Response) -> bytes:
 
 
 def _hint(response: httpx2.Response) -> str:
-    """What to do about a refusal."""
+    """The next step after a refusal."""
     status, url = response.status_code, response.request.url
     if status in (404, 405) and url.path in ("", "/"):
         guess = public_url(str(url)).rstrip("/")
-        return f"{_HINTS[status]}; did you mean {guess}/v1, a server that speaks as OpenAI's does?"
+        return f"{_HINTS[status]}; did you mean {guess}/v1, a server with OpenAI's API?"
     if redirected := redirect_hint(response):
         return redirected
     if status >= 500:
         return "look at what the service itself logged"
-    return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "look at what it says it wants")
+    return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "check the request against its message")
 
 
 _clients: PerLoop[httpx2.AsyncClient] = PerLoop()
-"""One for all models: they have the same settings, and agents of one service share its connections."""
+"""Shared by all models: agents of one service share its connections."""
 
 
 def _client() -> httpx2.AsyncClient:
@@ -265,15 +283,15 @@ def _client() -> httpx2.AsyncClient:
             trust_env=False,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         ),
-        timeout=None,  # each attempt has a limit of its own
+        timeout=None,  # the pipeline limits each attempt
         follow_redirects=False,
         trust_env=False,
-        # A client sends on what a server has set, and it is shared by all who talk to an agent.
+        # No cookies: the client is shared by all users of an agent.
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
     )
 
 
 @cache
 def _certificates() -> SSLContext:
-    """Read once: that takes longer than a request."""
+    """Read the certificates once: that takes longer than a request."""
     return httpx2.create_ssl_context(trust_env=False)

@@ -1,39 +1,118 @@
-"""An LlmRequest as the JSON that a service of one's own is sent, and what it answers as an LlmResponse.
-
-Source of the fields: the LLM service contract of Graph Compose's ADK agents.
-"""
+"""Conversion of requests and answers of a JSON service: messages, tools, state, and placeholders in its settings."""
 
 import json
 import math
+import os
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
+from urllib.parse import quote
 
 from adk_nb import types
-from adk_nb.errors import InvalidResponse
+from adk_nb.errors import ConfigurationError, InvalidResponse, MissingKeyError
 from adk_nb.models.json_schemas import parameters_schema
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.signals import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT
-from adk_nb.redaction import without_known
+from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT, LlmResponse
+from adk_nb.redaction import remember, without_known
+
+_PLACEHOLDER = re.compile(r"\{\{\s*(?:\$secret\(\s*(?:'([^']*)'|\"([^\"]*)\")\s*\)|state\.([^{}\s]+))\s*\}\}")
+_SECRET = re.compile(r"\{\{\s*\$")
+_HOW_TO_WRITE = "write {{$secret('name')}} or {{state.key}}"
+
+
+@dataclass(frozen=True)
+class TemplateValues:
+    """Values of the placeholders `{{$secret('name')}}` and `{{state.key}}`; placeholders within values stay."""
+
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Take precedence over the environment."""
+
+    def text(self, template: str) -> str:
+        """Replace the placeholders of `template`; a missing state key by nothing.
+
+        Raises:
+            MissingKeyError: A secret is missing.
+        """
+        return self._fill(template, str)
+
+    def url(self, template: str) -> str:
+        """As `text`, for a URL: values of the state are quoted, so that they cannot change its host or path."""
+        return self._fill(template, lambda value: quote(value, safe=""))
+
+    def json(self, template: Any) -> Any:
+        """As `text`, for every text in JSON."""
+        if isinstance(template, str):
+            return self.text(template)
+        if isinstance(template, list):
+            return [self.json(item) for item in cast(list[Any], template)]
+        if isinstance(template, dict):
+            return {key: self.json(value) for key, value in cast(dict[str, Any], template).items()}
+        return template
+
+    def _fill(self, template: str, quote_value: Callable[[str], str]) -> str:
+        def replacement(match: re.Match[str]) -> str:
+            """Value of one placeholder."""
+            if match[3] is not None:
+                return quote_value(_as_text(self.state.get(match[3])))
+            return self._secret(match[1] if match[1] is not None else match[2])
+
+        return _PLACEHOLDER.sub(replacement, template) if "{{" in template else template
+
+    def _secret(self, name: str) -> str:
+        value = self.secrets.get(name) or os.environ.get(name)
+        if not value:
+            raise MissingKeyError(
+                f"the secret {name!r} is not set; type: import os, getpass; "
+                f"os.environ[{name!r}] = getpass.getpass(), or pass secrets={{{name!r}: ...}}"
+            )
+        remember(value)
+        return value
+
+
+def check_template(template: Any, owner: str) -> None:
+    """Check text or JSON for malformed placeholders of secrets, which would be sent as they are.
+
+    Args:
+        template: Text, or JSON.
+        owner: Owner of the template, for errors.
+
+    Raises:
+        ConfigurationError: A placeholder is malformed.
+    """
+    text = template if isinstance(template, str) else json.dumps(template)
+    for match in _SECRET.finditer(text):
+        # JSON has escaped the double quotes of a placeholder.
+        if not _PLACEHOLDER.match(text.replace('\\"', '"') if not isinstance(template, str) else text, match.start()):
+            placeholder = text[match.start() :].partition("}}")[0][:60] + "}}"
+            raise ConfigurationError(f"{owner}: {placeholder!r} is not a placeholder; {_HOW_TO_WRITE}")
+
+
+def _as_text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
 
 ASK_A_PERSON = "adk_request_input"
-"""The call that a `hitlRequest` becomes. Source of the name: google-adk 2.13."""
+"""Name of the call for a `hitlRequest`. Source of the name: google-adk 2.13."""
 CHAT = "chat"
-"""An argument of such a call: it stands for the user's next words, and a service is sent those as a message."""
+"""Argument of such a call that asks for the user's next message, which is sent as a message."""
 _DECISION = {"type": ["boolean", "object"], "properties": {"confirmed": {"type": "boolean"}}, "required": ["confirmed"]}
-"""The schema of an answer to a `hitlRequest`: a yes or a no, or what a service is sent of one."""
+"""Schema of the answer to a `hitlRequest`: a boolean, or the decision as it is sent."""
 SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
-"""State keys of the engine, which a service is told only if it wants them."""
+"""State keys of the engine, sent only with `expose_system_state`."""
 _Questions = Mapping[str | None, types.FunctionCall]
-"""The calls that ask a person, by their ids."""
+"""The calls for `hitlRequest`s, by id."""
 _SEND = "send {'content': '...'}"
 _FIELDS = ("content", "toolCalls", "exitFlow", "escalate", "hitlRequest", "waitForUserInput", "statusCode")
 _FLAGS = {"exitFlow": EXIT_FLOW, "escalate": ESCALATE, "waitForUserInput": WAIT_FOR_USER_INPUT}
 
 
-def body_of(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any]:
-    """What is sent: `messages`, `tools`, `state`."""
+def request_body(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any]:
+    """Create the body: `messages`, `tools`, `state`."""
     system: Any = cast(Any, request.config).system_instruction
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     questions = {call.id: call for call in _calls_in(request) if call.name == ASK_A_PERSON}
@@ -42,27 +121,27 @@ def body_of(request: LlmRequest, *, system_state: bool = False) -> dict[str, Any
     return {
         "messages": messages,
         "tools": list(_tools(request)),
-        "state": state_for(request.session_state, system=system_state),
+        "state": sent_state(request.session_state, system=system_state),
     }
 
 
-def state_for(state: Mapping[str, Any] | None, *, system: bool = False) -> dict[str, Any]:
-    """What a service is told of the session's state: neither `temp:` keys nor, unless `system`, the engine's own."""
+def sent_state(state: Mapping[str, Any] | None, *, system: bool = False) -> dict[str, Any]:
+    """The session's state without `temp:` keys and, unless `system`, without the engine's keys."""
     hidden = () if system else SYSTEM_STATE
     return {key: value for key, value in (state or {}).items() if key not in hidden and not key.startswith("temp:")}
 
 
-def response_of(body: bytes, media_type: str) -> LlmResponse:
-    """What was answered.
+def parse_response(body: bytes, media_type: str) -> LlmResponse:
+    """Parse an answer.
 
     Raises:
-        InvalidResponse: It is not the contract's; the message names what is wrong.
+        InvalidResponse: It breaks the contract; the message names the field.
     """
     data = _read(body, media_type)
     if isinstance(data, str):
         data = {"content": data}
     if not isinstance(data, dict):
-        raise InvalidResponse(f"an answer is a JSON object, and not {_excerpt(data)}; {_SEND}")
+        raise InvalidResponse(f"the answer must be a JSON object, got {_excerpt(data)}; {_SEND}")
     answer = cast(dict[str, Any], data)
     if answer and not answer.keys() & set(_FIELDS):
         raise InvalidResponse(f"it has none of the fields {', '.join(_FIELDS)}: {_excerpt(answer)}; {_SEND}")
@@ -76,7 +155,7 @@ def response_of(body: bytes, media_type: str) -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=parts), custom_metadata=metadata or None)
 
 
-# ---- what is sent
+# ---- requests
 
 
 def _calls_in(request: LlmRequest) -> Iterator[types.FunctionCall]:
@@ -108,7 +187,7 @@ def _is_chat_request(part: types.Part) -> bool:
 
 
 def _convert_answer(part: types.Part, questions: _Questions) -> types.Part:
-    """The user's words, where they came as the answer to such a call; a bare yes or no as a whole decision."""
+    """Convert the response to a `hitlRequest`: the user's message to text, a boolean to a decision."""
     response = part.function_response
     call = questions.get(response.id) if response else None
     if response is None or call is None:
@@ -146,7 +225,7 @@ def _tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
             yield {"type": "function", "function": function}
 
 
-# ---- what is answered
+# ---- answers
 
 
 def _read(body: bytes, media_type: str) -> Any:
@@ -154,33 +233,35 @@ def _read(body: bytes, media_type: str) -> Any:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidResponse("the answer is no text in UTF-8; send JSON, or plain text") from error
+        raise InvalidResponse("the answer is not UTF-8 text; send JSON, or plain text") from error
     if not text.strip():
         raise InvalidResponse(f"the answer is empty; {_SEND}")
     try:
+        # A service may echo a secret of its request.
         return without_known(_JSON.decode(text.strip()))
     except (ValueError, RecursionError) as error:
+        # A broken object or an HTML page is a mistake, not an answer.
         if kind in ("text/plain", "") and text.lstrip()[0] not in "{[<":
             return without_known(text)
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deep"
         raise InvalidResponse(
-            f"the answer is {kind or 'text'}, and no JSON: {reason}: {_excerpt(text)}; {_SEND}"
+            f"the answer is {kind or 'text'}, not JSON: {reason}: {_excerpt(text)}; {_SEND}"
         ) from error
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. One that says something twice says nothing: services and logs would read it in different ways."""
+    """Create an object; duplicate keys are refused, since parsers disagree which value counts."""
     data = dict(pairs)
     if len(data) < len(pairs):
         [(duplicate, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{duplicate!r:.80} stands twice in one object")
+        raise ValueError(f"the key {duplicate!r:.80} is twice in one object")
     return data
 
 
 def _finite(number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
-        raise ValueError(f"{number:.40} is no number of JSON")
+        raise ValueError(f"{number:.40} is not a JSON number")
     return value
 
 
@@ -190,7 +271,7 @@ _JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite, pa
 def _flag(answer: dict[str, Any], field: str) -> bool:
     value = answer.get(field)
     if value is not None and not isinstance(value, bool):
-        raise InvalidResponse(f"{field!r} is true or false, and not {_excerpt(value)}")
+        raise InvalidResponse(f"{field!r} must be true or false, got {_excerpt(value)}")
     return bool(value)
 
 
@@ -201,7 +282,7 @@ def _text_parts(content: Any) -> list[types.Part]:
     texts: list[Any] = [cast(dict[str, Any], item).get("text") if isinstance(item, dict) else item for item in pieces]
     if all(isinstance(text, str) for text in texts):
         return [types.Part(text=text) for text in texts if text]
-    raise InvalidResponse(f"'content' is text, a list of {{'text': ...}}, or null, and not {_excerpt(content)}")
+    raise InvalidResponse(f"'content' must be text, a list of {{'text': ...}}, or null, got {_excerpt(content)}")
 
 
 def _call_parts(answer: dict[str, Any]) -> list[types.Part]:
@@ -209,7 +290,7 @@ def _call_parts(answer: dict[str, Any]) -> list[types.Part]:
     if calls is None:
         return []
     if not isinstance(calls, list):
-        raise InvalidResponse(f"'toolCalls' is a list or null, and not {_excerpt(calls)}")
+        raise InvalidResponse(f"'toolCalls' must be a list or null, got {_excerpt(calls)}")
     return [types.Part(function_call=_call(call)) for call in cast(list[Any], calls)]
 
 
@@ -221,10 +302,10 @@ def _call(data: Any) -> types.FunctionCall:
         try:
             args = _JSON.decode(args.strip()) if args.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise InvalidResponse(f"'function_args' of {name!r:.80} is no JSON: {_excerpt(args)}") from error
+            raise InvalidResponse(f"'function_args' of {name!r:.80} is not JSON: {_excerpt(args)}") from error
     if not isinstance(name, str) or not name or not isinstance(args, dict | None):
         raise InvalidResponse(
-            "one of 'toolCalls' is {'function_name': '...', 'function_args': {...}}, and not " + _excerpt(data)
+            "each of 'toolCalls' must be {'function_name': '...', 'function_args': {...}}, got " + _excerpt(data)
         )
     return types.FunctionCall(
         id=key if isinstance(key, str) else None, name=name, args=cast(dict[str, Any] | None, args) or {}
@@ -236,7 +317,7 @@ def _question(data: Any) -> types.Part | None:
         return None
     request = cast(dict[str, Any], data) if isinstance(data, dict) else {}
     if not isinstance(prompt := request.get("prompt"), str):
-        raise InvalidResponse(f"'hitlRequest' is {{'prompt': '...', 'actionDetails': ...}}, and not {_excerpt(data)}")
+        raise InvalidResponse(f"'hitlRequest' must be {{'prompt': '...', 'actionDetails': ...}}, got {_excerpt(data)}")
     args: dict[str, Any] = {"message": prompt, "response_schema": _DECISION}
     if (details := request.get("actionDetails")) is not None:
         args["payload"] = details

@@ -77,6 +77,7 @@ def _close(schema: Any) -> bool:
     keywords = cast(dict[str, Any], schema)
     if keywords.get("type") == "object" or "properties" in keywords:
         names = set(cast(dict[str, Any], keywords.get("properties") or {}))
+        # Also closes the object; any other value, or no property at all, means free keys.
         if not names or keywords.setdefault("additionalProperties", False):
             return False
     subschemas = [*keywords.get("properties", {}).values(), *keywords.get("$defs", {}).values()]
@@ -138,6 +139,7 @@ class _Strict:
         if "oneOf" in keywords and "anyOf" not in keywords:
             keywords["anyOf"] = keywords.pop("oneOf")
         intersection = cast(list[Any], keywords.get("allOf") or [])
+        # Older versions of pydantic write a `$ref` with a description as an `allOf` of one.
         if len(intersection) == 1 and isinstance(intersection[0], dict):
             del keywords["allOf"]
             return self.convert(cast(_Json, intersection[0]) | keywords, depth, expanded)

@@ -1,4 +1,4 @@
-"""Any model that litellm knows a way to: `provider/model`."""
+"""Models of all providers of litellm: `provider/model`."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -10,28 +10,28 @@ from pydantic import Field
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.openai_answers import ChatReader, check
+from adk_nb.models.openai_llm import ChatAssembler, check_completion
 from adk_nb.models.openai_messages import chat_arguments
 from adk_nb.models.pipeline import Payload
-from adk_nb.models.sdk_llm import SdkLlm, closing, extra
+from adk_nb.models.sdk_llm import SdkLlm, close_after, extra
 from adk_nb.redaction import remember_named
 
 _RESERVED = ("messages", "tools", "stream", "llm_client")
-"""Arguments of litellm's that are not to be given: an agent says them."""
+"""Arguments of litellm that the request sets; ignored, as in google-adk."""
 _CAPABILITY_FIELDS = {
     "supports_system_messages": "system_prompt",
     "supports_vision": "images",
     "supports_parallel_function_calling": "parallel_calls",
     "supports_response_schema": "output_schema",
 }
-"""What litellm's table says of a model -> what a model can do."""
+"""Field of litellm's model table -> capability."""
 
 
 class LiteLlm(SdkLlm):
     """A model through litellm: `LlmAgent(name="guide", model=LiteLlm(model="mistral/mistral-small-latest"))`.
 
-    litellm reads its keys from the environment, under each provider's own name for them. What else is given, such as
-    `api_base` or `custom_llm_provider`, is given to litellm's `acompletion`. Settings that a model does not know are
+    litellm reads the keys from the environment, under each provider's own variables. Other arguments, such as
+    `api_base` or `custom_llm_provider`, are passed to litellm's `acompletion`. Settings that a model does not take are
     left out.
     """
 
@@ -40,7 +40,12 @@ class LiteLlm(SdkLlm):
     PACKAGE: ClassVar[str] = "litellm"
 
     def __init__(self, model: str, **arguments: Any) -> None:
-        """`given`: the fields, and arguments of litellm's `acompletion`."""
+        """Create a model.
+
+        Args:
+            model: `provider/model`.
+            arguments: Fields of this class, and arguments of litellm's `acompletion`.
+        """
         fields = {name: arguments.pop(name) for name in list(arguments) if name in type(self).model_fields}
         if "api_base" in arguments:
             fields["base_url"] = arguments.pop("api_base")
@@ -49,13 +54,14 @@ class LiteLlm(SdkLlm):
         super().__init__(model=model, **fields)
 
     def model_post_init(self, context: Any, /) -> None:
+        """Register the secrets of the arguments for redaction."""
         super().model_post_init(context)
         remember_named(self.additional_args)
         remember_named(self.additional_args.get("extra_headers"))
 
     @classmethod
-    def named(cls, model: str) -> "LiteLlm":
-        """Raises ModelNotFoundError if litellm knows no provider of that name."""
+    def from_name(cls, model: str) -> "LiteLlm":
+        """Create the model; raises ModelNotFoundError if litellm does not have its provider."""
         llm, provider = cls(model=model), model.partition("/")[0]
         providers = [
             str(getattr(provider_entry, "value", provider_entry)) for provider_entry in llm._package().provider_list
@@ -66,10 +72,11 @@ class LiteLlm(SdkLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
+        """All capabilities but those that litellm's table denies."""
         return super().capabilities.model_copy(update=dict.fromkeys(self._missing_capabilities(), False))
 
     def _missing_capabilities(self) -> list[str]:
-        """What litellm's table says that the model cannot do. Of most it does not say."""
+        """Capabilities that litellm's table denies; it lacks most models and fields."""
         try:
             info: Any = self._package().get_model_info(self.model)
         except Exception:  # litellm raises a bare Exception for a model it has no entry for
@@ -77,7 +84,7 @@ class LiteLlm(SdkLlm):
         return [capability for field, capability in _CAPABILITY_FIELDS.items() if info.get(field) is False]
 
     def _package(self) -> Any:
-        # Else it asks GitHub for a table of prices as soon as it is imported.
+        # Without this variable, importing litellm downloads a price table from GitHub.
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         return super()._package()
 
@@ -86,6 +93,7 @@ class LiteLlm(SdkLlm):
         return extra("openai", "litellm")  # litellm's errors are openai's
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
+        """Arguments of litellm's `acompletion`; its own retries are off, since the pipeline retries."""
         arguments = chat_arguments(
             request, model, server=self._provider, parallel_calls=self.capabilities.parallel_calls
         )
@@ -104,17 +112,19 @@ class LiteLlm(SdkLlm):
         return f"litellm {self.model.partition('/')[0]}"
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        """Send the request; yield the chunks of a stream, or the completion."""
         complete = self._package().acompletion
         if not stream:
-            yield check(await complete(**payload), payload["model"])
+            yield check_completion(await complete(**payload), payload["model"])
             return
         answer = await complete(**payload, stream=True, stream_options={"include_usage": True})
-        async with aclosing(closing(answer)) as chunks:
+        async with aclosing(close_after(answer)) as chunks:
             async for chunk in chunks:
-                # litellm makes up an end for an answer that broke off.
+                # litellm invents a finish reason for a stream that broke off: skip it.
                 ended = any(choice.finish_reason for choice in chunk.choices or ())
                 if not ended or answer.received_finish_reason or answer.intermittent_finish_reason:
                     yield chunk
 
-    def assembler(self, payload: Payload, /, *, stream: bool) -> ChatReader:
-        return ChatReader(payload["model"], self._provider)
+    def assembler(self, payload: Payload, /, *, stream: bool) -> ChatAssembler:
+        """Create an assembler for chunks."""
+        return ChatAssembler(payload["model"], self._provider)

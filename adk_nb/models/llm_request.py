@@ -7,8 +7,7 @@ from typing import Any, Protocol, cast
 from pydantic import ConfigDict, Field
 
 from adk_nb import parts, types
-from adk_nb.models.cache_metadata import CacheMetadata
-from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.cache_metadata import CacheMetadata, ContextCacheConfig
 from adk_nb.wire import WireModel
 
 logger = logging.getLogger(__name__)

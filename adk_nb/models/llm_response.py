@@ -1,11 +1,78 @@
-"""The response of a model: a complete answer, or a part of a streamed one."""
+"""The response of a model, the failed attempts before it, and the signals in its metadata."""
 
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+from weakref import WeakValueDictionary
 
 from adk_nb import types
-from adk_nb.models.attempts import Attempt
+from adk_nb.errors import ModelError
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.wire import WireModel
+
+
+class Attempt(WireModel):
+    """A failed attempt, followed by another, of the same or the next model."""
+
+    model: str
+    """Name of the model that was called."""
+    error: str
+    """`HTTP 503`, `no connection`, or the type of the error."""
+    waited: float = 0.0
+    """Seconds until the next attempt."""
+    next_model: str | None = None
+    """The model of the next attempt; None: the same."""
+
+
+on_wait: ContextVar[Callable[[Attempt], None] | None] = ContextVar("adk_nb_on_wait", default=None)
+"""Called in the run, with each failed attempt, when the wait after it begins."""
+
+
+@contextmanager
+def note_attempts(attempts: Sequence[Attempt]) -> Generator[None, None, None]:
+    """Add the number of attempts to the message of a ModelError, and the attempts as its `attempts`."""
+    try:
+        yield
+    except ModelError as error:
+        # Once: the error passes through this for each model of a chain.
+        if attempts and not error.attempts:
+            error.attempts = tuple(attempts)
+            waited = sum(attempt.waited for attempt in attempts)
+            error.args = (f"{error} (asked {len(attempts) + 1} times, waiting {waited:.1f} s in between)",)
+        raise
+
+
+ESCALATE = "escalate"
+"""Leave the enclosing loop: the event's `actions.escalate`."""
+EXIT_FLOW = "exit_flow"
+"""The agent's task is complete."""
+WAIT_FOR_USER_INPUT = "wait_for_user_input"
+"""The agent waits for the user's next message."""
+HITL_REQUEST = "hitl_request"
+"""A person is asked to decide."""
+_END_OF_TURN = (ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, HITL_REQUEST)
+
+
+def ends_turn(metadata: Mapping[str, Any]) -> bool:
+    """True if the model is not called again in this turn, not even with the results of its calls."""
+    return any(metadata.get(name) is True for name in _END_OF_TURN)
+
+
+REPLAYED = "replayed"
+"""Key of an event's metadata: the tokens were counted and paid for when the answer was recorded."""
+# By id, as usage objects have no hash; weak, so that no later object is found under an id used again.
+_replayed: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def note_replayed(usage: object) -> None:
+    """Mark this usage object, by identity, as replayed."""
+    _replayed[id(usage)] = usage
+
+
+def was_replayed(usage: object) -> bool:
+    """True if `note_replayed` has marked this object."""
+    return id(usage) in _replayed
 
 
 class LlmResponse(WireModel):

@@ -1,18 +1,126 @@
-"""The model when there is no key: picks tools by keywords; not a language model."""
+"""The model without a key: picks tools by keywords; not a language model."""
 
+import ast
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import Field
 
-from adk_nb import types
+from adk_nb import mcp_results, types
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.offline.answers import describe_result, introduction, missing_arguments
-from adk_nb.models.offline.matching import TRANSFER, offered_tools, plans
+from adk_nb.models.offline_arguments import STOP, Plan, likeness, words_of
+from adk_nb.models.offline_tools import TRANSFER, Tool, offered_tools, plans
+
+MAX_ROWS, MAX_CHARS = 12, 1_500
+_MODEL_HINT = "For a language model type %key gemini, %key openai or %key anthropic, or start Ollama."
+_REJECTED = "this call was rejected; it did not run"
+_EDITED = "a person changed the arguments before approving them, to "
+
+
+def introduction(tools: Sequence[Tool], *, greeted: bool) -> str:
+    """List the tools, and say how to get a language model."""
+    start = "I am not a language model: I only pick a tool by the words of your message"
+    if not tools:
+        return f"{start}, and this agent has no tools. {_MODEL_HINT} Agents without a model then use it."
+    lines = [f"{start}{'.' if greeted else ', and no tool matches it.'} The tools are:"]
+    lines += [f"- {tool.signature}: {tool.purpose[:200]}".removesuffix(": ") for tool in tools[:MAX_ROWS]]
+    lines += [f"- and {len(tools) - MAX_ROWS} more"] if len(tools) > MAX_ROWS else []
+    return "\n".join([*lines, "", f"Ask in a tool's own words, for example: {tools[0].example}", "", _MODEL_HINT])
+
+
+def missing_arguments(tool: Tool, plan: Plan) -> str:
+    """Name the missing arguments."""
+    details = {
+        parameter.name: f"one of {parameter.values}" if parameter.values else parameter.description.rstrip(".")
+        for parameter in plan.missing
+    }
+    arguments = ", ".join(f"`{name}` ({text[:200]})" if text else f"`{name}`" for name, text in details.items())
+    return f"To use `{tool.name}` I need {arguments}. Ask again in one message, for example: {tool.example}"
+
+
+def describe_result(tool: str, args: Mapping[str, Any], response: Any, question: str) -> str:
+    """Describe the result of a call; of several facts those that the question names."""
+    answer = dict(cast(dict[str, Any], response)) if isinstance(response, dict) else {"result": response}
+    edits = [key for key in ("note", "approval_note") if str(answer.get(key)).startswith(_EDITED)]
+    note = answer.pop(edits[0]) if edits else answer.pop("note") if set(answer) == {"result", "note"} else ""
+    args = (_edited_args(note) if edits else None) or args
+    argument_words = {term for text in [tool, *args.values()] for term in words_of(str(text))}
+    outcome = _outcome(answer, args, [term for term in words_of(question) if term not in argument_words | STOP])
+    text = f"{tool}({', '.join(f'{name}={_inline(value)}' for name, value in args.items())}){outcome}"
+    return f"{text}\n\nNote: {note}." if note else text
+
+
+def _edited_args(note: Any) -> dict[str, Any] | None:
+    """The arguments that ran, if `note` says that an approval changed them."""
+    try:
+        return dict(ast.literal_eval(str(note).removeprefix(_EDITED)))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # another note, or a shortened one
+        return None
+
+
+def _outcome(answer: dict[str, Any], args: Mapping[str, Any], question: Sequence[str]) -> str:
+    if error := answer.get("error"):
+        is_rejected, reason = str(error).startswith(_REJECTED), str(error).partition("the reason given: ")[2]
+        text = f"was not approved and did not run: {reason}" if is_rejected else f"did not work: {_inline(error)}"
+        return f" {text.rstrip(': .')}."
+    value: Any = mcp_results.value_of(answer)
+    value = answer["result"] if value is answer and list(answer) == ["result"] else value
+    if value in (None, "", [], {}):
+        return " is done; it returned nothing."
+    if isinstance(value, dict):
+        facts = cast(dict[str, Any], value)
+        keys = _named_keys([key for key in facts if key not in args and facts[key] not in args.values()], question)
+        count = f" ({len(keys)} of {len(facts)} values)" if len(keys) < len(facts) else ""
+        text = f": {', '.join(f'{key} is {_inline(facts[key])}' for key in keys)}{count}."
+        return text if keys else _rows([f"- {key}: " for key in facts], list(facts.values()), _inline(facts))
+    if isinstance(value, list):
+        items = cast(list[Any], value)
+        return _rows([f"{n}. " for n in range(1, len(items) + 1)], items, _inline(items))
+    text = _cut(value, MAX_CHARS) if isinstance(value, str) else _inline(value)
+    return f": {text}" if re.search(r"\s", text.strip()) else f" gives {text.rstrip('.')}."
+
+
+def _named_keys(keys: Sequence[str], question: Sequence[str]) -> list[str]:
+    """The keys that a question names: for each word the key that most other words name, too."""
+    scores = [{key: score for key in keys if (score := _score(term, key))} for term in question]
+    totals = {key: sum(word_scores.get(key, 0) for word_scores in scores) for key in keys}
+    best_keys = {max(word_scores, key=lambda key: totals[key]) for word_scores in scores if word_scores}
+    return [key for key in keys if key in best_keys]
+
+
+def _score(term: str, key: str) -> float:
+    """Likeness of a word and a key: highest for its first word, lowest for a unit at its end."""
+    return max((likeness(term, key_word) * 0.9**n for n, key_word in enumerate(words_of(key))), default=0.0)
+
+
+def _rows(names: Sequence[str], values: Sequence[Any], short: str) -> str:
+    """A short flat value in one line, any other with one line per item."""
+    if len(names) <= MAX_ROWS and len(short) < 120 and not any(isinstance(value, dict | list) for value in values):
+        return f": {short}."
+    lines = [name + _inline(value) for name, value in zip(names, values, strict=True)]
+    rest = [f"\nand {len(lines) - MAX_ROWS} more"] if len(lines) > MAX_ROWS else []
+    return "\n".join([f" has {len(lines)} rows:" if "2. " in names else ":", "", *lines[:MAX_ROWS], *rest])
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        value = ", ".join(f"{key} {_inline(item)}" for key, item in cast(dict[str, Any], value).items())
+    elif isinstance(value, list):
+        value = ", ".join(_inline(item) for item in cast(list[Any], value)[: 2 * MAX_ROWS])
+    elif isinstance(value, float):
+        value = f"{value:.4g}" if abs(value) < 0.01 else f"{round(value, 4):.15g}"
+    elif value is None or isinstance(value, bool):
+        value = {None: "nothing", True: "yes", False: "no"}[value]
+    return _cut(" ".join(str(value).split()), 300)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
+
 
 NAME = "offline"
 _GREETING = re.compile(
@@ -21,20 +129,20 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>"
-"""In what another agent did."""
+"""Marks a description of another agent's events."""
 
 
 class OfflineLlm(BaseLlm):
     """A small deterministic stand-in that really calls tools: for readers without a key, and for tutorials.
 
     It picks the tool whose name, description and parameters share most words with the last message, and reads the
-    arguments from it by type: names, numbers, quotes, dates, enum values. It asks for a required one that is not there.
-    Of a result with several facts it tells those that the message names. Several values, or several clauses, make
-    several calls. A result never makes it call anything, so what a tool returns cannot give it orders, and neither can
-    another agent. Agents that can take over are chosen like tools, by their names and descriptions.
+    arguments from it by type: names, numbers, quotes, dates, enum values. It asks for missing required arguments.
+    Of a result with several facts it reports those that the message names. Several values, or several clauses, make
+    several calls. It calls nothing because of a result or of another agent, so neither can inject instructions. Agents
+    that can take over are chosen like tools, by their names and descriptions.
 
     It is not a language model: it knows nothing, reads no instruction, writes no prose and fills in no output schema.
-    Of a message it reads the first 1,000 characters.
+    It reads the first 1,000 characters of a message.
     """
 
     model: str = NAME
@@ -43,20 +151,23 @@ class OfflineLlm(BaseLlm):
 
     @classmethod
     def supported_models(cls) -> list[str]:
+        """The only name, `offline`."""
         return [NAME]
 
     @property
     def notice(self) -> str | None:
-        """What this is, for every view of its answers."""
+        """Shown with each answer."""
         return "Offline stand-in: picks tools by keywords. No language model."
 
     @property
     def capabilities(self) -> LlmCapabilities:
+        """The defaults."""
         return LlmCapabilities()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
+        """Answer with calls, or with text, streamed word by word."""
         answer = _answer(llm_request)
         if isinstance(answer, str):
             parts = [types.Part(text=answer)]
@@ -72,13 +183,15 @@ class OfflineLlm(BaseLlm):
 
 
 def _answer(request: LlmRequest) -> str | list[tuple[str, dict[str, Any]]]:
-    """The calls to make for the last message, or the answer in words. Once calls have results, nothing is called."""
+    """The calls for the last message, or the text of the answer. After the results of calls nothing is called."""
+    # One place more, for a request without a message: then `last` is 0, and all contents come later.
     contents = [None, *request.contents]
     last = max(n for n, content in enumerate(contents) if not content or _is_message(content))
     message, later = _text(contents[last]), request.contents[last:]
     if results := _results([part for content in later for part in content.parts or []]):
         texts = [describe_result(*result, message) for result in results]
         return texts[0] if len(texts) == 1 else "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+    # After a transfer the new agent answers: it does not transfer on, or back.
     is_transferred = any(f"called tool `{TRANSFER}`" in _text(content) for content in later)
     tools = [tool for tool in offered_tools(request) if not (is_transferred and tool.is_agent)]
     is_greeting = bool(_GREETING.fullmatch(message))
@@ -92,7 +205,7 @@ def _answer(request: LlmRequest) -> str | list[tuple[str, dict[str, Any]]]:
 
 
 def _is_message(content: types.Content) -> bool:
-    """Whether the user wrote it: it is no tool's result, and does not tell what another agent did."""
+    """True for the user's own message: neither a tool result nor a description of another agent's events."""
     is_result = any(part.function_response for part in content.parts or [])
     return content.role in (None, "user") and not is_result and bool(_text(content)) and _QUOTED not in _text(content)
 
@@ -103,11 +216,11 @@ def _text(content: types.Content | None) -> str:
 
 
 def _results(parts: Sequence[types.Part]) -> list[tuple[str, Mapping[str, Any], Any]]:
-    """Tool, arguments and latest answer of each call, in the order of the calls."""
+    """Tool, arguments and latest result of each call, in order."""
     answers = [part.function_response for part in parts if part.function_response]
     results: list[tuple[str, Mapping[str, Any], Any]] = []
     for call in [part.function_call for part in parts if part.function_call]:
-        # Without ids, as some services send them, the first answer of that name is this call's.
+        # Some services send no ids: then the first response of that name belongs to this call.
         if matches := [
             response
             for response in answers

@@ -1,41 +1,275 @@
-"""OpenAI's models, and those of all servers that speak its chat completions: Ollama, vLLM, llama.cpp and more."""
+"""Models with OpenAI's chat completions API: OpenAI, Ollama, vLLM, llama.cpp and more."""
 
+import json
 import os
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from pydantic import Field
 
-from adk_nb.errors import ModelError
+from adk_nb import types
+from adk_nb.errors import ModelError, UnexpectedModelAnswer
+from adk_nb.models.adaptation import chat_signature
 from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.default_model import ollama_url
 from adk_nb.models.http_address import public_url
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.ollama import ollama_url
-from adk_nb.models.openai_answers import ChatReader, as_chunks, check
+from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.openai_messages import adapt_to_family, chat_arguments
 from adk_nb.models.pipeline import Payload
-from adk_nb.models.sdk_llm import HttpSdkLlm, closing
+from adk_nb.models.response_stream import ResponseStream
+from adk_nb.models.sdk_llm import HttpSdkLlm, close_after
 from adk_nb.models.vendor_facts import OPENAI, openai_family
-from adk_nb.redaction import remember_url
+from adk_nb.redaction import hidden, remember_url
+
+_REASONS = {
+    "stop": types.FinishReason.STOP,
+    "tool_calls": types.FinishReason.STOP,
+    "function_call": types.FinishReason.STOP,
+    "eos": types.FinishReason.STOP,
+    "length": types.FinishReason.MAX_TOKENS,
+    "content_filter": types.FinishReason.SAFETY,
+}
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning")
+"""Fields for thoughts in answers of servers of open models; OpenAI's own API has none."""
+_SIGNED_ID = "__thought__"
+"""Separator in litellm's call ids, before Gemini's signature of the call.
+
+Source: litellm's `litellm_core_utils/prompt_templates/factory.py`, THOUGHT_SIGNATURE_SEPARATOR.
+"""
+
+
+async def ensure_chunks(stream: Any, model: str, read: Callable[..., Any]) -> Any:
+    """Return openai's stream; if the server does not stream, a stream of its single answer.
+
+    Args:
+        stream: The response, not yet read.
+        model: Name for errors.
+        read: Creates openai's ChatCompletion from its fields.
+
+    Raises:
+        UnexpectedModelAnswer: The body is neither a stream nor an answer.
+    """
+    kind = stream.response.headers.get("content-type", "")
+    if "json" not in kind and "html" not in kind:
+        return stream
+    body = await stream.response.aread()
+    if body.lstrip().startswith((b"data:", b"event:", b":")):  # a stream with a wrong content type
+        return stream
+    try:
+        answer: Any = json.loads(body)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise _no_answer(model, f"{kind}: {body[:4_000].decode('utf-8', 'replace')!r}")
+    return _single_chunk(check_completion(read(**cast(dict[str, Any], answer)), model))
+
+
+async def _single_chunk(chunk: Any) -> AsyncGenerator[Any, None]:
+    yield chunk
+
+
+def check_completion(completion: Any, model: str) -> Any:
+    """Return `completion`; raises UnexpectedModelAnswer if it has no choices."""
+    if error := getattr(completion, "error", None):  # OpenRouter and other gateways report errors with HTTP 200
+        raise UnexpectedModelAnswer(
+            f"the service of model {model!r} answered with an error: {hidden(str(error))[:500]}"
+        )
+    if not isinstance(getattr(completion, "choices", None), list):
+        answer = completion.to_json(indent=None, warnings=False) if hasattr(completion, "to_json") else completion
+        raise _no_answer(model, repr(answer))
+    return completion
+
+
+def _no_answer(model: str, answer: str) -> UnexpectedModelAnswer:
+    return UnexpectedModelAnswer(
+        f"the service of model {model!r} did not answer with a chat completion, but with {hidden(answer)[:200]}; "
+        "check its address"
+    )
+
+
+class ChatAssembler:
+    """Assembles the chunks of one answer; its calls are in the complete answer only.
+
+    Fields that `server` requires in the next request are stored as the signatures of thoughts and calls.
+    """
+
+    def __init__(self, model: str, server: str) -> None:
+        self._stream = ResponseStream(model)
+        self._server = server
+        self._has_reasoning_content = False
+        """Thoughts came in the field `reasoning_content`."""
+        self._blocks: list[dict[str, Any]] = []
+        """litellm's `thinking_blocks`, the fragments of each joined."""
+        self._calls: list[_Call] = []
+        self._reason: types.FinishReason | None = None
+
+    def add(self, chunk: Any) -> LlmResponse | None:
+        """Add a chunk, or a complete answer; returns the part of it that can be shown already."""
+        self.add_metadata(chunk)
+        for choice in chunk.choices or ():
+            # Only the first choice: more than one is never requested.
+            if not choice.index and (message := getattr(choice, "delta", None)):
+                return self.add_message(message, choice.finish_reason)
+            if message := getattr(choice, "message", None):  # not streamed
+                # It is complete, even if the server gives no reason.
+                return self.add_message(message, choice.finish_reason or "stop")
+        return None
+
+    def add_message(self, message: Any, finish_reason: str | None) -> LlmResponse | None:
+        """Add a message or a delta; returns its text and thoughts."""
+        if finish_reason:
+            self._reason = _REASONS.get(finish_reason, types.FinishReason.OTHER)
+        for call in message.tool_calls or ():
+            self._add_call(call)
+        thought = next((text for name in _THOUGHT_FIELDS if (text := getattr(message, name, None))), None)
+        self._has_reasoning_content = self._has_reasoning_content or bool(getattr(message, _THOUGHT_FIELDS[0], None))
+        for block in getattr(message, "thinking_blocks", None) or ():
+            self._add_thinking_block(dict(block))
+        parts = [types.Part(text=thought, thought=True)] if isinstance(thought, str) else []
+        parts += [types.Part(text=text) for text in (message.content, getattr(message, "refusal", None)) if text]
+        return self._stream.add_parts(parts)
+
+    def add_metadata(self, chunk: Any) -> None:
+        """Read the model and the token counts."""
+        usage = getattr(chunk, "usage", None)
+        self._stream.set_fields(model_version=chunk.model or None, usage_metadata=usage and _usage(usage))
+
+    def complete(self) -> LlmResponse:
+        """The complete answer.
+
+        Raises:
+            UnexpectedModelAnswer: The chunks ended before the answer did.
+        """
+        reason, parts, problem = self._reason, list[types.Part](), None
+        if reason == types.FinishReason.STOP:
+            parts, problem = call_parts(call.parsed() for call in self._calls)
+            # Of different lengths if a call is malformed: then there are no parts.
+            for part, call in zip(parts, self._calls, strict=False):
+                part.thought_signature = chat_signature(self._server, call.fields)
+        if problem:
+            reason = types.FinishReason.MALFORMED_FUNCTION_CALL
+        self._stream.add_parts(parts)
+        self._stream.set_fields(finish_reason=reason, error_message=problem)
+        return self._with_signature(self._stream.complete())
+
+    def broken_message(self, reason: str) -> str:
+        """The error message for an answer that broke off."""
+        return self._stream.broken_message(reason)
+
+    def _with_signature(self, answer: LlmResponse) -> LlmResponse:
+        """Store the fields of the whole message in the signature of the first thought."""
+        fields: dict[str, Any] = {_THOUGHT_FIELDS[0]: True} if self._has_reasoning_content else {}
+        if self._blocks:
+            fields["thinking_blocks"] = self._blocks
+        if not fields:
+            return answer
+        answer.content = answer.content or types.Content(role="model", parts=[])
+        thought = next((part for part in answer.parts if part.thought), None)
+        if thought is None:
+            thought = types.Part(text="", thought=True)
+            answer.content.parts = [thought, *answer.parts]
+        thought.thought_signature = chat_signature(self._server, fields)
+        return answer
+
+    def _add_thinking_block(self, block: dict[str, Any]) -> None:
+        """Add a thinking block of litellm, or a fragment of one: the text comes first, the signature last."""
+        last = self._blocks[-1] if self._blocks else None
+        if last is None or "thinking" not in last or "thinking" not in block or last.get("signature"):
+            self._blocks.append(block)
+            return
+        last["thinking"] = (last["thinking"] or "") + (block["thinking"] or "")
+        last["signature"] = block.get("signature")
+
+    def _add_call(self, fragment: Any) -> None:
+        """Add a call, or the next fragment of one. Some servers give all calls the index 0, and each its own id."""
+        index, function = getattr(fragment, "index", None), fragment.function
+        current = next((call for call in reversed(self._calls) if index is None or call.index == index), None)
+        own_id = fragment.id and current and current.id and fragment.id != current.id
+        if current is None or (own_id and function and function.name) or (index is None and fragment.id):
+            current = _Call(index)
+            self._calls.append(current)
+        current.id = fragment.id or current.id
+        if extra := getattr(fragment, "extra_content", None):
+            current.extra |= extra
+        if function:
+            current.name = current.name or function.name or ""
+            current.arguments.append(function.arguments or "")
+
+
+class _Call:
+    """A call whose arguments come in fragments of JSON."""
+
+    def __init__(self, index: int | None) -> None:
+        self.index = index
+        self.id: str | None = None
+        self.name = ""
+        self.arguments: list[str] = []
+        self.extra: dict[str, Any] = {}
+        """`extra_content`: Gemini's OpenAI-compatible API has the signature of a call there.
+
+        Source: https://ai.google.dev/gemini-api/docs/thought-signatures, "OpenAI compatibility".
+        """
+
+    def parsed(self) -> tuple[str | None, str, str]:
+        """Id, name and arguments as JSON."""
+        return (self.id or "").partition(_SIGNED_ID)[0] or None, self.name, "".join(self.arguments)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields to send back with the call: its extra content, and the suffix of its id."""
+        _, mark, signature = (self.id or "").partition(_SIGNED_ID)
+        return ({"extra_content": self.extra} if self.extra else {}) | ({"id_end": mark + signature} if mark else {})
+
+
+def call_parts(calls: Iterable[tuple[str | None, str, str]]) -> tuple[list[types.Part], str | None]:
+    """Convert calls, each an id, a name and JSON, to parts; or no parts, and the error message for a malformed call."""
+    parts: list[types.Part] = []
+    for own_id, name, arguments in calls:
+        try:
+            args: Any = json.loads(arguments) if arguments.strip() else {}
+        except ValueError:
+            args = None
+        if not name or not isinstance(args, dict):
+            problem = "arguments that are not a JSON object" if name else "no name, and the arguments"
+            return [], f"the model called the tool {name!r} with {problem}: {arguments[:200]!r}; ask again"
+        call = types.FunctionCall(id=own_id or None, name=name, args=cast(dict[str, Any], args))
+        parts.append(types.Part(function_call=call))
+    return parts, None
+
+
+def _usage(usage: Any) -> types.GenerateContentResponseUsageMetadata:
+    """Convert token counts. OpenAI's `completion_tokens` include thoughts."""
+    thoughts = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
+    cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
+    answer = usage.completion_tokens
+    return types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=usage.prompt_tokens,
+        candidates_token_count=answer - (thoughts or 0) if answer is not None else None,
+        thoughts_token_count=thoughts,
+        cached_content_token_count=cached,
+        total_token_count=usage.total_tokens,
+    )
+
 
 _SERVER_URL = re.compile(r"(https?://[^#]+/v1)/?(?:#(.+))?")
-"""An address in place of a model's name, and behind a `#` which of the server's models."""
+"""A URL in place of a model's name; after a `#` the name of one of the server's models."""
 
 
 class OpenAILlm(HttpSdkLlm):
-    """A model of OpenAI's: `LlmAgent(name="guide", model="openai:gpt-6-luna")`. Or of a server that speaks as OpenAI's.
+    """A model of OpenAI, or of a server with the same API: `LlmAgent(name="guide", model="openai:gpt-6-luna")`.
 
-    `OpenAILlm(model="qwen3", base_url="http://127.0.0.1:8000/v1")` asks vLLM, llama.cpp's server, LM Studio, or any
-    other; no key is needed then. So does `model="http://127.0.0.1:8000/v1"`, the first model that the server lists, and
-    `model="http://127.0.0.1:8000/v1#qwen3"`, and OPENAI_API_KEY is not sent there. Without an address it is that of
-    OPENAI_BASE_URL in the environment, or OpenAI.
+    `OpenAILlm(model="qwen3", base_url="http://127.0.0.1:8000/v1")` calls vLLM, llama.cpp's server, LM Studio, or any
+    other; no key is needed then. `model="http://127.0.0.1:8000/v1"` is the first model that the server lists,
+    `model="http://127.0.0.1:8000/v1#qwen3"` the named one; OPENAI_API_KEY is not sent there. The default URL is
+    OPENAI_BASE_URL of the environment, else OpenAI's.
     """
 
     model: str = OPENAI.default_model
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """JSON that is sent beside what a request says: what your server knows and others do not, such as `top_k`."""
+    """Additional fields of the request, such as `top_k`, for servers that take them."""
 
     PACKAGE: ClassVar[str] = "openai"
     KEY_VARIABLES: ClassVar[tuple[str, ...]] = OPENAI.key_variables
@@ -43,9 +277,11 @@ class OpenAILlm(HttpSdkLlm):
 
     @classmethod
     def supported_models(cls) -> list[str]:
+        """Names such as `gpt-6-luna`, and URLs that end with `/v1`."""
         return list(OPENAI.patterns)
 
     def model_post_init(self, context: Any, /) -> None:
+        """Register the secrets of a URL for redaction."""
         super().model_post_init(context)
         if self._server_url:
             remember_url(self.model)
@@ -56,17 +292,19 @@ class OpenAILlm(HttpSdkLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        # OpenAI itself takes a schema beside tools; of the servers that speak like it few do.
+        """Capabilities of the model; only OpenAI itself takes an output schema beside tools."""
         return super().capabilities.model_copy(update={"output_schema_and_tools": not (self.address() or self.lacks)})
 
     def _client_class(self) -> Any:
         return self._package().AsyncOpenAI
 
     @property
-    def advice(self) -> str:
-        return "look whether a server runs there" if self._server_url else super().advice
+    def connection_hint(self) -> str:
+        """The next step if no server answers."""
+        return "start the server, or check the URL" if self._server_url else super().connection_hint
 
     def address(self) -> str | None:
+        """`base_url`, else the URL in `model`, else OPENAI_BASE_URL of the environment, as in OpenAI's own client."""
         url = self._server_url[1] if self._server_url else None
         return self.base_url or url or os.environ.get("OPENAI_BASE_URL", "").strip() or None
 
@@ -74,9 +312,11 @@ class OpenAILlm(HttpSdkLlm):
         return super()._key() if self.api_key or not self._server_url else None
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
+        """Arguments of `chat.completions.create`, without settings that the model refuses."""
         arguments = chat_arguments(request, model, server=self._server, parallel_calls=self.capabilities.parallel_calls)
         if (limit := request.config.max_output_tokens) is not None:
-            # OpenAI's newer models refuse the older word, and some servers know no other.
+            # OpenAI's reasoning models refuse `max_tokens`, and some servers do not know the newer name.
+            # Source: https://platform.openai.com/docs/api-reference/chat/create, `max_tokens`.
             arguments["max_tokens" if self.address() else "max_completion_tokens"] = limit
         if self.extra_body:
             arguments["extra_body"] = self.extra_body
@@ -87,23 +327,25 @@ class OpenAILlm(HttpSdkLlm):
         return public_url(self.address() or "openai")
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        """Send the request; yield the chunks of a stream, or the completion."""
         client = await self._client()
         payload = await _with_model_name(client, payload)
         if not stream:
-            yield check(await client.chat.completions.create(**payload), payload["model"])
+            yield check_completion(await client.chat.completions.create(**payload), payload["model"])
             return
         answer = await client.chat.completions.create(**payload, stream=True, stream_options={"include_usage": True})
-        answer = await as_chunks(answer, payload["model"], self._package().types.chat.ChatCompletion.construct)
-        async with aclosing(closing(answer)) as chunks:
+        answer = await ensure_chunks(answer, payload["model"], self._package().types.chat.ChatCompletion.construct)
+        async with aclosing(close_after(answer)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    def assembler(self, payload: Payload, /, *, stream: bool) -> ChatReader:
-        return ChatReader(payload["model"], self._server)
+    def assembler(self, payload: Payload, /, *, stream: bool) -> ChatAssembler:
+        """Create an assembler for chunks."""
+        return ChatAssembler(payload["model"], self._server)
 
 
 class OllamaLlm(OpenAILlm):
-    """A model that Ollama runs on this machine, or where OLLAMA_HOST says: `model="ollama:llama3.2"`."""
+    """A model of Ollama, on this machine or at OLLAMA_HOST: `model="ollama:llama3.2"`."""
 
     model: str = "llama3.2"
 
@@ -111,18 +353,21 @@ class OllamaLlm(OpenAILlm):
 
     @classmethod
     def supported_models(cls) -> list[str]:
+        """None: the prefix `ollama:` selects this class."""
         return []
 
     @property
-    def advice(self) -> str:
-        return "start it: ollama serve, or say in OLLAMA_HOST where it is"
+    def connection_hint(self) -> str:
+        """The next step if Ollama does not answer."""
+        return "type in a terminal: ollama serve, or set OLLAMA_HOST to its address"
 
     def address(self) -> str:
+        """`base_url`, else Ollama's URL."""
         return self.base_url or ollama_url()
 
 
 async def _with_model_name(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    """`question` to a model by its own name."""
+    """Replace a URL in `model` by the name of a model at that server."""
     match = _SERVER_URL.fullmatch(arguments["model"])
     if not match:
         return arguments

@@ -1,4 +1,4 @@
-"""An LlmRequest in the words of OpenAI's chat completions, which many servers read.
+"""Conversion of a request to OpenAI's chat completions, which many servers take.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from adk_nb import types
-from adk_nb.models.adaptation import instruction_text, part_text
+from adk_nb.models.adaptation import chat_fields, instruction_text, pair_turns, part_text
 from adk_nb.models.json_schemas import (
     allowed_functions,
     calling_config,
@@ -19,8 +19,6 @@ from adk_nb.models.json_schemas import (
     strict_schema,
 )
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.pairing import pair_turns
-from adk_nb.models.signatures import chat_fields
 from adk_nb.models.vendor_facts import Family
 
 logger = logging.getLogger(__name__)
@@ -35,16 +33,19 @@ _SETTINGS = {
     "response_logprobs": "logprobs",
     "logprobs": "top_logprobs",
 }
-"""Of a GenerateContentConfig -> of a chat completion."""
+"""Field of GenerateContentConfig -> argument of a chat completion."""
 _CHOICES = {
     types.FunctionCallingConfigMode.ANY: "required",
     types.FunctionCallingConfigMode.NONE: "none",
     types.FunctionCallingConfigMode.AUTO: "auto",
 }
 _REASONING = "reasoning_content"
-"""Where DeepSeek, and servers of open models, tell what the model thought."""
+"""Field for thoughts of DeepSeek and of servers of open models."""
 _BLOCKS = "thinking_blocks"
-"""Where litellm tells it, with Claude's signatures. Source: https://docs.litellm.ai/docs/reasoning_content."""
+"""Field for thoughts of litellm, with Claude's signatures.
+
+Source: https://docs.litellm.ai/docs/reasoning_content.
+"""
 _SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
 
@@ -52,15 +53,15 @@ _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/m
 def chat_arguments(request: LlmRequest, model: str, *, server: str = "", parallel_calls: bool = True) -> dict[str, Any]:
     """The arguments of `chat.completions.create`.
 
-    What the settings say and chat completions have no word for, such as `safety_settings`, is left out.
+    Settings that chat completions do not have, such as `safety_settings`, are left out.
 
     Args:
-        request: Is not changed.
-        model: Its name at the service.
-        server: Which one is asked: what it gave beside its thoughts and calls goes back to it alone.
-        parallel_calls: The model may call several tools at once.
+        request: Not changed.
+        model: Name at the service.
+        server: Name of the server; fields that it sent with thoughts and calls are sent back to it only.
+        parallel_calls: The model may call several tools in one turn.
     """
-    arguments: dict[str, Any] = {"model": model, "messages": list(messages_of(request, server))}
+    arguments: dict[str, Any] = {"model": model, "messages": list(chat_messages(request, server))}
     arguments |= _settings(request.config)
     if tools := [_tool(function) for function in allowed_functions(request)]:
         arguments["tools"] = tools
@@ -72,7 +73,7 @@ def chat_arguments(request: LlmRequest, model: str, *, server: str = "", paralle
 
 
 def adapt_to_family(arguments: dict[str, Any], family: Family) -> dict[str, Any]:
-    """`question` without what its model would refuse."""
+    """Remove the settings that the model would refuse with HTTP 400; see `vendor_facts`."""
     adapted = dict(arguments)
     effort: str | None = adapted.get("reasoning_effort")
     if effort == "minimal" and not family.minimal_effort:
@@ -81,6 +82,7 @@ def adapt_to_family(arguments: dict[str, Any], family: Family) -> dict[str, Any]
         if effort not in (None, "none"):
             model = arguments["model"]
             logger.warning("model %r takes no tools beside the effort %r and does not reason now", model, effort)
+        # The tools stay: without them the agent could not work at all.
         adapted["reasoning_effort"] = effort = "none"
     is_thinking = family.thinks_by_default if effort is None else effort != "none"
     if is_thinking and family.sampling == "unless thinking":
@@ -88,27 +90,27 @@ def adapt_to_family(arguments: dict[str, Any], family: Family) -> dict[str, Any]
     return adapted
 
 
-def messages_of(request: LlmRequest, server: str = "") -> Iterator[dict[str, Any]]:
-    """What was said: each message with calls is followed by one `tool` message for each of them."""
+def chat_messages(request: LlmRequest, server: str = "") -> Iterator[dict[str, Any]]:
+    """Convert the contents; a message with calls is followed by one `tool` message for each call."""
     if instruction := instruction_text(request.config):
         yield {"role": "system", "content": instruction}
     turns = pair_turns(request.contents)
     needs_reasoning = any(_REASONING in chat_fields(part, server) for turn in turns for part in turn.parts or ())
-    with_calls, ends = _with_calls(turns), dict[str | None, str]()
+    with_calls, id_suffixes = _with_calls(turns), dict[str | None, str]()
     for index, turn in enumerate(turns):
         parts = turn.parts or []
         if turn.role == "model":
-            message = _model_message(parts, server, ends) | _thoughts(
+            message = _model_message(parts, server, id_suffixes) | _thoughts(
                 parts, server, needs_reasoning and index in with_calls
             )
             if len(message) > 1:
                 yield message
         else:
-            yield from _user_messages([part for part in parts if not part.thought], ends)
+            yield from _user_messages([part for part in parts if not part.thought], id_suffixes)
 
 
 def _with_calls(turns: Sequence[types.Content]) -> set[int]:
-    """Numbers of the model's turns that answer a message of the user's with calls, each with all up to the next."""
+    """Indexes of the model's turns, from each user message to the next, if any of them has calls."""
     turn_numbers, group, calls = set[int](), set[int](), False
     for index, turn in enumerate(turns):
         parts = turn.parts or []
@@ -123,10 +125,10 @@ def _with_calls(turns: Sequence[types.Content]) -> set[int]:
 
 
 def _thoughts(parts: Sequence[types.Part], server: str, needs_reasoning: bool) -> dict[str, Any]:
-    """What `server` thought: litellm's `thinking_blocks` of Claude, and `reasoning_content`.
+    """Fields with the thoughts of `server`: litellm's `thinking_blocks` of Claude, and `reasoning_content`.
 
-    DeepSeek answers 400 where `reasoning_content` is missing from an answer to a message that it called tools for, even
-    if it is empty, and ignores it elsewhere. Source: https://api-docs.deepseek.com/guides/thinking_mode.
+    DeepSeek answers 400 if `reasoning_content`, even an empty one, is missing in a turn with calls, and ignores it
+    elsewhere. Source: https://api-docs.deepseek.com/guides/thinking_mode.
     """
     thoughts = [part for part in parts if part.thought]
     server_fields = [fields for part in thoughts if (fields := chat_fields(part, server))]
@@ -138,30 +140,35 @@ def _thoughts(parts: Sequence[types.Part], server: str, needs_reasoning: bool) -
     return message
 
 
-def _model_message(parts: Sequence[types.Part], server: str, ends: dict[str | None, str]) -> dict[str, Any]:
+def _model_message(parts: Sequence[types.Part], server: str, id_suffixes: dict[str | None, str]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant"}
     if content := "".join(text for part in parts if not part.thought and (text := part_text(part))):
         message["content"] = content
-    if calls := [_call(call, chat_fields(part, server), ends) for part in parts if (call := part.function_call)]:
+    if calls := [_call(call, chat_fields(part, server), id_suffixes) for part in parts if (call := part.function_call)]:
         message["tool_calls"] = calls
     return message
 
 
-def _call(call: types.FunctionCall, fields: dict[str, Any], ends: dict[str | None, str]) -> dict[str, Any]:
-    """A call, with what its server gave beside it; the end of its id is noted in `ends`."""
+def _call(call: types.FunctionCall, fields: dict[str, Any], id_suffixes: dict[str | None, str]) -> dict[str, Any]:
+    """Convert a call, with the fields that its server sent; the suffix of its id is stored in `id_suffixes`."""
     arguments = json.dumps(call.args or {}, ensure_ascii=False)
     extra = {name: value for name, value in fields.items() if name != "id_end"}
-    ends[call.id] = fields.get("id_end", "")
+    id_suffixes[call.id] = fields.get("id_end", "")
     function = {"name": call.name, "arguments": arguments}
-    return {"id": f"{call.id}{ends[call.id]}", "type": "function", "function": function} | extra
+    return {"id": f"{call.id}{id_suffixes[call.id]}", "type": "function", "function": function} | extra
 
 
-def _user_messages(parts: Sequence[types.Part], ends: dict[str | None, str]) -> Iterator[dict[str, Any]]:
+def _user_messages(parts: Sequence[types.Part], id_suffixes: dict[str | None, str]) -> Iterator[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for part in parts:
         if response := part.function_response:
             content = json.dumps(response.response or {}, ensure_ascii=False, default=str)
-            yield {"role": "tool", "tool_call_id": f"{response.id}{ends.get(response.id, '')}", "content": content}
+            yield {
+                "role": "tool",
+                "tool_call_id": f"{response.id}{id_suffixes.get(response.id, '')}",
+                "content": content,
+            }
+            # A tool message takes text only: its media follow in a message of the user.
             blocks += [
                 block for media in response.parts or () if (block := _data(media.inline_data or media.file_data))
             ]
@@ -169,14 +176,14 @@ def _user_messages(parts: Sequence[types.Part], ends: dict[str | None, str]) -> 
             blocks.append(block)
         elif text := part_text(part):
             blocks.append({"type": "text", "text": text})
-    if blocks and all(block["type"] == "text" for block in blocks):  # what every server reads
+    if blocks and all(block["type"] == "text" for block in blocks):  # plain text, which every server takes
         yield {"role": "user", "content": "\n\n".join(block["text"] for block in blocks)}
     elif blocks:
         yield {"role": "user", "content": blocks}
 
 
 def _data(data: Any) -> dict[str, Any] | None:
-    """Bytes, or where they are."""
+    """A content block for bytes or a URI; text for URIs other than images."""
     if data is None:
         return None
     kind, name = data.mime_type or "application/octet-stream", data.display_name
@@ -217,13 +224,13 @@ def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
 
 
 def _choice(request: LlmRequest) -> str | None:
-    """Of the allowed tools no others are offered, so none is named here: llama.cpp's server takes no name."""
+    """The mode; never a tool's name, which llama.cpp's server refuses: only the allowed tools are sent."""
     mode = calling_config(request).mode
     return _CHOICES.get(mode) if mode else None
 
 
 def _format(schema: dict[str, Any]) -> dict[str, Any]:
-    """Kept to in every letter where the service can do that."""
+    """The `response_format` of a schema, strict if the schema is within OpenAI's subset."""
     strict = strict_schema(schema)
     json_schema: dict[str, Any] = {"name": "answer", "schema": strict or schema, "strict": strict is not None}
     return {"type": "json_schema", "json_schema": json_schema}

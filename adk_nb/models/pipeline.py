@@ -13,9 +13,8 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from adk_nb import types
 from adk_nb.errors import AdkNbError, ModelTimeoutError
-from adk_nb.models.attempts import Attempt, note_attempts
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.llm_response import Attempt, LlmResponse, note_attempts
 from adk_nb.models.retrying import retry
 
 T = TypeVar("T")
@@ -32,11 +31,11 @@ class Assembler(Protocol):
         """Add a chunk; returns the part of it that can be shown already."""
         ...
 
-    def whole(self) -> LlmResponse:
+    def complete(self) -> LlmResponse:
         """The complete answer. Raises UnexpectedModelAnswer if the chunks ended before the answer did."""
         ...
 
-    def broken(self, reason: str) -> str:
+    def broken_message(self, reason: str) -> str:
         """The message for an answer that broke off."""
         ...
 
@@ -52,11 +51,11 @@ class WholeAnswer:
         """Convert the only chunk."""
         self._answer = self._read(chunk)
 
-    def whole(self) -> LlmResponse:
+    def complete(self) -> LlmResponse:
         """The converted answer."""
         return self._answer
 
-    def broken(self, reason: str) -> str:
+    def broken_message(self, reason: str) -> str:
         """The message for a connection that broke off."""
         return f"the answer broke off ({reason}); ask again"
 
@@ -67,7 +66,7 @@ class Failure:
 
     error: Exception
     """Raised instead when no attempt is left; the same error if there is no better one."""
-    passes: bool = False
+    is_temporary: bool = False
     """Another attempt may succeed."""
     retry_after: float | None = None
     """Seconds that the service asks to wait."""
@@ -116,13 +115,13 @@ class Adapter(Protocol):
         """Create an assembler for the chunks of one answer."""
         ...
 
-    def failure(self, error: Exception, payload: Payload, begun: Assembler | None, /) -> Failure:
+    def failure(self, error: Exception, payload: Payload, started: Assembler | None, /) -> Failure:
         """Convert an error of `chunks` or the assembler.
 
         Args:
             error: As the vendor's client raised it.
             payload: The request.
-            begun: The streamed answer that broke off; None before its first chunk.
+            started: The streamed answer that broke off; None before its first chunk.
         """
         ...
 
@@ -144,6 +143,7 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
     loop, limits = asyncio.get_running_loop(), adapter.limits
     end = loop.time() + limits.total_timeout
     assembler, attempts = adapter.assembler(payload, stream=stream), list[Attempt]()
+    # Converted once, since three readers need it: the retry, its wait and the final error.
     failed: list[Failure] = []
     """The converted error of each attempt."""
 
@@ -163,9 +163,9 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
                 attempt,
                 limits.retry_options,
                 model=payload["model"],
-                within=limits.retry_seconds,
-                passes=lambda error: isinstance(error, Exception) and failed[-1].passes,
-                asked_to_wait=lambda _: failed[-1].retry_after,
+                max_seconds=limits.retry_seconds,
+                is_temporary=lambda error: isinstance(error, Exception) and failed[-1].is_temporary,
+                requested_wait=lambda _: failed[-1].retry_after,
                 attempts_made=attempts,
                 attempts=limits.attempts,
                 address=limits.address,
@@ -173,27 +173,28 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
         except Exception as error:
             _raise_replacement(failed[-1].error, error)
         async with aclosing(chunks):
-            with named_errors(adapter, payload, assembler if stream else None):
+            with convert_errors(adapter, payload, assembler if stream else None):
                 while chunk is not _END:
                     piece = None if chunk is None else assembler.add(chunk)
                     if piece and stream:
                         yield piece
                     async with asyncio.timeout_at(min(loop.time() + limits.stall_timeout, end)):
                         chunk = await anext(chunks, _END)
-        whole = assembler.whole()
-    whole.attempts = attempts or None
-    yield whole
+        # Within `note_attempts`: its error, too, tells of the attempts before.
+        answer = assembler.complete()
+    answer.attempts = attempts or None
+    yield answer
 
 
 @contextmanager
-def named_errors(adapter: Adapter, payload: Payload, begun: Assembler | None = None) -> Generator[None, None, None]:
+def convert_errors(adapter: Adapter, payload: Payload, started: Assembler | None = None) -> Generator[None, None, None]:
     """Raise errors of a vendor's client as its adapter converts them."""
     try:
         yield
     except AdkNbError:
         raise
     except Exception as error:
-        _raise_replacement(adapter.failure(error, payload, begun).error, error)
+        _raise_replacement(adapter.failure(error, payload, started).error, error)
 
 
 def _raise_replacement(replacement: Exception, error: Exception) -> NoReturn:
@@ -213,6 +214,7 @@ class OwnTask(Generic[T]):
 
     def __init__(self, stream: AsyncGenerator[T, None]) -> None:
         self._stream = stream
+        # Without a limit: the service sets the pace, and an answer fits into memory.
         self._items: asyncio.Queue[T] = asyncio.Queue()
 
     async def __aenter__(self) -> "OwnTask[T]":

@@ -1,23 +1,24 @@
-"""A model whose answers are kept in a file: recorded once with the real one, replayed without it."""
+"""A model that records the answers of another one and replays them; and the tap that puts it in the place of models."""
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
+from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import Field, PrivateAttr
 
 from adk_nb import clock
-from adk_nb.errors import ConfigurationError, MissingKeyError, RecordingMismatchError
+from adk_nb.errors import ConfigurationError, InputError, MissingKeyError, RecordingMismatchError
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.base_llm_connection import BaseLlmConnection
+from adk_nb.models.cassette import Cassette, NormalizedRequest, Piece, Recording
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.recorded.cassette import Asked, Cassette, Piece, Recording
-from adk_nb.models.recorded.difference import differences, nearest
-from adk_nb.models.recorded.request import normalize
-from adk_nb.models.signals import note_replayed
+from adk_nb.models.llm_response import LlmResponse, note_replayed
+from adk_nb.models.recorded_requests import closest_recording, describe_difference, normalize
 
 
 class RecordedLlm(BaseLlm):
@@ -27,22 +28,21 @@ class RecordedLlm(BaseLlm):
         RecordedLlm("demo.jsonl")                                             # reads; needs no key and no network
         RecordedLlm("demo.jsonl", record=model, replay=True)                  # reads what is there, asks for the rest
 
-    Recording: the answer is written when it is whole and before its last response is handed on. A call that raised, or
-    was left before its end, is not written. Keys, tokens and passwords are replaced by `[redacted]`, e-mail addresses
-    by others; the rest of the conversation is in the file as it was said. Live conversations are not written. Each line
-    holds its whole request, so a file grows with the square of a conversation's turns: it is made for tutorials and
+    Recording: an answer is written when it is complete, before its last response is yielded. A call that raised, or
+    was closed early, is not written. Keys, tokens and passwords are replaced by `[redacted]`, e-mail addresses by
+    addresses of example.com; the rest of the conversation is written as it is. Live conversations are not recorded.
+    Each line has its whole request, so a file grows with the square of a conversation's turns: use it for tutorials and
     tests.
 
-    Replaying: strict. A request must equal a recorded one in model, instruction, tools, settings and messages; ids and
-    times of day do not count. Equal requests get their answers in recorded order, each once. A run that streams gets
-    the answer in the pieces it came in, another gets it whole. What the tools answered is part of the messages: tools
-    run for real.
+    Replaying: a request must equal a recorded one in model, instruction, tools, settings and messages; ids and times of
+    day are ignored. Equal requests get their answers in recorded order, each once. Tools run for real, and their
+    results are part of the messages.
     """
 
     speed: float = Field(default=0, ge=0, allow_inf_nan=False)
-    """How fast the pieces come: 0 without waiting, 1 as recorded, 2 twice as fast."""
+    """Speed of a streamed replay: 0 without waiting, 1 as recorded, 2 twice as fast."""
     _cassette: Cassette = PrivateAttr()
-    _recorded: BaseLlm | None = PrivateAttr(default=None)
+    _source: BaseLlm | None = PrivateAttr(default=None)
     _replays: bool = PrivateAttr(default=True)
     _agent: str = PrivateAttr(default="")
 
@@ -56,35 +56,35 @@ class RecordedLlm(BaseLlm):
         speed: float = 0,
         agent: str = "",
     ) -> None:
-        """Record `record` into `path`, or replay `path` when there is nothing to record.
+        """Record the model `record` into `path`, or replay `path` without it.
 
         Args:
-            path: The file, or a Cassette that several models share: then equal requests of all of them get their
-                answers in one order. A recording is added to its end.
-            record: The model to ask. It is not changed.
-            replay: With `record`: the model is asked only for what was not recorded yet.
-            model: Which model's answers to replay; by default the first one's that was recorded.
+            path: The file, or a Cassette that several models share: equal requests of all of them get the recorded
+                answers in order.
+            record: The model to call; not changed.
+            replay: With `record`: call the model only for requests that are not recorded.
+            model: Name of the model to replay; by default the first that was recorded.
             speed: See the field.
-            agent: Who asks, for errors.
+            agent: Name of the calling agent, for errors.
 
         Raises:
-            InputError: The file cannot be used: missing, cut off, no cassette, from a newer version.
+            InputError: The file is missing, malformed, or from a newer version.
         """
         if record is not None and not isinstance(record, BaseLlm):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"record={record!r} is not a model; write e.g. record=OfflineLlm()")
-        cassette = path if isinstance(path, Cassette) else Cassette(path, to_record=record is not None)
+        cassette = path if isinstance(path, Cassette) else Cassette(path, create=record is not None)
         first = cassette.recordings[0].request.model if cassette.recordings else None
         super().__init__(model=model or (record.model if record else first) or "recorded", speed=speed)
         self._cassette = cassette
-        self._recorded = record
+        self._source = record
         self._replays = replay or record is None
         self._agent = agent
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """Those of the model that is recorded, or was: the request is shaped by them."""
-        if self._recorded:
-            return self._recorded.capabilities
+        """The capabilities of the recorded model, which shape the request."""
+        if self._source:
+            return self._source.capabilities
         capabilities = [
             recording.capabilities for recording in self._cassette.recordings if recording.request.model == self.model
         ]
@@ -92,26 +92,31 @@ class RecordedLlm(BaseLlm):
 
     @property
     def notice(self) -> str | None:
-        """Whose answers these are."""
-        if self._recorded and not (self._replays and self._cassette.had):
-            return self._recorded.notice
+        """File and models of the replayed answers; while recording, the notice of the model."""
+        if self._source and not (self._replays and self._cassette.initial_count):
+            return self._source.notice
         recordings = [recording for recording in self._cassette.recordings if recording.request.model == self.model]
         names = sorted({recording.model for recording in recordings or self._cassette.recordings})
         models = f"model{'s' if len(names) > 1 else ''} " + ", ".join(f'"{name}"' for name in names)
         text = f"replayed from {self._cassette.path.name}: recorded answers of {models}"
-        text += "; it answers what is not recorded" if self._recorded else ""
+        text += "; it answers what is not recorded" if self._source else ""
         notices = sorted({recording.notice for recording in recordings if recording.notice})
         return f"{text} ({'; '.join(notices)})" if notices else text
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        request, digest = normalize(llm_request, model=self.model, hiding=self._cassette.hiding)
+        """Replay or record an answer; see the class.
+
+        Raises:
+            RecordingMismatchError: The request is not recorded, and there is no model to call or it has no key.
+        """
+        request, digest = normalize(llm_request, model=self.model, redactor=self._cassette.redactor)
         recording = self._cassette.take(request, digest) if self._replays else None
         if recording:
             answers = self._replay(recording)
-        elif self._recorded:
-            answers = self._record(self._recorded, llm_request, request, digest)
+        elif self._source:
+            answers = self._record(self._source, llm_request, request, digest)
         else:
             raise RecordingMismatchError(self._mismatch(request))
         async with aclosing(answers):
@@ -127,7 +132,7 @@ class RecordedLlm(BaseLlm):
                 ) from error
 
     async def _record(
-        self, model: BaseLlm, llm_request: LlmRequest, request: Asked, digest: str
+        self, model: BaseLlm, llm_request: LlmRequest, request: NormalizedRequest, digest: str
     ) -> AsyncGenerator[LlmResponse, None]:
         pieces: list[Piece] = []
         complete: LlmResponse | None = None
@@ -138,16 +143,18 @@ class RecordedLlm(BaseLlm):
                 now = clock.now()
                 pieces.append(_piece(answer, max(0.0, now - previous)))
                 previous = now
+                # A complete answer is held back by one: the last is written before the agent can act on it.
                 if complete:
                     yield complete
                 complete = None if answer.partial else answer
                 if not complete:
                     yield answer
         last = complete or answer
-        if last and not last.interrupted:  # a model that only streams has said all it has to say
+        if last and not last.interrupted:  # a model may stream without a complete answer at the end
+            # Before the yield: what the agent does next may end the process.
             self._cassette.append(_recording(model, request, digest, pieces, last))
             if self._replays:
-                self._cassette.take(request, digest)  # it was given now: asked again, the model is asked again
+                self._cassette.take(request, digest)  # used: an equal request calls the model again
         if complete:
             yield complete
 
@@ -160,29 +167,33 @@ class RecordedLlm(BaseLlm):
             yield response
 
     def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
-        return (self._recorded or super()).connect(llm_request)
+        """Open a live conversation with the recorded model; it is not recorded."""
+        return (self._source or super()).connect(llm_request)
 
-    def _mismatch(self, request: Asked) -> str:
-        path, hint = self._cassette.shown, self._cassette.how
+    def _mismatch(self, request: NormalizedRequest) -> str:
+        path, hint = self._cassette.label, self._cassette.record_hint
         if not self._cassette.recordings:
             return f"{path} holds no recording; {hint}"
-        if times := self._cassette.alike(request):
+        if times := self._cassette.count_equal(request):
             count = f"{times} time" + ("s" if times > 1 else "")
-            return f"this was recorded {count} in {path} and is asked once more; restart from the top, or, {hint}"
-        index = nearest(request, self._cassette.recordings)
-        changed = differences(request, self._cassette.recordings[index].request)
+            return (
+                f"this request was recorded {count} in {path} and is sent once more; restart from the top, or, {hint}"
+            )
+        index = closest_recording(request, self._cassette.recordings)
+        difference = describe_difference(request, self._cassette.recordings[index].request)
         agent = f" of {self._agent!r}" if self._agent else ""
-        return (
-            f"no recording in {path} for this request{agent}: {changed} (compared with recording {index + 1}); {hint}"
-        )
+        compared = f"compared with recording {index + 1}"
+        return f"no recording in {path} for this request{agent}: {difference} ({compared}); {hint}"
 
 
-def _piece(answer: LlmResponse, after: float) -> Piece:
+def _piece(answer: LlmResponse, seconds: float) -> Piece:
     data = answer.model_dump(mode="json", by_alias=True, exclude_none=True, fallback=repr)
-    return Piece(after=round(after, 3), response=data)
+    return Piece(after=round(seconds, 3), response=data)
 
 
-def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece], last: LlmResponse) -> Recording:
+def _recording(
+    model: BaseLlm, request: NormalizedRequest, digest: str, pieces: list[Piece], last: LlmResponse
+) -> Recording:
     return Recording(
         model=last.model_version or model.model,
         notice=model.notice,
@@ -194,10 +205,94 @@ def _recording(model: BaseLlm, request: Asked, digest: str, pieces: list[Piece],
 
 
 class ReplayTap:
-    """Replays one cassette in place of the models that are asked by name; a model object is asked itself."""
+    """Replays one cassette in place of models by name; a model object is called itself."""
 
     def __init__(self, path: Path) -> None:
         self._cassette = Cassette(path)
 
     def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
+        """The model to call in place of `model`."""
         return model if isinstance(model, BaseLlm) else RecordedLlm(self._cassette, model=model, agent=agent)
+
+
+REPLAY_VARIABLE = "ADK_NB_REPLAY"
+REPLAY_MODES = ("auto", "record", "replay")
+"""Values of the variable for the cassette of a notebook."""
+
+
+class ModelTap(Protocol):
+    """Replaces the models of agents."""
+
+    def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
+        """The model to call instead of `model`, or of the model of that name (empty: the default), for an agent."""
+        ...
+
+
+_installed: list[ModelTap] = []
+"""Of the process, at most one: widgets and threads run agents outside of cells."""
+_turn_tap: ContextVar[ModelTap | None] = ContextVar("adk_nb_model_tap", default=None)
+
+
+def install_tap(tap: ModelTap | None) -> None:
+    """Install `tap` for this process; None: remove it."""
+    _installed[:] = [tap] if tap else []
+
+
+def current_tap() -> ModelTap | None:
+    """The tap of this turn, else that of the process."""
+    return _turn_tap.get() or (_installed[0] if _installed else None)
+
+
+@contextmanager
+def use_tap(tap: ModelTap) -> Generator[None]:
+    """Use `tap` in this block, and in the tasks that it starts."""
+    token = _turn_tap.set(tap)
+    try:
+        yield
+    finally:
+        _turn_tap.reset(token)
+
+
+def tap_of_environment() -> ModelTap | None:
+    """The tap of `ADK_NB_REPLAY`, or None.
+
+    Raises:
+        InputError: Its value is not a cassette.
+    """
+    cassette = replay_cassette()
+    return _replay_tap(cassette) if cassette else None
+
+
+def replay_cassette() -> Path | None:
+    """The cassette of `ADK_NB_REPLAY`; None if it is not set, empty, `off`, or a mode of the notebook's own cassette.
+
+    Raises:
+        InputError: Its value is a missing file, a notebook, or a mode outside of a notebook.
+    """
+    value = os.environ.get(REPLAY_VARIABLE, "").strip()
+    if value.lower() in ("", "off"):
+        return None
+    if value.lower() in REPLAY_MODES:
+        if current_tap() is not None:
+            return None
+        raise InputError(
+            f"{REPLAY_VARIABLE}={value} is for notebooks, and no notebook's cassette is in use; run %load_ext adk_nb, "
+            "or set it to the path of a cassette, or to off"
+        )
+    path = Path(value)
+    if not path.is_file():
+        raise InputError(
+            f"{REPLAY_VARIABLE} names {value!r}, which is not a file; set it to the path of a cassette, or to off"
+        )
+    if path.suffix == ".ipynb":
+        raise InputError(
+            f"{REPLAY_VARIABLE} names the notebook {value!r}; set it to replay, to use each notebook's own recordings, "
+            "or to the path of a cassette"
+        )
+    return path
+
+
+@cache
+def _replay_tap(cassette: Path) -> ModelTap:
+    """One tap for all models of this process: equal requests of several models share the recorded order."""
+    return ReplayTap(cassette)

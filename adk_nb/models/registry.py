@@ -9,7 +9,7 @@ from typing import cast
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.http_address import guess_url
-from adk_nb.models.tap import tap_of_environment
+from adk_nb.models.recorded_llm import tap_of_environment
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, Vendor
 
 
@@ -93,7 +93,7 @@ class LLMRegistry:
         if tap := tap_of_environment():
             return tap.model(LLMRegistry.own_name(model))
         cls, name = _find(model)
-        return cls.named(name)
+        return cls.from_name(name)
 
 
 def suggested_names() -> list[str]:
@@ -118,6 +118,7 @@ def _hint(model: str) -> str:
 
 def _entry_of(model: str) -> tuple[_Entry, str]:
     entries = [*_registered, *_BUILT_IN]
+    # A provider's prefix first: it chooses the class, whatever the name looks like.
     provider, _, rest = model.partition(":")
     if provider and rest and not rest.startswith("//"):
         for entry in entries:

@@ -39,18 +39,18 @@ class ResponseStream:
 
     def add(self, piece: LlmResponse) -> LlmResponse | None:
         """Add a response; returns the part of it that can be shown already."""
-        self.note(**{name: getattr(piece, name) for name in _LATEST})
-        return self.take(piece.parts, piece.model_version)
+        self.set_fields(**{name: getattr(piece, name) for name in _LATEST})
+        return self.add_parts(piece.parts, piece.model_version)
 
-    def note(self, **fields: Any) -> None:
+    def set_fields(self, **fields: Any) -> None:
         """Set fields of the answer; those that are None are ignored."""
         self._fields |= {name: value for name, value in fields.items() if value is not None}
 
-    def take(self, parts: Iterable[types.Part], model_version: str | None = None) -> LlmResponse | None:
+    def add_parts(self, parts: Iterable[types.Part], model_version: str | None = None) -> LlmResponse | None:
         """Add `parts`; returns those that can be shown already."""
         visible: list[types.Part] = []
         for part in parts:
-            self._keep(part)
+            self._append(part)
             if not part.function_call and part.text != "":
                 visible.append(part)
         if not visible:
@@ -58,38 +58,39 @@ class ResponseStream:
         content = types.Content(role="model", parts=visible)
         return LlmResponse(content=content, partial=True, model_version=model_version)
 
-    def whole(self) -> LlmResponse:
+    def complete(self) -> LlmResponse:
         """The complete answer: consecutive texts are joined, thoughts stay apart, calls keep their order.
 
         Raises:
             UnexpectedModelAnswer: The stream ended before the answer did.
         """
         if not self._fields.get("finish_reason") and not self._fields.get("error_code"):
-            raise UnexpectedModelAnswer(self.broken("no finish reason came"))
+            raise UnexpectedModelAnswer(self.broken_message("no finish reason came"))
         return self.joined()
 
     def joined(self) -> LlmResponse:
-        """As `whole`, also for a stream without a finish reason.
+        """As `complete`, also for a stream without a finish reason.
 
         Raises:
             UnexpectedModelAnswer: The stream ended within a call.
         """
         reason: types.FinishReason | None = self._fields.get("finish_reason")
         if any(isinstance(part, _StreamedCall) and not part.finished for part in self._parts):
-            raise UnexpectedModelAnswer(self.broken("a tool call was not finished"))
+            raise UnexpectedModelAnswer(self.broken_message("a tool call was not finished"))
         if reason and reason != types.FinishReason.STOP:
             self._fields["error_code"] = reason.value
         parts = [part if isinstance(part, types.Part) else part.part() for part in self._parts]
         return LlmResponse(content=types.Content(role="model", parts=parts) if parts else None, **self._fields)
 
-    def broken(self, reason: str) -> str:
+    def broken_message(self, reason: str) -> str:
         """The error message for an answer that broke off, with the end of its text."""
-        words = "".join(part.text for part in self._parts if isinstance(part, _TextRun))
-        position = f"after {words[-200:]!r}" if words else "before its first word"
+        text = "".join(part.text for part in self._parts if isinstance(part, _TextRun))
+        position = f"after {text[-200:]!r}" if text else "before its first word"
         return f"the answer of model {self._model!r} broke off {position} ({reason}); ask again"
 
-    def _keep(self, part: types.Part) -> None:
+    def _append(self, part: types.Part) -> None:
         last = self._parts[-1] if self._parts else None
+        # The next piece of an open call may lack its id and name.
         if part.function_call and isinstance(last, _StreamedCall) and not last.finished:
             last.add(part)
         elif part.function_call and (part.function_call.will_continue or part.function_call.partial_args):
@@ -157,8 +158,8 @@ class _StreamedCall:
         self._id = call.id or self._id
         self._name = call.name or self._name
         self._args.update(call.args or {})
-        for bit in call.partial_args or []:
-            self._put(bit)
+        for fragment in call.partial_args or []:
+            self._set(fragment)
         self.finished = not call.will_continue
 
     def part(self) -> types.Part:
@@ -166,23 +167,26 @@ class _StreamedCall:
         call = types.FunctionCall(id=self._id, name=self._name, args=self._args)
         return self._first.model_copy(update={"function_call": call, "thought_signature": self._signature})
 
-    def _put(self, bit: types.PartialArg) -> None:
-        path = bit.json_path or ""
+    def _set(self, fragment: types.PartialArg) -> None:
+        path = fragment.json_path or ""
         steps = _parse_path(path)
         container: Any = self._args
         for step, following in pairwise(steps):
             container = _member(container, step, [] if isinstance(following, int) else {}, path)
-        old, value = _member(container, steps[-1], None, path), _value(bit)
+        old, value = _member(container, steps[-1], None, path), _value(fragment)
+        # A path that is not open is written anew, not continued.
         continues = path in self._unfinished and isinstance(old, str) and isinstance(value, str)
         container[steps[-1]] = old + value if continues else value
-        (self._unfinished.add if bit.will_continue else self._unfinished.discard)(path)
+        (self._unfinished.add if fragment.will_continue else self._unfinished.discard)(path)
 
 
 def _parse_path(path: str) -> list[str | int]:
     """`$.foo[0]['a b']` -> `["foo", 0, "a b"]`."""
     matches = list(_STEP.finditer(path))
     if not matches or "$" + "".join(match.group() for match in matches) != path:
-        raise UnexpectedModelAnswer(f"the model streamed an argument to {path[:200]!r}, which is no path; ask again")
+        raise UnexpectedModelAnswer(
+            f"the model streamed an argument to {path[:200]!r}, which is not a JSON path; ask again"
+        )
     return [
         int(match[2]) if match[2] else re.sub(r"\\(.)", r"\1", match[1] or match[3] or match[4] or "")
         for match in matches
@@ -199,7 +203,7 @@ def _member(container: Any, step: str | int, empty: Any, path: str) -> Any:
             items.append(empty)
         if step < len(items):
             return items[step]
-    raise UnexpectedModelAnswer(f"the model streamed an argument to {path[:200]!r}, which leads nowhere; ask again")
+    raise UnexpectedModelAnswer(f"the model streamed an argument to {path[:200]!r}, which does not exist; ask again")
 
 
 def _value(bit: types.PartialArg) -> Any:

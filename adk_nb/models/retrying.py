@@ -17,8 +17,8 @@ from tenacity import (
 )
 
 from adk_nb import clock, types
-from adk_nb.models.attempts import Attempt, on_wait
 from adk_nb.models.http_address import is_loopback
+from adk_nb.models.llm_response import Attempt, on_wait
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ BUSY = (408, 429, 500, 502, 503, 504)
 
 _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 """Refusals with status 429 that retrying does not help. Source: https://platform.openai.com/docs/guides/error-codes."""
-OUT_OF_QUOTA = "asking again does not help: look at the plan, the billing and the quota of your account"
+OUT_OF_QUOTA = "retrying does not help: check the plan, the billing and the quota of your account"
 
 
 def is_quota_error(kinds: Iterable[str]) -> bool:
@@ -38,33 +38,34 @@ def is_quota_error(kinds: Iterable[str]) -> bool:
 
 
 async def retry(
-    ask: Callable[[], Awaitable[T]],
+    send: Callable[[], Awaitable[T]],
     options: types.HttpRetryOptions | None,
     *,
     model: str,
-    within: float,
-    passes: Callable[[BaseException], bool],
-    asked_to_wait: Callable[[BaseException], float | None],
-    what: str = "model",
+    max_seconds: float,
+    is_temporary: Callable[[BaseException], bool],
+    requested_wait: Callable[[BaseException], float | None],
+    kind: str = "model",
     attempts_made: list[Attempt] | None = None,
     attempts: int = 5,
     address: str | None = None,
 ) -> T:
-    """Return the result of `ask`, called again while its error may be temporary.
+    """Return the result of `send`, called again while its error may be temporary.
 
     Args:
-        ask: One attempt.
+        send: One attempt.
         options: Attempts (`attempts`), first delay (1 s), longest delay (60 s), growth (2) and jitter (1 s).
         model: Name for the log.
-        within: Seconds for all attempts and waits together; an attempt that would start later is not made.
-        passes: True for an error that may be temporary. Other errors, and the last one, are raised as they are.
-        asked_to_wait: Seconds that the service asked to wait, if it did.
-        what: Kind of the thing that `model` names, for the log.
+        max_seconds: Seconds for all attempts and waits together; an attempt that would start later is not made.
+        is_temporary: True for an error that may be temporary. Other errors, and the last one, are raised as they are.
+        requested_wait: Seconds that the service asked to wait, if it did.
+        kind: Kind of the resource that `model` names, for the log.
         attempts_made: List to which each failed attempt is added, except the last.
         attempts: Default for `options`.
         address: URL of the service. If no server listens at a loopback address, there is one attempt, unless the
             caller gave `options`.
     """
+    # A local server that does not listen will not within seconds: say so at once.
     is_asked_once = options is None and is_loopback(address)
     options = options or types.HttpRetryOptions()
     backoff = wait_exponential_jitter(
@@ -76,7 +77,7 @@ async def retry(
 
     def wait(state: RetryCallState) -> float:
         error = _error(state)
-        requested = asked_to_wait(error) if error else None
+        requested = requested_wait(error) if error else None
         return backoff(state) if requested is None else requested
 
     def report(state: RetryCallState) -> None:
@@ -88,7 +89,7 @@ async def retry(
         logger.log(
             logging.INFO if listener else logging.WARNING,  # a notebook shows the attempts itself
             "%s %r: %s; asking again in %.1f s (try %d)",
-            what,
+            kind,
             model,
             short_error(_error(state)),
             state.upcoming_sleep,
@@ -96,13 +97,13 @@ async def retry(
         )
 
     retrying = AsyncRetrying(
-        stop=stop_after_attempt(max(1, int(_default(options.attempts, attempts)))) | stop_before_delay(within),
+        stop=stop_after_attempt(max(1, int(_default(options.attempts, attempts)))) | stop_before_delay(max_seconds),
         wait=wait,
-        retry=retry_if_exception(lambda error: passes(error) and not (is_asked_once and is_connect_error(error))),
+        retry=retry_if_exception(lambda error: is_temporary(error) and not (is_asked_once and is_connect_error(error))),
         before_sleep=report,
         reraise=True,
     )
-    return cast(T, await retrying(ask))
+    return cast(T, await retrying(send))
 
 
 def seconds_of(retry_after: str) -> float | None:

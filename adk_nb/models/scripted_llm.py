@@ -45,13 +45,13 @@ class ScriptedConnection(BaseLlmConnection):
 
     async def send_content(self, content: types.Content, *, partial: bool = False) -> None:
         """Record a content; answer it unless it is partial."""
-        self._keep(content)
+        self._record(content)
         if not partial:
             self._answer()
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
         """Record a realtime input; answer the end of speech."""
-        self._keep(blob)
+        self._record(blob)
         stops = isinstance(blob, types.LiveClientRealtimeInput) and blob.audio_stream_end
         if stops or isinstance(blob, types.ActivityEnd):
             self._answer()
@@ -71,7 +71,7 @@ class ScriptedConnection(BaseLlmConnection):
         self.closed = True
         self._turns.put_nowait(())
 
-    def _keep(self, message: types.Content | RealtimeInput) -> None:
+    def _record(self, message: types.Content | RealtimeInput) -> None:
         if self.closed:
             raise ModelConnectionLost("the script has ended this connection")
         self.sent.append(message)
@@ -140,12 +140,14 @@ class ScriptedLlm(BaseLlm):
             await connection.close()
 
     def _log_request(self, llm_request: LlmRequest) -> None:
+        # With a list of its own: the flow goes on appending to the request's.
         self._requests.append(llm_request.model_copy(update={"contents": list(llm_request.contents)}))
 
     def _next_turn(self) -> Turn:
         try:
             answer = self._next()
         except UnexpectedModelAnswer as error:
+            # As a turn: `receive` raises it in the reader, where a service's error would come.
             return [error]
         if items := _verbatim(answer):
             return items
@@ -198,7 +200,7 @@ def _items(answer: Answer) -> Sequence[Item]:
 def _pieces(items: list[types.Part | str]) -> list[str]:
     """Pieces of a streamed answer: several strings as they are, a single one word by word."""
     texts = [item for item in items if isinstance(item, str)]
-    return texts if len(texts) > 1 else [word for text in texts for word in re.findall(r"\S+\s*|\s+", text)]
+    return texts if len(texts) > 1 else [piece for text in texts for piece in re.findall(r"\S+\s*|\s+", text)]
 
 
 def _complete_parts(items: list[types.Part | str]) -> list[types.Part]:

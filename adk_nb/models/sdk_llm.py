@@ -15,7 +15,7 @@ from adk_nb.models.service_llm import Refusal, ServiceLlm
 from adk_nb.redaction import hidden
 
 _NO_KEY = "none"
-"""Sent to a user's own server if the package insists on a key."""
+"""Sent to a user's own server without a key: the packages require one."""
 
 
 class SdkLlm(ServiceLlm):
@@ -42,14 +42,14 @@ class SdkLlm(ServiceLlm):
         return self._package()
 
     @property
-    def late_errors(self) -> tuple[type[Exception], ...]:
+    def timeout_errors(self) -> tuple[type[Exception], ...]:
         """Timeouts of the package's client, beside those of every service."""
-        return (*super().late_errors, self._errors.APITimeoutError)
+        return (*super().timeout_errors, self._errors.APITimeoutError)
 
     @property
-    def lost_errors(self) -> tuple[type[Exception], ...]:
+    def connection_errors(self) -> tuple[type[Exception], ...]:
         """Connection errors of the package's client, beside those of every service."""
-        return (*super().lost_errors, self._errors.APIConnectionError)
+        return (*super().connection_errors, self._errors.APIConnectionError)
 
     def refusal(self, error: Any, /) -> Refusal | None:
         """Convert an APIError of the package; None for a connection error, or any other."""
@@ -61,7 +61,7 @@ class SdkLlm(ServiceLlm):
             status=self._status(error),
             body=_body(error, details),
             retry_after=_retry_after(error),
-            is_spent=is_quota_error(str(details.get(name)) for name in ("type", "code")),
+            is_quota_error=is_quota_error(str(details.get(name)) for name in ("type", "code")),
             hint=redirect_hint(getattr(error, "response", None)),
         )
 
@@ -105,15 +105,16 @@ class _Client:
 
 
 _clients: PerLoop[_Client] = PerLoop()
-"""Shared by all models with the same settings: an agent often has a model object of its own."""
+"""Shared by all models with the same settings: many agents have a model object each."""
 
 
-async def closing(stream: Any) -> AsyncGenerator[Any, None]:
+async def close_after(stream: Any) -> AsyncGenerator[Any, None]:
     """Yield the chunks of a package's stream; its connection is closed with this generator."""
     try:
         async for chunk in stream:
             yield chunk
     finally:
+        # Generators have `aclose`, the streams of openai and anthropic an async `close`.
         close: Any = getattr(stream, "aclose", None) or getattr(stream, "close", None)
         if close:
             await close()
@@ -143,7 +144,7 @@ def _body(error: Any, details: dict[str, Any]) -> str:
     if not isinstance(body, dict):
         return hidden(str(body or error))[:500]
     kind = details.get("type") or details.get("code")
-    text = ": ".join(str(word) for word in (kind, details.get("message")) if word)
+    text = ": ".join(str(detail) for detail in (kind, details.get("message")) if detail)
     return hidden(text or json.dumps(body, default=str))[:500]
 
 

@@ -20,7 +20,7 @@ from adk_nb.errors import (
     ModelTimeoutError,
     UnexpectedModelAnswer,
 )
-from adk_nb.models.adaptation import Lack, adapt_request
+from adk_nb.models.adaptation import MissingCapability, adapt_request
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.http_address import public_url
 from adk_nb.models.llm_request import LlmRequest
@@ -33,9 +33,9 @@ from adk_nb.wire import copy_model
 _MALFORMED = (json.JSONDecodeError, UnicodeError, ValidationError, TypeError, AttributeError, LookupError, ValueError)
 _BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 _HINTS = {
-    404: "look at the model's name, and at base_url",
-    413: "shorten what is sent",
-    429: "wait, or look at your quota",
+    404: "check the model's name, and base_url",
+    413: "shorten the request",
+    429: "wait, or check your quota",
     503: "wait, or take another model",
     529: "wait, or take another model",
 }
@@ -50,7 +50,7 @@ class Refusal:
     body: str
     retry_after: float | None = None
     """Seconds."""
-    is_spent: bool = False
+    is_quota_error: bool = False
     """The account's quota is used up: retrying does not help."""
     wrong_key: bool = False
     hint: str = ""
@@ -66,8 +66,8 @@ class ServiceLlm(BaseLlm):
     """None: from the environment, when a request is sent."""
     base_url: str | None = None
     """Address of the API, if it is not the vendor's: a gateway, or your own server."""
-    lacks: frozenset[Lack] = frozenset()
-    """Capabilities that others of its kind have and this model lacks; worked around (see `models.adaptation`)."""
+    lacks: frozenset[MissingCapability] = frozenset()
+    """Capabilities that this model lacks; requests are adapted (see `models.adaptation`)."""
     retry_options: types.HttpRetryOptions | None = None
     """For a busy or unreachable service: 5 attempts, after 1 s and then twice as long each, or as the service asks."""
     retry_seconds: float = 120.0
@@ -87,7 +87,7 @@ class ServiceLlm(BaseLlm):
     """Name for `%key`. Empty: the name of its first variable."""
     KEY_PAGE: ClassVar[str] = ""
     """The page where keys are created."""
-    PASSING_STATUSES: ClassVar[tuple[int, ...]] = BUSY
+    TEMPORARY_STATUSES: ClassVar[tuple[int, ...]] = BUSY
     """HTTP statuses that may be temporary."""
 
     def model_post_init(self, context: Any, /) -> None:
@@ -106,7 +106,7 @@ class ServiceLlm(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """All capabilities but those that the user said it lacks."""
+        """All capabilities but those in `lacks`."""
         return LlmCapabilities(**dict.fromkeys(self.lacks, False))
 
     async def generate_content_async(
@@ -146,19 +146,19 @@ class ServiceLlm(BaseLlm):
         return self.base_url
 
     @property
-    def late_errors(self) -> tuple[type[Exception], ...]:
+    def timeout_errors(self) -> tuple[type[Exception], ...]:
         """Errors of the client for a timeout."""
         return (TimeoutError, httpx2.TimeoutException)
 
     @property
-    def lost_errors(self) -> tuple[type[Exception], ...]:
+    def connection_errors(self) -> tuple[type[Exception], ...]:
         """Errors of the client for a connection that broke or was not made."""
         return _BROKEN
 
     @property
-    def advice(self) -> str:
+    def connection_hint(self) -> str:
         """The next step for the user if no connection is made."""
-        return "look at the network and at base_url"
+        return "check the network and base_url"
 
     # ---- the same for all
 
@@ -183,51 +183,61 @@ class ServiceLlm(BaseLlm):
         if isinstance(refusal, AdkNbError):
             return Failure(error=refusal)
         if refusal:
-            return self._refused(refusal, model, started)
-        if isinstance(error, self.late_errors):
-            return Failure(error=self._too_late(error, model, started), passes=is_connect_error(error))
-        is_lost = isinstance(error, self.lost_errors)
+            return self._convert_refusal(refusal, model, started)
+        if isinstance(error, self.timeout_errors):
+            # Once it was sent, the service may be at work: a second request would be paid twice.
+            return Failure(error=self._timeout_error(error, model, started), is_temporary=is_connect_error(error))
+        is_lost = isinstance(error, self.connection_errors)
         if is_lost or isinstance(error, httpx2.HTTPError | OSError):
             reason = _short_error(error.__cause__ or error)
-            message = started.broken(reason) if started else f"{self._service(model)} cannot be reached ({reason})"
-            return Failure(error=ModelError(f"{message}; {self.advice}"), passes=is_lost)
+            message = (
+                started.broken_message(reason) if started else f"{self._service(model)} cannot be reached ({reason})"
+            )
+            return Failure(error=ModelError(f"{message}; {self.connection_hint}"), is_temporary=is_lost)
         if isinstance(error, _MALFORMED):
-            return Failure(error=self._malformed(error, model, started))
+            return Failure(error=self._malformed_answer(error, model, started))
         return Failure(error=error)
 
-    def _refused(self, refusal: Refusal, model: str, started: Assembler | None) -> Failure:
+    def _convert_refusal(self, refusal: Refusal, model: str, started: Assembler | None) -> Failure:
         status, retry_after = refusal.status, refusal.retry_after
         if status is None:
-            reason = f"its service said: {refusal.body}"
-            message = started.broken(reason) if started else f"model {model!r} gave no answer; {reason}"
+            reason = f"its service sent an error: {refusal.body}"
+            message = started.broken_message(reason) if started else f"model {model!r} did not answer; {reason}"
             return Failure(error=ModelError(message))
         hint = refusal.hint or _HINTS.get(status, "")
         if not refusal.hint and (refusal.wrong_key or status in (401, 403)):
-            hint = f"look at {self._sent_key()}"
-        hint = add_wait(OUT_OF_QUOTA if refusal.is_spent else hint, retry_after)
+            hint = f"check {self._key_label()}"
+        hint = add_wait(OUT_OF_QUOTA if refusal.is_quota_error else hint, retry_after)
         options = self.limits.retry_options
-        statuses = (options and options.http_status_codes) or self.PASSING_STATUSES
+        statuses = (options and options.http_status_codes) or self.TEMPORARY_STATUSES
         return Failure(
             error=ModelHTTPError(status, refusal.body, model, hint=hint),
-            passes=status in statuses and not refusal.is_spent,
+            is_temporary=status in statuses and not refusal.is_quota_error,
             retry_after=retry_after,
         )
 
-    def _too_late(self, error: Exception, model: str, started: Assembler | None) -> ModelTimeoutError:
+    def _timeout_error(self, error: Exception, model: str, started: Assembler | None) -> ModelTimeoutError:
         if is_connect_error(error):
             within = f"within {self.connect_timeout:g} s"
-            return ModelTimeoutError(f"no connection to {self._service(model)} {within}; {self.advice}")
+            return ModelTimeoutError(f"no connection to {self._service(model)} {within}; {self.connection_hint}")
         if started:
-            message, limit = started.broken("nothing more came in time"), f"stall_timeout={self.stall_timeout:g}"
+            message, limit = (
+                started.broken_message("nothing more came in time"),
+                f"stall_timeout={self.stall_timeout:g}",
+            )
             limit += f" or total_timeout={self.total_timeout:g}"
         else:
             message, (name, seconds) = f"model {model!r} did not answer in time", self.limits.first
             limit = f"{name}={seconds:g}"
         return ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer")
 
-    def _malformed(self, error: Exception, model: str, started: Assembler | None) -> AdkNbError:
-        sent = f"sent what is no answer of its API: {_short_error(error)}"
-        message = started.broken(f"it {sent}") if started else f"the service of model {model!r} {sent}; ask again"
+    def _malformed_answer(self, error: Exception, model: str, started: Assembler | None) -> AdkNbError:
+        problem = f"sent a malformed answer: {_short_error(error)}"
+        message = (
+            started.broken_message(f"it {problem}")
+            if started
+            else f"the service of model {model!r} {problem}; ask again"
+        )
         return UnexpectedModelAnswer(message)
 
     def _service(self, model: str) -> str:
@@ -242,13 +252,13 @@ class ServiceLlm(BaseLlm):
         remember(key)
         return key
 
-    def _sent_key(self) -> str:
+    def _key_label(self) -> str:
         """The name of the key that a service refuses, for an error."""
         if self.api_key or not self.KEY_VARIABLES:
             return "api_key"
         kind = type(self).__name__
         name = next((name for name in self.KEY_VARIABLES if os.environ.get(name, "").strip()), "")
-        return (self._key() and name) or f"api_key, for none was sent: {kind}(api_key=..., base_url=...)"
+        return (self._key() and name) or f"api_key, since none was sent: {kind}(api_key=..., base_url=...)"
 
     def _missing_key(self, model: str) -> MissingKeyError:
         first, *alternatives = self.KEY_VARIABLES
@@ -256,7 +266,7 @@ class ServiceLlm(BaseLlm):
         return MissingKeyError(
             f"model {model!r} needs a key, and {missing}; type: "
             f"%key {self.KEY_NAME or first}, or, in a script, import os, getpass; "
-            f"os.environ[{first!r}] = getpass.getpass() ({self.KEY_PAGE} makes one), or work without a key: "
+            f"os.environ[{first!r}] = getpass.getpass() (get one at {self.KEY_PAGE}), or work without a key: "
             'model="offline", -m offline'
         )
 

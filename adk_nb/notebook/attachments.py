@@ -19,7 +19,7 @@ _KINDS = {".csv": "text/csv", ".md": "text/markdown", ".webp": "image/webp", ".s
 
 
 def parts_of(*values: Any, name: str = "") -> list[types.Part]:
-    """What is attached, each behind a part with its name; a part of google-genai stays as it is.
+    """The attachments, each behind a part with its name; a part of google-genai stays as it is.
 
     Args:
         values: Each the path of a file (text or PathLike), or what `%chat --attach` takes: an image or PDF as bytes or

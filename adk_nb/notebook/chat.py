@@ -12,6 +12,7 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import AlreadyExistsError, InputError
+from adk_nb.evaluation.mapping import agent_map
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -137,7 +138,7 @@ class Chat:
 
     @property
     def interrupts(self) -> list[Interrupt]:
-        """What is open in the session, of every kind, by number: answer with `answer`, `approve` or `reject`."""
+        """The open interrupts of the session, of every kind, by number: answer with `answer`, `approve` or `reject`."""
         return self._runner.interrupts()
 
     # ---- messages
@@ -213,6 +214,16 @@ class Chat:
             height,
         )
         return runner.open_box(box)
+
+    def map(self, data: Any, **options: Any) -> Any:
+        """Ask the agent about each row of a table, each in a session of its own, as `evaluation.agent_map`.
+
+        Args:
+            data: A frame of pandas or polars, or a list of dicts.
+            options: As those of `adk_nb.evaluation.agent_map`: `message`, `schema`, `budget_usd` ...
+        """
+        service = self._conversation.service
+        return agent_map(self.agent, data, session_service=service, app_name="evaluation", **options)
 
     # ---- interrupts
 
@@ -316,7 +327,7 @@ class Chat:
         self._runner.refuse_while_busy()
         rewound = sync.run(self._conversation.rewind(to.id if isinstance(to, Event) else to, dry_run=dry_run))
         if not dry_run:
-            self._runner.cards.undone(rewound.closed)
+            self._runner.cards.interrupts_undone(rewound.closed)
         return rewound
 
     def rerun(self, event: int | str | Event = 1) -> Reply:

@@ -63,18 +63,18 @@ class ChatBox:
         self.shown.open(session, clicks)
 
     def _asked(self, text: str) -> None:
-        self.shown.start_in_its_cell(self._turn(text))
+        self.shown.start_in_cell(self._turn(text))
 
     async def _turn(self, text: str) -> None:
         async with self._one_at_a_time:
-            self.shown.asks(text)
+            self.shown.set_question(text)
             try:
                 await self._say(text, self.shown)
             except UserError as wrong:
-                self.shown.refused(str(wrong))
+                self.shown.question_refused(str(wrong))
             except Exception as wrong:
                 logger.exception("a chat box could not say what was typed")
-                self.shown.refused(f"{type(wrong).__name__}: {wrong}")
+                self.shown.question_refused(f"{type(wrong).__name__}: {wrong}")
 
 
 def talk_in_lines(ask: Callable[[str], Reply]) -> None:
@@ -88,7 +88,7 @@ def talk_in_lines(ask: Callable[[str], Reply]) -> None:
         except KeyboardInterrupt:
             sys.stdout.write("stopped\n")
         else:
-            if not reply.view.is_shown():
+            if not reply.view.is_displayed():
                 sys.stdout.write(f"{reply}\n")
 
 

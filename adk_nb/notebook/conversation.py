@@ -13,6 +13,7 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
+from adk_nb.concurrency.time_slices import run_in_slices
 from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService
@@ -23,16 +24,15 @@ from adk_nb.notebook.past_turns import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.run_execution import RunRequest
 from adk_nb.runners import Runner, run_with, setup_of
-from adk_nb.runtime.fork import fork
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import APPROVALS
+from adk_nb.runtime.rewind import fork
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
-from adk_nb.slices import run_in_slices
 
 _at_work: set["Conversation"] = set()
 """Those in which an agent answers now: a service without a journal does not know."""
@@ -42,7 +42,7 @@ _AT_ONCE = 100
 
 
 class Services(TypedDict, total=False):
-    """Where a conversation is kept; as the arguments of `Chat`."""
+    """The services that store a conversation; as the arguments of `Chat`."""
 
     app_name: str | None
     session_service: BaseSessionService | None
@@ -52,7 +52,7 @@ class Services(TypedDict, total=False):
 
 
 class Conversation:
-    """What `Chat` is made of on the side of the session. Nothing here is shown.
+    """The session of a `Chat`: its history, state and files. Nothing here is shown.
 
     Args: as those of `Chat`.
     """

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from IPython.core.getipython import get_ipython
 
-from adk_nb import cells, sync
+from adk_nb import locations, sync
 from adk_nb.errors import ModelHTTPError, ModelNotFoundError, closest
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.reply import Reply
@@ -29,7 +29,7 @@ _CLAUSE_END = re.compile(r"[;:] | \(")
 
 
 def waited_for(turn: Coroutine[Any, Any, T]) -> T:
-    """What comes of `turn`; a Ctrl-C meanwhile is told in brief."""
+    """The result of `turn`; a Ctrl-C meanwhile raises with one line."""
     try:
         return sync.run(turn)
     except KeyboardInterrupt as stopped:
@@ -55,15 +55,15 @@ def first_clause(message: str) -> str:
 
 
 def outside_this_package(trace: TracebackType | None) -> list[str]:
-    """Where a Ctrl-C hit a tool, outermost first; nothing if it came while the model was being waited for."""
+    """The frames of a tool that a Ctrl-C hit, outermost first; empty if it came during a model call."""
     while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
         trace = trace.tb_next
     return [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]
 
 
 def in_a_cell(wrong: BaseException) -> str:
-    """Where in the notebook's own code an error comes from, in brackets; empty if it does not."""
-    if cell := cells.cell_location(wrong):
+    """The cell and line of the notebook's code that raised, in brackets; empty if none did."""
+    if cell := locations.cell_location(wrong):
         return f" ({cell})"
     mine = [
         (frame.f_code.co_name, line)
@@ -93,7 +93,7 @@ def what_next(error: Exception, magic: str) -> str:
 
 
 def take_back(history: History, magic: str) -> str:
-    """How what was asked in the turn that failed last is taken back, which agents see until then; empty if nothing was.
+    """The command that takes back the message of the turn that failed last; empty if there is none.
 
     Args:
         history: Of the session, that turn's included.

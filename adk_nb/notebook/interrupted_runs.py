@@ -7,9 +7,9 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupted_runs import close_interrupted_run
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.resumability_config import ResumabilityConfig
+from adk_nb.runtime.open_calls import close_interrupted_run
+from adk_nb.runtime.run_config import ResumabilityConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, Run, this_process
 from adk_nb.sessions.session import Session
@@ -79,7 +79,7 @@ def short_interrupted_notice(magic: str) -> str:
 
 
 def edited_notice(agent: str, magic: str) -> str:
-    """That an agent, or a tool of it, is not what it was when a run was interrupted, and what can be chosen."""
+    """The notice that an agent or a tool changed since a run was interrupted, with the choices."""
     go_on, stop = ways(magic)
     anyway = f"{go_on} --edited" if magic else "chat.resume(edited=True)"
     return (

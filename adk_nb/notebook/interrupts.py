@@ -15,7 +15,7 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.errors import InputError, PendingError, closest
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, tools_of
-from adk_nb.notebook.view.interrupt_text import Verdict, all_approval_ways, label, needs, verdict_of, ways
+from adk_nb.notebook.view.interrupt_text import Verdict, approval_commands, commands, label, request_line, verdict_of
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.approvals import expired_message
 from adk_nb.runtime.credentials import check_answer
@@ -60,7 +60,7 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
 
 
 def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) -> str:
-    """That several are open, each with its number. `which`: the name that they share."""
+    """The message that several are open, each with its number. `which`: the name that they share."""
     of = f" of {which}" if which is not None else ""
     return f"{len(found)} {noun}s{of} are open; say which by its number: {', '.join(map(label, found))}"
 
@@ -135,7 +135,7 @@ def _read_credential(interrupt: Interrupt, value: Any) -> dict[str, Any]:
         return cast(dict[str, Any], value)
     if isinstance(value, str):
         return _read_typed(interrupt, value)
-    raise InputError(f"{needs(interrupt)}; give it as text, a dict or an AuthCredential, or None to refuse")
+    raise InputError(f"{request_line(interrupt)}; give it as text, a dict or an AuthCredential, or None to refuse")
 
 
 def _read_typed(interrupt: Interrupt, text: str) -> dict[str, Any]:
@@ -143,7 +143,9 @@ def _read_typed(interrupt: Interrupt, text: str) -> dict[str, Any]:
     if more:
         username, colon, password = text.partition(":")
         if not colon:  # the text is not repeated: it may be the password
-            raise InputError(f"{needs(interrupt)}, and there is no colon in what was given; write it as name:password")
+            raise InputError(
+                f"{request_line(interrupt)}, and there is no colon in what was given; write it as name:password"
+            )
         return {name: username, more[0]: password}
     if name in ("authResponseUri", "authCode"):
         name = "authResponseUri" if "://" in text else "authCode"
@@ -156,7 +158,7 @@ def type_credential(interrupt: Interrupt) -> str:
     Raises:
         InputError: There is no such field here, or nothing was typed.
     """
-    prompt = "the address that the page led to: " if interrupt.auth_uri else f"{needs(interrupt)}: "
+    prompt = "the address that the page led to: " if interrupt.auth_uri else f"{request_line(interrupt)}: "
     try:
         typed = getpass.getpass(prompt).strip()
     except (EOFError, OSError, NotImplementedError) as error:
@@ -171,7 +173,7 @@ def type_credential(interrupt: Interrupt) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerCheck:
-    """Whether answers can be carried out, by the agents and their tools as they are now."""
+    """Checks that answers can be carried out by the agents and tools as they are now."""
 
     history: History
     """Of the session."""
@@ -219,11 +221,11 @@ class AnswerCheck:
         return self.versions.as_asked(approvals)
 
     def redefined_note(self, interrupt: Interrupt) -> str:
-        """That the tool of an approval was redefined, and what to type; empty if it was not."""
+        """The note that the tool of an approval was redefined, and what to type; empty if it was not."""
         return self._redefined_message(interrupt) if self._is_redefined(interrupt) else ""
 
     def _ways(self, interrupt: Interrupt, *, redefined: bool = False) -> tuple[str, ...]:
-        return ways(interrupt, self.magic, self.history.interrupts(), redefined=redefined)
+        return commands(interrupt, self.magic, self.history.interrupts(), redefined=redefined)
 
     def _check_decision(self, interrupt: Interrupt, decided: ToolConfirmation) -> None:
         agent, (yes, no) = self.agent_of(interrupt.id), self._ways(interrupt)
@@ -332,15 +334,15 @@ def text_message(
 
 
 def open_message(open_: Sequence[Interrupt], magic: str) -> str:
-    """That approvals, or else credential requests, are open, and what to type."""
+    """The message that approvals, or else credential requests, are open, and what to type."""
     approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval"]
     if not approvals:
-        typed = " and ".join(dict.fromkeys(way for interrupt in open_ for way in ways(interrupt, magic, open_)))
+        typed = " and ".join(dict.fromkeys(way for interrupt in open_ for way in commands(interrupt, magic, open_)))
         refuse = f"{typed.split(' and ')[0]} --no" if magic else "chat.answer(None)"
-        return f"{'; '.join(map(needs, open_))}; answer with {typed}, or refuse with {refuse}"
+        return f"{'; '.join(map(request_line, open_))}; answer with {typed}, or refuse with {refuse}"
     tools = ", ".join(interrupt.call.name or "" for interrupt in approvals)
     count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
-    yes, no = all_approval_ways(approvals, magic)
+    yes, no = approval_commands(approvals, magic)
     by = "answer with" if len(approvals) == 1 else "answer each by its number with"
     return f"{count} open ({tools}); {by} {yes} or {no}{', or start over with %chat --new' if magic else ''}"
 

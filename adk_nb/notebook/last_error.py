@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from adk_nb import cells
+from adk_nb import locations
 from adk_nb.errors import InputError, UserError
 from adk_nb.redaction import hidden
 
@@ -84,6 +84,6 @@ def _frames(error: BaseException) -> list[str]:
 def _places(trace: TracebackType | None) -> list[tuple[str | None, traceback.FrameSummary]]:
     """Those from the first line of a cell on; all where there is none."""
     walked = list(traceback.walk_tb(trace))
-    places = [cells.cell_of(frame) for frame, _ in walked]
+    places = [locations.cell_of(frame) for frame, _ in walked]
     first = next((at for at, place in enumerate(places) if place), 0)
     return list(zip(places, traceback.StackSummary.extract(iter(walked)), strict=True))[first:]

@@ -52,11 +52,11 @@ class OpenCards:
             view.answered_elsewhere(verdicts, last=not self._asks(view))
         return views
 
-    def undone(self, keys: Collection[str]) -> None:
+    def interrupts_undone(self, keys: Collection[str]) -> None:
         """The interrupts of these ids were undone: their cards say so."""
         views = dict.fromkeys(view for key in keys for view in self._views.pop(key, ()))
         for view in views:
-            view.undone(keys)
+            view.interrupts_undone(keys)
         self.close_answered(*views)
 
     def close_all(self) -> None:

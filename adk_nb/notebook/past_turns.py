@@ -29,7 +29,7 @@ _FEW = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PastTurn:
-    """What the user said, and all that came of it, the answers to approvals included."""
+    """A message of the user and the events that followed, answers to approvals included."""
 
     number: int
     """1 for the first of the session, undone ones counted."""
@@ -56,7 +56,7 @@ class PastTurn:
 
 
 def words_of(message: types.Content) -> str:
-    """What the user typed: what goes with it stands behind it."""
+    """The text that the user typed, without the attachments behind it."""
     return next((part.text for part in message.parts or () if part.text), "")
 
 
@@ -131,7 +131,7 @@ def _with_results(events: Sequence[Event], key: str) -> Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Rewound:
-    """What a rewind undoes, or would; shows itself at the end of a cell."""
+    """The turns that a rewind undoes, or would; shows itself at the end of a cell."""
 
     session: str
     turns: list[PastTurn]
@@ -149,7 +149,7 @@ class Rewound:
 
     @property
     def message(self) -> Any:
-        """What the user said in the oldest of the turns, to be said again."""
+        """The user's message of the oldest turn, to be sent again."""
         return self.turns[0].message
 
     def __str__(self) -> str:

@@ -31,7 +31,7 @@ class Versions(Protocol):
         ...
 
     def answered(self, call_id: str, /) -> None:
-        """That call has its result."""
+        """Forget the call, which has its result."""
         ...
 
 

@@ -16,7 +16,7 @@ DISPLAY_VARIABLE = "ADK_NB_DISPLAY"
 
 
 def display_mode(mode: Mode = "auto") -> Mode:
-    """How runs are shown here; `auto` is the mode in `ADK_NB_DISPLAY`, else `widget` or `static`.
+    """The display mode of this place; `auto` is the mode in `ADK_NB_DISPLAY`, else `widget` or `static`.
 
     It is `static` where the kernel cannot ask for input: nbval, nbclient and nbconvert say so with every cell they run.
 
@@ -34,12 +34,12 @@ def display_mode(mode: Mode = "auto") -> Mode:
 
 
 def can_ask() -> bool:
-    """Whether the user can be asked for a line of input."""
+    """True if the user can be asked for a line of input."""
     return bool(getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", True))
 
 
 def folder_of(shell: Any) -> Path:
-    """Where the notebook lies, whatever directory its cells have gone to since."""
+    """The notebook's folder, whatever directory its cells have changed to since."""
     notebook = shell.user_ns.get("__vsc_ipynb_file__")  # VS Code starts kernels elsewhere
     return Path(notebook).parent if isinstance(notebook, str) else Path(shell.starting_dir)
 

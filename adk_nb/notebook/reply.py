@@ -10,10 +10,10 @@ from pydantic_core import to_json
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.notebook.view.answers import Status, text_of
 from adk_nb.notebook.view.plain_text import shortened
-from adk_nb.notebook.view.reply_view import ReplyView, Status
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.spending import Cost, Usage, cost_of, usage_of
-from adk_nb.notebook.view.turn_answer import text_of
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.state import State
@@ -116,7 +116,7 @@ class Reply:
 
     @property
     def cost(self) -> Cost:
-        """What the turn's model calls cost.
+        """The cost of the turn's model calls.
 
         Raises:
             MissingExtraError: The table of prices is not installed.
@@ -146,7 +146,7 @@ class Reply:
         Raises:
             NotImplementedError: IPython is to display it as any other value.
         """
-        if not self.view.is_shown():
+        if not self.view.is_displayed():
             raise NotImplementedError
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:

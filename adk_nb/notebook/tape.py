@@ -10,12 +10,10 @@ from typing import Any, Literal
 
 from adk_nb.errors import InputError, closest
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.cassette import Cassette, Redactor
 from adk_nb.models.default_model import default_model
-from adk_nb.models.recorded.cassette import Cassette
-from adk_nb.models.recorded.hiding import Hiding
-from adk_nb.models.recorded_llm import RecordedLlm
+from adk_nb.models.recorded_llm import RecordedLlm, current_tap, install_tap, use_tap
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.models.tap import install, installed, tapped
 from adk_nb.notebook.place import folder_of
 
 Mode = Literal["auto", "record", "replay"]
@@ -27,7 +25,7 @@ _HOW = "type %replay auto to ask for what is missing, or %record and run the not
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a notebook's cassette is, and what is not written into it."""
+    """The path of a notebook's cassette, and what is masked in it."""
 
     path: Path
     shown: str
@@ -62,9 +60,9 @@ class NotebookTape:
             _check_file(self.place)
             self._cassette = Cassette(
                 self.place.path,
-                to_record=self.mode != "replay",
+                create=self.mode != "replay",
                 overwrite=self.anew,
-                hiding=Hiding(self.place.redact),
+                redactor=Redactor(self.place.redact),
                 hint=_HOW,
                 label=self.place.shown,
             )
@@ -72,8 +70,8 @@ class NotebookTape:
 
     @property
     def recorded(self) -> int:
-        """How many calls it has recorded."""
-        return len(self._cassette.recordings) - self._cassette.had if self._cassette else 0
+        """The number of recorded calls."""
+        return len(self._cassette.recordings) - self._cassette.initial_count if self._cassette else 0
 
     def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
         if isinstance(model, RecordedLlm):
@@ -102,12 +100,12 @@ class NotebookTape:
 
     def _models_before(self, otherwise: str) -> list[str]:
         """The models whose answers were there when it was opened; `otherwise` if there were none."""
-        held = self.cassette.recordings[: self.cassette.had]
+        held = self.cassette.recordings[: self.cassette.initial_count]
         return [one.request.model for one in held] or [otherwise]
 
 
 def place_of(shell: Any, file: str | None, folder: str, redact: Sequence[str]) -> Place:
-    """Where the cassette is.
+    """The path of the cassette.
 
     Args:
         shell: Of the notebook.
@@ -165,22 +163,22 @@ def notebook_name(shell: Any) -> str:
 
 def begin(tape: NotebookTape) -> None:
     """Ask models through `tape` from now on."""
-    install(tape)
+    install_tap(tape)
 
 
 def end() -> NotebookTape | None:
     """Ask models themselves from now on; returns the tape that was in use."""
     tape = current()
-    install(None)
+    install_tap(None)
     return tape
 
 
 def current() -> NotebookTape | None:
     """The tape in use."""
-    tape = installed()
+    tape = current_tap()
     return tape if isinstance(tape, NotebookTape) else None
 
 
 def for_a_turn(tape: NotebookTape | None) -> AbstractContextManager[None]:
     """Through `tape` while a turn runs; None: as it is."""
-    return tapped(tape) if tape else nullcontext()
+    return use_tap(tape) if tape else nullcontext()

@@ -10,11 +10,12 @@ from typing import Any, cast
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.concurrency.work import stop_wanted
 from adk_nb.errors import InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.models.attempts import on_wait
+from adk_nb.models.llm_response import on_wait
 from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.conversation import Conversation
@@ -26,13 +27,13 @@ from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, 
 from adk_nb.notebook.reply import Answerable, Reply
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.turn_options import TurnOptions, notice_of
+from adk_nb.notebook.view.answers import Status, answer_in, streamed_text, turn_outcome
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.document import document
-from adk_nb.notebook.view.interrupt_text import Verdict, awaited, in_list, ways
-from adk_nb.notebook.view.reply_view import ReplyView, Status
+from adk_nb.notebook.view.interrupt_text import Verdict, commands, expected_interrupts, list_blocks
+from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.run_view import Clicks, RunView
-from adk_nb.notebook.view.turn_answer import answer_in, outcome, streamed_text
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.watching import watch
 from adk_nb.redaction import hidden
@@ -40,7 +41,6 @@ from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import ALL, Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
-from adk_nb.sync_work import stop_wanted
 from adk_nb.tools.base_toolset import on_toolset_failure
 
 _MAX_ROUNDS = 32
@@ -249,7 +249,7 @@ class TurnRunner:
             message = build_message(history)
             paused = message and self._paused.of_message(message, history)
             agent = (turn or _NO_OPTIONS).on(paused or self.conversation.agent)
-            place = f"by {_A_CLICK} {view.where}".rstrip() if is_click else view.where
+            place = f"by {_A_CLICK} {view.place}".rstrip() if is_click else view.place
             verdicts = interrupts.verdicts(message, history, place, is_click=is_click)
         self.refuse_while_busy()
         self.max_cost = turn.max_cost if turn else self.max_cost
@@ -258,7 +258,7 @@ class TurnRunner:
         token = stop_wanted.set(self._stop)
         finish = partial(self._finish, agent, view, before, verdicts, first)
         view.max_cost_usd = self.max_cost or settings.now.max_cost_usd
-        view.asked_elsewhere = self.cards.elsewhere(view)
+        view.cards_elsewhere = self.cards.elsewhere(view)
         view.open_interrupts = partial(self._open_after, before, view)
         decided_views: list[RunView] = []
         view.begin(session, self._clicks_on(view))
@@ -304,8 +304,8 @@ class TurnRunner:
         """Run to the end. `on_stored` is called once the session has the message."""
         watch(self.conversation.plugins, view)
         if view.is_live or in_a_kernel():  # elsewhere the log has these
-            on_toolset_failure.set(view.left_out)
-            on_wait.set(lambda wait: view.waits(wait.model, wait.error, wait.waited))
+            on_toolset_failure.set(view.tools_left_out)
+            on_wait.set(lambda wait: view.model_busy(wait.model, wait.error, wait.waited))
         config = RunConfig(
             streaming_mode=StreamingMode.SSE if view.is_live else StreamingMode.NONE,
             custom_metadata=self._metadata_of(agent) or None,
@@ -323,7 +323,7 @@ class TurnRunner:
                         for response in event.get_function_responses():
                             self.versions.answered(response.id or "")
                     for name, version in event.actions.artifact_delta.items() if view.is_live else ():
-                        view.saved(name, version, await self.conversation.file(name, version))
+                        view.artifact_saved(name, version, await self.conversation.file(name, version))
 
     def _metadata_of(self, agent: BaseAgent) -> dict[str, Any]:
         """Metadata of the events of a run of `agent`, which may be paused in an earlier version."""
@@ -355,11 +355,11 @@ class TurnRunner:
         with self.conversation.history([*before, *events]) as history:
             undo_hint = take_back(history, magic) if error and events else ""
             open_ = history.interrupts(kinds=ALL)
-        status, error = outcome(events, status, error)
+        status, error = turn_outcome(events, status, error)
         if status == "done" and _is_too_late(verdicts, events):
-            view.left_out(_TOO_LATE)
+            view.tools_left_out(_TOO_LATE)
             events, open_ = [], [interrupt for interrupt in open_ if interrupt.id not in verdicts]
-        view.notices.add(view.unlimited())
+        view.notices.add(view.limit_warning())
         streamed = streamed_text(view.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
         reply_view = ReplyView(
@@ -371,25 +371,25 @@ class TurnRunner:
             text=text,
             answered_by=answered_by,
             team=agent,
-            status="pending" if awaited(open_, text) and status == "done" else status,
+            status="pending" if expected_interrupts(open_, text) and status == "done" else status,
             interrupts=open_,
             schemas=self._schemas(open_),
             magic=magic,
             redefined=self.redefined(open_),
-            redefined_now=self.redefined,
+            find_redefined=self.redefined,
             trace=view.trace,
             error=hidden(error) if error else None,
             take_back_with=undo_hint,
             notices=view.notices,
             plain=view.plain,
-            live=view.stays_as,
-            is_shown=view.shows_the_reply,
+            live=view.final_view_id,
+            is_displayed=view.shows_reply,
         )
-        reply = Reply(reply_view.after(first) if first else reply_view, self.chat)
+        reply = Reply(reply_view.appended_to(first) if first else reply_view, self.chat)
         self.cards.wait_after(view, (interrupt.id for interrupt in open_ if interrupt.has_card))
         if self.on_reply:
             self.on_reply(reply)
-        with view.ending():
+        with view.end_lock():
             view.end(reply_view)
             self.cards.close_answered(view)
         return reply
@@ -446,7 +446,7 @@ class TurnRunner:
 
     async def send_in_box(self, text: str, box: ChatBoxView, turn: TurnOptions) -> Reply:
         """Send what was typed into a chat box."""
-        box.answered_by(self.conversation.agent, notice_of(self.conversation.agent))
+        box.set_agent(self.conversation.agent, notice_of(self.conversation.agent))
         return await self.send(text, turn, box)
 
     def tools_changed(self) -> None:
@@ -458,7 +458,7 @@ class TurnRunner:
         for interrupt in open_:
             is_changed = interrupt.id in changed
             version = self.versions.label(interrupt) if self.versions and is_changed else ""
-            typed = ways(interrupt, magic, open_, redefined=is_changed)[0]
+            typed = commands(interrupt, magic, open_, redefined=is_changed)[0]
             fields = {"changed": _CHANGED if is_changed else "", "version": version, "how": typed}
             for view in self.cards.asking(interrupt.id) if interrupt.kind == "approval" else ():
                 view.patch_card(interrupt.id, fields)
@@ -481,10 +481,10 @@ class TurnRunner:
             open_ = history.interrupts()
         listed = [interrupt for interrupt in open_ if interrupt.id in keys]
         requests = bundle(
-            document(*in_list(listed, self.magic(), self._schemas(listed), open_, self.redefined(listed)))
+            document(*list_blocks(listed, self.magic(), self._schemas(listed), open_, self.redefined(listed)))
         )
         view.open_interrupts = lambda: open_
-        view.ask_again_of(keys, session, self._clicks_on(view), requests)
+        view.show_open_cards(keys, session, self._clicks_on(view), requests)
         self.cards.also_in(view, keys)
         return True
 
@@ -494,20 +494,20 @@ class TurnRunner:
         """Work of clicks runs on the loop of all runs, in the context of the cell that drew the card."""
         return Clicks(
             stop=self.stop,
-            answered=lambda key, value, *, as_asked=False: view.in_its_cell(
+            answered=lambda key, value, *, as_asked=False: view.resume_in_cell(
                 lambda: self._answer_from_click(key, value, view, as_asked=as_asked)
             ),
             write=lambda key, text: cast(None, sync.start(self._write(key, text, view))),
-            retry=lambda key: view.in_its_cell(lambda: self._take_back(key, view, is_retry=True)),
-            drop=lambda key: view.in_its_cell(lambda: self._take_back(key, view, is_retry=False)),
-            rerun=lambda event_id: view.start_in_its_cell(self._rerun(event_id, view)),
+            retry=lambda key: view.resume_in_cell(lambda: self._take_back(key, view, is_retry=True)),
+            drop=lambda key: view.resume_in_cell(lambda: self._take_back(key, view, is_retry=False)),
+            rerun=lambda event_id: view.start_in_cell(self._rerun(event_id, view)),
         )
 
     async def _rerun(self, event_id: str, view: RunView) -> None:
         try:
             await self.rerun_in_fork(event_id)
         except UserError as error:
-            view.say(str(error))
+            view.show_notice(str(error))
 
     async def _take_back(self, key: str, failed: RunView, *, is_retry: bool) -> None:
         """Undo the turn that failed, unless there is a newer one, and send its message again on a retry."""
@@ -515,16 +515,16 @@ class TurnRunner:
             turns = [turn for turn in history.turns if not turn.undone]
             newest = {event.id for event in turns[-1].events} if turns else set[str]()
         if newest.isdisjoint(event.id for event in failed.events):
-            failed.say_stale(key)
+            failed.mark_stale(key)
             return
         try:
             rewound = await self.conversation.rewind(1, dry_run=False)
         except UserError as error:  # another kernel is at work there
-            failed.ask_again(key, str(error))
+            failed.reopen_card(key, str(error))
             return
-        self.cards.undone(rewound.closed)
+        self.cards.interrupts_undone(rewound.closed)
         if is_retry:
-            await self.send_again(rewound.message, failed.anew(lambda: self.view_of(failed.question)))
+            await self.send_again(rewound.message, failed.for_retry(lambda: self.view_of(failed.question)))
 
     async def _write(self, key: str, text: str | None, view: RunView) -> None:
         """Write a key of the state as it was typed into a view."""
@@ -533,9 +533,9 @@ class TurnRunner:
             event = Event(author="user", actions=EventActions(state_delta=typed_change(key, text)))
             await self.conversation.append(event)
         except UserError as error:
-            view.wrote(key, None, str(error))
+            view.state_written(key, None, str(error))
         else:
-            view.wrote(key, event)
+            view.state_written(key, event)
 
     async def _answer_from_click(self, key: str, value: Any, view: RunView, *, as_asked: bool) -> None:
         await self._until_idle()
@@ -543,9 +543,9 @@ class TurnRunner:
             await self.answer({key: value}, view, by=_A_CLICK, as_asked=as_asked)
         except InputError as error:
             if any(interrupt.id == key for interrupt in await self._interrupts()):
-                view.ask_again(key, str(error))
+                view.reopen_card(key, str(error))
             else:  # another kernel has taken the answer
-                view.say_stale(key)
+                view.mark_stale(key)
 
     async def _until_idle(self) -> None:
         while (turn := self._task) and not turn.done():  # two cards clicked one after the other

@@ -60,14 +60,14 @@ class TurnOptions:
 
 
 def notice_of(agent: BaseAgent) -> str | None:
-    """What every view says of the agent's model, or of one under it, if that is not what it seems."""
+    """The notice on a model of the agent or its team that is a stand-in or a recording; None: there is none."""
     if isinstance(agent, LlmAgent):
         return agent.canonical_model.notice
     return next((notice for member in agent.members if (notice := notice_of(member))), None)
 
 
 class AskOptions(TypedDict, total=False):
-    """What `Chat.ask` is told of one turn; it says what each means."""
+    """The options of one turn; `Chat.ask` documents each."""
 
     attach: Any
     tools: Sequence[LentTool]

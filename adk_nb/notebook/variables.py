@@ -31,7 +31,7 @@ def as_text(value: Any) -> tuple[str, str | None]:
 
 
 def is_secret(text: str) -> bool:
-    """Whether there is what looks like a key or a token in `text`, or one that this process knows."""
+    """True if `text` has what looks like a key or a token, or one that this process knows."""
     return redacted(text) != text
 
 
@@ -69,7 +69,7 @@ def whole_table(frame: Any) -> str:
 
 
 def _table(frame: Any) -> str:
-    """What the columns hold, and a table of the first rows."""
+    """The columns with their types, and a table of the first rows."""
     columns = [f"{name} ({kind})" for name, kind in zip(frame.columns, frame.dtypes, strict=True)]
     count, head = len(frame), frame.head(_ROWS)
     said = f"table of {count:,} row{'' if count == 1 else 's'}" + (f", the first {_ROWS}" if count > _ROWS else "")

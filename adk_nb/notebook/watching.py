@@ -28,7 +28,7 @@ class _Watching(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         if isinstance(tool, FunctionTool) and inspect.iscoroutinefunction(tool.func):  # others have a thread
-            self.view.blocks()
+            self.view.before_blocking_tool()
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception

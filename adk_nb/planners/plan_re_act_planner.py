@@ -67,6 +67,7 @@ class PlanReActPlanner(BasePlanner):
         has_calls = False
         for part in response_parts:
             if part.function_call:
+                # A call without a name is dropped: nothing could answer it.
                 has_calls = has_calls or bool(part.function_call.name)
                 processed += [part] if part.function_call.name else []
             elif has_calls:
@@ -82,6 +83,7 @@ def _split(part: types.Part) -> Iterator[types.Part]:
         yield part
         return
     thoughts_text, tag, answer = part.text.rpartition(FINAL_ANSWER_TAG)  # the last tag: a plan may mention it
+    # A model that ignores the sections just answers.
     if not tag and not part.text.lstrip().startswith(_THINKING):
         yield part
         return

@@ -135,6 +135,7 @@ class DebugLoggingPlugin(BasePlugin):
             "agent": ctx.agent.name,
             "kind": kind,
         }
+        # Secrets are removed from the whole line: they may be in any field.
         line = without_known(_to_json(common | fields).decode()).encode()
         try:
             with self._lock:  # lines of concurrent runs must not mix

@@ -11,7 +11,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.redaction import hidden, without_known
 from adk_nb.runtime.context import CallbackContext, ToolContext
-from adk_nb.runtime.event_lines import content_line
+from adk_nb.runtime.debug_output import content_line
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 

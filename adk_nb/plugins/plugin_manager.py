@@ -47,6 +47,7 @@ class PluginManager:
             raise ConfigurationError(f"two plugins are named {name!r}; give one of them another name")
         self.plugins.append(plugin)
         for point in _POINTS:
+            # A hook that nobody overrides is not called at all: some points are passed for every token.
             if _overrides(plugin, point):
                 self._hooks[point] = (*self._hooks[point], _hook(plugin, point))
 

@@ -70,6 +70,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
         """Count an error in the result, or reset the count."""
+        # The advice for an error passes here, too: it neither counts twice nor resets the count.
         if _is_own_result(result):
             return None
         error = await self.extract_error_from_result(

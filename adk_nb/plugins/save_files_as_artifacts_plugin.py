@@ -54,6 +54,7 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
 
     async def before_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> None:
         """List the saved files in the agent's event."""
+        # Popped: of several agents of a run only the first lists them.
         callback_context.actions.artifact_delta |= self._saved.pop(callback_context.invocation_id, {})
 
 

@@ -106,6 +106,7 @@ def rejection_event(interrupt: Interrupt, decision: ToolConfirmation) -> Event:
 def read_answer(response: dict[str, Any]) -> ToolConfirmation:
     """Parse an answer in any shape that clients of ADK and adk-rs send; anything else is a no."""
     answer: Any = response
+    # Clients nest these keys in this order, and send some of them as JSON text.
     for key in ("response", "result", "toolConfirmation", "tool_confirmation"):
         if isinstance(answer, dict) and "confirmed" not in answer and key in answer:
             answer = cast(dict[str, Any], answer)[key]

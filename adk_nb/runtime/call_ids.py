@@ -21,6 +21,7 @@ def claim(ctx: InvocationContext, proposed: str | None) -> str:
 
     Ids are also unique among agents that run in parallel.
     """
+    # The history has only stored events: parallel agents see each other's new ids here.
     claimed = ctx.shared.call_ids
     is_free = (
         proposed

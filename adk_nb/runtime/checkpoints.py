@@ -53,6 +53,7 @@ class Checkpoints:
 
     def unfinished_agent(self, agent: Any, branch: str | None) -> Any:
         """The agent to resume: `agent`, or the agent it transferred to. None: it is finished."""
+        # `seen`: two finished agents may have transferred to each other.
         current, seen = agent, set[str]()
         while current is not None and current.name not in seen and self._is_finished(current, branch):
             seen.add(current.name)
@@ -84,11 +85,11 @@ class Checkpoints:
         events = self._events.get(key)
         if event.error_code and not event.content and (key in self._ended or (events and _is_answer(events[-1]))):
             return  # an error after the agent had ended, attributed to the last speaker
-        self._ended.discard(key)
+        self._ended.discard(key)  # it runs again, as in a loop
         if actions.agent_state is None:
             self._events.setdefault(key, []).append(event)
             if successor := actions.transfer_to_agent:
-                self._forget({successor}, event.branch)
+                self._forget({successor}, event.branch)  # a transfer starts it anew
         elif event.content is None:
             self._states[key] = actions.agent_state
             step = actions.agent_state.get("current_sub_agent")

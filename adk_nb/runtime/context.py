@@ -4,6 +4,7 @@ import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -142,6 +143,36 @@ class ReadonlyContext:
         )
 
 
+@dataclass(slots=True, kw_only=True)
+class CallState:
+    """The runtime's record of one tool call or node attempt; `call_state(context)` returns it."""
+
+    state: State | None = None
+    """The context's state. None: not used yet."""
+    is_resumed: bool = False
+    """The call runs again because an interrupt inside it was answered."""
+    attempt: Attempt | None = None
+    """The journal's attempt. None: the call is not in the journal."""
+    attempt_in_doubt: int = 0
+    """Number of this attempt if an interrupted attempt may have taken effect; else 0."""
+    is_long_running: bool = False
+    """The result is not final, and the run ends until the final result is sent."""
+    has_nested_interrupt: bool = False
+    """An interrupt is open inside the tool's work; the tool is called again after the answer."""
+    is_abandoned: bool = False
+    """The tool's function still runs in a thread although the call has ended."""
+    is_spoken: bool = False
+    """With `actions.skip_summarization`: the result is also the text of the answer."""
+    task_output: tuple[Any] | None = None
+    """The JSON result of the agent's task, which this call completes. None: the call completes no task."""
+    display: list[dict[str, Any]] | None = None
+    """The result as the notebook shows it; see `tools.previews`."""
+    nested_usage: list[dict[str, Any]] | None = None
+    """Token usage of models that the tool called outside the session, as `events.usage` writes it."""
+    failed_at: str | None = None
+    """Line of a notebook cell in which the tool raised, as `In[7] line 4`. None: it did not raise in a cell."""
+
+
 class Context(ReadonlyContext):
     """The context of callbacks (`CallbackContext`), tools (`ToolContext`) and graph nodes: one class, three names."""
 
@@ -155,30 +186,6 @@ class Context(ReadonlyContext):
     """In a graph: answers to this node's questions, by `interrupt_id`."""
     auth_credential: AuthCredential | None = None
     """Credential of a tool. Its secrets are removed from the result."""
-    long_running: bool = False
-    """Set it in a tool: the result is not final, and the run ends until the final result is sent."""
-    has_nested_interrupt: bool = False
-    """Set it in a tool: an interrupt is open inside its work; it is called again after the answer."""
-    attempt: int = 1
-    """In a tool: number of this attempt, from 1; an earlier attempt may have taken effect."""
-    repeated: int = 0
-    """In a tool: the number of this attempt if an interrupted attempt may have taken effect; else 0."""
-    failed_at: str | None = None
-    """Line of a notebook cell in which the tool raised, as `In[7] line 4`. None: it did not raise in a cell."""
-    display: list[dict[str, Any]] | None = None
-    """The tool's result as the notebook shows it; see `tools.previews`."""
-    nested_usage: list[dict[str, Any]] | None = None
-    """Token usage of models that a tool called outside the session, as `events.usage` writes it."""
-    is_spoken: bool = False
-    """Set it in a tool with `actions.skip_summarization`: its result is also the text of the answer."""
-    finished: bool = False
-    """Set it in a tool: its agent's task is complete; `output` is the result."""
-    output: Any = None
-    """`output` of the event with the tool's result; JSON."""
-    is_abandoned: bool = False
-    """In a tool: its function still runs in a thread although the call has ended."""
-    _key: str = ""
-    _state: State | None = None
 
     def __init__(
         self,
@@ -187,45 +194,29 @@ class Context(ReadonlyContext):
         *,
         function_call_id: str | None = None,
         tool_confirmation: ToolConfirmation | None = None,
-        is_resumed: bool = False,
     ) -> None:
         super().__init__(invocation_context)
+        self._call = CallState()
         self.actions = event_actions or no_actions()
         """Actions of the next event; a tool's go to the event with its result."""
         self.function_call_id = function_call_id
         """Id of the tool call; None in callbacks of agents and models."""
         self.tool_confirmation = tool_confirmation
         """The decision on this call. None: no approval was requested yet."""
-        self.is_resumed = is_resumed
-        """True: the call runs again because an interrupt inside it was answered."""
 
     @property
     def state(self) -> State:
         """The session's state. Later code of the run sees a write at once; the next event stores it."""
-        if self._state is None:
+        # Made on first use: most contexts never touch the state.
+        if self._call.state is None:
             invocation = self._invocation
-            self._state = State(
+            self._call.state = State(
                 invocation.session.state,
                 self.actions.state_delta,
                 invocation.state_schema,
                 only_json=invocation.keeps_only_json,
             )
-        return self._state
-
-    def settle(self) -> None:
-        """Add values that were changed in place to the state delta; raises as `State.settle`."""
-        if self._state is not None:
-            self._state.settle()
-
-    def close(self, function: str, keeper_thread: int | None = None) -> None:
-        """Ignore later writes of `function` to the state, as `State.close` does."""
-        self.state.close(function, keeper_thread)
-
-    def abandon(self, function: str, outcome: Future[Any]) -> None:
-        """Record that `function` still runs in another thread although its call has ended."""
-        self.is_abandoned = True
-        self.close(f"{function}()", threading.get_ident())
-        self._invocation.shared.abandoned_functions.append((f"{function}()", outcome))
+        return self._call.state
 
     @property
     def custom_metadata(self) -> dict[str, Any]:
@@ -243,19 +234,19 @@ class Context(ReadonlyContext):
         return self._invocation.isolation_scope
 
     @property
+    def attempt(self) -> int:
+        """In a tool: number of this attempt, from 1; an earlier attempt may have taken effect."""
+        return self._call.attempt.number if self._call.attempt else 1
+
+    @property
     def idempotency_key(self) -> str:
         """In a tool: 32 hexadecimal digits, the same at every attempt of this call and different for other calls."""
+        if self._call.attempt:
+            return self._call.attempt.intent.key
         invocation = self._invocation
-        return (
-            self._key
-            or Intent(
-                run_id=invocation.invocation_id, branch=invocation.branch or "", call_id=self.function_call_id or ""
-            ).key
-        )
-
-    def note_attempt(self, attempt: Attempt) -> None:
-        """Set `attempt` and `idempotency_key` from the journal's attempt."""
-        self.attempt, self._key = attempt.number, attempt.intent.key
+        return Intent(
+            run_id=invocation.invocation_id, branch=invocation.branch or "", call_id=self.function_call_id or ""
+        ).key
 
     def get_invocation_context(self) -> InvocationContext:
         """The invocation context; set its `end_invocation` to stop before the next step."""
@@ -340,6 +331,7 @@ class Context(ReadonlyContext):
 
     def get_auth_response(self, auth_config: AuthConfig) -> AuthCredential | None:
         """The credential that answered `request_credential`, ready to use. None: not answered in this invocation."""
+        # Noted, so that its secrets are removed from the tool's result.
         self.auth_credential = self.get_credential(auth_config.credential_key) or self.auth_credential
         return self.get_credential(auth_config.credential_key)
 
@@ -375,6 +367,7 @@ class Context(ReadonlyContext):
         version = await service.save_artifact(
             **self._session_key, filename=filename, artifact=artifact, custom_metadata=custom_metadata
         )
+        # Under the name that the service stores; macOS and browsers may spell it decomposed.
         self.actions.artifact_delta[unicodedata.normalize("NFC", filename)] = version
         return version
 
@@ -412,3 +405,27 @@ class Context(ReadonlyContext):
 
 
 ToolContext = CallbackContext = Context
+
+
+def call_state(context: Context) -> CallState:
+    """The runtime's record of the call that `context` belongs to."""
+    return context._call  # pyright: ignore[reportPrivateUsage]
+
+
+def settle_state(context: Context) -> None:
+    """Add values that were changed in place to the state delta; raises as `State.settle`."""
+    if (state := call_state(context).state) is not None:
+        state.settle()
+
+
+def abandon(context: Context, function: str, outcome: Future[Any]) -> None:
+    """Record that `function` still runs in another thread although its call has ended."""
+    call_state(context).is_abandoned = True
+    # Only the abandoned thread is shut out: callbacks on this one may still write.
+    context.state.close(f"{function}()", threading.get_ident())
+    context.get_invocation_context().shared.abandoned_functions.append((f"{function}()", outcome))
+
+
+def start_next_event(context: Context) -> None:
+    """Give the next event its own actions and state delta; the current ones belong to the event just made."""
+    context.actions, call_state(context).state = no_actions(), None

@@ -22,7 +22,7 @@ from adk_nb.runtime.invocation_context import InvocationContext
 
 logger = logging.getLogger(__name__)
 
-PENDING = "this call waits until a person has let it in at the service; it runs once they have"
+PENDING = "this call waits for a credential from the user; it runs once that is given"
 _RECEIVED = {"received": True}
 """Stored instead of an answer, so that no secret is in the session."""
 
@@ -70,6 +70,7 @@ def take_secrets(ctx: InvocationContext, message: types.Content) -> types.Conten
             answer = response.response or {}
             if answer != _RECEIVED:  # a plugin may return a message whose secrets were taken already
                 ctx.credential_answers[response.id or ""] = answer
+            # A refusal is no secret, and the model is to know the reason.
             stored = {"error": reason[:200]} if (reason := refusal(answer)) else dict(_RECEIVED)
             response = types.FunctionResponse(id=response.id, name=REQUEST, response=stored)
             part = types.Part(function_response=response)
@@ -92,6 +93,7 @@ def check_answer(interrupt: Interrupt, answer: Mapping[str, Any]) -> None:
     if answer == _RECEIVED:
         return
     credential, scheme = read_answer(answer), auth_config(interrupt).auth_scheme.type_.value
+    # Before the refusal: a forged redirect with `error=...` must not refuse the open request.
     if credential and credential.oauth2:
         _check_origin(interrupt.auth_request, credential.oauth2)
     if refusal(answer):
@@ -163,6 +165,7 @@ def refusal(answer: Mapping[str, Any]) -> str | None:
 def read_answer(answer: Mapping[str, Any]) -> AuthCredential | None:
     """Parse an answer in any shape that ADK's clients send: an AuthConfig, its exchanged credential, or its fields."""
     value: Any = answer
+    # Clients nest these keys in this order, and send some of them as JSON text.
     for key in ("response", "result", "authConfig", "exchangedAuthCredential", "exchanged_auth_credential"):
         if isinstance(value, Mapping) and key in value:
             value = cast(Mapping[str, Any], value)[key]

@@ -1,4 +1,4 @@
-"""The view of `Runner.run_debug`, registered by a notebook."""
+"""The view of a notebook for `Runner.run_debug`. Imports nothing heavy, as `%load_ext` has to be fast."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any

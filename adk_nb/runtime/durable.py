@@ -12,7 +12,7 @@ from adk_nb import types
 from adk_nb.errors import StaleSessionError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.runtime.context import Context
+from adk_nb.runtime.context import Context, call_state
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import use_key
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
@@ -100,8 +100,8 @@ class DurableCall:
         if attempt is None:
             return False
         self.attempt = attempt
-        context.note_attempt(attempt)
-        context.repeated = attempt.number if self.in_doubt else 0
+        state = call_state(context)
+        state.attempt, state.attempt_in_doubt = attempt, attempt.number if self.in_doubt else 0
         return True
 
     async def finish(self, outcome: dict[str, Any]) -> None:
@@ -135,6 +135,7 @@ async def load_attempts(ctx: InvocationContext, calls: Iterable[types.FunctionCa
     intents = [
         intent for intent in (_intent(ctx, call) for call in calls) if intent.key not in ctx.shared.earlier_attempts
     ]
+    # Marks them as looked up, also calls without an attempt.
     ctx.shared.earlier_attempts |= dict.fromkeys(intent.key for intent in intents)
     for run_id in {intent.run_id for intent in intents}:
         ctx.shared.earlier_attempts |= {attempt.intent.key: attempt for attempt in await journal.attempts(run_id)}

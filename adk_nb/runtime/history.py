@@ -7,10 +7,9 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import is_under
-from adk_nb.runtime.calls import Calls
+from adk_nb.runtime.call_index import Calls, OpenTasks
 from adk_nb.runtime.interrupts import Interrupt, Kind
 from adk_nb.runtime.open_interrupts import OpenInterrupts, callers_of
-from adk_nb.runtime.open_tasks import OpenTasks
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
@@ -57,6 +56,7 @@ class History:
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
         """`events`: oldest first."""
+        # Not in `_reset`: an id once used is never free again.
         self.call_ids: set[str] = set()
         """Ids of all calls, including calls hidden by a rewind."""
         self._reset()
@@ -117,6 +117,7 @@ class History:
             event = events[index]
             self._read_turn(event)
             if event.actions.rewind_before_invocation_id:
+                # It hides events that are in the indexes already: build them anew.
                 yield from self._read_all(events)
                 return
             self._read(event)
@@ -131,6 +132,7 @@ class History:
             self._read_turn(event)
             yield
         surviving_ids: set[str] = set()
+        # Second pass: the indexes know only what a rewind has left.
         for event in surviving(events):
             self._read(event)
             surviving_ids.add(event.id)
@@ -147,6 +149,7 @@ class History:
                 if response.name not in REQUESTS and response.id not in placeholders:
                     self._undone_results[response.id or ""] = event
         for turn in self.turns:
+            # A rewind to a later invocation of the turn leaves the message, and so the turn.
             turn.undone = turn.events[0].id in undone_ids
 
     def _read_turn(self, event: Event) -> None:
@@ -163,6 +166,7 @@ class History:
     def _read(self, event: Event) -> None:
         index = len(self.events)
         self.events.append(event)
+        # First: the readers below look up the runs and the calls that these two index.
         self._read_run(event, index)
         responses, has_text = self._read_parts(event, index)
         if event.long_running_tool_ids:
@@ -170,7 +174,7 @@ class History:
         if event.long_running_tool_ids or not self._open.is_idle:
             self._open.read(event, responses, index)
         if event.isolation_scope or responses:
-            self._tasks.read(event, responses)
+            self._tasks.read(event, responses)  # only work on a call in its caller's session has a scope
         if event.actions.agent_state:
             self._read_checkpoint(event)
         elif has_text and event.content and event.author == "user":
@@ -211,6 +215,7 @@ class History:
         state = event.actions.agent_state
         if not state or CHECKPOINT not in state:
             return
+        # `_read` has noted an event with long-running calls as a pause.
         if not event.long_running_tool_ids:
             self._pauses.append(len(self.events) - 1)
         keys = awaited_keys(event)
@@ -329,7 +334,7 @@ class History:
         return ((index, self.events[index]) for index in reversed(self._pauses))
 
     def is_answered_since(self, key: str, index: int, *, except_in: str = "") -> bool:
-        """True if a run after event index `at` had the complete answer to a call and did not fail.
+        """True if a run after event `index` had the complete answer to a call and did not fail.
 
         `except_in`: invocation to ignore.
         """

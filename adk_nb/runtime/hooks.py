@@ -66,7 +66,7 @@ def takes_by_name(hook: Hook, argument_names: Iterable[str]) -> bool:
 def _takes_by_name(hook: Hook, names: tuple[str, ...]) -> bool:
     try:
         signature = inspect.signature(hook)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # some built-in callables have no signature
         return True
     parameters = signature.parameters
     keywords = {name for name, parameter in parameters.items() if parameter.kind is not parameter.POSITIONAL_ONLY}

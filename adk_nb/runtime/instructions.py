@@ -13,6 +13,7 @@ from adk_nb.runtime.trace import current_trace
 
 Artifacts = Mapping[str, str | None]
 """Artifact name -> text to insert; None if there is no such artifact."""
+# `${key}` is for shells and other templates, and `\{key}` is escaped: neither is filled in.
 _SPAN = re.compile(r"(?<![${\\])\{+[^{}]*\}+|\\(?P<escaped>\{+[^{}]*\}+)")
 _SCOPES = ("app:", "user:", "temp:")
 _ARTIFACT = "artifact."
@@ -60,6 +61,7 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
 
 
 def _filled(template: str, replace: Callable[[re.Match[str]], str]) -> str:
+    # Only a trace needs to know which pieces were filled in.
     trace = current_trace.get()
     return trace.join_instruction(_pieces(template, replace)) if trace else _SPAN.sub(replace, template)
 

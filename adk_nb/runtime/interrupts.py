@@ -249,6 +249,7 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
         id=request.id or "",
         kind="approval",
         call=call,
+        # The default hint addresses API clients; a card asks in its own words.
         prompt="" if hint == default_hint(call.name or "") else hint,
         payload=confirmation.get("payload"),
         agent=event.author,
@@ -274,7 +275,7 @@ def credential_of(request: types.FunctionCall, event: Event) -> Interrupt:
         asked_at=event.timestamp,
         answer_ids=(request.id or "",),
         auth_config=AuthConfig.model_validate(args.get("authConfig")),
-        calls=calls,
+        calls=calls,  # replaced by `OpenInterrupts` as the calls get results
         problem=str(args.get(PROBLEM, "")),
     )
 

@@ -18,15 +18,15 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
-from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.runtime.cancellation import Stop
 from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.live_request_queue import LiveRequestQueue, Streams
-from adk_nb.runtime.resumability_config import ResumabilityConfig
-from adk_nb.runtime.run_config import RunConfig
+from adk_nb.runtime.run_config import ResumabilityConfig, RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Attempt
 from adk_nb.sessions.session import Session
+from adk_nb.sessions.state import State
 
 GROUNDING = "temp:_adk_grounding_metadata"
 """State key that passes grounding metadata of an agent tool to its caller. Source: google-adk 2.13."""
@@ -169,11 +169,12 @@ def new_invocation_id() -> str:
     return f"e-{clock.new_id()}"
 
 
-class Closable(Protocol):
+class HasState(Protocol):
     """The context of a function that may still run after its run has ended."""
 
-    def close(self, function: str, /) -> None:
-        """Ignore later state writes of `function`."""
+    @property
+    def state(self) -> State:
+        """The state to close when the run has ended."""
         ...
 
 
@@ -209,7 +210,7 @@ class InvocationShared:
     """Call id -> result and actions, set before the event with the result is stored."""
     earlier_attempts: dict[str, Attempt | None] = field(default_factory=_no_entries)
     """Key of a call from an earlier run -> its last attempt in the journal, if any."""
-    running_functions: "dict[Closable, str]" = field(default_factory=_no_entries)
+    running_functions: "dict[HasState, str]" = field(default_factory=_no_entries)
     """Context -> name of the function that runs with it."""
     abandoned_functions: list[tuple[str, Future[Any]]] = field(default_factory=lambda: [])
     """Functions that still run in a thread after their call ended: name and future outcome."""
@@ -241,6 +242,7 @@ class _EndInvocation:
     """Descriptor of a field that all contexts of a run share."""
 
     def __get__(self, ctx: "InvocationContext | None", owner: type[Any]) -> bool:
+        # `ctx` is None while the dataclass reads the field's default, False, from the class.
         return ctx is not None and ctx.shared.end_invocation
 
     def __set__(self, ctx: "InvocationContext", value: bool) -> None:
@@ -302,6 +304,7 @@ class InvocationContext:
     abort_signal: asyncio.Event | None = None
     """Set it to stop the run."""
     shared: InvocationShared = field(default_factory=InvocationShared)
+    # After `shared`: __init__ sets the fields in this order, and this field is stored there.
     end_invocation: _EndInvocation = _EndInvocation()
     """True: stop before the next step of any agent."""
     live_request_queue: LiveRequestQueue | None = None
@@ -334,6 +337,7 @@ class InvocationContext:
     @property
     def is_aborted(self) -> bool:
         """True once the run is to stop; may be polled from any thread."""
+        # The run of an agent tool has a stop of its own, and ends with its caller's, too.
         stops = [shared.stop for shared in (self.shared, self.shared.root) if shared]
         return any(stop.reason for stop in stops) or (self.abort_signal is not None and self.abort_signal.is_set())
 
@@ -380,6 +384,7 @@ class InvocationContext:
 
     def note_failure(self, error: Exception) -> None:
         """Record that this agent raised `error`; of nested agents, the innermost is recorded."""
+        # The same exception passes each enclosing agent on its way up: the innermost notes it first.
         if self.shared.last_failure is None or self.shared.last_failure[0] is not error:
             self.shared.last_failure = (error, self)
 
@@ -390,6 +395,7 @@ class InvocationContext:
             LlmCallsLimitExceededError: More than `RunConfig.max_llm_calls`.
         """
         shared = self.shared.root or self.shared
+        # Runs of agent tools count on the outermost run: the limit is one for all of them.
         shared.llm_calls = count = shared.llm_calls + 1
         limit = self.run_config.max_llm_calls
         if 0 < limit < count:

@@ -39,12 +39,15 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
             events = await _start(ctx, stop)
             try:  # as `aclosing`, at a quarter of its cost: every run passes here
                 async for event in events:
+                    # A stop between steps cancels nothing: storing an event is never cut in half.
                     stop.step_task = None
                     event = await commit(ctx, event, on_event)
                     yield event
+                    # Read here too, for a step that never awaited, or caught its cancellation.
                     if stop.reason or (stop.has_trigger and stop.is_due()):
                         stop.request()
                         break
+                    # Read again: the next event may be requested by another task.
                     stop.step_task = asyncio.current_task(stop.loop)
             finally:
                 await events.aclose()
@@ -58,6 +61,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                 yield failed
             raise error from error.__cause__
         with suppress(StaleSessionError):  # another process holds the session now
+            # The reader has gone: events can be stored but not yielded.
             await (
                 _reader_left(ctx)
                 if isinstance(raised, GeneratorExit)
@@ -143,6 +147,7 @@ async def _after_plugins(ctx: InvocationContext, hooks: Sequence[Hook], event: E
         return event
     if not isinstance(replacement, Event):
         raise ConfigurationError(f"on_event_callback returned a {type(replacement).__name__}; return an Event, or None")
+    # Other events, checkpoints and the journal refer to these three fields.
     changed = replacement.model_fields_set - {"id", "invocation_id", "timestamp"}
     return event.model_copy(update={name: getattr(replacement, name) for name in changed})
 
@@ -161,7 +166,7 @@ def _still_running(ctx: InvocationContext) -> str:
     if shared.is_abandoned:
         names += list(shared.running_functions.values()) or [f"agent {ctx.agent.name!r}"]
         for context, name in shared.running_functions.items():
-            context.close(name)
+            context.state.close(name)
     return f"; still running, and may take effect: {', '.join(dict.fromkeys(names))}" if names else ""
 
 

@@ -98,6 +98,7 @@ class LiveRequestQueue:
 
     def _put_function(self) -> Callable[[LiveRequest], object]:
         put, loop = self._requests.put_nowait, self._loop
+        # asyncio.Queue is not thread-safe: once a reader waits, other threads put through its loop.
         if loop is None or loop.is_closed() or loop is _running_loop():
             return put
         return lambda request: loop.call_soon_threadsafe(put, request)

@@ -69,6 +69,7 @@ def _check_answer(interrupt: Interrupt, response: dict[str, Any]) -> None:
     if interrupt.kind == "credential":
         credentials.check_answer(interrupt, response)
         return
+    # A node's answer has many shapes: past the expiry only an explicit no is accepted.
     is_yes = read_answer(response).confirmed if interrupt.kind == "approval" else response.get("confirmed") is not False
     if is_yes and interrupt.is_expired:
         name = interrupt.call.name if interrupt.kind == "approval" else interrupt.id
@@ -97,6 +98,7 @@ def _check_calls(answers: Iterable[types.FunctionResponse], history: History, se
                 "take the id from the event that made the call"
             )
         by_run.setdefault(run, answer.id)
+    # A message resumes one run: that of the calls which it answers.
     if len(by_run) > 1:
         first, second, *_ = by_run.values()
         raise InputError(
@@ -111,6 +113,7 @@ def task_call_id(root: RunnableAgent, message: types.Content | None, history: Hi
         return None
     if path := history.listening_node():
         return path
+    # The task that was active last: its question is the last that the user saw.
     return next(reversed(open_tasks(root, history)), None)
 
 

@@ -1,22 +1,23 @@
 """Close open calls: give every call without a result one, however the run ended."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adk_nb import parts, types
-from adk_nb.cells import cell_location
 from adk_nb.errors import AdkNbError, ModelError, StorageError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.locations import cell_location
 from adk_nb.redaction import hidden
-from adk_nb.runtime.approvals import REDEFINED
+from adk_nb.runtime.approvals import IN_DOUBT, REDEFINED
 from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.cancellation import StopReason
+from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import awaiting_calls
-from adk_nb.wire import copy_model
+from adk_nb.wire import copy_model, replace_fields
 
 Calls = Sequence[types.FunctionCall]
 _EventOrigin = tuple[str, str | None, str | None]
@@ -102,6 +103,7 @@ def _closing(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, **field
         result = ctx.shared.results.get(call.id or "")
         if result:
             performed = result[1]
+            # Only what has happened: a transfer or an escalation has no effect in a run that is over.
             actions.merge(EventActions(state_delta=performed.state_delta, artifact_delta=performed.artifact_delta))
         answers.append(result[0] if result else parts.result(call.id, call.name or "", _CUT_SHORT))
     content = parts.content("user", answers) if answers else None
@@ -167,9 +169,68 @@ def _approved_calls(ctx: InvocationContext) -> Calls:
     ]
 
 
+NOT_MADE = "the run was cut before this call was made"
+"""Stored text, by which a session shows that a call was not started."""
 _CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
 
 
 def _results(calls: Iterable[types.FunctionCall], result: dict[str, Any]) -> types.Content:
     answers = [types.FunctionResponse(id=call.id, name=call.name, response=result) for call in calls]
     return types.Content(role="user", parts=[types.Part(function_response=response) for response in answers])
+
+
+async def close_interrupted_run(ctx: InvocationContext, run_id: str) -> None:
+    """Append the journal's outcome, or an error, for each open call of the run; open interrupts stay open."""
+    interrupted = replace_fields(ctx, invocation_id=run_id)
+    for calling, calls in _open_calls_by_event(interrupted):
+        ctx_at_call = replace_fields(interrupted, branch=calling.branch)
+        await load_attempts(ctx_at_call, calls)
+        # Only the recorded outcome is read, so the effect does not matter.
+        durable_calls = [durable_call(ctx_at_call, call, call.name or "", "once") for call in calls]
+        results = [
+            _result_of(interrupted, calling, call, step) for call, step in zip(calls, durable_calls, strict=True)
+        ]
+        actions, result_parts = no_actions(), list[types.Part]()
+        for parts_of_call, actions_of_call in results:
+            actions.merge(actions_of_call)
+            result_parts += parts_of_call
+        event = Event(
+            author=calling.author,
+            invocation_id=run_id,
+            branch=calling.branch,
+            isolation_scope=calling.isolation_scope,
+            content=parts.content("user", result_parts),
+            actions=actions,
+        )
+        await ctx.session_service.append_event(ctx.session, event)
+
+
+def _open_calls_by_event(ctx: InvocationContext) -> Iterator[tuple[Event, list[types.FunctionCall]]]:
+    """The open calls of the run, by the event that made them, oldest first."""
+    open_ids = {call.id for call in open_calls_of(ctx)}
+    groups: list[tuple[Event, list[types.FunctionCall]]] = []
+    for event in reversed(history_of(ctx.session).run(ctx.invocation_id)):
+        calls = [call for call in event.get_function_calls() if call.id in open_ids]
+        if calls:
+            open_ids -= {call.id for call in calls}  # some model services reuse ids: the newest call is the open one
+            groups.append((event, calls))
+    return reversed(groups)
+
+
+def _result_of(
+    ctx: InvocationContext, calling: Event, call: types.FunctionCall, durable_call: DurableCall | None
+) -> tuple[list[types.Part], EventActions]:
+    """The result parts of a call, and the actions of its tool."""
+    outcome: dict[str, Any] = (durable_call and durable_call.recorded_outcome(has_answers=True)) or {}
+    if part := outcome.get("part"):
+        text_parts = [parts.text_part(outcome["words"])] if outcome["words"] else []
+        return [types.Part.model_validate(part), *text_parts], EventActions.model_validate(outcome["actions"])
+    is_begun = (durable_call and durable_call.event_id) or _has_nested_events(ctx, calling.branch, call.id)
+    result = {"error": IN_DOUBT if is_begun else NOT_MADE}
+    return [parts.result(call.id, call.name or "", result)], no_actions()
+
+
+def _has_nested_events(ctx: InvocationContext, branch: str | None, call_id: str | None) -> bool:
+    """True if an agent called as a tool has events for that call."""
+    inside = (nested_branch for nested_branch in history_of(ctx.session).branches if is_under(nested_branch, branch))
+    return any(next_call(nested_branch, branch) == call_id for nested_branch in inside)

@@ -7,7 +7,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.calls import Calls
+from adk_nb.runtime.call_index import Calls
 from adk_nb.runtime.interrupts import Interrupt, WaitingCall, opened_by
 
 _Key = tuple[str, str, int]
@@ -52,8 +52,10 @@ class OpenInterrupts:
     def read(self, event: Event, responses: Responses, event_index: int) -> None:
         """Read the next event."""
         self._event_index = event_index
+        # Numbers restart with a message, but not while a card shows one: `%confirm 2` must keep its meaning.
         if self._last_number and not self._open and _is_text(event, responses):
             self._last_number = 0
+        # No result closes the request of a toolset: the first event after its answer does.
         for key in self._answered_toolsets:
             self._open.pop((_CREDENTIAL, key, 0), None)
         self._answered_toolsets = []
@@ -92,6 +94,7 @@ class OpenInterrupts:
     def _open_approval(self, approval: Interrupt, event: Event) -> None:
         call_id = approval.call.id or ""
         records = self._calls.all(call_id)
+        # Sessions stored by 0.1.0 reuse ids: the request is about a call with its name and author.
         indices = [
             index
             for index, record in enumerate(records)
@@ -99,6 +102,7 @@ class OpenInterrupts:
         ]
         if records and not indices:
             return
+        # Several such calls: the last of the same run, or else the last of all.
         in_same_run = [index for index in indices if records[index].event.invocation_id == event.invocation_id]
         self._add((_APPROVAL, call_id, (in_same_run or indices or [_UNKNOWN_CALL])[-1]), approval)
 
@@ -117,6 +121,7 @@ class OpenInterrupts:
                 self._answered_toolsets += [interrupt.id] if interrupt and interrupt.is_toolset else []
             else:
                 self._close_input(event, response)
+            # A response in a model's content is its own text: it closes nothing that a person has to approve.
             if not by_model and response.name not in (APPROVAL_REQUEST, CREDENTIAL_REQUEST):
                 self._close_approval(event, response)
                 if response.id not in event.actions.requested_auth_configs:
@@ -151,6 +156,7 @@ class OpenInterrupts:
         same_name = [index for index, record in enumerate(records) if response.name in (None, record.call.name)]
         in_same_run = [index for index in same_name if records[index].event.invocation_id == run]
         answered = [index for index in same_name if self._is_answered(self._open.get((_APPROVAL, call_id, index)), run)]
+        # An answer starts a run with another id, so a call that this run answered comes before the newest.
         return _APPROVAL, call_id, (in_same_run or answered or same_name or [_UNKNOWN_CALL])[-1]
 
     def _is_answered(self, interrupt: Interrupt | None, invocation_id: str) -> bool:

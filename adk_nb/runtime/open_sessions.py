@@ -1,15 +1,19 @@
-"""A runner's sessions, loaded from its service or cached after the last run."""
+"""A runner's sessions: loaded from its service, cached after a run, and updated from concurrent runs."""
 
 from collections import OrderedDict
 from typing import Any
 
+from adk_nb.concurrency.time_slices import run_in_slices
 from adk_nb.errors import SessionNotFoundError
+from adk_nb.events.event import Event
 from adk_nb.events.lazy_event import originals
-from adk_nb.runtime.history import read_stepwise
+from adk_nb.events.requests import REQUESTS
+from adk_nb.runtime.branches import is_within
+from adk_nb.runtime.history import history_of, read_stepwise
+from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
-from adk_nb.slices import run_in_slices
 
 _MAX_CACHED = 256
 
@@ -37,6 +41,7 @@ class OpenSessions:
         Raises:
             SessionNotFoundError: It does not exist; the message says how to create it.
         """
+        # Out of the cache while in use: two runs must not change one object.
         cached = self._cached.pop((user_id, session_id), None)
         if cached and config is None and await self._service.is_current(cached):
             return cached
@@ -75,3 +80,42 @@ class OpenSessions:
         sessions = (await self._service.list_sessions(app_name=self._app_name, user_id=user_id)).sessions
         hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
         return SessionNotFoundError("session", session_id, [session.id for session in sessions], hint=hint)
+
+
+async def catch_up(ctx: InvocationContext) -> bool:
+    """Load what other runs wrote to the session since this run read it. False: nothing new."""
+    session, service = ctx.session, ctx.session_service
+    if await service.is_current(session):
+        return False
+    stored = await service.get_session(
+        app_name=session.app_name,
+        user_id=session.user_id,
+        session_id=session.id,
+        config=ctx.run_config.get_session_config,
+    )
+    events = originals(stored.events) if stored else []
+    # Only if nothing of this run is missing: a limited or rewritten history would hide its own events.
+    if not stored or not {event.id for event in session.events} < {event.id for event in events}:
+        return False
+    temporary = {key: value for key, value in dict(session.state).items() if key.startswith(State.TEMP_PREFIX)}
+    # In place: contexts and tools of this run hold this dict and this list.
+    session.state.clear()
+    session.state.update(stored.state | temporary)
+    session.events[:] = events
+    session.views.clear()
+    session.revision = stored.revision
+    return True
+
+
+async def is_first(ctx: InvocationContext) -> bool:
+    """True for exactly one of the concurrent runs that would call the model about the newest tool result."""
+    newest = next((event for event in history_of(ctx.session).newest() if _is_result(ctx, event)), None)
+    if newest is None or ctx.session.lease is not None:
+        return True
+    return await ctx.session_service.consume(ctx.session, f"asked:{newest.id}")
+
+
+def _is_result(ctx: InvocationContext, event: Event) -> bool:
+    if event.author not in (ctx.agent.name, "user") or not is_within(event.branch, ctx.branch):
+        return False
+    return any(response.name not in REQUESTS for response in event.get_function_responses())

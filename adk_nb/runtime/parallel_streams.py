@@ -70,7 +70,7 @@ class ParallelStreams(Generic[K]):
     async def stop(self) -> None:
         """Cancel the running streams, and wait for their end."""
         self._is_stopped = True
-        tasks = [task for task in self._running.values() if task.cancel()]
+        tasks = [task for task in self._running.values() if task.cancel()]  # False: it has ended
         self._running.clear()
         if tasks:
             _, remaining = await asyncio.wait(tasks, timeout=self._grace)

@@ -1,7 +1,8 @@
-"""Settings of a run: streaming, limits, request options, and live conversations."""
+"""Settings of a run, of resuming it, and of retries."""
 
 import logging
 import os
+import random
 import sys
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -128,6 +129,7 @@ class RunConfig(BaseModel):
     @field_validator("max_llm_calls")
     @classmethod
     def _check_max_llm_calls(cls, value: int) -> int:
+        # google-adk refuses this value too.
         if value >= sys.maxsize:
             raise ValueError(f"max_llm_calls={value} is no limit; write 0 for none")
         if value <= 0:
@@ -150,3 +152,67 @@ class RunConfig(BaseModel):
     def streams(self) -> bool:
         """True if the model is to answer in pieces."""
         return self.streaming_mode is StreamingMode.SSE
+
+
+class ResumabilityConfig(BaseModel):
+    """Make runs resumable: App(resumability_config=ResumabilityConfig(is_resumable=True)). Agents store checkpoints.
+
+    `Runner.run_async(invocation_id=...)` resumes a run that an error, a stop or the end of the process interrupted:
+    finished agents do not run again, and a call without a result runs again. Answers continue under the same
+    invocation id.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    is_resumable: bool = False
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise ConfigurationError(f"ResumabilityConfig: {field_errors(error, type(self).model_fields)}") from error
+
+
+class RetryConfig(BaseModel):
+    """The retry policy of a graph node: number of attempts, and exponential backoff with jitter."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_attempts: int = Field(default=5, ge=1)
+    """Including the first attempt."""
+    initial_delay: float = Field(default=1.0, ge=0)
+    """Seconds before the second attempt."""
+    max_delay: float = Field(default=60.0, ge=0)
+    """Seconds; upper limit of each delay."""
+    backoff_factor: float = Field(default=2.0, ge=1)
+    """Factor from one delay to the next."""
+    jitter: float = Field(default=1.0, ge=0)
+    """Seconds; a random value up to this is added to each delay."""
+    exceptions: list[Any] | None = None
+    """Exception classes, or their names, to retry. None: all."""
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise ConfigurationError(f"RetryConfig: {field_errors(error, type(self).model_fields)}") from error
+
+    def is_retryable(self, error: BaseException) -> bool:
+        """True if `exceptions` includes `error`."""
+        if not isinstance(error, Exception):
+            return False
+        names = {error_class.__name__ for error_class in type(error).__mro__}
+        return self.exceptions is None or any(
+            isinstance(error, error_class) if isinstance(error_class, type) else error_class in names
+            for error_class in self.exceptions
+        )
+
+    def delay_after(self, error: BaseException, attempt: int) -> float | None:
+        """Seconds to wait after a failed attempt. None: do not retry. `attempt`: number of the failed one, from 1."""
+        if attempt >= self.max_attempts or not self.is_retryable(error):
+            return None
+        try:
+            delay = self.initial_delay * self.backoff_factor ** (attempt - 1)
+        except OverflowError:  # of the power, after a thousand attempts or so
+            return self.max_delay
+        return min(delay + random.uniform(0, self.jitter), self.max_delay)

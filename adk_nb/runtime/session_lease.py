@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Hashable
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.runtime.cancellation import Stop
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupted_runs import close_interrupted_run
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.open_calls import close_interrupted_run
 from adk_nb.sessions.journal import LEASE_SECONDS, Journal, Lease, this_process
 from adk_nb.sessions.session import Session
 
@@ -43,6 +43,7 @@ class SessionLease:
             StaleSessionError: Another process wrote to it since it was read.
         """
         if unreleased := self._unreleased.get(self._session_key):
+            # Held by this process itself: until it is released, the claim below would be refused.
             await unreleased[0].release(unreleased[1])
             self._unreleased.pop(self._session_key, None)
         self._session_id = session.id
@@ -57,6 +58,7 @@ class SessionLease:
         """Move the lease from the run that claimed it to the invocation of `ctx`, which that run resumes."""
         if self._lease:
             self._stop_renewing()
+            # The fresh id was never used; without an outcome it would look like an interrupted run.
             await self._lease.release("done")
         await self.claim(ctx.session, ctx.invocation_id, version)
 
@@ -70,6 +72,7 @@ class SessionLease:
         for run in await self._journal.unfinished(ctx.session):
             if run.id == ctx.invocation_id or (ctx.responses and not _has_same_answers(ctx, run.id)):
                 continue
+            # A message that repeats the answers needs these calls open; a new message closes them.
             if not ctx.responses:
                 await close_interrupted_run(ctx, run.id)
             await self._lease.drop(run.id)
@@ -95,6 +98,7 @@ class SessionLease:
                 renewing.cancel()
 
     def _renew_later(self) -> None:
+        # A third: two renewals may fail before the lease runs out.
         self._timer = asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, self._start_renewing)
 
     def _start_renewing(self) -> None:

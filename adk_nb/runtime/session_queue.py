@@ -62,6 +62,7 @@ class SessionQueues:
             SessionBusyError: Another run holds it.
         """
         with self._lock:
+            # A run whose event loop is closed can neither continue nor leave by itself.
             running = [
                 other_place for other_place in self._running.get(place.key, ()) if not other_place.is_loop_closed
             ]
@@ -86,6 +87,7 @@ class SessionQueues:
             for runs in (running, waiting_runs):
                 if place in runs:
                     runs.remove(place)
+            # Only a run whose loop is closed is not admitted: try the next.
             while waiting_runs and not running:
                 if (first := waiting_runs.popleft()).admit():
                     running.append(first)
@@ -163,6 +165,7 @@ class QueuePlace:
                         self._is_closing = True
                         raise
                     finally:
+                        # Also before the stream is closed: the run's `finally` blocks are steps of it.
                         self._begin_step()
             outcome = self._outcome() or "done"
         except GeneratorExit:
@@ -173,8 +176,10 @@ class QueuePlace:
             raise
         finally:
             try:
+                # Before leaving: the next run in the queue claims the lease at once.
                 await self._end(outcome)
             finally:
+                # Also if the lease was not released: the queue of this process must go on.
                 self.is_over = True
                 self._queues.leave(self)
                 _scope.set(self._outer_scope)
@@ -214,6 +219,7 @@ class QueuePlace:
 
     async def _end(self, outcome: str | None) -> None:
         if self.host and self._session:
+            # A nested run has only borrowed the lease of its host.
             self._session.lease = None
         if self._lease:
             await self._lease.release(outcome)
@@ -246,6 +252,7 @@ class QueuePlace:
         """
         self._id, self._version, self.since = run_id, version, clock.now()
         self._loop = asyncio.get_running_loop()
+        # This run may be refused, or wait for its own reader, because of a stream that is being closed right now.
         if not self._waits or (self.outer and self.outer.body):
             await self._let_dropped_streams_close()
         try:
@@ -253,6 +260,7 @@ class QueuePlace:
             return await self._open(load)
         except SessionBusyError as busy:
             if not self._waits:
+                # A run that does not wait still waits a moment for a run that nobody reads any more.
                 if not any(place.is_dropped for place in self._queues.running(self.key)):
                     raise
                 seconds = _CLOSE_SECONDS
@@ -269,6 +277,7 @@ class QueuePlace:
         with self._stop.watching(signal, seconds):
             if not self._stop.reason:
                 self._stop.step_task = asyncio.current_task()
+                # It holds the session in this process already if what it waits for is another process.
                 if self not in self._queues.running(self.key):
                     await self._wait_in_queue()
                 return await wait_until_released(lambda: self._open(load))
@@ -279,6 +288,7 @@ class QueuePlace:
     async def _wait_in_queue(self) -> None:
         self._admission = asyncio.get_running_loop().create_future()
         self._queues.join(self)
+        # The reader that started this run holds the session: if its loop body awaits this run, both would wait forever.
         if isinstance(body := self._outer_scope, _LoopBody) and body.place in self._queues.running(self.key):
             await asyncio.wait([self._admission], timeout=_READER_SECONDS)
             if body.is_current and not self._admission.done():
@@ -293,7 +303,7 @@ class QueuePlace:
             return False
         try:
             loop.call_soon_threadsafe(lambda: admission.done() or admission.set_result(None))
-        except RuntimeError:
+        except RuntimeError:  # the loop is closed
             return False
         return True
 
@@ -325,10 +335,12 @@ class QueuePlace:
             self._id = ctx.invocation_id
             await self._lease.claim_for(ctx, self._version)
         if self._queues.journal and ctx.checkpoints:
+            # The run is resumed: its calls must not take effect twice, and edits since then are noticed.
             runs = [run for run in await self._queues.journal.unfinished(ctx.session) if run.id == self._id]
             ctx.shared.is_edited = any(run.version not in ("", self._version) for run in runs)
             ctx.shared.earlier_attempts |= {attempt.intent.key: attempt for run in runs for attempt in run.attempts}
         elif self._lease:
+            # A new run: what was interrupted before can no longer be resumed.
             await self._lease.close_interrupted_runs(ctx)
 
     # -- for other runs

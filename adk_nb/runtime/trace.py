@@ -164,6 +164,7 @@ class Traces:
         traces = self._by_invocation.setdefault(invocation_id, [])
         if not any(known_trace is trace for known_trace in traces):
             traces.append(trace)
+        # The newest invocation stays whole, however large it is.
         while len(self._by_invocation) > 1 and (
             len(self._by_invocation) > self._most_runs or self._request_count() > self._most_requests
         ):
@@ -180,6 +181,7 @@ class Traces:
         for trace in dict.fromkeys(trace for key in ids for trace in self._by_invocation.get(key, ())):
             other_calls = {tool.call_id for tool in trace.tools if tool.invocation_id in other_ids}
 
+            # The default binds the calls of this trace; a closure would read those of the last.
             def is_included(traced: TracedRequest | TracedTool, calls: set[str] = other_calls) -> bool:
                 return traced.invocation_id not in other_ids and calls.isdisjoint(traced.within)
 

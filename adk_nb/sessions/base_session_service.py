@@ -129,7 +129,7 @@ class Ready(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         return self._answer
-        yield
+        yield  # never reached: it makes this a generator, as `await` needs
 
     def __bool__(self) -> bool:
         return bool(self._answer)

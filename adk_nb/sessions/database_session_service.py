@@ -40,6 +40,15 @@ class DatabaseSessionService(SqlSessionService):
                 f"{', '.join(unknown)}: unknown option of {kind} sessions; there is {' and '.join(_OPTIONS[kind])}"
             )
         super().__init__(SqliteDatabase(db_url, **options) if kind == "sqlite" else PostgresDatabase(db_url, **options))
+        self._arguments = db_url, options
+
+    def __reduce__(self) -> Any:
+        """Pickle as its URL and options, so that workers on other machines open the same database."""
+        return _opened, self._arguments
+
+
+def _opened(db_url: str, options: dict[str, Any]) -> DatabaseSessionService:
+    return DatabaseSessionService(db_url, **options)
 
 
 _OPTIONS = {

@@ -87,6 +87,7 @@ class _Requests:
         if not isinstance(state, dict):
             return state
         scrubbed = {key: self._scrub_state(value) for key, value in cast(dict[str, Any], state).items()}
+        # By their keys: a run of a node here, the state of a graph below. See `workflow.run_state`.
         if {"asked", "answers", "held", "let"} <= scrubbed.keys():
             questions = [key for key in scrubbed["asked"] if not self._is_gate(key)]
             answers = {key: answer for key, answer in scrubbed["answers"].items() if not self._is_gate(key)}

@@ -31,7 +31,7 @@ class _UserState(dict[str, Any]):
 
     def __await__(self) -> Generator[Any, None, dict[str, Any]]:
         return self
-        yield
+        yield  # never reached: it makes this a generator, as `await` needs
 
 
 @dataclass
@@ -151,8 +151,10 @@ class InMemorySessionService(BaseSessionService):
                 if existing is event or existing == copy_model(event, timestamp=existing.timestamp):
                     return Ready(event)
                 raise AlreadyExistsError(f"session {session.id!r} has another event of the id {event.id!r}")
+            # Read before the append: only a copy that lacked nothing is current after it.
             is_newest = session.revision == _revision(stored)
             append_to_copy(session, event)
+            # `append_to_copy` has removed the `temp:` keys.
             if delta := vars(event.actions).get("state_delta"):
                 _apply_scoped_delta(stored, delta)
             stored.events.append(event)
@@ -277,6 +279,7 @@ def _copy_of(stored: _StoredSession, config: GetSessionConfig | None = None) -> 
     session.state = _detached_state(_state_of(stored))
     session.events = _select_events(stored.events, config)
     session.last_update_time = stored.last_update_time
+    # A copy with a part of the events is never current.
     session.revision = _revision(stored) if config is None else None
     return session
 

@@ -208,10 +208,11 @@ def is_gone(owner: str, *, strict: bool = False) -> bool:
     if match is None or match[2] != platform.node() or not (match[3] == _pid_namespace() if match[3] else not strict):
         return False
     try:
+        # Signal 0 only asks whether the process exists. Source: kill(2).
         os.kill(int(match[1]), 0)
     except ProcessLookupError:
         return True
-    except (PermissionError, OverflowError):
+    except (PermissionError, OverflowError):  # another user's process; no process id
         pass
     return False
 

@@ -36,7 +36,7 @@ class Session(WireModel):
 
     def __await__(self) -> "Generator[Any, None, Session]":
         return self
-        yield
+        yield  # never reached: it makes this a generator, as `await` needs
 
 
 _COMPARED = [name for name, field in Session.model_fields.items() if not field.exclude]

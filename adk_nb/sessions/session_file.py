@@ -104,6 +104,7 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
             f"{str(path)!r} is of version {version}, and this adk_nb reads up to {VERSION}; "
             "install the newer adk_nb that wrote it"
         )
+    # Before pydantic, which would accept text that no service can store.
     if problem := json_problem(data):
         _refuse(path, f"it holds {problem}")
     try:
@@ -147,6 +148,7 @@ class Loaded:
         existing = dict(session.state)
         try:
             if missing := {key: value for key, value in initial.items() if _is_shared(key) and key not in existing}:
+                # Which shared keys exist is known only from a session: create it again with the missing ones.
                 await service.delete_session(**key)
                 session_state = {key: value for key, value in initial.items() if not _is_shared(key)}
                 session = await service.create_session(**key, state=session_state | missing)
@@ -184,11 +186,13 @@ def _check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _write_atomically(file: Path, text: str) -> None:
+    # In the same folder: a rename is atomic only within one file system.
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:40]}.")
     try:
         with open(handle, "w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
+            # Before the rename: after a power failure there is the old file or the whole new one.
             os.fsync(out.fileno())
         os.replace(temporary, file)
     except BaseException:

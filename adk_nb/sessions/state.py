@@ -53,6 +53,7 @@ class State(MutableMapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         value = self._value[key]
         if isinstance(value, list | dict) and key not in self._read_reprs:
+            # A repr shows changes at any depth, also of objects that only compare by identity.
             self._read_reprs[key] = repr(cast(Any, value))
         return cast(Any, value)
 

@@ -15,7 +15,7 @@ from adk_nb.events.event_actions import DELETED
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.events.usage import usages_to_json
 from adk_nb.runtime.branches import calls_to, for_call
-from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.context import ToolContext, call_state
 from adk_nb.runtime.first_event import first_event
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import (
@@ -140,7 +140,7 @@ class AgentTool(BaseTool):
         root = ctx.shared.root or ctx.shared
         first = await first_event(ctx, self._message(args), {}, message_is_optional=False)
         usage = list[dict[str, Any]]()
-        tool_context.nested_usage = usage
+        call_state(tool_context).nested_usage = usage
         async with aclosing(invoke(ctx, first)) as events:
             async for event in events:
                 # Stored with the caller's result: the events of an isolated session are not kept.
@@ -165,7 +165,7 @@ class AgentTool(BaseTool):
         if message := failure_message(events):
             return {"error": message}
         if self.skip_summarization:
-            tool_context.actions.skip_summarization = tool_context.is_spoken = True
+            tool_context.actions.skip_summarization = call_state(tool_context).is_spoken = True
         metadata = [event.grounding_metadata for event in events if event.grounding_metadata]
         if self.propagate_grounding_metadata and metadata:
             tool_context.state[GROUNDING] = metadata[-1]
@@ -173,10 +173,10 @@ class AgentTool(BaseTool):
 
     async def _run_in_session(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Run the agent in the caller's session: from the start, or resumed from where it paused."""
-        key, has_events = tool_context.function_call_id or "", False
-        ctx = self._nested_context(caller, key, self._message(args), resumed=tool_context.is_resumed)
+        state, key, has_events = call_state(tool_context), tool_context.function_call_id or "", False
+        ctx = self._nested_context(caller, key, self._message(args), resumed=state.is_resumed)
         try:
-            async with aclosing(_run_agent(ctx, resumed=tool_context.is_resumed)) as events:
+            async with aclosing(_run_agent(ctx, resumed=state.is_resumed)) as events:
                 async for event in events:
                     has_events = has_events or not event.partial
                     await self._emit(caller, event)
@@ -188,8 +188,8 @@ class AgentTool(BaseTool):
             caller.shared.last_failure = caller.shared.reported_error = None  # the caller handles the error
             raise
         since, events_since = _events_since(key, ctx)
-        if self._is_waiting(ctx, events_since, since) or (tool_context.is_resumed and not has_events):
-            tool_context.has_nested_interrupt = True
+        if self._is_waiting(ctx, events_since, since) or (state.is_resumed and not has_events):
+            state.has_nested_interrupt = True
             return None
         return self._result([event for event in events_since if event.isolation_scope == key], tool_context)
 

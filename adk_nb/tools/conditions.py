@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from adk_nb.cells import cell_location
 from adk_nb.errors import ConfigurationError, InputError, closest
 from adk_nb.expression import Expression
+from adk_nb.locations import cell_location
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.schema import context_parameter
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.context import ToolContext, call_state
 from adk_nb.runtime.history import history_of
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.shape import Shape, error_text
@@ -48,7 +48,7 @@ class FinishTaskTool(BaseTool):
             value = self._parse(args)
         except (ValidationError, ConfigurationError) as error:
             return {"error": f"nothing was handed back: {error_text(error)}. Call {NAME} again with what fits."}
-        tool_context.finished, tool_context.output = True, value if self._output else {"result": value}
+        call_state(tool_context).task_output = (value if self._output else {"result": value},)
         if self._output_key:
             tool_context.state[self._output_key] = value
         return DONE

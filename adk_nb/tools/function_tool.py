@@ -14,11 +14,11 @@ from pydantic_core import from_json
 
 from adk_nb import sync, types
 from adk_nb.auth.auth_tool import AuthConfig
+from adk_nb.concurrency.generators import blocking_items
 from adk_nb.errors import ConfigurationError
-from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.context import ToolContext, abandon, call_state
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.sessions.journal import Effect
-from adk_nb.sync_items import blocking_items
 from adk_nb.tools.annotations import call_is, is_generator
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Condition, argument_names, condition_holds, is_awaitable, parse_condition
@@ -174,7 +174,7 @@ class FunctionTool(BaseTool):
         except TimeoutError as error:
             if not limit.expired():  # a TimeoutError of the function itself
                 raise
-            note = "; it continues in its thread, and may take effect" if tool_context.is_abandoned else ""
+            note = "; it continues in its thread, and may take effect" if call_state(tool_context).is_abandoned else ""
             raise TimeoutError(f"{self.name}() had no result after {self.timeout:g} seconds{note}") from error
 
     async def _run(self, context: ToolContext, positional: list[Any], arguments: dict[str, Any]) -> Any:
@@ -184,13 +184,13 @@ class FunctionTool(BaseTool):
             return await self._run_stream(self.func(*positional, **arguments), context)
         pool = context.run_config.tool_thread_pool_config
         max_threads, thread = pool and pool.max_workers, self.thread or context.run_config.timeout is not None
-        abandon = functools.partial(context.abandon, self.name)
+        on_abandon = functools.partial(abandon, context, self.name)
         if self.reports_progress:
             new_items = functools.partial(_items_and_return_value, self.func, positional, arguments)
-            items = blocking_items(new_items, thread=thread, threads=max_threads, on_abandon=abandon)
+            items = blocking_items(new_items, thread=thread, threads=max_threads, on_abandon=on_abandon)
             return await run_with_progress(items, self.name, context, as_responses=self.is_long_running)
         call = functools.partial(_call, self.func, positional, arguments)
-        result = await sync.blocking(call, thread=thread, threads=max_threads, on_abandon=abandon)
+        result = await sync.blocking(call, thread=thread, threads=max_threads, on_abandon=on_abandon)
         if type(result) is AsyncGeneratorType:  # a plain function may return an async generator
             return await self._run_stream(cast(Any, result), context)
         return await result if is_awaitable(result) else result  # a plain function may return a coroutine

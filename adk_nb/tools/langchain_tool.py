@@ -3,7 +3,7 @@
 import functools
 from typing import Any, cast
 
-from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.context import ToolContext, call_state
 from adk_nb.tools.conditions import Condition
 from adk_nb.tools.foreign_tool import ForeignTool, find_callable, text_attribute
 from adk_nb.tools.function_tool import name_of
@@ -55,7 +55,7 @@ class LangchainTool(ForeignTool):
         result: Any = await super().run_async(args=args, tool_context=tool_context)
         failed = isinstance(result, dict) and "error" in result
         if self.return_direct and not failed:
-            tool_context.actions.skip_summarization = tool_context.is_spoken = True
+            tool_context.actions.skip_summarization = call_state(tool_context).is_spoken = True
         return cast(Any, result)
 
 

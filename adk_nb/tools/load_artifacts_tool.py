@@ -1,12 +1,12 @@
 """`load_artifacts`: the model reads artifacts on demand."""
 
-import asyncio
 import json
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
-from adk_nb import types
+from adk_nb import sync, types
 from adk_nb.errors import AdkNbError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
@@ -117,7 +117,7 @@ async def _readable(part: types.Part, name: str) -> types.Part:
     kind, data = (blob.mime_type or "").partition(";")[0].strip().lower(), blob.data or b""
     if kind.startswith(_MEDIA_TYPES) and not kind.startswith(_TEXT_TYPES):
         return part
-    text = await asyncio.to_thread(docx_text, data) if _may_be_docx(kind, name) else None
+    text = await sync.blocking(partial(docx_text, data), thread=True) if _may_be_docx(kind, name) else None
     if text is not None:
         return _as_text(text)
     if not kind.startswith(_TEXT_TYPES) and not name.lower().endswith(

@@ -5,6 +5,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.auth.auth_tool import AuthConfig
+from adk_nb.runtime.context import call_state
 from adk_nb.sessions.journal import Effect
 from adk_nb.tools.conditions import Condition
 from adk_nb.tools.function_tool import FunctionTool
@@ -71,5 +72,5 @@ class LongRunningFunctionTool(FunctionTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
         """Call the function; with `pause` the run ends after its first response."""
         result = await super().run_async(args=args, tool_context=tool_context)
-        tool_context.long_running = tool_context.long_running or self.pause
+        call_state(tool_context).is_long_running |= self.pause
         return result

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb.events.event import Event
+from adk_nb.runtime.call_index import is_message_to_user
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import awaited_branches
-from adk_nb.runtime.open_tasks import is_message_to_user
 from adk_nb.tools.agent_tool import AgentTool, CallableAgent, failure_message
 from adk_nb.tools.finish_task_tool import NAME as FINISH
 

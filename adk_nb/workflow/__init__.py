@@ -14,7 +14,7 @@ __getattr__, __dir__ = face(
         "JoinNode": "adk_nb.workflow.join_node",
         "Node": "adk_nb.workflow.base_node",
         "NodeTimeoutError": "adk_nb.errors",
-        "RetryConfig": "adk_nb.runtime.retry_config",
+        "RetryConfig": "adk_nb.runtime.run_config",
         "START": "adk_nb.workflow.graph",
         "ToolNode": "adk_nb.workflow.tool_node",
         "Workflow": "adk_nb.workflow.workflow",

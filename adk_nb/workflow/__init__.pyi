@@ -1,5 +1,5 @@
 from adk_nb.errors import NodeTimeoutError as NodeTimeoutError
-from adk_nb.runtime.retry_config import RetryConfig as RetryConfig
+from adk_nb.runtime.run_config import RetryConfig as RetryConfig
 from adk_nb.workflow.agent_node import AgentNode as AgentNode
 from adk_nb.workflow.base_node import BaseNode as BaseNode
 from adk_nb.workflow.base_node import Node as Node

@@ -19,10 +19,10 @@ from adk_nb.workflow.base_node import BaseNode
 
 
 class AgentNode(BaseNode):
-    """Runs an agent. Its output is what the agent said last, or with `output_schema` the JSON value.
+    """Runs an agent. The output is the agent's last message, or with `output_schema` the JSON value.
 
-    An LlmAgent that names no mode has `single_turn`: it sees its input, and nothing of what was said before unless it
-    says `include_contents="default"`.
+    An LlmAgent without a mode is `single_turn`: it sees its input, and the history only with
+    `include_contents="default"`.
     """
 
     agent: InstanceOf[BaseAgent]
@@ -37,27 +37,32 @@ class AgentNode(BaseNode):
         asker = (
             self.agent.find_agent(recipient(history_of(outer.session), answered, outer.branch)) if answered else None
         )
+        # An answer goes to the agent that asked, or to the team around it, within this node.
         agent = outermost(asker, under=self.agent.parent_agent) if asker else self.agent
-        goes_on = asker is not None or bool(outer.task_call_id and outer.task_call_id.startswith(f"{ctx.node_path}/"))
-        before = outer if goes_on else without_answers(outer, is_resumed=outer.checkpoints is not None)
+        is_resumed = asker is not None or bool(
+            outer.task_call_id and outer.task_call_id.startswith(f"{ctx.node_path}/")
+        )
+        invocation = outer if is_resumed else without_answers(outer, is_resumed=outer.checkpoints is not None)
         if not isinstance(self.agent, LlmAgent):
-            return replace_fields(before, agent=agent)
+            return replace_fields(invocation, agent=agent)
+        # It speaks for itself, not as a node: it sees the conversation, and its messages are no outputs.
         if self.agent.mode == "chat":
-            return replace_fields(before, agent=agent, node=None)
+            return replace_fields(invocation, agent=agent, node=None)
         sees_all = self.agent.include_contents == "default" and not self.has_task
         if sees_all and (node_input is None or node_input is outer.user_content):
-            return replace_fields(before, agent=agent)
+            return replace_fields(invocation, agent=agent)
         return replace_fields(
-            before,
+            invocation,
             agent=agent,
             delegated_input=None if node_input is None else as_message(node_input),
             caller=outer if sees_all else None,
             caller_event_count=len(outer.session.events) if sees_all else 0,
+            # A task has the scope of its own run, so that the next run of the node starts afresh.
             isolation_scope=(None if self.has_task else outer.node and outer.node.isolation_scope) or ctx.node_path,
         )
 
-    def given(self, event: Event) -> Any:
-        """What an event of the agent gives to the next node. None: nothing."""
+    def output_of_event(self, event: Event) -> Any:
+        """The output of an event of the agent for the next node. None: it has none."""
         if event.output is not None or self.chats or self.has_task:
             return event.output
         if event.partial or not event.is_final_response() or event.error_code or event.long_running_tool_ids:
@@ -66,7 +71,7 @@ class AgentNode(BaseNode):
 
     @property
     def has_task(self) -> bool:
-        """True: it talks with the user until it hands something back."""
+        """True: it talks with the user until it completes its task."""
         return isinstance(self.agent, LlmAgent) and self.agent.mode == "task"
 
     @property
@@ -76,7 +81,7 @@ class AgentNode(BaseNode):
 
 
 def as_message(value: Any) -> types.Content:
-    """A node's input as what the user of an agent would say: text as it is, anything else as JSON."""
+    """A node's input as a user's message to an agent: text as it is, anything else as JSON."""
     if isinstance(value, types.Content):
         return value
     text = value if isinstance(value, str) else to_json(value).decode()

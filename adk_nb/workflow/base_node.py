@@ -1,4 +1,4 @@
-"""What every node of a graph has: a name, and one method that turns an input into an output."""
+"""The base of all nodes of a graph: settings, and one method that turns an input into an output."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Self
@@ -10,7 +10,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.context import Context
-from adk_nb.runtime.retry_config import RetryConfig
+from adk_nb.runtime.run_config import RetryConfig
 from adk_nb.tools.conditions import condition_holds, parse_condition
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.wire import fast_private_attributes, field_errors, unknown_field
@@ -30,35 +30,35 @@ class BaseNode(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     name: str
-    """In its graph there is no other of that name."""
+    """Unique in its graph."""
     description: str = ""
     rerun_on_resume: bool = False
-    """After an answer it runs again and finds that in `ctx.resume_inputs`. False: the answer is its output."""
+    """After an answer it runs again, with the answer in `ctx.resume_inputs`. False: the answer is its output."""
     wait_for_output: bool = False
-    """Those after it are run only when it had an output."""
+    """The nodes after it run only if it has an output."""
     retry_config: RetryConfig | None = None
     """None: its first error ends the run."""
     timeout: float | None = Field(default=None, gt=0)
-    """Seconds for one attempt. None: as long as it takes."""
+    """Seconds for one attempt. None: no limit."""
     input_schema: Any = None
-    """A type that its input is made into, as pydantic does. None: it takes what comes. A JSON Schema is for readers."""
+    """Type to which pydantic converts the input. None: any input. A JSON Schema only documents it."""
     output_schema: Any = None
-    """A type that its output is made into. None: it gives what it has. A JSON Schema is for readers."""
+    """Type to which pydantic converts the output. None: any output. A JSON Schema only documents it."""
     state_schema: type[BaseModel] | None = None
-    """The keys that it may write to the state, and their types. None: what its workflow may."""
+    """The state keys that it may write, and their types. None: those of its workflow."""
     require_confirmation: Any = False
-    """Ask a person before it runs: True; a callable that is given its arguments; or an expression on them, as
-    `"amount > 100"`. A no is its output, `{"error": ...}`."""
+    """Request an approval before it runs: True; a callable that gets its arguments; or an expression on them, such as
+    `"amount > 100"`. The output of a rejected node is `{"error": ...}`."""
     auth_config: InstanceOf[AuthConfig] | None = None
-    """What it has to be let in with; it then finds that in `ctx.auth_credential`."""
+    """The credential that it needs, to be requested before it runs; it is in `ctx.auth_credential`."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**options)
         except ValidationError as error:
             fields = type(self).model_fields
-            told = field_errors(error, fields, lambda field: unknown_field(field, fields))
-            raise ConfigurationError(f"node {given.get('name', '')!r}: {told}") from error
+            problems = field_errors(error, fields, lambda field: unknown_field(field, fields))
+            raise ConfigurationError(f"node {options.get('name', '')!r}: {problems}") from error
 
     def model_post_init(self, context: Any, /) -> None:
         self.require_confirmation = parse_condition(self.require_confirmation, f"node {self.name!r}", None)
@@ -68,58 +68,60 @@ class BaseNode(BaseModel):
                 "write node(..., name='...')"
             )
 
+    # By identity: two nodes with equal settings are two steps of a graph.
     def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def changed(self, options: Mapping[str, Any]) -> Self:
+    def with_options(self, options: Mapping[str, Any]) -> Self:
         """A copy with other settings.
 
         Raises:
-            ConfigurationError: There is no such setting, or it cannot be so.
+            ConfigurationError: A setting is unknown or invalid.
         """
-        said = {field: getattr(self, field) for field in self.model_fields_set}
-        return type(self)(**{**said, **options})
+        # Only what was set: a default may be inferred anew from another function or name.
+        options_set = {field: getattr(self, field) for field in self.model_fields_set}
+        return type(self)(**{**options_set, **options})
 
-    def shown(self, ctx: Context, node_input: Any) -> dict[str, Any]:
-        """What a person is shown who lets it run: its arguments, as JSON."""
+    def request_args(self, ctx: Context, node_input: Any) -> dict[str, Any]:
+        """Its arguments as JSON, for the approval request."""
         return {"node_input": to_jsonable_python(node_input, fallback=str)}
 
     async def confirmation(self, ctx: Context, node_input: Any) -> ToolConfirmation | None:
-        """What a person is asked before it may run. None: it may run."""
+        """The approval that it needs before it runs. None: it needs none."""
         if not self.require_confirmation:
             return None
-        asked = await condition_holds(self.require_confirmation, self.shown(ctx, node_input), ctx)
-        return ToolConfirmation() if asked else None
+        is_needed = await condition_holds(self.require_confirmation, self.request_args(ctx, node_input), ctx)
+        return ToolConfirmation() if is_needed else None
 
-    async def begun(self, ctx: Context) -> int:
-        """How often its work was begun by runs that were cut in its midst, if a person is to know of that. 0: never."""
+    async def attempts_in_doubt(self, ctx: Context) -> int:
+        """The number of interrupted runs that had started its work, if an approver should know. 0: none."""
         return 0
 
     @property
-    def lets_in(self) -> AuthConfig | None:
-        """What it has to be let in with."""
+    def required_credential(self) -> AuthConfig | None:
+        """The credential that it needs."""
         return self.auth_config
 
     @property
-    def is_held(self) -> bool:
-        """True if it may need a person's word before it runs."""
+    def has_gate(self) -> bool:
+        """True if it may need an approval or a credential before it runs."""
         return bool(self.require_confirmation or self.auth_config)
 
     def fingerprint(self) -> str:
-        """Of what it runs: a person's yes is for that only."""
+        """Fingerprint of its code: an approval is for this code only."""
         return code_fingerprint(type(self)._run_impl)
 
     def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         """The work. Override it with an async generator.
 
         Yields:
-            Events, which are told; a `RequestInput`, which ends it until that is answered; None, which means nothing;
-            any other value, which is its output: one at most.
+            Events, which are stored; a `RequestInput`, which pauses it until the answer; None, which is ignored; any
+            other value, which is its output: at most one.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say what it does; override _run_impl")
+        raise NotImplementedError(f"{type(self).__name__} has no work of its own; override _run_impl")
 
 
 Node = BaseNode

@@ -10,18 +10,18 @@ from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from adk_nb import sync, types
+from adk_nb.concurrency.generators import blocking_items
 from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
 from adk_nb.events.request_input import RequestInput
-from adk_nb.runtime.context import Context
-from adk_nb.sync_items import blocking_items
+from adk_nb.runtime.context import Context, abandon
 from adk_nb.tools.annotations import hints_of
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.tools.schema import context_parameter, signature_of
 from adk_nb.tools.shape import error_text
 from adk_nb.wire import fast_private_attributes
 from adk_nb.workflow.base_node import BaseNode
-from adk_nb.workflow.fitting import fitted
+from adk_nb.workflow.values import coerced
 
 _INPUT = "node_input"
 _CONTEXT = "ctx"
@@ -30,13 +30,13 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Signature:
-    """What a function takes, and how it is called. One object, as each private field of a model is slow to read."""
+    """The parameters of a function, and its call. One object, as each private field of a model is slow to read."""
 
     kind: str
     context: str | None
     """Name of the parameter that gets the context."""
     parameters: tuple[tuple[str, Any, TypeAdapter[Any] | None], ...]
-    """The others: name, default, and what a value is made into."""
+    """The other parameters: name, default, and converter to the annotated type."""
 
 
 @fast_private_attributes
@@ -44,10 +44,10 @@ class FunctionNode(BaseNode):
     """Runs `func`, sync or async, or a generator of either kind.
 
     Its parameter `node_input` gets the input, `ctx` (or one annotated as Context) the context, any other the state's
-    value of that name, or its default. Values are made into the types that the annotations say, as pydantic does.
+    value of that name, or its default. Pydantic converts values to the annotated types.
 
-    After its `timeout` an async function is stopped. A sync one cannot be: so with a timeout it runs on a worker
-    thread, and a late one is left to end there by itself; what it still does to state and actions is lost.
+    After `timeout` an async function is cancelled. A sync one cannot be: with a timeout it runs on a worker thread, and
+    is abandoned there when it is late; its later changes of state and actions are dropped.
     """
 
     func: Callable[..., Any]
@@ -58,40 +58,40 @@ class FunctionNode(BaseNode):
 
     _signature: _Signature = PrivateAttr()
 
-    def __init__(self, **given: Any) -> None:
-        func = given.get("func")
-        own = {"name": name_of(func), "description": inspect.getdoc(func) or ""} if callable(func) else {}
-        super().__init__(**{**own, **{field: value for field, value in given.items() if value is not None}})
+    def __init__(self, **options: Any) -> None:
+        func = options.get("func")
+        inferred = {"name": name_of(func), "description": inspect.getdoc(func) or ""} if callable(func) else {}
+        super().__init__(**{**inferred, **{field: value for field, value in options.items() if value is not None}})
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         parameters, hints = inspect.signature(self.func).parameters, hints_of(self.func)
         self._infer_schemas(hints)
-        own = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
+        context_name = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
         self._signature = _Signature(
             kind=_kind_of(self.func),
-            context=own,
+            context=context_name,
             parameters=tuple(
-                (name, one.default, None if hints.get(name, Any) is Any else TypeAdapter(hints[name]))
-                for name, one in parameters.items()
-                if name != own and one.kind not in _ANY
+                (name, parameter.default, None if hints.get(name, Any) is Any else TypeAdapter(hints[name]))
+                for name, parameter in parameters.items()
+                if name != context_name and parameter.kind not in _ANY
             ),
         )
 
     def _infer_schemas(self, hints: dict[str, Any]) -> None:
         """Take from the signature the schemas that are not given. Source of the rules: google-adk 2.13."""
         if self.parameter_binding == _INPUT:
-            declared = signature_of(self.func, self.name).declaration(self.description)
-            found = declared.parameters_json_schema, declared.response_json_schema
+            declaration = signature_of(self.func, self.name).declaration(self.description)
+            schemas = declaration.parameters_json_schema, declaration.response_json_schema
         else:
-            found = _record_in(hints.get(_INPUT)), _record_in(_item_of(hints.get("return")))
-        self.input_schema, self.output_schema = self.input_schema or found[0], self.output_schema or found[1]
+            schemas = _record_in(hints.get(_INPUT)), _record_in(_item_of(hints.get("return")))
+        self.input_schema, self.output_schema = self.input_schema or schemas[0], self.output_schema or schemas[1]
 
-    def shown(self, ctx: Context, node_input: Any) -> dict[str, Any]:
+    def request_args(self, ctx: Context, node_input: Any) -> dict[str, Any]:
         signature = self._signature
-        given = self._arguments(signature, ctx, node_input)
-        given.pop(signature.context or "", None)
-        return to_jsonable_python(given, fallback=str)
+        arguments = self._arguments(signature, ctx, node_input)
+        arguments.pop(signature.context or "", None)
+        return to_jsonable_python(arguments, fallback=str)
 
     def fingerprint(self) -> str:
         return code_fingerprint(self.func)
@@ -99,53 +99,55 @@ class FunctionNode(BaseNode):
     def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         signature = self._signature
         call = functools.partial(self.func, **self._arguments(signature, ctx, node_input))
+        # An async generator is the node's stream itself; all others are wrapped in one.
         if signature.kind == "items":
             return call()
         if signature.kind == "blocking items":
-            abandon = functools.partial(ctx.abandon, self.name)
-            return blocking_items(call, thread=self._in_a_worker(ctx), on_abandon=abandon)
+            on_abandon = functools.partial(abandon, ctx, self.name)
+            return blocking_items(call, thread=self._in_a_worker(ctx), on_abandon=on_abandon)
         return self._awaited(call, ctx) if signature.kind == "awaited" else self._once(call, ctx)
 
     def _in_a_worker(self, ctx: Context) -> bool:
         return self.thread or self.timeout is not None or ctx.run_config.timeout is not None
 
     async def _awaited(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
-        at_work = ctx.get_invocation_context().shared.running_functions
-        at_work[ctx] = f"{self.name}()"
+        running = ctx.get_invocation_context().shared.running_functions
+        running[ctx] = f"{self.name}()"
         try:
-            made = await call()
+            result = await call()
         finally:
-            at_work.pop(ctx, None)
-        yield made
+            running.pop(ctx, None)
+        yield result
 
     async def _once(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
-        abandon = functools.partial(ctx.abandon, self.name)
-        made = await sync.blocking(call, thread=self._in_a_worker(ctx), on_abandon=abandon)
-        yield await made if inspect.isawaitable(made) else made
+        on_abandon = functools.partial(abandon, ctx, self.name)
+        result = await sync.blocking(call, thread=self._in_a_worker(ctx), on_abandon=on_abandon)
+        # A partial or a callable object may hide an async function.
+        yield await result if inspect.isawaitable(result) else result
 
     def _arguments(self, signature: _Signature, ctx: Context, node_input: Any) -> dict[str, Any]:
-        given: dict[str, Any] = {signature.context: ctx} if signature.context else {}
-        for name, default, wanted in signature.parameters:
+        arguments: dict[str, Any] = {signature.context: ctx} if signature.context else {}
+        for name, default, adapter in signature.parameters:
             value = self._value(name, ctx, node_input)
             if value is not inspect.Parameter.empty:
-                given[name] = value if wanted is None else self._fitted(name, wanted, value)
+                arguments[name] = value if adapter is None else self._validated(name, adapter, value)
             elif default is inspect.Parameter.empty:
                 where = "the input" if self.parameter_binding == _INPUT else "the state"
                 raise WorkflowDataError(
                     f"node {self.name!r}: there is no value for its parameter {name!r} in {where}; "
                     f"give it a default, or name it {_INPUT!r} if it is to be the input"
                 )
-        return given
+        return arguments
 
     def _value(self, name: str, ctx: Context, node_input: Any) -> Any:
         if self.parameter_binding == _INPUT:
-            named = cast(dict[str, Any], node_input) if isinstance(node_input, dict) else {}
-            return named.get(name, inspect.Parameter.empty)
+            fields = cast(dict[str, Any], node_input) if isinstance(node_input, dict) else {}
+            return fields.get(name, inspect.Parameter.empty)
         return node_input if name == _INPUT else ctx.state.get(name, inspect.Parameter.empty)
 
-    def _fitted(self, name: str, wanted: TypeAdapter[Any], value: Any) -> Any:
+    def _validated(self, name: str, adapter: TypeAdapter[Any], value: Any) -> Any:
         try:
-            return fitted(wanted, value)
+            return coerced(adapter, value)
         except ValidationError as error:
             raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {error_text(error)}") from error
 
@@ -158,7 +160,7 @@ def name_of(func: Callable[..., Any]) -> str:
 
 
 def _item_of(hint: Any) -> Any:
-    """What a generator yields; any other hint itself."""
+    """The type that a generator yields; any other hint itself."""
     if get_origin(hint) in (Generator, AsyncGenerator, Iterator, AsyncIterator):
         return get_args(hint)[0]
     return hint

@@ -1,4 +1,4 @@
-"""What stands before a node: a person's yes, and what it has to be let in with."""
+"""The gate of a node: the approval and the credential that it needs before it runs."""
 
 from typing import Any, cast
 
@@ -9,8 +9,8 @@ from adk_nb.events.request_input import RequestInput
 from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import authentication
-from adk_nb.flow.resumption import take
-from adk_nb.flow.tool_call import in_doubt
+from adk_nb.flow.resumption import take_answers
+from adk_nb.flow.tool_call import in_doubt_error
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
@@ -37,88 +37,100 @@ class Refused(dict[str, Any]):
 
 
 def approval_id(path: str) -> str:
-    """What an answer names that lets the node of that path run."""
+    """Id of the approval request of the node at that path."""
     return f"{NODE_APPROVAL}{path}"
 
 
 def credential_id(path: str) -> str:
-    """What stands for the node of that path in a request for a credential."""
+    """Id of the credential request of the node at that path."""
     return f"{NODE}{path}"
 
 
-def what_is_asked(node: BaseNode, context: Context, node_input: Any, begun: int) -> dict[str, Any]:
-    """What a yes is for, as JSON: it is for nothing else. `begun`: `BaseNode.begun`."""
-    asked = {"args": node.shown(context, node_input), "is": node.fingerprint()}
-    return asked | {"begun": begun} if begun else asked
+def approval_subject(node: BaseNode, context: Context, node_input: Any, attempts_in_doubt: int) -> dict[str, Any]:
+    """The arguments and the version of the node that an approval is for, as JSON; it is for nothing else."""
+    subject = {"args": node.request_args(context, node_input), "is": node.fingerprint()}
+    return subject | {"begun": attempts_in_doubt} if attempts_in_doubt else subject
 
 
-async def held(
-    node: BaseNode, context: Context, node_input: Any, asked: dict[str, Any] | None, *, is_new: bool, begun: int
+async def gate_result(
+    node: BaseNode,
+    context: Context,
+    node_input: Any,
+    subject: dict[str, Any] | None,
+    *,
+    is_new: bool,
+    attempts_in_doubt: int,
 ) -> "RequestInput | list[Event] | Refused | None":
-    """What comes in the place of the node's work. None: it may run.
+    """The result in the place of the node's work. None: it may run.
 
     Args:
         node: The node.
-        context: Of the attempt; it gets what was decided, and what the node is let in with.
-        node_input: What the node gets.
-        asked: `what_is_asked` of the question that was asked last, if one was.
-        is_new: The answer to that counts now for the first time.
-        begun: How often the work was begun and may have taken effect, which a person is to know.
+        context: Of the attempt; it receives the decision and the credential.
+        node_input: The input of the node.
+        subject: `approval_subject` of the last request. None: there was none.
+        is_new: The answer to it is used for the first time.
+        attempts_in_doubt: Interrupted attempts that may have taken effect, for the approver to know.
 
     Raises:
-        CredentialError: It cannot be let in, and no person could change that.
+        CredentialError: No credential can be had, and no user could give one.
         InputError: Another run has taken the same answer.
     """
-    said = context.resume_inputs.get(approval_id(context.node_path))
-    now = what_is_asked(node, context, node_input, begun) if said is not None and asked is not None else None
-    if now and asked and approvals.is_same_json(asked, now):
-        context.tool_confirmation = decided = _read(said)
+    answer = context.resume_inputs.get(approval_id(context.node_path))
+    now = (
+        approval_subject(node, context, node_input, attempts_in_doubt)
+        if answer is not None and subject is not None
+        else None
+    )
+    # Only for what was asked about: with other arguments or another version the node asks again.
+    if now and subject and approvals.is_same_json(subject, now):
+        context.tool_confirmation = decided = _read(answer)
+        # A node that waits again after its approval keeps it, without using it up a second time.
         if is_new:
             await _take(context, decided)
         if not decided.confirmed:
             refusal = approvals.rejection(decided)
-            return Refused(in_doubt(refusal, decided) if begun else refusal)
-    elif wanted := await node.confirmation(context, node_input):
-        return question(node.name, context.node_path, node.shown(context, node_input), wanted)
-    return await _let_in(node, context, node_input)
+            return Refused(in_doubt_error(refusal, decided) if attempts_in_doubt else refusal)
+    elif confirmation := await node.confirmation(context, node_input):
+        return question(node.name, context.node_path, node.request_args(context, node_input), confirmation)
+    return await _authenticate(node, context, node_input)
 
 
 async def _take(context: Context, decided: ToolConfirmation) -> None:
-    """Use the answer up, or leave that to the call which it allows: of two runs that have it at the same time, one goes
-    on.
-    """
+    """Consume the answer, here or in the call that it allows: of two runs that have it at once, one goes on."""
     ctx, key = context.get_invocation_context(), approval_id(context.node_path)
     question = history_of(ctx.session).calls.newest(key)
     if question is None:
         return
+    # By the event: a node that runs again asks under the same id.
     if not await is_first_use(ctx, question.event.id, "approval"):
         raise InputError(f"approval {key!r} is not open; it was answered already, and another run goes on with it")
     ctx.decisions[key] = Decision(confirmation=decided, ran=False, tool_fingerprint=None, request_id=question.event.id)
 
 
-def question(name: str, path: str, args: dict[str, Any], wanted: ToolConfirmation) -> RequestInput:
-    """What a person is asked before a node, or the tool in it, runs."""
+def question(name: str, path: str, args: dict[str, Any], confirmation: ToolConfirmation) -> RequestInput:
+    """The approval request before a node, or the tool in it, runs."""
     payload: dict[str, Any] = {"tool_name": name, "args": args}
-    if wanted.payload is not None:
-        payload["payload"] = wanted.payload
+    if confirmation.payload is not None:
+        payload["payload"] = confirmation.payload
     return RequestInput(
         interrupt_id=approval_id(path),
-        message=wanted.hint or f"Please approve or reject the tool call {name}().",
+        message=confirmation.hint or f"Please approve or reject the tool call {name}().",
         payload=payload,
         response_schema=_ANSWER,
     )
 
 
-async def asking_for_credentials(name: str, context: Context, args: dict[str, Any]) -> list[Event]:
-    """The events that ask for what `context` says is needed.
+async def credential_request_events(name: str, context: Context, args: dict[str, Any]) -> list[Event]:
+    """The events that request the credentials which `context` needs.
 
     Raises:
-        CredentialError: That cannot be asked for.
+        CredentialError: No user could answer a request for them.
     """
     ctx = context.get_invocation_context()
     call = types.FunctionCall(id=context.function_call_id, name=name, args=args)
     results = Event(author=ctx.agent.name, actions=context.actions)
-    events = await authentication.ask(ctx, ctx.agent.name, [call], {}, results)
+    events = await authentication.request_credentials(ctx, ctx.agent.name, [call], {}, results)
+    # Only tool calls carry these; a node's request is an event of its own.
     context.actions.requested_auth_configs.clear()
     if not events:
         raise CredentialError(
@@ -127,23 +139,25 @@ async def asking_for_credentials(name: str, context: Context, args: dict[str, An
     return events
 
 
-async def _let_in(node: BaseNode, context: Context, node_input: Any) -> "list[Event] | Refused | None":
+async def _authenticate(node: BaseNode, context: Context, node_input: Any) -> "list[Event] | Refused | None":
     ctx, key = context.get_invocation_context(), credential_id(context.node_path)
     if ctx.credential_answers:
-        await take(ctx, CREDENTIALS)
+        await take_answers(ctx, CREDENTIALS)
     if decided := ctx.decisions.pop(key, None):
         return Refused(approvals.rejection(decided.confirmation))
-    if (config := node.lets_in) is None:
+    if (config := node.required_credential) is None:
         return None
+    # `authenticate` files its request under the id of a call.
     context.function_call_id = key
     if await authentication.authenticate(config, context):
         context.function_call_id = None
         return None
-    return await asking_for_credentials(node.name, context, node.shown(context, node_input))
+    return await credential_request_events(node.name, context, node.request_args(context, node_input))
 
 
-def _read(said: Any) -> ToolConfirmation:
-    """An answer to the question; what is not plainly a yes is a no."""
-    given = cast(dict[str, Any], said) if isinstance(said, dict) else {}
-    yes = given.get("confirmed") is True and not given.keys() - _ANSWER["properties"].keys()
-    return ToolConfirmation(confirmed=yes, payload=given.get("payload"), reason=given.get("reason"))
+def _read(answer: Any) -> ToolConfirmation:
+    """The decision in an answer; anything but a plain approval is a rejection."""
+    fields = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
+    # By the schema, which allows no other field: such an answer is a no.
+    confirmed = fields.get("confirmed") is True and not fields.keys() - _ANSWER["properties"].keys()
+    return ToolConfirmation(confirmed=confirmed, payload=fields.get("payload"), reason=fields.get("reason"))

@@ -1,4 +1,4 @@
-"""A graph as its author writes it, and what is wrong with it: told when it is built."""
+"""Graphs as their author writes them, checked when they are built."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -12,9 +12,9 @@ from adk_nb.wire import field_errors
 from adk_nb.workflow.base_node import BaseNode
 
 START: Final = "START"
-"""Where a run begins: edges lead from here to the nodes that get the user's message."""
+"""The start of a run: edges lead from here to the nodes that get the user's message."""
 END: Final = "END"
-"""Where a run ends. An edge to it says only that nothing else follows."""
+"""The end of a run. An edge to it says only that nothing else follows."""
 DEFAULT_ROUTE: Final = "__DEFAULT__"
 """The route that is taken when no other of the node's edges fits."""
 
@@ -23,24 +23,24 @@ Name = str
 
 
 class Edge(BaseModel):
-    """From one node to another. With a route, only when the first one took it."""
+    """An edge from one node to another; with a route, followed only if the first node took that route."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     from_node: Any
     to_node: Any
     route: Any = None
-    """A value, or a list of several, any of which will do. None: always."""
+    """A value, or a list of values of which any matches. None: always."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **node_like: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**node_like)
         except ValidationError as error:
             raise WorkflowConfigurationError(f"an edge: {field_errors(error, Edge.model_fields)}") from error
 
 
-@dataclass(frozen=True)
-class Way:
+@dataclass(frozen=True, repr=False)
+class NamedEdge:
     """An edge, by the names of its nodes."""
 
     start: Name
@@ -48,9 +48,17 @@ class Way:
     routes: tuple[Route, ...] = ()
     """Empty: always."""
 
-    def fits(self, taken: Sequence[Route]) -> bool:
-        """Whether it is gone after a node that took these routes."""
-        return not self.routes or any(type(one) is type(mine) and one == mine for one in taken for mine in self.routes)
+    def matches(self, routes: Sequence[Route]) -> bool:
+        """True if the edge is followed after a node that took these routes."""
+        return not self.routes or any(
+            # The types count: 1 == True, and they may be two routes.
+            type(taken) is type(route) and taken == route
+            for taken in routes
+            for route in self.routes
+        )
+
+    def __repr__(self) -> str:  # versions of graphs are hashes of it, and stored: its form stays
+        return f"Way(start={self.start!r}, end={self.end!r}, routes={self.routes!r})"
 
     @property
     def is_default(self) -> bool:
@@ -58,55 +66,56 @@ class Way:
 
 
 class Graph:
-    """Nodes and the ways between them."""
+    """Nodes, and the edges between them by name."""
 
     def __init__(self, name: str, edges: Iterable[Any], build: Callable[[Any], BaseNode]) -> None:
         """`edges`: chains (tuples) of nodes, in which a tuple is a set of nodes and a dict leads on by route; or Edges.
-        `build`: makes a node of what stands for one.
+        `build`: makes a node of a function, an agent, a tool or a workflow.
 
         Raises:
-            WorkflowConfigurationError: It is no graph that could be run.
+            WorkflowConfigurationError: The graph cannot be run.
         """
         self._name = name
         self._build = build
-        self._made: dict[Any, BaseNode] = {}
-        self._kept: list[Any] = []
-        """What nodes were made of: ids are good only as long as it lives."""
+        self._agent_nodes: dict[Any, BaseNode] = {}
+        self._node_likes: list[Any] = []
+        """The objects that nodes were made of; while they live, their ids are not reused."""
         self.nodes: dict[Name, BaseNode] = {}
-        self.ways: dict[Name, list[Way]] = {START: []}
-        """By the node that they lead away from, in the author's order."""
-        self.endings: dict[Name, list[Way]] = {}
-        """The ways to END, by the node that they lead away from."""
-        self.before: dict[Name, list[Name]] = {}
-        """The nodes that lead to each, in the author's order."""
+        self.edges_from: dict[Name, list[NamedEdge]] = {START: []}
+        """Node -> the edges that leave it, in the author's order, without those to END."""
+        self.edges_to_end: dict[Name, list[NamedEdge]] = {}
+        """Node -> its edges to END."""
+        self.predecessors: dict[Name, list[Name]] = {}
+        """Node -> the nodes with an edge to it, in the author's order."""
         for item in edges:
-            self._read(item)
+            self._add_item(item)
         self._check()
 
-    def next(self, name: Name, taken: Sequence[Route]) -> list[Name]:
+    def next(self, name: Name, routes: Sequence[Route]) -> list[Name]:
         """The nodes that follow after a node that took these routes."""
-        return [way.end for way in self._gone(name, taken) if way.end != END]
+        return [edge.end for edge in self._followed(name, routes) if edge.end != END]
 
-    def leads_out(self, name: Name, taken: Sequence[Route]) -> bool:
+    def leads_to_end(self, name: Name, routes: Sequence[Route]) -> bool:
         """True if a node that took these routes led to END."""
-        return any(way.end == END for way in self._gone(name, taken))
+        return any(edge.end == END for edge in self._followed(name, routes))
 
-    def _gone(self, name: Name, taken: Sequence[Route]) -> list[Way]:
-        ways = [*self.ways.get(name, ()), *self.endings.get(name, ())]
-        found = [way for way in ways if not way.is_default and way.fits(taken)]
-        return found or [way for way in ways if way.is_default]
+    def _followed(self, name: Name, routes: Sequence[Route]) -> list[NamedEdge]:
+        candidates = [*self.edges_from.get(name, ()), *self.edges_to_end.get(name, ())]
+        edges = [edge for edge in candidates if not edge.is_default and edge.matches(routes)]
+        # The default only if nothing else fits.
+        return edges or [edge for edge in candidates if edge.is_default]
 
     def ends(self, name: Name) -> bool:
         """True if nothing can follow after that node."""
-        return not self.ways.get(name)
+        return not self.edges_from.get(name)
 
     # -- reading
 
-    def _read(self, item: Any) -> None:
+    def _add_item(self, item: Any) -> None:
         if isinstance(item, Edge):
             route: Any = item.route
-            given = () if route is None else tuple(cast(list[Any], route)) if isinstance(route, list) else (route,)
-            self._join([self._named(item.from_node)], [self._named(item.to_node)], given)
+            routes = () if route is None else tuple(cast(list[Any], route)) if isinstance(route, list) else (route,)
+            self._connect([self._name_of(item.from_node)], [self._name_of(item.to_node)], routes)
         elif isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) > 1:
             self._chain(cast(tuple[Any, ...], item))
         elif isinstance(item, str):
@@ -117,54 +126,55 @@ class Graph:
             )
 
     def _chain(self, chain: tuple[Any, ...]) -> None:
-        before: list[Name] = []
+        sources: list[Name] = []
         for place, element in enumerate(chain):
             if isinstance(element, dict):
-                before = self._lead_on(before, cast(dict[Any, Any], element))
+                sources = self._add_routes(sources, cast(dict[Any, Any], element))
                 continue
-            here = self._names(element)
+            names = self._names(element)
             if place:
-                self._join(before, here)
-            before = here
+                self._connect(sources, names)
+            sources = names
 
-    def _lead_on(self, before: list[Name], by_route: dict[Any, Any]) -> list[Name]:
-        if not before:
+    def _add_routes(self, sources: list[Name], by_route: dict[Any, Any]) -> list[Name]:
+        if not sources:
             self._refuse("routes lead on from a node; put it before the dict")
-        found: list[Name] = []
+        edges: list[Name] = []
         for route, element in by_route.items():
-            here = self._names(element)
-            self._join(before, here, (route,))
-            found += here
-        return found
+            names = self._names(element)
+            self._connect(sources, names, (route,))
+            edges += names
+        return edges
 
     def _names(self, element: Any) -> list[Name]:
         if isinstance(element, tuple | list | set):
-            return [self._named(one) for one in cast(Iterable[Any], element)]
-        return [self._named(element)]
+            return [self._name_of(item) for item in cast(Iterable[Any], element)]
+        return [self._name_of(element)]
 
-    def _named(self, given: Any) -> Name:
-        if isinstance(given, str):
-            if given in (START, END):
-                return given
+    def _name_of(self, node_like: Any) -> Name:
+        if isinstance(node_like, str):
+            if node_like in (START, END):
+                return node_like
             self._refuse(
-                f"{given!r} is no node; a text can only be {START!r} or {END!r}: pass the function or the agent"
+                f"{node_like!r} is no node; a text can only be {START!r} or {END!r}: pass the function or the agent"
             )
-        key = (id(given.__self__), id(given.__func__)) if inspect.ismethod(given) else id(given)
-        if key not in self._made:
-            node = self._build(given)
+        # Each access to a method makes another object, so two edges name it by its parts.
+        key = (id(node_like.__self__), id(node_like.__func__)) if inspect.ismethod(node_like) else id(node_like)
+        if key not in self._agent_nodes:
+            node = self._build(node_like)
             if node.name in self.nodes:
                 self._refuse(f"two nodes are named {node.name!r}; give one another with node(..., name='...')")
             if node.name in (START, END):
                 self._refuse(
                     f"{node.name} is where it begins or ends; give the node another name: node(..., name='...')"
                 )
-            self._made[key] = node
-            self._kept.append(given)
+            self._agent_nodes[key] = node
+            self._node_likes.append(node_like)
             self.nodes[node.name] = node
-            self.ways.setdefault(node.name, [])
-        return self._made[key].name
+            self.edges_from.setdefault(node.name, [])
+        return self._agent_nodes[key].name
 
-    def _join(self, starts: Iterable[Name], ends: Iterable[Name], routes: tuple[Any, ...] = ()) -> None:
+    def _connect(self, starts: Iterable[Name], ends: Iterable[Name], routes: tuple[Any, ...] = ()) -> None:
         ends = list(ends)
         for start in starts:
             for end in ends:
@@ -173,14 +183,14 @@ class Graph:
     def _add(self, start: Name, end: Name, routes: tuple[Any, ...]) -> None:
         self._check_edge(start, end, routes)
         if end == END:
-            self.endings.setdefault(start, []).append(Way(start, END, routes))
+            self.edges_to_end.setdefault(start, []).append(NamedEdge(start, END, routes))
             return
-        if any(way.end == end and way.routes == routes for way in self.ways[start]):
+        if any(edge.end == end and edge.routes == routes for edge in self.edges_from[start]):
             self._refuse(f"the edge {start} -> {end} is there twice; leave one out")
-        self.ways[start].append(Way(start, end, routes))
-        known = self.before.setdefault(end, [])
-        if start not in known:
-            known.append(start)
+        self.edges_from[start].append(NamedEdge(start, end, routes))
+        names_before = self.predecessors.setdefault(end, [])
+        if start not in names_before:
+            names_before.append(start)
 
     # -- checking
 
@@ -198,47 +208,48 @@ class Graph:
             self._refuse(f"a route is text, a number or a bool, and not {odd[0]!r:.40}, {where}")
 
     def _check(self) -> None:
-        if not self.ways[START]:
+        if not self.edges_from[START]:
             self._refuse(f"no edge leads from {START!r}; write ({START!r}, first_node)")
-        if unreached := self.nodes.keys() - self._reached():
-            self._refuse(f"no way leads to {', '.join(sorted(unreached))}; add an edge, or leave them out")
-        if circle := self._circle_without_a_choice():
-            told = " -> ".join(circle)
-            self._refuse(f"the circle {told} never ends; let a node choose a route out of it")
+        if unreached := self.nodes.keys() - self._reachable():
+            self._refuse(f"no edge leads to {', '.join(sorted(unreached))}; add an edge, or leave them out")
+        if cycle := self._endless_cycle():
+            text = " -> ".join(cycle)
+            self._refuse(f"the cycle {text} never ends; let a node choose a route out of it")
 
-    def _reached(self) -> set[Name]:
-        seen, look = set[Name](), [START]
-        while look:
-            for way in self.ways.get(look.pop(), ()):
-                if way.end not in seen:
-                    seen.add(way.end)
-                    look.append(way.end)
-        return seen
+    def _reachable(self) -> set[Name]:
+        reached, queue = set[Name](), [START]
+        while queue:
+            for edge in self.edges_from.get(queue.pop(), ()):
+                if edge.end not in reached:
+                    reached.add(edge.end)
+                    queue.append(edge.end)
+        return reached
 
-    def _circle_without_a_choice(self) -> list[Name]:
-        """A circle of edges that are always gone; empty if there is none."""
+    def _endless_cycle(self) -> list[Name]:
+        """The names of a cycle of edges without a route; empty if there is none."""
         done = set[Name]()
+        # A depth-first search with a list in place of recursion: a graph may be long.
         for first in self.nodes:
-            path: list[tuple[Name, list[Name]]] = [(first, self._always(first))] if first not in done else []
+            path: list[tuple[Name, list[Name]]] = [(first, self._unconditional(first))] if first not in done else []
             on_path = {first}
             while path:
-                name, left = path[-1]
-                if not left:
+                name, remaining = path[-1]
+                if not remaining:
                     path.pop()
                     on_path.discard(name)
                     done.add(name)
                     continue
-                following = left.pop()
+                following = remaining.pop()
                 if following in on_path:
-                    names = [one for one, _ in path]
+                    names = [item for item, _ in path]
                     return [*names[names.index(following) :], following]
                 if following not in done:
                     on_path.add(following)
-                    path.append((following, self._always(following)))
+                    path.append((following, self._unconditional(following)))
         return []
 
-    def _always(self, name: Name) -> list[Name]:
-        return [way.end for way in self.ways[name] if not way.routes]
+    def _unconditional(self, name: Name) -> list[Name]:
+        return [edge.end for edge in self.edges_from[name] if not edge.routes]
 
-    def _refuse(self, why: str) -> Any:
-        raise WorkflowConfigurationError(f"workflow {self._name!r}: {why}")
+    def _refuse(self, problem: str) -> Any:
+        raise WorkflowConfigurationError(f"workflow {self._name!r}: {problem}")

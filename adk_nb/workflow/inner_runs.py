@@ -1,4 +1,4 @@
-"""Nodes that nodes run: what each of them came to, for the node that runs again after an answer."""
+"""Runs that a node starts itself, with their outputs for the node that runs again after an answer."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -10,130 +10,134 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import without_answers
 from adk_nb.runtime.parallel_streams import StreamEnd
 from adk_nb.workflow.base_node import BaseNode, is_step
-from adk_nb.workflow.kept import as_it_was, kept
-from adk_nb.workflow.node_context import How
+from adk_nb.workflow.node_context import NodeOptions
 from adk_nb.workflow.node_like import build_node
 from adk_nb.workflow.node_run import NodeRun, Paused
+from adk_nb.workflow.values import from_stored, to_stored
 
 
-class Adopts(Protocol):
-    """What takes in the agents of nodes that are run by nodes."""
+class AgentAdopter(Protocol):
+    """Adopts the agents of nodes that other nodes run."""
 
     def adopt(self, node: BaseNode, /) -> None: ...
 
 
 class InnerRuns:
-    """The runs of nodes that other nodes of one walk began."""
+    """The runs of nodes that other nodes of one walk started."""
 
-    def __init__(self, of: Adopts, start: Callable[[NodeRun, InvocationContext], None]) -> None:
-        """`start`: lets a run begin; when it has ended, or waits, `over` is to be called."""
-        self._of = of
+    def __init__(self, adopter: AgentAdopter, start: Callable[[NodeRun, InvocationContext], None]) -> None:
+        """`start`: starts a run; the caller calls `finish` when it has ended, or waits."""
+        self._adopter = adopter
         self._start = start
         self._running: dict[str, asyncio.Future[NodeRun]] = {}
-        """What is done when that has ended, or waits, by path."""
+        """Path -> the future that is done when the run has ended, or waits."""
         self._ended: dict[str, Any] = {}
-        """The outputs, by path, as long as the node that ran them has not ended."""
+        """Path -> output, until the node that started the run has ended."""
         self._waiting: dict[str, dict[str, Any]] = {}
-        """Those that wait, as they are kept, by path."""
-        self._made: dict[int, tuple[BaseAgent, BaseNode]] = {}
-        """The nodes of the agents that nodes run, by id."""
-        self._given: Mapping[str, Any] = {}
+        """Path -> the stored form of a waiting run."""
+        self._agent_nodes: dict[int, tuple[BaseAgent, BaseNode]] = {}
+        """Id of an agent that a node ran -> the agent and its node."""
+        self._answers: Mapping[str, Any] = {}
 
     async def output_of(
-        self, caller: NodeRun, ctx: InvocationContext, node_like: Any, node_input: Any, how: How
+        self, caller: NodeRun, ctx: InvocationContext, node_like: Any, node_input: Any, options: NodeOptions
     ) -> Any:
-        """The output of a node that `caller` runs; of one that has ended before a pause, what it gave then.
+        """The output of a node that `caller` runs; of one that ended before a pause, its stored output.
 
         Raises:
             Paused: It waits.
-            WorkflowConfigurationError: It cannot be run so.
+            WorkflowConfigurationError: The options exclude each other, or the run id is not valid.
         """
-        run = self._run_of(caller, self._node_of(node_like), node_input, how)
-        if ctx.checkpoints and run.recall(ctx) and run.is_done_with_output:
+        run = self._run_of(caller, self._node_of(node_like), node_input, options)
+        # In this order: output in a stored event, output from before a pause, still running, waiting, new.
+        if ctx.checkpoints and run.recall(ctx) and run.ends_with_output:
             self._settle(run, caller)
         elif run.path in self._ended:
             run.output = self._ended[run.path]
             run.has_output = run.output is not None
             self._settle(run, caller)
-        elif under_way := self._running.get(run.path):
-            run = await asyncio.shield(under_way)
-        elif not (stood := self._waiting.pop(run.path, None)) or self._goes_on(run, stood):
-            self._running[run.path] = over = asyncio.get_running_loop().create_future()
-            self._start(run, ctx if stood else without_answers(ctx))
-            await over
+        elif running := self._running.get(run.path):
+            # Shielded: another caller awaits the same run.
+            run = await asyncio.shield(running)
+        elif not (checkpoint := self._waiting.pop(run.path, None)) or self._can_resume(run, checkpoint):
+            self._running[run.path] = future = asyncio.get_running_loop().create_future()
+            self._start(run, ctx if checkpoint else without_answers(ctx))
+            await future
         else:
             self._settle(run, caller)
-        if run.waits or (how.raise_on_wait and run.node.wait_for_output and not run.has_output):
+        if run.waits or (options.raise_on_wait and run.node.wait_for_output and not run.has_output):
             raise Paused
         return run.output
 
-    def over(self, run: NodeRun, end: StreamEnd) -> bool:
-        """Take in what came of a run that has ended, or waits. False: it is none of these.
+    def finish(self, run: NodeRun, end: StreamEnd) -> bool:
+        """Record the end or the pause of a run. False: it is not an inner run.
 
-        It counts even if nobody waits for it any more, as in a task group in which another one waits.
+        It counts even if its caller no longer awaits it, as in a task group in which another run waits.
         """
-        over = self._running.pop(run.path, None)
-        if over is None or run.caller is None:
+        future = self._running.pop(run.path, None)
+        if future is None or run.caller is None:
             return False
         if end.error is None:
             self._settle(run, run.caller)
-        if not over.done():
-            over.set_exception(end.error) if end.error else over.set_result(run)
+        if not future.done():
+            future.set_exception(end.error) if end.error else future.set_result(run)
         return True
 
     def forget(self, under: NodeRun) -> None:
-        """What a node that has ended ran is needed no more."""
+        """Forget the runs inside a node that has ended."""
         start = f"{under.path}/"
-        for path in [one for one in self._ended if one.startswith(start)]:
+        for path in [entry for entry in self._ended if entry.startswith(start)]:
             del self._ended[path]
 
     def as_json(self) -> dict[str, Any]:
-        """What is kept of them while the walk waits."""
+        """The runs as they are stored while the walk waits."""
         return {
-            "inner_ended": {path: kept(value) for path, value in self._ended.items()},
+            "inner_ended": {path: to_stored(value) for path, value in self._ended.items()},
             "inner_waiting": self._waiting,
         }
 
-    def take_up(self, stood: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-        """Go on with what was kept. `given`: what was answered, by id."""
-        self._ended = {path: as_it_was(one) for path, one in stood["inner_ended"].items()}
-        self._waiting, self._given = dict(stood["inner_waiting"]), given
+    def restore(self, checkpoint: Mapping[str, Any], answers: Mapping[str, Any]) -> None:
+        """Restore the runs of a checkpoint. `answers`: by interrupt id."""
+        self._ended = {path: from_stored(entry) for path, entry in checkpoint["inner_ended"].items()}
+        self._waiting, self._answers = dict(checkpoint["inner_waiting"]), answers
 
-    def _run_of(self, caller: NodeRun, node: BaseNode, node_input: Any, how: How) -> NodeRun:
-        caller.others[node.name] = number = caller.others.get(node.name, 0) + 1
-        if how.run_id is not None and not how.counted:
-            _check_run_id(how.run_id, node.name)
-        step = f"{node.name}@{how.run_id or number}"
-        branch = how.override_branch or caller.branch
-        if how.use_sub_branch:
+    def _run_of(self, caller: NodeRun, node: BaseNode, node_input: Any, options: NodeOptions) -> NodeRun:
+        # Counted in the order of the calls: after a pause the caller makes the same calls again.
+        caller.inner_counts[node.name] = number = caller.inner_counts.get(node.name, 0) + 1
+        if options.run_id is not None and not options.counted:
+            _check_run_id(options.run_id, node.name)
+        step = f"{node.name}@{options.run_id or number}"
+        branch = options.override_branch or caller.branch
+        if options.use_sub_branch:
             branch = f"{branch}.{step}" if branch else step
         run = NodeRun(
             node=node,
             number=number,
-            run_id=how.run_id,
+            run_id=options.run_id,
             author=caller.author,
             outer=caller.path,
             input=node_input,
             branch=branch,
             caller=caller,
-            as_output=how.use_as_output,
-            isolation_scope=how.override_isolation_scope or caller.isolation_scope,
+            as_output=options.use_as_output,
+            isolation_scope=options.override_isolation_scope or caller.isolation_scope,
         )
-        if how.use_as_output:
-            if caller.given_by not in (None, run.path):
+        if options.use_as_output:
+            if caller.output_source not in (None, run.path):
                 raise WorkflowConfigurationError(
-                    f"node {caller.node.name!r} ran {caller.given_by} with use_as_output=True, and now {run.path}; "
-                    "it has one output: write it at one of them"
+                    f"node {caller.node.name!r} ran {caller.output_source} with use_as_output=True, and now "
+                    f"{run.path}; a node has one output: pass use_as_output to one of them"
                 )
-            caller.given_by = run.path
+            caller.output_source = run.path
         return run
 
     def _settle(self, run: NodeRun, caller: NodeRun) -> None:
         if run.waits:
             self._waiting[run.path] = run.as_json()
-            caller.asked += [one for one in run.asked if one not in caller.asked]
+            # The caller waits for the same answers.
+            caller.interrupt_ids += [entry for entry in run.interrupt_ids if entry not in caller.interrupt_ids]
             return
-        if run.others:
+        if run.inner_counts:
             self.forget(run)
         self._ended[run.path] = run.output
         if run.as_output and run.has_output:
@@ -142,31 +146,35 @@ class InnerRuns:
     def _node_of(self, node_like: Any) -> BaseNode:
         if not isinstance(node_like, BaseAgent):
             node = build_node(node_like)
-        elif (made := self._made.get(id(node_like))) is not None:
-            return made[1]
+        elif (cached := self._agent_nodes.get(id(node_like))) is not None:
+            return cached[1]
         else:
             node = build_node(node_like)
-            self._made[id(node_like)] = (node_like, node)
-        self._of.adopt(node)
+            self._agent_nodes[id(node_like)] = (node_like, node)
+        self._adopter.adopt(node)
         return node
 
-    def _goes_on(self, run: NodeRun, stood: dict[str, Any]) -> bool:
-        """True if a node that waited is to be run again; else it waits still, or the answer was its output."""
-        run.answers, run.asked = dict(stood["answers"]), list(stood["asked"])
-        run.held, run.let, run.others = stood["held"], stood["let"], dict(stood["others"])
-        run.input = as_it_was(stood["input"])
-        mine = run.take(self._given)
-        if mine and run.runs_again:
-            run.asked = []
+    def _can_resume(self, run: NodeRun, checkpoint: dict[str, Any]) -> bool:
+        """True if a node that waited has to run again; else it still waits, or the answer is its output."""
+        run.answers, run.interrupt_ids = dict(checkpoint["answers"]), list(checkpoint["asked"])
+        run.open_request, run.allowed_request, run.inner_counts = (
+            checkpoint["held"],
+            checkpoint["let"],
+            dict(checkpoint["others"]),
+        )
+        run.input = from_stored(checkpoint["input"])
+        answered = run.take(self._answers)
+        if answered and run.reruns_node:
+            run.interrupt_ids = []
             return True
-        if mine and not run.asked:
-            run.output, run.has_output = run.answers[mine[-1]], True
+        if answered and not run.interrupt_ids:
+            run.output, run.has_output = run.answers[answered[-1]], True
         return False
 
 
 def _check_run_id(run_id: str, name: str) -> None:
     if not is_step(run_id) or run_id.isdigit():
         raise WorkflowConfigurationError(
-            f"run_id={run_id!r} of node {name!r} is none: it is empty, a number, which runs without one are known by, "
+            f"run_id={run_id!r} of node {name!r} is not valid: it is empty, a number, as runs without a run_id have, "
             "or has one of / @ . in it; write one like 'first'"
         )

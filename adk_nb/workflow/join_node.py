@@ -1,4 +1,4 @@
-"""A node that waits for all that lead to it."""
+"""A node that waits for all nodes before it."""
 
 from collections.abc import AsyncGenerator
 from typing import Any

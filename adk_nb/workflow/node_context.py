@@ -1,17 +1,16 @@
-"""What a node of a graph is handed: a Context that knows where it stands, and can run other nodes."""
+"""The context of a graph's node: it has the path of the node, and runs other nodes."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adk_nb.events.event_actions import no_actions
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
-    """How a node runs another one; the fields are the arguments of `Context.run_node`."""
+class NodeOptions:
+    """The options with which a node runs another one, as the arguments of `Context.run_node`."""
 
     use_as_output: bool = False
     run_id: str | None = None
@@ -23,8 +22,8 @@ class How:
     """`run_id` is a number that the node counts itself."""
 
 
-RunsNode = Callable[[Any, Any, How], Awaitable[Any]]
-"""`(node, input, how)` -> its output."""
+RunNode = Callable[[Any, Any, NodeOptions], Awaitable[Any]]
+"""`(node, input, options)` -> output."""
 
 
 class NodeContext(Context):
@@ -37,7 +36,7 @@ class NodeContext(Context):
         path: str,
         attempt: int,
         answers: Mapping[str, Any],
-        run_node: RunsNode,
+        run_node: RunNode,
     ) -> None:
         super().__init__(invocation_context)
         self.node_path = path
@@ -45,10 +44,6 @@ class NodeContext(Context):
         self.attempt_count = attempt
         self.resume_inputs = answers
         self._run_node = run_node
-
-    def act_anew(self) -> None:
-        """What was to be done is on its way with an event; the next event does what is said from now on."""
-        self.actions, self._state = no_actions(), None
 
     async def run_node(
         self,
@@ -62,7 +57,7 @@ class NodeContext(Context):
         override_isolation_scope: str | None = None,
         raise_on_wait: bool = False,
     ) -> Any:
-        how = How(
+        options = NodeOptions(
             use_as_output=use_as_output,
             run_id=run_id,
             use_sub_branch=use_sub_branch,
@@ -70,8 +65,10 @@ class NodeContext(Context):
             override_isolation_scope=override_isolation_scope,
             raise_on_wait=raise_on_wait,
         )
-        return await self._run_node(node, node_input, how)
+        return await self._run_node(node, node_input, options)
 
-    async def run_item(self, node: Any, node_input: Any, number: int) -> Any:
-        """The output of `node` for one of several inputs, on a branch of its own. `number`: from 1."""
-        return await self._run_node(node, node_input, How(run_id=str(number), use_sub_branch=True, counted=True))
+
+async def run_item(context: NodeContext, node: Any, node_input: Any, number: int) -> Any:
+    """Run `node` for one of several inputs on a branch of its own; `number` counts from 1."""
+    options = NodeOptions(run_id=str(number), use_sub_branch=True, counted=True)
+    return await context._run_node(node, node_input, options)  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""What stands for a node becomes one: a function, an agent, a tool, a whole workflow."""
+"""Nodes made of functions, agents, tools and workflows."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _OF_NODES = ("retry_config", "timeout", "rerun_on_resume", "wait_for_output")
 
 
 def node(node_like: Any = None, /, **options: Any) -> Any:
-    """`@node`, `@node(name=...)`, `node(agent, timeout=5)`: a node with other settings than it would have.
+    """`@node`, `@node(name=...)`, `node(agent, timeout=5)`: a node with settings of its own.
 
     Args:
         node_like: A function, an agent, a tool, a workflow, or a node, which is copied.
@@ -27,7 +27,7 @@ def node(node_like: Any = None, /, **options: Any) -> Any:
             of the list that is its input.
 
     Raises:
-        WorkflowConfigurationError: It stands for no node, or a setting is wrong.
+        WorkflowConfigurationError: `node_like` cannot be a node, or a setting is invalid.
     """
     if node_like is None:
         return functools.partial(build_node, **options)
@@ -35,15 +35,15 @@ def node(node_like: Any = None, /, **options: Any) -> Any:
 
 
 def build_node(node_like: Any, **options: Any) -> BaseNode:
-    """The node that `node_like` stands for. Arguments and errors are those of `node`."""
-    most = options.pop("max_parallel_workers", None)
+    """Make a node of `node_like`. Arguments and errors are those of `node`."""
+    max_workers = options.pop("max_parallel_workers", None)
     if options.pop("parallel_worker", False):
         worker = build_node(node_like, **options)
-        return ParallelWorker(name=worker.name, worker=worker, max_parallel_workers=most)
-    if most is not None:
+        return ParallelWorker(name=worker.name, worker=worker, max_parallel_workers=max_workers)
+    if max_workers is not None:
         raise WorkflowConfigurationError("max_parallel_workers goes with parallel_worker=True; write both")
     if isinstance(node_like, BaseNode):
-        return node_like.changed(options) if options else node_like
+        return node_like.with_options(options) if options else node_like
     if isinstance(node_like, BaseTool):
         return ToolNode(**_with(options, name=node_like.name, description=node_like.description, tool=node_like))
     if isinstance(node_like, BaseAgent):
@@ -60,11 +60,11 @@ def _with(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def _agent_node(agent: BaseAgent, options: dict[str, Any]) -> BaseNode:
-    """A node with a copy of the agent, which is a step in a graph; it goes by the node's name."""
-    changed: dict[str, Any] = {"name": options["name"]} if "name" in options else {}
+    """A node with a copy of the agent, which takes the name of the node."""
+    changes: dict[str, Any] = {"name": options["name"]} if "name" in options else {}
     if isinstance(agent, LlmAgent) and agent.mode is None:
-        changed["mode"] = "single_turn"
-    copy = agent.clone(update=changed)
+        changes["mode"] = "single_turn"
+    copy = agent.clone(update=changes)
     waits = isinstance(copy, LlmAgent) and copy.mode in ("task", "chat")
     own = {field: value for field in _OF_NODES if (value := getattr(copy, field)) is not None}
     options = {"wait_for_output": waits, **own, **options}

@@ -8,35 +8,33 @@ from pydantic import Field, InstanceOf
 
 from adk_nb.runtime.context import Context
 from adk_nb.workflow.base_node import BaseNode
-from adk_nb.workflow.node_context import NodeContext
+from adk_nb.workflow.node_context import NodeContext, run_item
 
 
 class ParallelWorker(BaseNode):
-    """Runs `worker` for each item of its input, each on a branch of its own; the output is theirs, in that order.
+    """Runs `worker` for each item of its input, each on a branch of its own; the output is the list of theirs.
 
-    An input that is no list is one item. When some fail, the others come to their end first, and then the error of the
-    first of them is raised.
+    An input that is not a list is one item. If some fail, the others end first; then the first error is raised.
     """
 
     worker: InstanceOf[BaseNode]
     max_parallel_workers: int | None = Field(default=None, ge=1)
-    """The most that run at a time. None: all."""
+    """Maximum number that run at a time. None: all."""
 
     def fingerprint(self) -> str:
         return self.worker.fingerprint()
 
     async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         items = cast(list[Any], node_input) if isinstance(node_input, list) else [node_input]
-        room = asyncio.Semaphore(self.max_parallel_workers or max(1, len(items)))
+        slots = asyncio.Semaphore(self.max_parallel_workers or max(1, len(items)))
 
-        async def one(number: int, item: Any) -> Any:
-            async with room:
-                return await cast(NodeContext, ctx).run_item(self.worker, item, number)
+        async def run(number: int, item: Any) -> Any:
+            async with slots:
+                return await run_item(cast(NodeContext, ctx), self.worker, item, number)
 
-        done = await asyncio.gather(*(one(*each) for each in enumerate(items, 1)), return_exceptions=True)
-        failed = [outcome for outcome in done if isinstance(outcome, BaseException)]
-        if failed:
-            raise next(
-                (error for error in failed if isinstance(error, Exception)), failed[0]
-            )  # those beside it may wait
-        yield done
+        runs = (run(number, item) for number, item in enumerate(items, 1))
+        outcomes = await asyncio.gather(*runs, return_exceptions=True)
+        if errors := [outcome for outcome in outcomes if isinstance(outcome, BaseException)]:
+            # An error comes before the `Paused` of items that wait for an answer.
+            raise next((error for error in errors if isinstance(error, Exception)), errors[0])
+        yield outcomes

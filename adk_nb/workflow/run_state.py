@@ -1,4 +1,4 @@
-"""Where one run of one node stands: what it was given, what it waits for, and what it came to."""
+"""The state of one run of a node: its input, its open interrupts and its output."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,19 +9,19 @@ from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
-from adk_nb.workflow.kept import as_it_was, kept
+from adk_nb.workflow.values import from_stored, to_stored
 
-Taken = list[bool | int | str]
+Routes = list[bool | int | str]
 
 
 @dataclass(kw_only=True)
 class RunState:
-    """The run `node@number`, under way or waiting; afterwards `output` and `route` are there."""
+    """The run `node@number`, running or waiting; `output` and `route` are set when it ended."""
 
     node: BaseNode
     number: int
     run_id: str | None = None
-    """In the place of the number."""
+    """An id in the place of the number."""
     author: str
     """The workflow."""
     outer: str
@@ -35,30 +35,30 @@ class RunState:
     input: Any
     branch: str | None
     output_for: list[str] = field(default_factory=list[str])
-    """Paths of the workflows, and the callers, whose output this run's is, too."""
+    """Paths of the workflows and callers whose output is this run's output, too."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Interrupt id -> what was answered."""
-    asked: list[str] = field(default_factory=list[str])
-    """Ids of the calls that wait for an answer."""
-    left: list[str] = field(default_factory=list[str])
-    """Those that the answer with which it runs again has left open."""
-    held: dict[str, Any] | None = None
-    """What a person was asked to let it do, and has not decided. None: nothing."""
-    let: dict[str, Any] | None = None
-    """What a person has let it do."""
-    begun: int = 0
-    """How often runs that were cut had begun its work, of which a person is to know."""
+    """Interrupt id -> the answer."""
+    interrupt_ids: list[str] = field(default_factory=list[str])
+    """Ids of its open interrupts."""
+    unanswered: list[str] = field(default_factory=list[str])
+    """Interrupts that were still open when an answer made it run again."""
+    open_request: dict[str, Any] | None = None
+    """The subject of its open approval request. None: none is open."""
+    allowed_request: dict[str, Any] | None = None
+    """The subject of the approval that it was given."""
+    attempts_in_doubt: int = 0
+    """Interrupted attempts that may have taken effect, for the approver to know."""
     output: Any = None
     has_output: bool = False
     route: Any = None
-    others: dict[str, int] = field(default_factory=dict[str, int])
-    """How often it has run each node itself, by name."""
-    told: list[Exception] = field(default_factory=list[Exception])
-    """Errors of nodes that it ran, which events have told of."""
-    given_by: str | None = None
-    """Path of the run that it has left its output to."""
+    inner_counts: dict[str, int] = field(default_factory=dict[str, int])
+    """Node name -> the number of times that this node ran it."""
+    reported_errors: list[Exception] = field(default_factory=list[Exception])
+    """Errors of inner nodes that events have reported."""
+    output_source: str | None = None
+    """Path of the inner run whose output is its output."""
     calls_others: bool = False
-    """Its agent has others work on branches of their own."""
+    """Its agent called other agents, which work on branches of their own."""
     key: str = field(init=False)
     path: str = field(init=False)
 
@@ -70,29 +70,30 @@ class RunState:
 
     @property
     def waits(self) -> bool:
-        return bool(self.asked)
+        return bool(self.interrupt_ids)
 
     @property
-    def runs_again(self) -> bool:
-        """True: after an answer it is run again. False: the answer is its output."""
+    def reruns_node(self) -> bool:
+        """True: after an answer the node runs again. False: the answer is its output."""
         again = self.node.rerun_on_resume or isinstance(self.node, AgentNode)
-        return again or self.held is not None or bool(self.others)
+        return again or self.open_request is not None or bool(self.inner_counts)
 
     @property
-    def taken(self) -> Taken:
-        """The routes that it chose."""
+    def routes(self) -> Routes:
+        """The chosen routes."""
         route: Any = self.route
         if route is None:
             return []
-        return cast(Taken, route) if isinstance(route, list) else [route]
+        return cast(Routes, route) if isinstance(route, list) else [route]
 
     @property
-    def is_done_with_output(self) -> bool:
-        """True: nothing comes after its output. False: an agent in it may have others say more."""
+    def ends_with_output(self) -> bool:
+        """True: no event follows its output. False: an agent in it may run other agents after it."""
         return not isinstance(self.node, AgentNode) or isinstance(self.node.agent, LlmAgent)
 
     def recall(self, ctx: InvocationContext) -> bool:
-        """Take its output, and its route, from the events that told of them. False: none did."""
+        """Restore its output and route from the events of the session. False: no event has an output."""
+        # All of them, as the last output counts.
         for event in history_of(ctx.session).run(ctx.invocation_id):
             info = event.node_info
             if not info.path.startswith(self.path):
@@ -104,40 +105,41 @@ class RunState:
                 self.has_output = True
         return self.has_output
 
-    def take(self, given: Mapping[str, Any]) -> list[str]:
-        """Take the answers that are for it; which of its questions they answer."""
-        mine = [one for one in self.asked if one in given]
-        self.answers |= {one: given[one] for one in mine}
-        self.asked = [one for one in self.asked if one not in given]
-        return mine
+    def take(self, answers: Mapping[str, Any]) -> list[str]:
+        """Take the answers to its interrupts, and return the ids of these."""
+        answered = [key for key in self.interrupt_ids if key in answers]
+        self.answers |= {key: answers[key] for key in answered}
+        self.interrupt_ids = [key for key in self.interrupt_ids if key not in answers]
+        return answered
 
     def as_json(self) -> dict[str, Any]:
-        """What a waiting run is kept as."""
+        """A waiting run as it is stored."""
         return {
             "node": self.node.name,
             "number": self.number,
-            "input": kept(self.input),
+            "input": to_stored(self.input),
             "branch": self.branch,
             "answers": dict(self.answers),
-            "asked": list(self.asked),
-            "held": self.held,
-            "let": self.let,
-            "others": dict(self.others),
+            "asked": list(self.interrupt_ids),
+            # These keys are stored, so they keep their names.
+            "held": self.open_request,
+            "let": self.allowed_request,
+            "others": dict(self.inner_counts),
         }
 
     @classmethod
-    def of(cls, stood: Mapping[str, Any], node: BaseNode, author: str, outer: str) -> Self:
-        """The waiting run that was kept so."""
+    def of(cls, checkpoint: Mapping[str, Any], node: BaseNode, author: str, outer: str) -> Self:
+        """Restore a waiting run from its stored form."""
         return cls(
             node=node,
-            number=stood["number"],
+            number=checkpoint["number"],
             author=author,
             outer=outer,
-            input=as_it_was(stood["input"]),
-            branch=stood["branch"],
-            answers=dict(stood["answers"]),
-            asked=list(stood["asked"]),
-            held=stood["held"],
-            let=stood["let"],
-            others=dict(stood["others"]),
+            input=from_stored(checkpoint["input"]),
+            branch=checkpoint["branch"],
+            answers=dict(checkpoint["answers"]),
+            interrupt_ids=list(checkpoint["asked"]),
+            open_request=checkpoint["held"],
+            allowed_request=checkpoint["let"],
+            inner_counts=dict(checkpoint["others"]),
         )

@@ -1,4 +1,4 @@
-"""One run of a workflow: which nodes run, what follows on each, and where it stands when it waits."""
+"""One run of a workflow: the nodes that run, their followers, and its checkpoint while it waits."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
@@ -18,24 +18,24 @@ from adk_nb.runtime.nested_calls import without_answers
 from adk_nb.runtime.parallel_streams import ParallelStreams, StreamEnd
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
-from adk_nb.workflow.inner_runs import Adopts, InnerRuns
+from adk_nb.workflow.inner_runs import AgentAdopter, InnerRuns
 from adk_nb.workflow.join_node import JoinNode
-from adk_nb.workflow.kept import as_it_was, kept
-from adk_nb.workflow.node_context import How
+from adk_nb.workflow.node_context import NodeOptions
 from adk_nb.workflow.node_run import NodeRun
+from adk_nb.workflow.values import from_stored, to_stored
 
 logger = logging.getLogger(__name__)
 
 _RUNS, _DONE, _WAITS = 2, 3, 4
-"""How google-adk 2.13 numbers what a node is at."""
+"""The status numbers of nodes in google-adk 2.13."""
 
 
 class Walk:
-    """Walks a graph. What has ended is forgotten, but for what joins and the end of the run still need."""
+    """Walks a graph; keeps of the nodes that ended only what joins and the end of the run need."""
 
     def __init__(
         self,
-        of: Adopts,
+        adopter: AgentAdopter,
         name: str,
         graph: Graph,
         ctx: InvocationContext,
@@ -55,83 +55,86 @@ class Walk:
         self._counts: dict[str, int] = {}
         self._joins: dict[str, dict[str, Any]] = {}
         self._branches: dict[str, list[str | None]] = {}
-        """Of those that lead to a join, and have ended."""
-        self._inner = InnerRuns(of, self._run)
+        """Join -> the branches of the nodes before it that ended."""
+        self._inner = InnerRuns(adopter, self._run)
         self._steps = 0
         self.outputs: dict[str, Any] = {}
-        """What nodes gave after which nothing follows, by name."""
+        """Outputs of the nodes that nothing follows, by name."""
 
     @property
     def waits(self) -> bool:
         """True: some of its nodes wait for answers."""
         return bool(self._waiting)
 
-    # -- what it does
+    # -- the walk
 
-    def begin(self, of: Any, node_input: Any) -> bool:
-        """Start at the beginning, or go on from where it was left. `of`: the agent that stood there.
+    def begin(self, agent: Any, node_input: Any) -> bool:
+        """Start at the beginning, or resume from the checkpoint of `agent`.
 
-        With an answer, go on from where that was asked. False: it did not wait for that.
+        With answers, resume from the checkpoint that asked for them. False: it does not wait for them.
         """
         if self._ctx.calls_answered:
-            return self._take_up()
-        if not self._go_on(of):
-            self._go(START, self._graph.next(START, []), node_input, self._ctx.branch)
+            return self._resume_from_answers()
+        if not self._resume_from_checkpoint(agent):
+            self._start_next(START, self._graph.next(START, []), node_input, self._ctx.branch)
         return True
 
     async def events(self, max_steps: int) -> AsyncGenerator[Event, None]:
-        """Walk on until all have ended, or the others wait.
+        """Run nodes until all have ended, or the others wait.
 
         Raises:
-            Exception: What a node raised.
+            Exception: A node raised it.
         """
-        if told := self._ctx.is_resumable:
-            yield self._standing()
-        async with aclosing(self._running.merged()) as taken:
-            async for key, news in taken:
-                if isinstance(news, Event):
-                    yield news
+        is_resumable = self._ctx.is_resumable
+        if is_resumable:
+            yield self._checkpoint()
+        async with aclosing(self._running.merged()) as items:
+            async for key, item in items:
+                if isinstance(item, Event):
+                    yield item
                     continue
-                run = self._ended(key, news)
+                run = self._finish_run(key, item)
                 if self._steps > max_steps:
                     raise WorkflowConfigurationError(
                         f"workflow {self._name!r} ran {self._steps} nodes without coming to an end; "
-                        "look at the routes of its circles, or raise Workflow(max_steps=...)"
+                        "look at the routes of its cycles, or raise Workflow(max_steps=...)"
                     )
-                if told := self._ctx.is_resumable:
-                    yield self._standing(run)
-        if self._waiting and not told:
-            yield self._standing()
+                if is_resumable:
+                    yield self._checkpoint(run)
+        # Without resumability a checkpoint is written only for a pause.
+        if self._waiting and not is_resumable:
+            yield self._checkpoint()
         if self.is_over:
             self._warn_of_joins()
 
     def _warn_of_joins(self) -> None:
-        for name, there in self._joins.items():
-            missing = ", ".join(one for one in self._graph.before[name] if one not in there)
+        for name, inputs in self._joins.items():
+            missing = ", ".join(entry for entry in self._graph.predecessors[name] if entry not in inputs)
             logger.warning(
-                "workflow %r: join %r waited for %s, and no way led there; where only one of them comes, "
+                "workflow %r: join %r waited for %s, and no edge led there; where only one of them comes, "
                 "lead to what follows without the join",
                 self._name,
                 name,
                 missing,
             )
 
-    def _ended(self, key: str, end: StreamEnd) -> NodeRun:
+    def _finish_run(self, key: str, end: StreamEnd) -> NodeRun:
         run = self._runs.pop(key)
-        if run.caller and self._inner.over(run, end):
+        # Before its error is raised: the caller of an inner run may catch it.
+        if run.caller and self._inner.finish(run, end):
             return run
         if end.error:
             raise end.error
         if run.waits:
             self._waiting[run.key] = run
         else:
-            if run.others:
+            if run.inner_counts:
                 self._inner.forget(run)
-            self._follow(run)
+            self._start_followers(run)
         return run
 
-    def _follow(self, run: NodeRun) -> None:
-        """Let those run that follow on a run that has ended."""
+    def _start_followers(self, run: NodeRun) -> None:
+        """Start the nodes after a run that has ended."""
         name = run.node.name
         if run.node.wait_for_output and not run.has_output:
             return
@@ -139,14 +142,14 @@ class Walk:
             if run.has_output:
                 self.outputs[name] = run.output
             return
-        following = self._graph.next(name, run.taken)
-        if not following and self._graph.leads_out(name, run.taken):
+        following = self._graph.next(name, run.routes)
+        if not following and self._graph.leads_to_end(name, run.routes):
             if run.has_output:
                 self.outputs[name] = run.output
             return
         if not following:
-            chose = f"the route {', '.join(map(repr, run.taken))}" if run.taken else "no route"
-            choose = "" if run.taken else "let it give Event(output=..., route=...), or "
+            chose = f"the route {', '.join(map(repr, run.routes))}" if run.routes else "no route"
+            choose = "" if run.routes else "let it give Event(output=..., route=...), or "
             logger.warning(
                 "workflow %r: node %r chose %s, and no edge is for that; %sadd one for DEFAULT_ROUTE, or %s -[*]-> END",
                 self._name,
@@ -155,25 +158,27 @@ class Walk:
                 choose,
                 name,
             )
-        self._go(name, following, run.output, run.branch)
+        self._start_next(name, following, run.output, run.branch)
 
-    def _go(self, name: str, following: list[str], value: Any, branch: str | None) -> None:
-        for one in following:
-            node = self._graph.nodes[one]
+    def _start_next(self, name: str, following: list[str], value: Any, branch: str | None) -> None:
+        for entry in following:
+            node = self._graph.nodes[entry]
             if isinstance(node, JoinNode):
                 self._join(node, name, value, branch)
             else:
+                # Apart: nodes in parallel must not see each other's events.
                 self._start(node, value, branch, apart=len(following) > 1)
 
     def _join(self, node: JoinNode, name: str, value: Any, branch: str | None) -> None:
-        before = self._graph.before[node.name]
-        there = self._joins.setdefault(node.name, {})
-        there[name] = value
+        before = self._graph.predecessors[node.name]
+        inputs = self._joins.setdefault(node.name, {})
+        inputs[name] = value
         self._branches.setdefault(node.name, []).append(branch)
-        if len(there) == len(before):
+        if len(inputs) == len(before):
             del self._joins[node.name]
             branches = self._branches.pop(node.name)
-            self._start(node, {one: there[one] for one in before}, _common(branches), apart=False)
+            # After a join all see what came before the fork, and the outputs of the branches.
+            self._start(node, {entry: inputs[entry] for entry in before}, _common_branch(branches), apart=False)
 
     def _start(self, node: BaseNode, value: Any, branch: str | None, *, apart: bool) -> None:
         number = self._counts[node.name] = self._counts.get(node.name, 0) + 1
@@ -199,29 +204,31 @@ class Walk:
         key = run.path if run.caller else run.key
         self._runs[key] = run
 
-        def run_node(node_like: Any, node_input: Any, how: How) -> Awaitable[Any]:
-            return self._inner.output_of(run, ctx, node_like, node_input, how)
+        def run_node(node_like: Any, node_input: Any, options: NodeOptions) -> Awaitable[Any]:
+            return self._inner.output_of(run, ctx, node_like, node_input, options)
 
+        # An inner run does not count: its caller holds a place while it waits for it.
         self._running.start(key, run.events(ctx, run_node), limited=not run.caller)
 
-    # -- what waits
+    # -- pauses
 
-    def _standing(self, ended: NodeRun | None = None) -> Event:
-        """The event that says where it stands, for the run that goes on with it. `ended`: what came to its end last."""
+    def _checkpoint(self, ended: NodeRun | None = None) -> Event:
+        """The event with its checkpoint, from which a later run resumes. `ended`: the run that ended last."""
         running = [run for run in self._runs.values() if not run.caller]
-        stands = {
+        stored = {
             "waiting": [run.as_json() for run in self._waiting.values()],
             "running": [run.as_json() for run in running],
             **self._inner.as_json(),
             "counts": dict(self._counts),
             "joins": {
-                name: {before: kept(value) for before, value in there.items()} for name, there in self._joins.items()
+                name: {before: to_stored(value) for before, value in inputs.items()}
+                for name, inputs in self._joins.items()
             },
-            "branches": {name: list(one) for name, one in self._branches.items()},
+            "branches": {name: list(entry) for name, entry in self._branches.items()},
             "outputs": to_jsonable_python(self.outputs, fallback=str),
             "path": self._path,
         }
-        state: dict[str, Any] = {CHECKPOINT: stands}
+        state: dict[str, Any] = {CHECKPOINT: stored}
         if self._ctx.is_resumable:
             done = [ended] if ended and not ended.caller else []
             state["nodes"] = {run.node.name: _status(run, _DONE) for run in done}
@@ -234,22 +241,20 @@ class Walk:
             actions=EventActions(agent_state=state),
         )
 
-    def _take_up(self) -> bool:
+    def _resume_from_answers(self) -> bool:
         history, ids = history_of(self._ctx.session), set(self._ctx.calls_answered)
-        if not self._ctx.is_resumable and self._is_past(history, ids):
+        if not self._ctx.is_resumable and self._is_settled(history, ids):
             logger.warning("workflow %r does not wait for an answer to %s any more", self._name, sorted(ids))
             return False
-        stood = _standing_that_asked(history, self._name, self._path, ids)
-        if stood is not None:
-            self._restore(stood[0], self._given(), stood[1])
-        return stood is not None
+        checkpoint = _checkpoint_that_asked(history, self._name, self._path, ids)
+        if checkpoint is not None:
+            self._restore(checkpoint[0], self._answers(), checkpoint[1])
+        return checkpoint is not None
 
-    def _is_past(self, history: History, ids: set[str]) -> bool:
-        """True: where it stood last it did not wait for `ids`; or a run has gone on from there with answers to all of
-        them, and no error came of it.
-        """
-        mine = self._name, self._path
-        newest = next((at for at, event in history.pauses() if _checkpoint_in(event, *mine)), None)
+    def _is_settled(self, history: History, ids: set[str]) -> bool:
+        """True: its newest checkpoint does not wait for `ids`, or all of them have been answered since."""
+        identity = self._name, self._path
+        newest = next((index for index, event in history.pauses() if _checkpoint_in(event, *identity)), None)
         if newest is None:
             return False
         own = self._ctx.invocation_id
@@ -257,71 +262,75 @@ class Walk:
             return True
         return ids.isdisjoint(awaited_keys(history.events[newest]))
 
-    def _go_on(self, of: Any) -> bool:
-        standing = self._ctx.checkpoints
-        stood = ((standing.state_of(of, self._ctx.branch) if standing else None) or {}).get(CHECKPOINT)
-        if stood is None or stood["path"] != self._path:
+    def _resume_from_checkpoint(self, agent: Any) -> bool:
+        checkpoints = self._ctx.checkpoints
+        checkpoint = ((checkpoints.state_of(agent, self._ctx.branch) if checkpoints else None) or {}).get(CHECKPOINT)
+        if checkpoint is None or checkpoint["path"] != self._path:
             return False
-        self._restore(stood, {})
+        self._restore(checkpoint, {})
         return True
 
     @property
     def is_over(self) -> bool:
-        """True: nothing is left to be done, and nothing waits."""
+        """True: no node runs, and none waits."""
         return not (self._runs or self._waiting)
 
     def _restore(
-        self, stood: Mapping[str, Any], given: Mapping[str, Any], since: Mapping[str, list[str]] | None = None
+        self, checkpoint: Mapping[str, Any], answers: Mapping[str, Any], since: Mapping[str, list[str]] | None = None
     ) -> None:
-        """`since`: what nodes have asked that had not come to it there yet, by their paths."""
-        self._inner.take_up(stood, given)
-        self._counts, self.outputs = dict(stood["counts"]), dict(stood["outputs"])
-        self._branches = {key: list(one) for key, one in stood["branches"].items()}
+        """`since`: requests after the checkpoint, by the path of the node."""
+        # Inner runs first: the nodes that are started below ask for them.
+        self._inner.restore(checkpoint, answers)
+        self._counts, self.outputs = dict(checkpoint["counts"]), dict(checkpoint["outputs"])
+        self._branches = {key: list(entry) for key, entry in checkpoint["branches"].items()}
         self._joins = {
-            name: {before: as_it_was(one) for before, one in there.items()} for name, there in stood["joins"].items()
+            name: {before: from_stored(entry) for before, entry in inputs.items()}
+            for name, inputs in checkpoint["joins"].items()
         }
-        for one in stood["waiting"]:
-            self._answer(self._as_it_stood(one), given)
-        for one in stood["running"]:
-            run = self._as_it_stood(one)
+        for entry in checkpoint["waiting"]:
+            self._answer(self._restored_run(entry), answers)
+        for entry in checkpoint["running"]:
+            run = self._restored_run(entry)
+            # It asked after the checkpoint was written, which has it as running.
             if since and run.path in since:
-                run.asked = since[run.path]
-                self._answer(run, given)
-            elif run.recall(self._ctx) and run.is_done_with_output:
-                self._follow(run)
+                run.interrupt_ids = since[run.path]
+                self._answer(run, answers)
+            elif run.recall(self._ctx) and run.ends_with_output:
+                self._start_followers(run)
             else:
                 self._run(run, without_answers(self._ctx, is_resumed=True))
 
-    def _as_it_stood(self, one: Mapping[str, Any]) -> NodeRun:
-        node = self._graph.nodes.get(one["node"])
+    def _restored_run(self, entry: Mapping[str, Any]) -> NodeRun:
+        node = self._graph.nodes.get(entry["node"])
         if node is None:
             raise WorkflowConfigurationError(
-                f"workflow {self._name!r} stands at its node {one['node']!r}, and its edges have none of that name "
-                "now; put it back, or begin anew with words instead of an answer"
+                f"workflow {self._name!r} stopped at node {entry['node']!r}, which its edges no longer have; "
+                "put the node back, or start again with a text instead of an answer"
             )
-        run = NodeRun.of(one, node, self._name, self._path)
+        run = NodeRun.of(entry, node, self._name, self._path)
         run.output_for = self._output_of(node.name)
         return run
 
-    def _given(self) -> dict[str, Any]:
-        """What the user's message answers; to a node that waits for words, it is there as it is."""
-        given = {response.id or "": answered_value(response) for response in self._ctx.responses}
-        return given | {self._ctx.task_call_id: None} if self._ctx.task_call_id else given
+    def _answers(self) -> dict[str, Any]:
+        """The answers in the user's message; a node that waits for text gets it as it is."""
+        answers = {response.id or "": answered_value(response) for response in self._ctx.responses}
+        return answers | {self._ctx.task_call_id: None} if self._ctx.task_call_id else answers
 
-    def _answer(self, run: NodeRun, given: Mapping[str, Any]) -> None:
-        mine = run.take(given)
-        if not mine or (run.asked and not run.runs_again):
+    def _answer(self, run: NodeRun, answers: Mapping[str, Any]) -> None:
+        answered = run.take(answers)
+        # A node whose answer is its output waits for all answers; any other runs again after each.
+        if not answered or (run.interrupt_ids and not run.reruns_node):
             self._waiting[run.key] = run
-        elif run.runs_again:
-            run.left, run.asked = run.asked, []
+        elif run.reruns_node:
+            run.unanswered, run.interrupt_ids = run.interrupt_ids, []
             self._run(run, self._ctx)
         else:
-            run.output, run.has_output = run.answers[mine[-1]], True
-            self._follow(run)
+            run.output, run.has_output = run.answers[answered[-1]], True
+            self._start_followers(run)
 
 
 def _checkpoint_in(event: Event, name: str, path: str) -> dict[str, Any] | None:
-    """The checkpoint that an event is of the workflow of that name and path. None: it is none."""
+    """The workflow's checkpoint in an event. None: there is none."""
     state = event.actions.agent_state
     if not state or event.author != name or event.node_info.path != path:
         return None
@@ -329,11 +338,11 @@ def _checkpoint_in(event: Event, name: str, path: str) -> dict[str, Any] | None:
 
 
 def _status(run: NodeRun, status: int) -> dict[str, Any]:
-    return {"status": status, "interrupts": list(run.asked)}
+    return {"status": status, "interrupts": list(run.interrupt_ids)}
 
 
-def _common(branches: Iterable[str | None]) -> str | None:
-    """What all of them begin with."""
+def _common_branch(branches: Iterable[str | None]) -> str | None:
+    """The common prefix of all of them."""
     steps = [branch.split(".") if branch else [] for branch in branches]
     shared: list[str] = []
     for level in zip(*steps, strict=False):
@@ -343,18 +352,21 @@ def _common(branches: Iterable[str | None]) -> str | None:
     return ".".join(shared) or None
 
 
-def _standing_that_asked(
+def _checkpoint_that_asked(
     history: History, name: str, path: str, ids: set[str]
 ) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
-    """Where the workflow stood last when it asked one of `ids`, or was about to; and what nodes asked after that."""
+    """The last stored state in which it asked one of `ids`, or was about to; and the requests of nodes after that."""
     since: dict[str, list[str]] = {}
     for _, event in history.pauses():
         where = event.node_info.path
-        if stood := _checkpoint_in(event, name, path):
-            running = {f"{path}/{one['node']}@{one['number']}" for one in stood["running"]}
-            asked = [one["asked"] for one in stood["waiting"]] + [since[one] for one in running & since.keys()]
-            if any(ids.intersection(one) for one in asked):
-                return stood, since
-        elif asked := [one for one in event.long_running_tool_ids or () if not one.startswith(NODE_APPROVAL)]:
+        if checkpoint := _checkpoint_in(event, name, path):
+            running = {f"{path}/{entry['node']}@{entry['number']}" for entry in checkpoint["running"]}
+            asked = [entry["asked"] for entry in checkpoint["waiting"]] + [
+                since[entry] for entry in running & since.keys()
+            ]
+            if any(ids.intersection(entry) for entry in asked):
+                return checkpoint, since
+        # Not of node approvals: a node that runs again asks for its approval anew.
+        elif asked := [entry for entry in event.long_running_tool_ids or () if not entry.startswith(NODE_APPROVAL)]:
             since[where] = [*since.get(where, ()), *asked]
     return None

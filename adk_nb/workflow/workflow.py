@@ -1,4 +1,4 @@
-"""An agent that walks a graph."""
+"""An agent that runs the nodes of a graph."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -26,30 +26,30 @@ from adk_nb.workflow.walk import Walk
 
 
 class Workflow(BaseAgent):
-    """RunnableAgent nodes along edges: each gets what the one before it gave.
+    """Runs nodes along edges: each gets the output of the node before it.
 
-    `edges` are chains: `(START, draft, review)`. A tuple within one is a set of nodes that run at once, a dict leads on
-    by the route that the node before it chose: `(review, {"again": draft, "ok": END})`. What the node gives after which
-    nothing follows is the workflow's own output.
+    `edges` are chains: `(START, draft, review)`. A tuple within a chain is a set of nodes that run in parallel, a dict
+    leads on by the route that the node before it chose: `(review, {"again": draft, "ok": END})`. The output of the node
+    that nothing follows is the workflow's output.
 
     Raises:
-        WorkflowConfigurationError: The edges are no graph that could be run; the message says which, and what to write.
+        WorkflowConfigurationError: The edges are not a graph that can run; the message names the edge, and the remedy.
     """
 
     runs_others: ClassVar[bool] = True
     is_tool: ClassVar[bool] = True
     edges: list[Any]
     input_schema: Any = None
-    """What a message to it must be, as JSON; its first nodes get the value. None: anything; they get the message."""
+    """Schema of a message to it, which is JSON; the first nodes get the value. None: any text; they get the message."""
     max_concurrency: int | None = Field(default=None, ge=1)
-    """The most nodes that run at a time. None: as many as can."""
+    """Maximum number of nodes that run at a time. None: no limit."""
     max_steps: int = Field(default=1000, ge=1)
-    """The most runs of nodes in one run of the workflow."""
+    """Maximum number of node runs in one run of the workflow."""
     allow_multiple_outputs: bool = False
-    """Several nodes may give an output after which nothing follows; the workflow's is a dict of them, by name. False:
-    that is an error."""
+    """Several nodes that nothing follows may have an output; the workflow's is a dict of these, by name. False: that is
+    an error."""
     text_answers_input: bool = False
-    """While one question waits, and a text can answer it, the user's next words do. False: they begin a new run."""
+    """The user's next text answers the question that is open, if it is the only one. False: it begins a new run."""
 
     _graph: Graph = PrivateAttr()
     _agents: dict[str, BaseAgent] = PrivateAttr(default_factory=dict[str, BaseAgent])
@@ -66,22 +66,22 @@ class Workflow(BaseAgent):
 
     @classmethod
     def of(cls, node_like: Any) -> "Workflow":
-        """The graph that is one node, under its name."""
+        """A workflow of one node, with its name."""
         node = build_node(node_like)
         return cls(name=node.name, edges=[(START, node)])
 
     @property
     def graph(self) -> Graph:
-        """Its nodes, and the ways between them."""
+        """Its nodes and edges."""
         return self._graph
 
     @property
     def input_shape(self) -> Shape | None:
-        """What a message to it is read with, where it has an `input_schema`."""
+        """The validator of `input_schema`. None: it has none."""
         return None if self.input_schema is None else Shape(self.input_schema)
 
     def adopt(self, node: BaseNode, /) -> None:
-        """Take the agents in `node` under it: they have its model if they name none, and an answer finds them."""
+        """Become the parent of the agents in `node`: they inherit its model, and answers find them."""
         for agent in _agents_in(node):
             agent._parent = self
             self._agents[agent.name] = agent
@@ -106,15 +106,16 @@ class Workflow(BaseAgent):
             return error_text(error)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        at = self._place(ctx)
-        ctx = replace_fields(ctx, node=at)
-        if self.text_answers_input and (told := self._as_answer(ctx)):
-            yield Event(author="user", content=told)
-            ctx = replace_fields(ctx, user_content=told)
-        walk = Walk(self, self.name, self._graph, ctx, at.path, at.output_for, limit=self.max_concurrency)
-        if not walk.begin(self, at.input):
+        node = self._current_node(ctx)
+        ctx = replace_fields(ctx, node=node)
+        if self.text_answers_input and (answer_content := self._as_answer(ctx)):
+            yield Event(author="user", content=answer_content)
+            ctx = replace_fields(ctx, user_content=answer_content)
+        walk = Walk(self, self.name, self._graph, ctx, node.path, node.output_for, limit=self.max_concurrency)
+        if not walk.begin(self, node.input):
             return
-        for event in self._told_again(ctx, walk):
+        # All nodes had ended before the interruption: only the output is still to be sent.
+        for event in self._repeated_output(ctx, walk):
             yield event
         async with aclosing(walk.events(self.max_steps)) as events:
             async for event in events:
@@ -124,61 +125,62 @@ class Workflow(BaseAgent):
             if not walk.waits:
                 yield self._output(ctx, to_jsonable_python(walk.outputs))
 
-    def _told_again(self, ctx: InvocationContext, walk: Walk) -> list[Event]:
-        """Its output, where that was told before it was left, and it was left before its end."""
-        return (
-            [self._output(ctx, one) for one in walk.outputs.values()] if walk.is_over and len(walk.outputs) == 1 else []
-        )
+    def _repeated_output(self, ctx: InvocationContext, walk: Walk) -> list[Event]:
+        """The output once more, if the run was interrupted between its output and its end."""
+        return [self._output(ctx, *walk.outputs.values())] if walk.is_over and len(walk.outputs) == 1 else []
 
     def _output(self, ctx: InvocationContext, value: Any) -> Event:
-        at = self._place(ctx)
-        info = NodeInfo(path=at.path, output_for=[at.path, *at.output_for])
+        node = self._current_node(ctx)
+        info = NodeInfo(path=node.path, output_for=[node.path, *node.output_for])
         return Event(author=self.name, branch=ctx.branch, output=value, node_info=info)
 
     def _check_outputs(self, ctx: InvocationContext, names: list[str]) -> None:
         if self.allow_multiple_outputs:
             return
         error = WorkflowConfigurationError(
-            f"workflow {self.name!r}: {', '.join(names)} gave an output after which nothing follows, and it can have "
+            f"workflow {self.name!r}: the nodes {', '.join(names)} ended it with an output each, and it can have "
             "one; join them with a JoinNode, or write allow_multiple_outputs=True"
         )
         ctx.note_failure(error)
         raise error
 
-    def _place(self, ctx: InvocationContext) -> CurrentNode:
-        """Where in other graphs it stands, if in any, and what it gets."""
-        at = ctx.node
-        if at and at.agent is self:
-            return at
-        path = f"{at.path}/{self.name}@1" if at else f"{self.name}@1"
+    def _current_node(self, ctx: InvocationContext) -> CurrentNode:
+        """Itself as a node: its path, in other graphs if it is in one, and its input."""
+        node = ctx.node
+        if node and node.agent is self:
+            return node
+        path = f"{node.path}/{self.name}@1" if node else f"{self.name}@1"
         return CurrentNode(
             path=path, agent=self, input=self._read(ctx.delegated_input or ctx.user_content), output_for=[]
         )
 
     def _read(self, message: types.Content | None) -> Any:
-        """What the first nodes get."""
+        """The input of the first nodes."""
         shape = self.input_shape
         if not shape or not message:
             return message
         return shape.read("".join(part.text for part in message.parts or () if part.text and not part.thought))
 
     def _as_answer(self, ctx: InvocationContext) -> types.Content | None:
-        """The user's words as the answer to the one question that waits. None: they are not."""
+        """The user's text as the answer to the only open question. None: it is not an answer."""
         text = "".join(part.text or "" for part in (ctx.user_content and ctx.user_content.parts) or ())
         if not text or ctx.calls_answered:
             return None
-        asked = history_of(ctx.session).interrupts(kinds=INPUTS, under=ctx.branch)
-        if len(asked) != 1 or asked[0].call.name != INPUT_REQUEST or not self.find_agent(asked[0].agent):
+        interrupts = history_of(ctx.session).interrupts(kinds=INPUTS, under=ctx.branch)
+        if len(interrupts) != 1:
             return None
-        if asked[0].response_schema.get("type", "string") != "string":
+        question = interrupts[0]
+        if question.call.name != INPUT_REQUEST or not self.find_agent(question.agent):
             return None
-        return parts.content("user", [answer(asked[0], text)])
+        if question.response_schema.get("type", "string") != "string":
+            return None
+        return parts.content("user", [answer(question, text)])
 
     def _check_chat(self, node: BaseNode) -> None:
-        if isinstance(node, AgentNode) and node.chats and self._graph.before[node.name] != [START]:
+        if isinstance(node, AgentNode) and node.chats and self._graph.predecessors[node.name] != [START]:
             raise WorkflowConfigurationError(
-                f"workflow {self.name!r}: the agent {node.name!r} has mode='chat', so it converses with the user and "
-                "takes no input: it can only stand right after START; write mode='single_turn' or mode='task'"
+                f"workflow {self.name!r}: the agent {node.name!r} has mode='chat': it talks with the user and takes "
+                "no input, so it must follow START directly; write mode='single_turn' or mode='task'"
             )
 
 

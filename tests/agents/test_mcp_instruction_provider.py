@@ -38,5 +38,5 @@ def test_a_prompt_that_is_not_there_is_told_with_those_that_are():
 
 
 def test_a_server_that_cannot_be_known_is_refused_at_once():
-    with pytest.raises(ConfigurationError, match=r"^connection_params must be StdioConnectionParams"):
+    with pytest.raises(ConfigurationError, match=r"^connection_params must.*StdioConnectionParams"):
         McpInstructionProvider("python server.py", "role")

@@ -31,7 +31,7 @@ def test_nobody_hands_over_to_an_agent_that_is_called(mode: str):
 
 
 def test_a_runner_takes_no_agent_of_a_single_turn():
-    with pytest.raises(ConfigurationError, match="agent 'alone' has mode='single_turn'") as refused:
+    with pytest.raises(ConfigurationError, match=r"agent 'alone'.*mode='single_turn'") as refused:
         InMemoryRunner(agent("alone", mode="single_turn"))
 
     assert isinstance(refused.value, ValueError)

@@ -142,7 +142,7 @@ def test_a_tool_may_hand_over_too():
     events = Talk(root()).say("hello")
 
     assert words(events) == [("b", "B")]
-    assert "no other agent of that name can take over" in told(events)[1][1]
+    assert "cannot transfer to 'nobody'" in told(events)[1][1]
 
 
 def test_other_calls_of_the_same_step_are_done_first():

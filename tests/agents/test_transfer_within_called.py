@@ -85,7 +85,7 @@ def test_nothing_is_handed_out_of_a_call():
 
     events = Talk(root).say()
 
-    assert "no other agent of that name can take over" in told(events)[2][1]
+    assert "cannot transfer to 'root'" in told(events)[2][1]
     assert words(events) == [("called", "I answer."), ("root", "done")]
     assert len(requests(root)) == 2
 

@@ -51,7 +51,7 @@ def test_a_name_that_cannot_be_comes_with_one_that_can(name: str, better: str):
 
 
 def test_no_app_is_called_user():
-    with pytest.raises(ConfigurationError, match="an app cannot be named 'user'"):
+    with pytest.raises(ConfigurationError, match="named 'user'"):
         App(name="user", root_agent=agent())
 
 
@@ -181,7 +181,7 @@ def test_a_compaction_that_cannot_be_is_refused(given: dict[str, Any], said: str
 def test_summaries_need_a_model_or_a_summariser():
     config = EventsCompactionConfig(token_threshold=10, event_retention_size=1)
 
-    with pytest.raises(ConfigurationError, match=r"agent 'plain' has none; pass EventsCompactionConfig\(summarizer="):
+    with pytest.raises(ConfigurationError, match=r"agent 'plain' has none.*EventsCompactionConfig\(summarizer="):
         App(name="a", root_agent=Plain(name="plain"), events_compaction_config=config)
 
     config.summarizer = LlmEventSummarizer(ScriptedLlm())

@@ -95,7 +95,7 @@ def test_the_prompt_asks_for_the_language_and_the_tools():
     _, prompt = summed_up(said("user", "a"), template=None)
 
     assert "Conversation language" in prompt
-    assert "tools that were called" in prompt
+    assert "were called" in prompt
     assert prompt.endswith("user: a")
 
 

@@ -189,7 +189,7 @@ async def test_a_version_tells_what_is_known_of_it(service: BaseArtifactService)
 
 @pytest.mark.parametrize("metadata", [{"x": object()}, {"x": float("nan")}, {1: "x"}, {"x": (1, 2)}, {"x": {1}}])
 def test_metadata_that_a_file_cannot_give_back_equal_is_refused(service: BaseArtifactService, metadata: Any):
-    with pytest.raises(InputError, match=r"custom_metadata of artifact 'a\.txt' is kept as JSON"):
+    with pytest.raises(InputError, match=r"custom_metadata.*artifact 'a\.txt' is kept"):
         asyncio.run(save(service, custom_metadata=metadata))
 
 
@@ -221,7 +221,7 @@ async def test_a_session_and_its_user_may_have_files_of_one_name(service: BaseAr
 
 @awaited
 async def test_a_sessions_file_needs_its_session(service: BaseArtifactService):
-    with pytest.raises(InputError, match=r"pass session_id=..., or name it 'user:a\.txt'"):
+    with pytest.raises(InputError, match=r"pass session_id=....*name it 'user:a\.txt'"):
         await save(service, session_id=None)
     with pytest.raises(InputError, match=r"pass session_id="):
         await load(service, session_id=None)

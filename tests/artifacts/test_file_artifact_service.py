@@ -294,7 +294,7 @@ def test_metadata_that_cannot_be_read_is_named_and_hides_no_other_artifact(
     metadata = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt/versions/0/metadata.json"
     metadata.write_bytes(broken if isinstance(broken, bytes) else broken.encode())
 
-    with pytest.raises(StorageError, match=r"metadata\.json' cannot be read; delete the artifact"):
+    with pytest.raises(StorageError, match=r"metadata\.json' .*delete"):
         load(service)
     assert names(service) == ["b.txt"]
     asyncio.run(service.delete_artifact(**S, filename="a.txt"))

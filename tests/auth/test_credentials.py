@@ -155,7 +155,7 @@ def test_a_redirect_url_of_another_request_is_refused_and_the_request_stays_open
 
     answer(talk, {"authResponseUri": uri})
 
-    assert isinstance(talk.error, InputError) and "its `state` does not match" in str(talk.error)
+    assert isinstance(talk.error, InputError) and "`state` does" in str(talk.error)
     assert uri not in str(talk.error) and len(talk.stored().events) == before and server.asked == []
     assert told(let_in(talk, server))[-1] == ("guide", "one mail .") and len(box.seen) == 1
 
@@ -312,7 +312,7 @@ def test_a_request_that_a_model_writes_is_none(server: AuthServer):
 
     events = talk.say()
 
-    assert "names that start with 'adk_' are not yours" in results(events)[0]["error"] and waiting(talk) == []
+    assert "'adk_'" in results(events)[0]["error"] and waiting(talk) == []
 
 
 class Post(BaseTool):
@@ -410,7 +410,7 @@ def test_a_discovery_document_of_another_issuer_is_refused(server: AuthServer):
 
     [failed] = results(talk.say())
 
-    assert "is not that of its issuer" in failed["error"] and waiting(talk) == []
+    assert "its issuer" in failed["error"] and waiting(talk) == []
 
 
 def test_secrets_go_to_no_server_in_the_clear():
@@ -420,7 +420,7 @@ def test_secrets_go_to_no_server_in_the_clear():
 
     [failed] = results(talk.say())
 
-    assert "is reached by https" in failed["error"]
+    assert "https" in failed["error"]
 
 
 def test_a_service_account_gets_its_token_by_its_key(server: AuthServer):
@@ -533,7 +533,7 @@ def test_what_a_request_belongs_to_is_lost_with_the_process_and_it_is_asked_agai
     let_in(talk, server)
 
     [asked] = waiting(talk)
-    assert "restart of the kernel" in asked.problem and box.seen == []
+    assert "kernel restart" in asked.problem and box.seen == []
     assert told(let_in(talk, server))[-1] == ("guide", "one mail .")
 
 

@@ -9,6 +9,9 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
+OUTSIDE = "return document.activeElement.closest('.adknb-root') === null"
+"""True if no element of a view has the focus."""
+
 
 class Steps:
     """What a reader has done, in order; each step is added when what it must lead to has been seen, and printed."""

@@ -74,11 +74,11 @@ def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_sam
     assert notes(page, 3) == [[["A17", 250.0]], {"result": "paid 250.0 for A17"}]
     assert page.text(2).splitlines().count("paid 250.0") == 1
     stays(page, 2)
-    assert page.wait(".adknb-decision").text == '✓ You approved refund(order="A17", amount=250.0)'
+    assert page.wait(".adknb-decision").text.endswith(' refund(order="A17", amount=250.0)')
     [saved] = [one for one in page.saved().cells[2].outputs if one.get("data", {}).get("text/plain")]
     for told in ("refund(order=", "All settled.", "1 tool call"):
         assert told in saved.data["text/markdown"]
-    assert "Please pay me back." not in saved.data["text/markdown"], "the cell above says it"
+    assert "pay me back" not in saved.data["text/markdown"], "the cell above says it"
     assert "Asks for approval" not in saved.data["text/markdown"]
 
 
@@ -174,7 +174,7 @@ def test_an_answer_in_another_cell_closes_the_card_and_a_click_after_it_does_not
     page.until(lambda: not page.running(3))
     assert "All settled." in page.text(3)
     page.until(lambda: page.js(VIEWS) == [2, 3], "a view of the question and one of the answer")
-    assert "✓ You approved refund_slowly(" in page.text(2)
+    assert "approved refund_slowly(" in page.text(2)
     assert notes(page, 4) == 2
 
 
@@ -239,7 +239,7 @@ def test_agents_share_a_session_and_one_waits_for_the_others_approval(lab: Lab):
     page.run_cell(3)
 
     page.run_cell(4, allow_errors=True)
-    assert "1 approval is open (refund)" in page.text(4)
+    assert "is open (refund)" in page.text(4)
     page.button("Approve").click()
     settled(page)
     page.run_cell(5)
@@ -247,7 +247,7 @@ def test_agents_share_a_session_and_one_waits_for_the_others_approval(lab: Lab):
     assert "I am the other." in page.text(5)
     page.run_cell(6)
     trace = page.text(6)
-    assert [word in trace for word in ("payer", "other", "Please pay me back.", "And you?")] == [True] * 4
+    assert [word in trace for word in ("payer", "other", "pay me back.", "And you?")] == [True] * 4
 
 
 BY_MAIL = """
@@ -271,7 +271,7 @@ def test_what_is_not_given_is_told_and_false_can_be_chosen_in_a_team_too(lab: La
     page.wait(".adknb-arguments", "notify true (default)")
     page.button("Edit…").click()
     fields = {label.text.split()[0]: label for label in page.all(".adknb-field-name")}
-    assert fields["currency"].text == 'currency string, default "EUR"'
+    assert fields["currency"].text.endswith('default "EUR"')
 
     notify = page.wait(f"#{fields['notify'].get_attribute('for')}")
     assert notify.is_selected()

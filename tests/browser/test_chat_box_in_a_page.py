@@ -35,7 +35,7 @@ def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
     page.wait(".adknb-card", "asks to call")
     assert page.rows()[0] == ("you", "Please pay me back.\nOrder A17.")
     say.send_keys("And more", Keys.ENTER)  # is kept until the card is answered
-    assert page.wait(".adknb-hint-line").text == "Answer the card above first."
+    assert page.wait(".adknb-hint-line").text.startswith("Answer the card")
     page.button("Approve").click()
     page.until(lambda: ("payer", "All settled.") in page.rows(), "the answer")
 

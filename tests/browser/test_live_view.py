@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hand_made import CARD, ROWS, SETUP, answers, ops, shown, story
+from hands import OUTSIDE
 from lab import Lab
 from selenium.webdriver import ActionChains, Keys
 
@@ -339,7 +340,7 @@ def test_the_keyboard_walks_the_rows_and_opens_one(lab: Lab):
     assert len(page.all(".adknb-row[tabindex='0']")) == 1
 
     keys.send_keys(Keys.ESCAPE).perform()
-    assert page.js("return document.activeElement.closest('.adknb-root') === null")
+    assert page.js(OUTSIDE)
 
 
 @pytest.mark.browser_all

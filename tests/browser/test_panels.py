@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from hands import OUTSIDE
 from lab import Lab, Page
 from selenium.webdriver import ActionChains, Keys
 
@@ -113,7 +114,7 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     page.wait(".adknb-tab[aria-selected=true]", "State")
     assert page.js("return document.activeElement.textContent") == "State"
     ActionChains(page.browser).send_keys(Keys.ESCAPE).perform()
-    assert page.js("return document.activeElement.closest('.adknb-root') === null")
+    assert page.js(OUTSIDE)
 
 
 def test_the_state_is_edited_where_it_stands_and_a_value_that_cannot_be_is_refused_there(lab: Lab):

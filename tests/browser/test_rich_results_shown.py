@@ -76,15 +76,15 @@ def test_results_are_shown_as_what_they_are(lab: Lab):
     assert page.wait(".adknb-answered pre", "max(sold)").size["height"] < 40, "more than the one line of code"
     assert [cell.text for cell in page.all(f"{answer} td")][:3] == ["Oslo", "12", "0.203389"]
     alts = [image.get_attribute("alt") for image in page.all(f"{answer} img")]
-    assert alts == ["image that plot() gave", "drawing that logo() gave"]
+    assert [("plot()" in alt, "logo()" in alt) for alt in alts] == [(True, False), (False, True)]
     assert all(image.size["width"] > 50 for image in page.all(f"{answer} img"))
 
     page.click(".adknb-fold", "tokens")
     page.wait(".adknb-row .adknb-looked-at iframe")
-    assert page.wait(".adknb-foot").text == (
-        "2 model calls · 2,408 tokens in (cached 1,600) / 192 out + 80 thinking · ≈ $0.0010 · gemini-2.5-flash"
-    )
-    assert "prices of genai-prices" in (page.wait(".adknb-foot").get_attribute("title") or "")
+    calls, tokens, cost, model = page.wait(".adknb-foot").text.split(" · ")
+    assert (calls, cost, model) == ("2 model calls", "≈ $0.0010", "gemini-2.5-flash")
+    assert tokens.split(" / ") == ["2,408 tokens in (cached 1,600)", "192 out + 80 thinking"]
+    assert "genai-prices" in (page.wait(".adknb-foot").get_attribute("title") or "")
     page.screenshot("rich-events")
     assert "1,340 tok" in page.wait(".adknb-tokens").text
     page.theme("JupyterLab Dark")
@@ -96,7 +96,8 @@ def test_results_are_shown_as_what_they_are(lab: Lab):
     page.screenshot("rich-artifacts")
 
     saved = page.saved().cells[2].outputs[-1].data["text/html"]
-    assert saved.count('<img src="data:image/') == 2 and '<iframe title="page that place() gave"' in saved
+    assert saved.count('src="data:image/') == 2
+    assert '<iframe title="page that place()' in saved
     assert page.alerts() == []
 
 

@@ -99,7 +99,8 @@ def test_run_all_works_the_page_reads_the_same_after_a_reload_and_there_a_click_
     assert "mean_temperature_c: 464" in page.text(printing)
     page.run_cell(index_of(page, "%confirm --yes"))
     said = page.text(index_of(page, "%confirm --yes"))
-    assert said == 'save_facts(planet="Venus", file_name="venus.txt") was approved already by a click'
+    assert 'file_name="venus.txt")' in said
+    assert said.endswith("by a click")
 
 
 @pytest.mark.browser_all

@@ -160,7 +160,7 @@ def test_a_kernel_is_interrupted_and_takes_along_what_it_started_in_another_sess
     finally:
         sync.run(executor.close())
 
-    assert "KeyboardInterrupt" in interrupted and "ran for longer than 3 seconds" in interrupted
+    assert "KeyboardInterrupt" in interrupted and "3 seconds" in interrupted
     assert "7\n" in last
     assert held.result(SECONDS) == ""
 

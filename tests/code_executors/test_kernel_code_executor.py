@@ -162,7 +162,7 @@ def test_code_that_runs_too_long_is_interrupted_and_the_kernel_keeps_its_variabl
         ok, said = gave(talk.say())
 
     assert not ok
-    assert "the code was stopped: it ran for longer than 0.2 seconds" in said
+    assert "longer than 0.2 seconds" in said
     assert "KeyboardInterrupt" in said
     assert gave(talk.say()) == (True, "Code execution result:\n1\n\n")
 
@@ -194,7 +194,7 @@ def test_much_output_is_cut_and_the_rest_counted(executor: KernelCodeExecutor):
 
     assert ok
     assert len(said) < 51_000
-    assert said.rstrip().endswith("[950,001 more characters were dropped]")
+    assert "[950,001 more characters" in said.rstrip()
 
 
 def test_code_cannot_ask_the_user(executor: KernelCodeExecutor):
@@ -273,7 +273,7 @@ def test_without_jupyter_client_the_error_says_what_to_install(monkeypatch: pyte
 
     talk.say()
 
-    assert str(talk.error) == "'jupyter_client.asynchronous' is not installed; type: %pip install ipykernel"
+    assert "'jupyter_client.asynchronous'" in str(talk.error) and "type: %pip install ipykernel" in str(talk.error)
 
 
 def test_a_kernel_that_keeps_nothing_is_refused():

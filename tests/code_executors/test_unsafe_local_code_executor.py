@@ -111,7 +111,7 @@ def test_output_without_end_is_cut_and_not_kept_in_memory():
     result = runs("for _ in range(200): print('x' * 100_000)")
 
     assert len(result.stdout) < 51_000
-    assert result.stdout.endswith("[19,950,200 more characters were dropped]")
+    assert "[19,950,200 more characters" in result.stdout
 
 
 @pytest.mark.parametrize("setting", ["stateful", "optimize_data_file"])

@@ -238,7 +238,7 @@ def at_every_line(door: Callable[[], object]) -> Iterator[float]:
 
         def trace(frame: Any, event: str, _arg: object, target: int = target) -> Any:
             nonlocal lines
-            if os.path.basename(frame.f_code.co_filename) not in ("sync.py", "sync_work.py", "loop_thread.py"):
+            if os.path.basename(frame.f_code.co_filename) not in ("sync.py", "work.py", "threads.py"):
                 return None
             line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
             if event == "line" and not line.startswith("with "):  # where one ends, only a trace could come in between

@@ -13,7 +13,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig
 from adk_nb.agents.run_config import ToolThreadPoolConfig
 from adk_nb.artifacts import FileArtifactService
-from adk_nb.loop_thread import MAX_REPLACED, MAX_WORKERS
+from adk_nb.concurrency.threads import MAX_REPLACED, MAX_WORKERS
 from adk_nb.memory import SqliteMemoryService
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import FunctionTool

@@ -93,7 +93,7 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
 
     assert shop.ended(run_id).status == "done"
     [asked] = open_interrupts(shop.session().events, APPROVALS)
-    assert "may have taken effect" in asked.prompt
+    assert "taken effect" in asked.prompt
     assert shop.ended(shop.start(answer_to(asked, confirmed=False))).status == "done"
     assert told(shop.session())[-1] == DONE and other.all_heard() == []
 
@@ -129,7 +129,7 @@ def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop
 
     assert shop.ended(run_id).status == "done"
     [again] = open_interrupts(shop.session().events, APPROVALS)
-    assert again.id != asked.id and "may have taken effect" in again.prompt
+    assert again.id != asked.id and "taken effect" in again.prompt
     assert other.all_heard() == []
 
 
@@ -208,7 +208,7 @@ def test_a_run_outlives_a_restart_of_the_database(shop: Shop):
     shop.postgres.stop()
     try:
         worker.let_go()
-        with pytest.raises(StorageError, match="the database of DBOS could not be read or written"):
+        with pytest.raises(StorageError, match="database of DBOS"):
             shop.start("look")
     finally:
         shop.postgres.start()
@@ -342,8 +342,8 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
 def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
     secret = types.FunctionResponse(id="c", name=CREDENTIAL_REQUEST, response={"password": "hunter2"})
     wrong: dict[str, Any] = {
-        "holds a credential, which a database of runs is not to keep": [types.Part(function_response=secret)],
-        "a message is kept as JSON, which cannot hold this: .*surrogates": "half a character: \ud800",
+        "holds a credential": [types.Part(function_response=secret)],
+        "JSON.*surrogates": "half a character: \ud800",
     }
     for words, message in wrong.items():
         with pytest.raises(InputError, match=words):
@@ -368,7 +368,7 @@ def test_an_engine_is_refused_where_no_worker_could_go_on():
     clerk = LlmAgent(name="clerk", model=ScriptedLlm())
     series = SequentialAgent(name="series", sub_agents=[clerk])
 
-    with pytest.raises(ConfigurationError, match="InMemorySessionService has no journal, from which another worker"):
+    with pytest.raises(ConfigurationError, match="InMemorySessionService"):
         DbosEngine(InMemoryRunner(clerk), url)
     with pytest.raises(ConfigurationError, match=r"no worker could resume a run of 'series'.*is_resumable=True"):
         DbosEngine(Runner(app_name="app", agent=series, session_service=service), url)
@@ -382,9 +382,7 @@ def test_an_engine_is_refused_where_no_worker_could_go_on():
     with pytest.raises(ConfigurationError, match="RunConfig"):
         DbosEngine(runner, url, run_config=given)
     for wrong in ("sqlite:///nb.db", "nonsense", "postgresql://h"):
-        with pytest.raises(
-            InputError, match="workers share a PostgreSQL; write postgresql://user:password@host/database"
-        ):
+        with pytest.raises(InputError, match="PostgreSQL; write"):
             DbosEngine(runner, wrong)
 
 
@@ -392,5 +390,5 @@ def test_what_to_type_is_told_where_dbos_is_not_installed(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "dbos", None)
     runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedLlm()))
 
-    with pytest.raises(MissingExtraError, match=r"'dbos' is not installed; type: %pip install 'adk-nb\[dbos\]'"):
+    with pytest.raises(MissingExtraError, match=r"'dbos'.*type: %pip install.*'adk-nb\[dbos\]'"):
         DbosEngine(runner, "postgresql://u:p@h/d")

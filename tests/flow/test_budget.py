@@ -36,10 +36,8 @@ def test_no_model_is_asked_again_once_a_run_has_cost_what_it_may():
 
     assert talk.error is None
     assert codes(events) == [None, None, MAX_COST]
-    assert events[-1].error_message == (
-        "this run has cost about $0.5500, and may cost $0.5; no model was asked again; "
-        "raise max_cost_usd (in a notebook %chat --max-cost), or say what is to be done next"
-    )
+    for fact in ("$0.5500", "$0.5;", "max_cost_usd", "%chat --max-cost"):
+        assert fact in str(events[-1].error_message)
     assert len(agent.model.requests) == 1
 
 
@@ -162,7 +160,7 @@ def test_a_model_without_a_known_price_is_not_limited_and_the_log_says_so(
         events = Talk(agent).say(config=LIMIT)
 
     assert events[-1].text == "done"
-    assert f"no price is known for model {model or 'scripted'!r}: max_cost_usd=0.5 does not limit" in caplog.text
+    assert repr(model or "scripted") in caplog.text and "max_cost_usd=0.5" in caplog.text
 
 
 def test_a_limit_without_the_table_of_prices_is_refused_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch):
@@ -173,7 +171,7 @@ def test_a_limit_without_the_table_of_prices_is_refused_before_anything_is_asked
     talk.say(config=LIMIT)
 
     assert isinstance(talk.error, MissingExtraError)
-    assert str(talk.error) == "'genai_prices' is not installed; type: %pip install genai-prices"
+    assert "%pip install" in str(talk.error) and "genai-prices" in str(talk.error)
     assert agent.model.requests == []
 
 

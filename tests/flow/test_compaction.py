@@ -330,7 +330,7 @@ def test_a_summariser_that_fails_is_a_warning(caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.WARNING):
         talk.say(*messages(1))
 
-    assert "its summary failed: RuntimeError: down" in caplog.text
+    assert "RuntimeError: down" in caplog.text
     assert talk.summaries == []
 
     talk.say(*messages(1, first=2))
@@ -345,7 +345,7 @@ def test_a_summariser_that_gives_no_summary_is_a_warning(answer: Any, caplog: py
 
     talk.say(*messages(1))
 
-    assert "a summariser returns None or an Event with actions.compaction" in caplog.text
+    assert "actions.compaction" in caplog.text
     assert talk.summaries == []
 
 

@@ -16,6 +16,7 @@ from adk_nb.flow.history.contents import contents_for, read_contents
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions import Session
 from tests.support.talk import sent
+from tests.support.transcripts import call_line, result_line
 
 
 def text(words: str, author: str = "user", **more: Any) -> Event:
@@ -244,8 +245,8 @@ def test_late_answers_to_one_event_come_together():
     assert seen(text("go"), both, answer("2", author="user"), text("hm", "me"), answer("1", author="user")) == snapshot(
         [
             ("user", "go"),
-            ("model", "calls f({'of': '1'}); calls f({'of': '2'})"),
-            ("user", "answers {'ok': '1'}; answers {'ok': '2'}"),
+            ("model", "; ".join([call_line("f", of="1"), call_line("f", of="2")])),
+            ("user", "; ".join([result_line(ok="1"), result_line(ok="2")])),
         ]
     )
 

@@ -14,8 +14,15 @@ from adk_nb.events import Event
 from adk_nb.flow.live import conversation as live
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
+from adk_nb.runtime import approvals
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext
 from tests.support.talk import SECONDS, WHERE, Talk, said, sent
+from tests.support.transcripts import call_line, result_line
+
+QUESTION = "How is Oslo?"
+REFUSAL = "I do not talk about that."
+RECORDINGS = "artifact://app/u/s/_adk_live"
+BROKE_OFF = "broke off: ValueError: bad"
 
 
 def transcript(text: str, finished: bool = True) -> types.Transcription:
@@ -219,14 +226,14 @@ def test_the_final_words_are_kept_under_the_output_key():
 
 
 def test_transcripts_come_in_pieces_and_only_the_finished_ones_are_kept():
-    pieces = [heard("How is ", finished=False), heard("How is Oslo?"), spoken("Mi", finished=False), spoken("Mild.")]
+    pieces = [heard("How is ", finished=False), heard(QUESTION), spoken("Mi", finished=False), spoken("Mild.")]
     talk = LiveTalk(guide([*pieces, DONE]))
 
     events = talk.live(MICROPHONE)
 
     assert told(events) == [
         ("user", "hears 'How is '..."),
-        ("user", "hears 'How is Oslo?'"),
+        ("user", f"hears {QUESTION!r}"),
         ("guide", "speaks 'Mi'..."),
         ("guide", "speaks 'Mild.'"),
         ("guide", "done"),
@@ -261,7 +268,7 @@ def test_sound_is_kept_as_files_where_the_run_says_so():
     ):
         [name] = event.actions.artifact_delta
         reference = event.parts[0].file_data
-        assert reference and reference.file_uri == f"artifact://app/u/s/_adk_live/{name}#0"
+        assert reference and reference.file_uri == f"{RECORDINGS}/{name}#0"
         assert kept(talk, name) == types.Part(inline_data=types.Blob(data=data, mime_type=kind))
     assert [event.id for event in talk.stored().events] == [users.id, guides.id, events[-1].id]
     talk.say("Bye")
@@ -343,11 +350,11 @@ def test_a_call_is_run_and_its_result_goes_back_to_the_model():
     events = talk.live("How is Oslo?")
 
     assert told(events)[:2] == [
-        ("guide", "calls weather({'city': 'Oslo'})"),
-        ("guide", "answers {'result': 'mild in Oslo'}"),
+        ("guide", call_line("weather", city="Oslo")),
+        ("guide", result_line(result="mild in Oslo")),
     ]
     assert told(events)[-1] == ("guide", "done")
-    assert asked(talk)[1:] == [("user", "answers {'result': 'mild in Oslo'}")]
+    assert asked(talk)[1:] == [("user", result_line(result="mild in Oslo"))]
     called, answered = (event for event in events if event.get_function_calls() or event.get_function_responses())
     assert called.get_function_calls()[0].id == answered.get_function_responses()[0].id
     assert told(talk.stored().events)[1:3] == told(events)[:2]
@@ -359,7 +366,7 @@ def test_what_a_tool_raises_is_told_to_the_model_or_ends_the_run():
         raise ValueError("bad")
 
     talk = LiveTalk(guide(call("boom"), "Sorry.", tools=[boom]))
-    assert ("guide", "answers {'error': 'ValueError: bad'}") in told(talk.live("Go"))
+    assert ("guide", result_line(error="ValueError: bad")) in told(talk.live("Go"))
 
     talk = LiveTalk(guide(call("boom"), tools=[boom], tool_errors="raise"))
     talk.live("Go")
@@ -394,7 +401,7 @@ def test_a_call_that_needs_approval_waits_for_it_and_runs_once_it_is_given():
     assert ran == ["paid 3"]
     results = [one.response for event in events for one in event.get_function_responses()]
     assert results == [
-        {"error": "this call needs a person's approval and has not run yet; it runs once it is approved"},
+        {"error": approvals.PENDING},
         {"result": "paid"},
     ]
     assert [words for role, words in asked(talk)[1:]] == [f"answers {one}" for one in results]
@@ -572,7 +579,7 @@ def test_a_streaming_tool_that_fails_says_so_to_the_model(caplog: pytest.LogCapt
 
     talk.live("Try", "And?")
 
-    assert ("user", "answers {'error': 'fail() broke off: ValueError: bad'}") in asked(talk)
+    assert ("user", result_line(error=f"fail() {BROKE_OFF}")) in asked(talk)
 
 
 def test_a_streaming_tool_that_needs_approval_does_not_start_without_it():
@@ -630,7 +637,7 @@ def test_an_answer_of_before_agent_takes_the_place_of_the_conversation():
 def no_secrets(callback_context: CallbackContext, llm_request: LlmRequest) -> LlmResponse | None:
     if "secret" in (llm_request.contents[-1].parts or [])[0].text:  # type: ignore[operator]
         callback_context.state["blocked"] = True
-        return LlmResponse(content=types.ModelContent("I do not talk about that."))
+        return LlmResponse(content=types.ModelContent(REFUSAL))
     return None
 
 
@@ -639,10 +646,10 @@ def test_before_model_is_asked_of_words_before_the_model_hears_them():
 
     events = talk.live("A secret", "Hi")
 
-    assert told(events)[0] == ("guide", "I do not talk about that. done")
+    assert told(events)[0] == ("guide", f"{REFUSAL} done")
     assert asked(talk) == [("user", "Hi")]
     assert talk.stored().state["blocked"] is True
-    assert told(talk.stored().events)[:2] == [("user", "A secret"), ("guide", "I do not talk about that. done")]
+    assert told(talk.stored().events)[:2] == [("user", "A secret"), ("guide", f"{REFUSAL} done")]
 
 
 def test_before_model_is_asked_of_speech_once_it_is_heard_and_what_the_model_says_to_it_is_dropped():
@@ -651,10 +658,10 @@ def test_before_model_is_asked_of_speech_once_it_is_heard_and_what_the_model_say
 
     events = talk.live(MICROPHONE, "Hi")
 
-    assert told(events)[:2] == [("user", "hears 'A secret'"), ("guide", "I do not talk about that. done")]
+    assert told(events)[:2] == [("user", "hears 'A secret'"), ("guide", f"{REFUSAL} done")]
     assert told(events)[-1] == ("guide", "done")
     assert not any(event.output_transcription for event in events)
-    assert asked(talk, 1) == [("user", "A secret"), ("model", "I do not talk about that."), ("user", "Hi")]
+    assert asked(talk, 1) == [("user", "A secret"), ("model", REFUSAL), ("user", "Hi")]
 
 
 def test_after_model_is_asked_of_a_voice_with_all_that_it_said_so_far():
@@ -789,8 +796,8 @@ def test_what_is_history_when_a_conversation_begins_anew_is_not_sent_again():
     assert talk.error is None
     assert asked(talk, 1) == [
         ("user", "How is Oslo?"),
-        ("model", "calls weather({'city': 'Oslo'})"),
-        ("user", "answers {'result': 'mild in Oslo'}"),
+        ("model", call_line("weather", city="Oslo")),
+        ("user", result_line(result="mild in Oslo")),
         ("user", "Thanks."),
     ]
 
@@ -939,9 +946,9 @@ def test_a_model_or_an_agent_that_holds_no_live_conversations_says_so():
     talk = LiveTalk(LlmAgent(name="guide", model="offline"))
     talk.live("Hi")
     assert isinstance(talk.error, NotImplementedError)
-    assert "'offline' holds no live conversations" in str(talk.error)
+    assert "'offline'" in str(talk.error)
 
     talk = LiveTalk(Silent(name="silent"))
     talk.live("Hi")
     assert isinstance(talk.error, NotImplementedError)
-    assert "override _run_live_impl" in str(talk.error)
+    assert "_run_live_impl" in str(talk.error)

@@ -6,6 +6,7 @@ import pytest
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
+from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from tests.support.talk import Talk, requests, told
 
@@ -111,7 +112,7 @@ def test_pieces_that_end_with_an_empty_response_are_the_answer():
 
 
 def test_a_model_that_says_nothing_at_all_is_an_error():
-    assert Payments([LlmResponse(turn_complete=True)]).say() == ["failed MODEL_RETURNED_NO_CONTENT"]
+    assert Payments([LlmResponse(turn_complete=True)]).say() == [f"failed {NO_CONTENT}"]
 
 
 def test_calls_made_of_pieces_never_run():
@@ -165,7 +166,7 @@ def test_a_call_with_half_a_character_in_an_argument_is_refused(amount: Any):
 
     assert shop.paid == []
     [refused] = events[1].get_function_responses()
-    assert "pay() was not called" in (refused.response or {})["error"]
+    assert "pay() was not" in (refused.response or {})["error"]
     assert shop.talk.stored().model_dump_json()
 
 

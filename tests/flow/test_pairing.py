@@ -2,6 +2,7 @@
 
 from adk_nb import types
 from tests.support.histories import answer, call, says, seen, text
+from tests.support.transcripts import call_line, result_line
 
 
 def test_of_several_results_of_one_call_the_newest_stands():
@@ -65,7 +66,7 @@ def test_what_comes_with_a_late_result_stays_with_it():
 
     assert seen(call("1", long_running_tool_ids={"1"}), text("hm", "me"), late)[-1] == (
         "user",
-        "answers {'ok': '1'}; see there",
+        f"{result_line(ok='1')}; see there",
     )
 
 
@@ -86,15 +87,15 @@ def test_a_result_without_an_id_answers_the_call_of_its_name():
 
 def test_calls_without_ids_may_share_a_name():
     assert seen(call(None, None), answer(None, None)) == [
-        ("model", "calls f({'of': None}); calls f({'of': None})"),
-        ("user", "answers {'ok': None}; answers {'ok': None}"),
+        ("model", "; ".join([call_line("f", of=None), call_line("f", of=None)])),
+        ("user", "; ".join([result_line(ok=None), result_line(ok=None)])),
     ]
     assert seen(call(None), text("stopped")) == [("model", "calls f({'of': None})"), ("user", "stopped")]
 
 
 def test_an_id_that_stands_twice_in_one_message_is_no_trouble():
     assert seen(call("1", "1"), answer("1")) == [
-        ("model", "calls f({'of': '1'}); calls f({'of': '1'})"),
+        ("model", "; ".join([call_line("f", of="1"), call_line("f", of="1")])),
         ("user", "answers {'ok': '1'}"),
     ]
 

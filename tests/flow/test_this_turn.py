@@ -14,6 +14,7 @@ from adk_nb.sessions import Session
 from adk_nb.tools import FunctionTool
 from tests.support.histories import answer, call, heard, seen, session_of, text, told
 from tests.support.talk import Talk, guide, requests
+from tests.support.transcripts import quoted_call, quoted_result
 
 
 def now(*events: Event, **how: Any) -> list[tuple[str, str]]:
@@ -47,8 +48,8 @@ def test_so_does_what_another_agent_said_last():
 def test_a_transfer_begins_none_and_is_told():
     assert now(text("old"), text("go"), *transfer()) == [
         ("user", "go"),
-        ("user", '[other] called tool `transfer_to_agent` with parameters: <{"of":"t"}>'),
-        ("user", '[other] `transfer_to_agent` tool returned result: <{"ok":"t"}>'),
+        ("user", quoted_call("other", {"of": "t"}, "transfer_to_agent")),
+        ("user", quoted_result("other", {"ok": "t"}, "transfer_to_agent")),
     ]
 
 
@@ -87,7 +88,7 @@ def test_a_result_of_no_call_begins_none():
 
 
 def test_what_was_heard_in_pieces_is_one_message():
-    assert now(text("old"), heard("What is"), heard(" the time?")) == [("user", "What is the time?")]
+    assert now(text("old"), heard("What"), heard(" time?")) == [("user", "What time?")]
 
 
 def test_what_was_undone_is_not_gone_back_to():

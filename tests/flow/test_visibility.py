@@ -15,6 +15,7 @@ from adk_nb.models import ScriptedLlm
 from adk_nb.models import call as model_call
 from tests.support.histories import answer, call, heard, says, seen, session_of, text, told
 from tests.support.talk import Talk, guide, look, requests
+from tests.support.transcripts import call_line, quoted_call, quoted_result, quoted_text
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_what_a_tool_says_on_a_branch_of_its_call_is_hidden_from_the_agent_that_
 def test_what_another_agents_tool_says_is_hidden_too():
     events = [call("1", author="other"), text("half done", "f", branch="f@1")]
 
-    assert [said for _, said in told(seen(*events))] == ['[other] called tool `f` with parameters: <{"of":"1"}>']
+    assert [said for _, said in told(seen(*events))] == [quoted_call("other", {"of": "1"})]
 
 
 @pytest.mark.parametrize("branch", ["f@1.inner@2", "p.f@1"])
@@ -84,7 +85,7 @@ def test_an_agent_on_a_tools_branch_sees_what_led_there_and_its_own():
     assert [said for _, said in told(seen(*events, agent="tr", branch="tr@1"))] == [
         "go",
         "[root] said: <sure>",
-        '[root] called tool `f` with parameters: <{"of":"1"}>',
+        quoted_call("root", {"of": "1"}),
         "hello",
     ]
 
@@ -108,7 +109,7 @@ def test_what_a_graph_asks_is_no_models_business_but_what_a_model_asks_is():
 
     assert told_of(by_graph, "graph") == told_of(by_graph, "me") == [("user", "hi")]
     assert told_of(asked, "me")[1:] == [
-        ("model", "calls adk_request_input({'message': 'Who?'})"),
+        ("model", call_line("adk_request_input", message="Who?")),
         ("user", "answers {'ok': 'r'}"),
     ]
 
@@ -166,7 +167,9 @@ def test_what_another_agent_thought_is_told_only_where_the_run_says_so():
     thought = says("other", types.Part(text="hm", thought=True), types.Part(text="Oslo"))
 
     assert told(seen(thought)) == [("user", "[other] said: <Oslo>")]
-    assert told(seen(thought, thoughts=True)) == [("user", "[other] thought: <hm>; [other] said: <Oslo>")]
+    assert told(seen(thought, thoughts=True)) == [
+        ("user", "; ".join([quoted_text("other", "hm", "thought"), quoted_text("other", "Oslo")]))
+    ]
     assert seen(says("me", types.Part(text="hm", thought=True)), thoughts=True) == []
 
 
@@ -181,7 +184,7 @@ def test_code_of_another_agent_is_told_as_words():
     gave = types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output="one"))
 
     assert told(seen(says("other", code, gave))) == [
-        ("user", "[other] ran this code: <1>; [other] its code gave: <one>"),
+        ("user", f"{quoted_text('other', '1', 'ran this code')}; {quoted_text('other', 'one', 'its code gave')}"),
     ]
 
 
@@ -207,13 +210,15 @@ def test_no_mark_can_be_written_into_a_quote(mark: str):
 
 
 def test_what_was_heard_is_read_as_if_it_had_been_written():
-    events = [heard("What is"), heard(" the time?"), heard("It is", "me"), heard(" noon.", "me"), text("Thanks")]
+    events = [heard("What"), heard(" time?"), heard("It is", "me"), heard(" noon.", "me"), text("Thanks")]
 
-    assert seen(*events) == [("user", "What is the time?"), ("model", "It is noon."), ("user", "Thanks")]
+    assert seen(*events) == [("user", "What time?"), ("model", "It is noon."), ("user", "Thanks")]
 
 
 def test_what_another_agent_was_heard_to_say_is_told():
-    assert told(seen(heard("It is", "other"), heard(" noon.", "other"))) == [("user", "[other] said: <It is noon.>")]
+    assert told(seen(heard("It is", "other"), heard(" noon.", "other"))) == [
+        ("user", quoted_text("other", "It is noon."))
+    ]
 
 
 def test_speech_that_something_came_between_is_two_messages():
@@ -225,9 +230,9 @@ def test_a_late_result_of_another_agents_call_is_told():
     events = [call("1", author="other", long_running_tool_ids={"1"}), text("go on"), answer("1", author="user")]
 
     assert told(seen(*events)) == [
-        ("user", '[other] called tool `f` with parameters: <{"of":"1"}>'),
+        ("user", quoted_call("other", {"of": "1"})),
         ("user", "go on"),
-        ("user", '[user] `f` tool returned result: <{"ok":"1"}>'),
+        ("user", quoted_result("user", {"ok": "1"})),
     ]
 
 
@@ -236,7 +241,7 @@ def test_a_result_belongs_to_whoever_made_the_newest_call_of_its_id():
     others: list[Any] = [call("1", author="other"), answer("1", author="user", says_="late")]
 
     assert seen(*mine, *others)[:2] == seen(*mine)
-    assert told(seen(*mine, *others))[-1] == ("user", '[user] `f` tool returned result: <{"late":"1"}>')
+    assert told(seen(*mine, *others))[-1] == ("user", quoted_result("user", {"late": "1"}))
     assert seen(*others, *mine)[-2:] == seen(*mine)
 
 

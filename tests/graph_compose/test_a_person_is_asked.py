@@ -13,6 +13,7 @@ from adk_nb.graph_compose import (
     create_parallel_agent,
     create_sequential_agent,
 )
+from adk_nb.graph_compose.agents import EXIT_REASON, ITERATION
 from tests.graph_compose.test_flow_signals import LOOK, asked, graph_of, say, speaker
 from tests.support.http_service import Service
 
@@ -160,8 +161,8 @@ def test_in_a_loop_the_pass_goes_on_and_so_does_the_loop(service: Service):
     result = sync.run(talk())
     assert asked(service) == ["a", "b", "a", "a", "b"]
     assert [one["role"] for one in service.bodies("/a")[-1]["messages"]] == ["user", "assistant", "tool"]
-    assert service.bodies("/a")[-1]["state"]["current_agent_loop_iteration"] == 1
-    assert result.session_state["loop_exit_reason"] == "max_agent_loop_iterations"
+    assert service.bodies("/a")[-1]["state"][ITERATION] == 1
+    assert result.session_state[EXIT_REASON].startswith("max_agent_loop")
 
 
 def test_in_a_parallel_block_the_others_finish_and_each_request_is_answered(service: Service):

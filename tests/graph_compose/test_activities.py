@@ -104,7 +104,7 @@ def test_times_and_attempts_reach_the_service_agent(
         ({"retryPolicy": {"maximumAttempts": -1}}, "maximumAttempts"),
         ({"retryPolicy": {"backoffCoefficient": 0.9}}, "backoffCoefficient"),
         ({"retryPolicy": 3}, "retryPolicy"),
-        ({"timeout": "60s"}, "'timeout' in it; there is: startToCloseTimeout, scheduleToCloseTimeout, retryPolicy"),
+        ({"timeout": "60s"}, "'timeout'; .*startToCloseTimeout, scheduleToCloseTimeout, retryPolicy"),
     ],
 )
 def test_times_and_attempts_that_cannot_be_are_refused(given: Any, says: str):
@@ -134,7 +134,8 @@ def test_all_attempts_of_a_service_together_have_their_time(service: Service, ki
         assert result.error_details and result.error_details["error_code"] == "HTTP_CONNECTION"
         assert "ToCloseTimeout" in result.error_details["error_message"]  # of the last attempt, or of all of them
     else:
-        assert told == [{"error": "look: TimeoutError: no answer in time", "status_code": None}]
+        [response] = told
+        assert response["error"].startswith("look: TimeoutError: ") and response["status_code"] is None
 
 
 # ---- local models
@@ -151,10 +152,7 @@ def test_a_local_model_is_asked_again_after_what_may_pass_and_not_after_other_er
     graph.adk("flow").with_workflow(lambda b: b.root_agent("a").agent(agent).build())
     with caplog.at_level(logging.WARNING):
         assert sync.run(graph.execute("go")).final_response_text == "at last"
-    assert [one.getMessage().partition("; ")[2] for one in caplog.records] == [
-        "asking again in 0.0 s (try 2)",
-        "asking again in 0.0 s (try 3)",
-    ]
+    assert [one.getMessage()[-8:] for one in caplog.records] == [" (try 2)", " (try 3)"]
     failed = sync.run(graph.execute("go"))
     assert failed.error_details and "HTTP 400" in failed.error_details["error_message"]
 
@@ -271,7 +269,7 @@ def test_a_sync_function_is_given_another_attempt_when_one_takes_too_long():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: create_function_tool("work"), "a tool is made of a function"),
+        (lambda: create_function_tool("work"), "takes a function, got 'work'"),
         (lambda: create_function_tool(lambda: 1), "a lambda has no name"),
         (lambda: create_function_tool(print, id="p", timeout=3), "timeout"),
         (lambda: with_function(create_function_tool(print, id="work"), "x").to_dict(), "JSON cannot hold"),

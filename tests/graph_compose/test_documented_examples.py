@@ -17,9 +17,17 @@ from adk_nb.graph_compose import (
     create_parallel_agent,
     create_sequential_agent,
 )
+from adk_nb.graph_compose.agents import ITERATION
 from tests.graph_compose import documented_camel, documented_snake
 from tests.graph_compose.test_flow_signals import asked, graph_of, ran, say
 from tests.support.http_service import Service
+
+SUPPORT = "You are a customer support agent. Use tools to look up account information."
+ORDER = "I need help with my recent order."
+CLAIM = "Process insurance claim CLM-2024-001."
+TRIP = "Plan a trip to Tokyo for next week."
+POST = "Write a blog post about AI orchestration."
+"""Texts of the documentation."""
 
 SPELLINGS = [pytest.param(documented_camel, id="camelCase"), pytest.param(documented_snake, id="snake_case")]
 both_spellings = pytest.mark.parametrize("page", SPELLINGS)
@@ -138,9 +146,9 @@ def test_an_agent_with_tools(service: Service, page: ModuleType):
         "messages": [
             {
                 "role": "system",
-                "content": "You are a customer support agent. Use tools to look up account information.",
+                "content": SUPPORT,
             },
-            {"role": "user", "content": "I need help with my recent order."},
+            {"role": "user", "content": ORDER},
         ],
         "tools": [
             {
@@ -219,7 +227,7 @@ def test_agents_one_after_the_other(service: Service, page: ModuleType):
         {
             "messages": [
                 {"role": "system", "content": "Make a claim decision based on the document and fraud analysis."},
-                {"role": "user", "content": "Process insurance claim CLM-2024-001."},
+                {"role": "user", "content": CLAIM},
             ],
             "tools": [],
             "state": {
@@ -265,7 +273,7 @@ def test_agents_at_the_same_time(service: Service, page: ModuleType):
     assert first == {
         "messages": [
             {"role": "system", "content": "Search for flights matching the travel request."},
-            {"role": "user", "content": "Plan a trip to Tokyo for next week."},
+            {"role": "user", "content": TRIP},
         ],
         "tools": [
             {
@@ -285,7 +293,7 @@ def test_agents_at_the_same_time(service: Service, page: ModuleType):
         begin, end = asked_as(service, who)
         assert begin["messages"] == [
             {"role": "system", "content": who},
-            {"role": "user", "content": "Plan a trip to Tokyo for next week."},
+            {"role": "user", "content": TRIP},
         ]
         assert [one["function"]["name"] for one in begin["tools"]] == [tool]
         assert begin["state"] == end["state"] == {}
@@ -341,16 +349,16 @@ def test_agents_again_and_again(service: Service, page: ModuleType):
     assert asked_as(service, WRITER)[2] == {
         "messages": [
             {"role": "system", "content": "Write or revise content based on reviewer feedback in session state."},
-            {"role": "user", "content": "Write a blog post about AI orchestration."},
+            {"role": "user", "content": POST},
         ],
         "tools": [],
         "state": {
             "draft_content": "AI orchestration platforms coordinate multiple...",
             "quality_status": "Needs revision: the section on error handling lacks detail.",
-            "current_agent_loop_iteration": 2,
+            ITERATION: 2,
         },
     }
-    assert asked_as(service, WRITER)[0]["state"] == {"current_agent_loop_iteration": 0}
+    assert asked_as(service, WRITER)[0]["state"] == {ITERATION: 0}
     assert len(service.asked) == 6
     assert result.session_state == {
         "draft_content": "Third.",
@@ -382,7 +390,7 @@ def test_how_a_loop_ends_and_whether_its_parent_goes_on(
     line = create_sequential_agent(id="line", sub_agents=["loop", "after"])
     say(service, a=answers, after={"content": "After."})
     result = ran(graph_of(service, line, loop, "a", "after"))
-    assert [one["state"]["current_agent_loop_iteration"] for one in service.bodies("/a")] == [*range(len(answers))]
+    assert [one["state"][ITERATION] for one in service.bodies("/a")] == [*range(len(answers))]
     assert result.session_state["loop_exit_reason"] == reason
-    assert "current_agent_loop_iteration" not in result.session_state
+    assert ITERATION not in result.session_state
     assert [one["state"].get("loop_exit_reason") for one in service.bodies("/after")] == [reason] * after_it

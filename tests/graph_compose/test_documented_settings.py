@@ -22,6 +22,11 @@ from tests.graph_compose.test_documented_examples import (
 from tests.graph_compose.test_flow_signals import graph_of, ran, say, speaker
 from tests.support.http_service import Answer, Service
 
+SUPPORT = "You are a customer support agent. Use tools to look up account information."
+ORDER = "I need help with my recent order."
+POLICY = "Process insurance claim for policy POL-123456"
+"""Texts of the documentation."""
+
 CHAINS = ["support_workflow", "claims_processor", "travel_planner", "content_pipeline", "claims_with_settings"]
 
 # ---- session state and outputKey
@@ -103,14 +108,14 @@ def test_a_state_to_begin_with_and_a_limit(service: Service, page: ModuleType):
         "policy_id": "POL-123456",
         "customer_id": "CUST-789",
     }
-    assert sent["messages"][1] == {"role": "user", "content": "Process insurance claim for policy POL-123456"}
+    assert sent["messages"][1] == {"role": "user", "content": POLICY}
     assert not result.terminated_by_global_limit
     written = graph.to_dict()
     assert {key: written[key] for key in ("rootAgentId", "maxOrchestrationCycles", "state", "initialUserInput")} == {
         "rootAgentId": "orchestrator",
         "maxOrchestrationCycles": 30,
         "state": {"policy_id": "POL-123456", "customer_id": "CUST-789"},
-        "initialUserInput": "Process insurance claim for policy POL-123456",
+        "initialUserInput": POLICY,
     }
 
 
@@ -127,8 +132,8 @@ def test_a_chain_as_json(page: ModuleType):
             {
                 "type": "LlmAgent",
                 "id": "support_agent",
-                "httpConfig": {"url": "https://llm.example.com/chat", "method": "POST"},
-                "instructions": "You are a customer support agent. Use tools to look up account information.",
+                "httpConfig": {"url": f"{LLM}/chat", "method": "POST"},
+                "instructions": SUPPORT,
                 "tools": ["search_kb", "lookup_account"],
                 "outputKey": "support_response",
                 "activityConfig": {"startToCloseTimeout": "60s", "retryPolicy": {"maximumAttempts": 3}},
@@ -138,16 +143,16 @@ def test_a_chain_as_json(page: ModuleType):
             {
                 "type": "HttpTool",
                 "id": "search_kb",
-                "httpConfig": {"url": "https://api.example.com/kb/search", "method": "POST"},
+                "httpConfig": {"url": f"{API}/kb/search", "method": "POST"},
             },
             {
                 "type": "HttpTool",
                 "id": "lookup_account",
-                "httpConfig": {"url": "https://api.example.com/accounts", "method": "GET"},
+                "httpConfig": {"url": f"{API}/accounts", "method": "GET"},
             },
         ],
         "rootAgentId": "support_agent",
-        "initialUserInput": "I need help with my recent order.",
+        "initialUserInput": ORDER,
         "state": {},
     }
 

@@ -107,7 +107,7 @@ def test_any_arguments_reach_the_tool_as_they_are_stored(args: dict[str, Any]):
         assert told == {"result": "ok"}
         assert asked.args == args
     else:
-        assert "was not called: its arguments hold" in told["error"]
+        assert "was not called" in told["error"]
         reasons = ("nested more than 100 deep", "thousands of digits", "half a character")
         assert any(reason in told["error"] for reason in reasons)
     assert_travels(stored)

@@ -29,10 +29,10 @@ def test_a_key_that_is_typed_is_in_nothing_that_the_kernel_sends(kernel: Kernel,
         kernel.run(f"%export {tmp_path / 'agent.py'}"),
     ]
 
-    assert kernel.prompts == ["GOOGLE_API_KEY (it is not shown): "]
-    assert asked.text.splitlines()[0] == "GOOGLE_API_KEY is set, from what you typed"
+    assert kernel.prompts == ["GOOGLE_API_KEY (hidden): "]
+    assert asked.text.splitlines()[0] == "GOOGLE_API_KEY is set, from your input"
     assert "GOOGLE_API_KEY is set" in cells[2].text
-    assert "the thread adk-nb-loop answers" in cells[2].text
+    assert "adk-nb-loop" in cells[2].text
     assert "told [secret]" in cells[3].traceback
     assert KEY not in str([cell.outputs for cell in cells])
     assert len((tmp_path / "tape.jsonl").read_text().splitlines()) == 4

@@ -95,7 +95,7 @@ def test_a_card_is_drawn_anew_in_a_new_kernel_lets_the_tool_run_once_and_is_stal
     second.click(card, decision="approve")
 
     assert second.cards[card]["state"] == "approved"
-    assert "no approval is open" in second.run("%confirm").text
+    assert "no approval" in second.run("%confirm").text
     assert (tmp_path / "paid.txt").read_text() == "5\n"
 
     second.run("%chat clerk Pay 6")
@@ -116,17 +116,17 @@ def test_a_tool_that_was_at_work_is_not_called_again_without_a_persons_word(kern
 
     (tmp_path / "again").touch()
     second = kernels("'Paid.'")
-    assert "a run was interrupted" in second.run("%session").text
+    assert "interrupted" in second.run("%session").text
     second.run('%config AdkNb.sessions = ""')
     opened = second.run('%config AdkNb.sessions = "sqlite:///nb.db"').printed
-    assert "a run was interrupted: %session resume, or %session drop" in opened
+    assert "interrupted: %session resume, or %session drop" in opened
     second.run(SLOW_PAY)
     second.run(CLERK + " Be brief.")
-    assert "--edited, or give it up with %session drop" in second.run("%session resume", raises=True).traceback
+    assert "up with %session drop" in second.run("%session resume", raises=True).traceback
     second.run(CLERK)
     refused = second.run("%chat clerk Pay 5", raises=True)
     assert "%session resume" in refused.traceback
-    assert "it may have taken effect" in second.run("%session resume").text
+    assert "taken effect" in second.run("%session resume").text
     assert (tmp_path / "paid.txt").read_text() == "5\n"
 
     assert "Paid." in second.run("%confirm --yes").text

@@ -96,7 +96,7 @@ def test_the_index_holds_no_more_than_the_memories(tmp_path: Path):
 
 @pytest.mark.parametrize("path", ["", ":memory:"])
 def test_what_is_no_file_is_refused(path: str):
-    with pytest.raises(InputError, match="pass a path, or use InMemoryMemoryService"):
+    with pytest.raises(InputError, match="use InMemoryMemoryService"):
         SqliteMemoryService(path)
 
 
@@ -105,7 +105,7 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path):
     service = SqliteMemoryService(tmp_path / "m.db")
 
     for use in (add, found):
-        with pytest.raises(StorageError, match=r"m\.db' cannot be used: file is not a database"):
+        with pytest.raises(StorageError, match=r"m\.db' .*not a database"):
             use(service, "cat")
 
 
@@ -141,14 +141,14 @@ def test_tables_of_a_later_version_are_left_alone(tmp_path: Path):
     db.close()
 
     for use in (add, found):
-        with pytest.raises(StorageError, match="the memories are of version 2, and this adk_nb reads 1"):
+        with pytest.raises(StorageError, match=r"version 2.*adk_nb reads 1"):
             use(service, "cat")
 
 
 def test_a_user_whose_name_no_file_can_hold_is_refused(tmp_path: Path):
     service = SqliteMemoryService(tmp_path / "m.db")
 
-    with pytest.raises(InputError, match=r"user_id '\\ud800' cannot be stored as UTF-8"):
+    with pytest.raises(InputError, match=r"user_id '\\ud800' cannot.*UTF-8"):
         asyncio.run(service.search_memory(app_name="app", user_id="\ud800", query="cat"))
     with pytest.raises(InputError, match="app_name"):
         asyncio.run(service.delete_memory(app_name="\ud800", user_id="u", memory_id="m"))

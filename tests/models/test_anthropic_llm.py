@@ -15,7 +15,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import MissingKeyError, ModelHTTPError
 from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse
-from adk_nb.models.context_cache_config import ContextCacheConfig
+from adk_nb.models.cache_metadata import ContextCacheConfig
 from tests.support.talk import Talk
 
 
@@ -230,7 +230,7 @@ def test_an_overloaded_service_that_says_so_within_the_stream_is_asked_again(ser
     assert ask(ANTHROPIC.model(server, attempts=2), stream=True)[-1].text == "Fine."
 
     server.replies.append(Reply(told, headers={"Content-Type": "text/event-stream"}, framing="chunked"))
-    with pytest.raises(ModelHTTPError, match="HTTP 529: overloaded_error: Overloaded; wait, or take another model"):
+    with pytest.raises(ModelHTTPError, match="HTTP 529: overloaded_error: Overloaded"):
         ask(ANTHROPIC.model(server), stream=True)
 
 
@@ -238,5 +238,5 @@ def test_without_a_key_anthropic_is_not_asked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
 
-    with pytest.raises(MissingKeyError, match="model 'claude-haiku-4-5' needs a key, and ANTHROPIC_API_KEY is not set"):
+    with pytest.raises(MissingKeyError, match=r"'claude-haiku-4-5' .*ANTHROPIC_API_KEY"):
         ask(LLMRegistry.new_llm("anthropic:claude-haiku-4-5"))

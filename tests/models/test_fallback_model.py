@@ -56,7 +56,7 @@ def test_a_turn_goes_from_one_vendor_to_the_other_and_back(
     assert talk.error is None
     assert told(talk.stored().events) == [
         ("user", "Look. ."),
-        ("guide", "Let me look.; calls look({})"),
+        ("guide", "Let me look." + "; calls look({})"),
         ("guide", "answers {'result': 'seen'}"),
         ("guide", "Seen. ."),
     ]
@@ -65,14 +65,14 @@ def test_a_turn_goes_from_one_vendor_to_the_other_and_back(
     for vendor, server in zip((OPENAI, ANTHROPIC), servers, strict=True):
         for asked in server.requests:
             vendor.check(asked.body)
-    assert "model 'first': HTTP 503; asking the next model" in [record.getMessage() for record in caplog.records]
+    assert any(record.getMessage().startswith("model 'first': HTTP 503") for record in caplog.records)
 
 
 def test_the_last_model_s_error_is_the_answer(servers: tuple[GeminiServer, GeminiServer]):
     OPENAI.refuse(servers[0], 429, "slower")
     ANTHROPIC.refuse(servers[1], 500, "broken")
 
-    with pytest.raises(ModelHTTPError, match="model 'second' answered HTTP 500"):
+    with pytest.raises(ModelHTTPError, match="'second' answered HTTP 500"):
         ask(both(servers))
 
 

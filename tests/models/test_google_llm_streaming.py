@@ -1,6 +1,7 @@
 """Streamed answers over real HTTP: the pieces, the whole, and what a broken stream never becomes."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
@@ -189,13 +190,13 @@ def test_streamed_arguments_are_put_together(server: GeminiServer):
 
 
 def test_a_streamed_call_that_does_not_end_is_no_call(server: GeminiServer):
-    with pytest.raises(UnexpectedModelAnswer, match="a tool call was not finished"):
+    with pytest.raises(UnexpectedModelAnswer, match="tool call"):
         stream(server, answer(bit("book", {"jsonPath": "$.city", "stringValue": "New"})), answer(finish="STOP"))
 
 
 @pytest.mark.parametrize("path", ["city", "$", "$.a[5]", "$.a[-1]", "$..city", "$.a[0].b.c[99999999]", ""])
 def test_a_streamed_argument_that_leads_nowhere_is_one_clear_error(server: GeminiServer, path: str):
-    with pytest.raises(UnexpectedModelAnswer, match="streamed an argument to"):
+    with pytest.raises(UnexpectedModelAnswer, match=re.escape(repr(path))):
         stream(server, answer(bit("book", {"jsonPath": path, "stringValue": "x"}, more=False), finish="STOP"))
 
 
@@ -255,17 +256,17 @@ def test_a_whole_answer_cut_short_is_one_clear_error(server: GeminiServer, cut: 
         async for _ in gemini(server).generate_content_async(LlmRequest()):
             pytest.fail("half an answer was taken for one")
 
-    with pytest.raises(ModelError, match=r"cannot be reached \(RemoteProtocolError"):
+    with pytest.raises(ModelError, match=r"\(RemoteProtocolError"):
         asyncio.run(ask())
 
 
 def test_a_stream_without_an_end_says_where_it_stopped(server: GeminiServer):
-    with pytest.raises(UnexpectedModelAnswer, match=r"broke off after 'It is mi' \(no finish reason came\); ask again"):
+    with pytest.raises(UnexpectedModelAnswer, match=r"'It is mi' \(no finish reason"):
         stream(server, answer("It is "), answer("mi"), answer(calls("pay", to="Ada")))
 
 
 def test_a_stream_that_never_starts_is_one_clear_error(server: GeminiServer):
-    with pytest.raises(UnexpectedModelAnswer, match="broke off before its first word"):
+    with pytest.raises(UnexpectedModelAnswer, match="before its first"):
         stream(server)
 
 
@@ -280,7 +281,7 @@ def test_what_was_heard_already_is_not_asked_for_again(server: GeminiServer):
     server.say(answer("It is "), answer("mild.", finish="STOP"), cut=190)
     patient = Gemini(base_url=server.url, api_key="key", retry_options=types.HttpRetryOptions(initial_delay=0.01))
 
-    with pytest.raises(ModelError, match="broke off after 'It is '"):
+    with pytest.raises(ModelError, match="after 'It is '"):
         asyncio.run(listen(patient))
 
     assert len(server.requests) == 1
@@ -290,7 +291,7 @@ def test_what_was_heard_already_is_not_asked_for_again(server: GeminiServer):
 def test_a_stream_that_falls_silent_is_left(server: GeminiServer, limits: dict[str, float]):
     server.say(answer("It is "), answer("mi"), then_wait=True)
 
-    with pytest.raises(ModelTimeoutError, match=r"broke off after 'It is mi' \(nothing more came in time"):
+    with pytest.raises(ModelTimeoutError, match=r"'It is mi' \(.* in time"):
         asyncio.run(listen(gemini(server, **limits)))
 
     assert server.client_left.wait(5)

@@ -1,5 +1,6 @@
 """A service of one's own as a model: what it is sent, what it may answer, and the places that are filled on the way."""
 
+import json
 import pickle
 from collections.abc import Iterator
 from typing import Any
@@ -42,9 +43,10 @@ def test_the_request_and_the_answers_are_those_of_the_contract(service: Service)
     )
     talk = Talk(agent_of(service, instruction="Be brief.", tools=[weather], output_key="said"), {"unit": "C"})
 
+    oslo, sky = {"city": "Oslo"}, {"sky": "sunny in Oslo"}
     assert told(talk.say("How is Oslo?")) == [
-        ("guide", "I look.; calls weather({'city': 'Oslo'})"),
-        ("guide", "answers {'sky': 'sunny in Oslo'}"),
+        ("guide", f"I look.; calls weather({oslo})"),
+        ("guide", f"answers {sky}"),
         ("guide", "Sunny. => {'said': 'Sunny.'} ."),
     ]
     first, second = service.asked
@@ -133,7 +135,8 @@ def test_after_a_signal_tools_still_run_and_the_service_is_not_asked_again(servi
     service.say("/chat", {"toolCalls": [{"function_name": "weather", "function_args": {"city": "Oslo"}}], field: True})
     talk = Talk(agent_of(service, tools=[weather]))
     events = talk.say("hi")
-    assert [text for _, text in told(events)] == ["calls weather({'city': 'Oslo'})", "answers {'sky': 'sunny in Oslo'}"]
+    [call], [result] = events[0].get_function_calls(), events[1].get_function_responses()
+    assert (call.args, result.response) == ({"city": "Oslo"}, {"sky": "sunny in Oslo"})
     assert (len(service.asked), talk.error) == (1, None)
     service.say("/chat", {"content": "Here."})
     assert talk.say("again")[-1].text == "Here."
@@ -144,7 +147,8 @@ def test_a_silent_signal_is_no_error(service: Service):
     talk = Talk(agent_of(service))
     [event] = talk.say("hi")
     assert (event.error_code, event.custom_metadata) == (None, {"exit_flow": True})
-    assert [one.error_code for one in talk.say("hi")] == ["MODEL_RETURNED_NO_CONTENT"]
+    [event] = talk.say("hi")
+    assert (event.error_code or "").endswith("_NO_CONTENT")
 
 
 def test_escalate_ends_the_loop_around_the_agent(service: Service):
@@ -161,7 +165,12 @@ def test_get_sends_the_same_json_in_the_query(service: Service):
     Talk(agent_of(service, method="GET")).say("hi")
     [asked] = service.asked
     assert (asked.method, asked.body) == ("GET", None)
-    assert asked.query == {"payload": '{"messages": [{"role": "user", "content": "hi"}], "tools": [], "state": {}}'}
+    assert list(asked.query) == ["payload"]
+    assert json.loads(asked.query["payload"]) == {
+        "messages": [{"role": "user", "content": "hi"}],
+        "tools": [],
+        "state": {},
+    }
 
 
 # ---- places that are filled when a request is sent

@@ -53,20 +53,20 @@ def test_a_cookie_is_not_sent_back(service: Service):
 @pytest.mark.parametrize(
     ("fields", "told_so"),
     [
-        ({"url": "ftp://x/y"}, "starts with http"),
-        ({"url": "http:///chat"}, "starts with http:// or https:// and a host"),
-        ({"url": "{{state.url}}/chat"}, "starts with http:// or https:// and a host"),
-        ({"url": "http://x:99999/chat"}, "no scheme, host and port that could be asked"),
-        ({"url": "http://x:abc/chat"}, "its url cannot be used"),
-        ({"url": "http://x y/chat"}, "its url cannot be used"),
+        ({"url": "ftp://x/y"}, "http://"),
+        ({"url": "http:///chat"}, "http:// or https:// .*'http:///chat'"),
+        ({"url": "{{state.url}}/chat"}, r"http:// or https:// .*\{\{state.url"),
+        ({"url": "http://x:99999/chat"}, "url is invalid: .*port"),
+        ({"url": "http://x:abc/chat"}, "url is invalid"),
+        ({"url": "http://x y/chat"}, "url is invalid"),
         ({"url": "http://me:s3cr3t-of-url@x:99999/chat"}, r"http://me:\[secret\]@x:99999/chat'"),
         ({}, "'url' is missing"),
         ({"url": "http://x", "method": "FETCH"}, "method"),
         ({"url": "http://x", "timeout": 0}, "timeout"),
         ({"url": "http://x", "header": {}}, "did you mean 'headers'"),
-        ({"url": "http://x", "headers": {"A b": "c"}}, "no header's name can have"),
-        ({"url": "http://x", "headers": {"A": "{{$secret(name)}}"}}, "no place that is filled"),
-        ({"url": "http://x", "body": {"A": "{{$secrets('x')}}"}}, "no place that is filled"),
+        ({"url": "http://x", "headers": {"A b": "c"}}, "header name 'A b'"),
+        ({"url": "http://x", "headers": {"A": "{{$secret(name)}}"}}, r"\{\{\$secret\(name\)\}\}.*not a placeholder"),
+        ({"url": "http://x", "body": {"A": "{{$secrets('x')}}"}}, "secrets.*not a placeholder"),
     ],
 )
 def test_a_model_put_together_wrongly_says_what_to_write(fields: dict[str, Any], told_so: str):
@@ -78,9 +78,9 @@ def test_a_model_put_together_wrongly_says_what_to_write(fields: dict[str, Any],
 @pytest.mark.parametrize(
     ("url", "state", "says"),
     [
-        ("http://{{state.host}}/chat", {}, "no scheme, host and port"),
-        ("http://127.0.0.1:{{state.port}}/chat", {"port": "7@evil.example"}, "its url cannot be used"),
-        ("{{$secret('base')}}/chat", {}, "no scheme, host and port"),
+        ("http://{{state.host}}/chat", {}, "url is invalid"),
+        ("http://127.0.0.1:{{state.port}}/chat", {"port": "7@evil.example"}, "url is invalid"),
+        ("{{$secret('base')}}/chat", {}, "url is invalid"),
     ],
 )
 def test_an_address_that_is_none_once_it_is_filled_is_not_asked(url: str, state: dict[str, Any], says: str):

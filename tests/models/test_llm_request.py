@@ -34,14 +34,17 @@ def test_data_in_an_instruction_is_named_there_and_sent_as_the_users():
 
     added = request.append_instructions(types.Content(parts=[types.Part(text="Match this."), PICTURE, FILE]))
 
-    assert request.config.system_instruction == (
+    # The sentences are google-adk's.
+    instruction = (
         "Match this.\n\n[See inline data inline_data_0 ('logo', type: image/png)]\n\n"
         "[See file data file_data_1 (URI: gs://b/f.pdf, type: application/pdf)]"
     )
+    labels = ["This is inline data inline_data_0:", "This is file data file_data_1:"]
+    assert request.config.system_instruction == instruction
     assert request.contents[1:] == added
     assert [(one.role, [part.text for part in one.parts or []]) for one in added] == [
-        ("user", ["This is inline data inline_data_0:", None]),
-        ("user", ["This is file data file_data_1:", None]),
+        ("user", [labels[0], None]),
+        ("user", [labels[1], None]),
     ]
     assert [(one.parts or [])[1] for one in added] == [PICTURE, FILE]
 
@@ -50,7 +53,7 @@ def test_data_in_an_instruction_is_named_there_and_sent_as_the_users():
 def test_anything_else_is_no_instruction(odd: object):
     request = LlmRequest()
 
-    with pytest.raises(TypeError, match=r"instructions must be a list of texts or a types.Content, got"):
+    with pytest.raises(TypeError, match=r"types\.Content, got "):
         request.append_instructions(odd)
     assert request.config.system_instruction is None
 
@@ -64,7 +67,7 @@ def test_a_system_instruction_that_is_no_text_stays_as_it_is(caplog: pytest.LogC
         request.append_instructions(types.Content(parts=[PICTURE]))
 
     assert (request.config.system_instruction, request.contents) == (there, [])
-    assert "the system instruction is not text" in caplog.text
+    assert "system instruction" in caplog.text
 
 
 def test_an_output_schema_asks_for_json():
@@ -93,7 +96,7 @@ def test_of_two_tools_of_one_name_the_later_is_declared_and_called(caplog: pytes
     [offered] = request.config.tools or []
     assert isinstance(offered, types.Tool)
     assert [one.description for one in offered.function_declarations or []] == ["Another sky."]
-    assert "two tools are named 'weather'; the later one is used" in caplog.text
+    assert "'weather'; the later" in caplog.text
 
 
 def test_a_request_travels_without_its_tools_and_its_cache():

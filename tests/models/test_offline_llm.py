@@ -191,25 +191,26 @@ def test_a_question_becomes_the_call_that_its_words_name(message: str, expected:
         "42",
     ],
 )
-def test_a_message_that_names_no_tool_calls_none_and_says_what_there_is(message: str):
+def test_a_message_without_a_match_is_answered_with_the_list_of_tools(message: str):
     said = words(asking(message))
 
-    assert said.startswith("I am not a language model: I only pick a tool by the words of your message, and none fits")
-    assert "- `get_weather(city, day?)`: Get the weather in a city\n" in said
-    assert "for example: get weather, city = …\n" in said
+    assert "language model" in said
+    assert "(city, day?)`: Get the weather" in said
+    assert ": get weather, city = …\n" in said
     assert message not in said
 
 
 @pytest.mark.parametrize("message", ["", "   ", "hello", "Hi!", "help", "What can you do?"])
 def test_a_greeting_or_an_empty_message_gets_the_list_of_tools(message: str):
-    assert words(asking(message)).startswith(
-        "I am not a language model: I only pick a tool by the words of your message."
-    )
+    answer = words(asking(message))
+
+    assert "get_weather(city" in answer
+    assert "no tool matches" not in answer
 
 
 def test_a_conversation_without_a_message_or_tools_is_answered_too():
-    assert "this agent has no tools" in words(asking("How are you?", tools=()))
-    assert "There is:" in words(LlmRequest(config=asking("x").config))
+    assert "no tools" in words(asking("How are you?", tools=()))
+    assert "get_weather(city" in words(LlmRequest(config=asking("x").config))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +272,9 @@ def test_a_note_of_changed_arguments_that_cannot_be_read_is_shown_as_it_is(rest:
     note = f"a person changed the arguments before approving them, to {rest}"
     answered = called(("get_weather", {"city": "Oslo"}, {"result": "mild", "note": note}))
 
-    assert words(asking("weather in Oslo", answered)) == f"get_weather(city=Oslo) gives mild.\n\nNote: {note}."
+    first, _, last = words(asking("weather in Oslo", answered)).partition("\n\n")
+    assert first == "get_weather(city=Oslo) gives mild."
+    assert last == f"Note: {note}."
 
 
 def test_several_results_are_a_list_in_the_order_of_the_calls():
@@ -280,9 +283,10 @@ def test_several_results_are_a_list_in_the_order_of_the_calls():
         ("get_weather", {"city": "Rome"}, {"error": "no such city"}),
     )
 
-    assert words(asking("weather in Oslo and Rome", answered)) == (
-        "- get_weather(city=Oslo) gives mild.\n- get_weather(city=Rome) did not work: no such city."
-    )
+    oslo, rome = words(asking("weather in Oslo and Rome", answered)).splitlines()
+    assert "city=Oslo) gives mild." in oslo
+    assert "city=Rome)" in rome
+    assert "no such city" in rome
 
 
 def test_results_without_ids_are_paired_in_order():
@@ -293,9 +297,8 @@ def test_results_without_ids_are_paired_in_order():
         for part in content.parts or []:
             (part.function_call or part.function_response).id = None  # pyright: ignore[reportOptionalMemberAccess]
 
-    assert words(asking("weather in Oslo and Rome", answered)) == (
-        "- get_weather(city=Oslo) gives 1.\n- get_weather(city=Rome) gives 2."
-    )
+    results = words(asking("weather in Oslo and Rome", answered)).splitlines()
+    assert ["city=Oslo) gives 1." in results[0], "city=Rome) gives 2." in results[1]] == [True, True]
 
 
 def test_a_large_result_is_cut_and_says_so():
@@ -311,7 +314,8 @@ def test_a_large_result_is_cut_and_says_so():
 def test_a_tool_is_not_called_twice_for_one_message_even_when_its_arguments_were_edited():
     answered = called(("refund", {"order_id": "A-17", "amount": 5}, {"result": "paid"}))
 
-    assert words(asking("Refund 20 euros for order A-17", answered)) == "refund(order_id=A-17, amount=5) gives paid."
+    result = "refund(order_id=A-17, amount=5) gives paid."
+    assert words(asking("Refund 20 euros for order A-17", answered)) == result
 
 
 def test_what_a_tool_returned_cannot_make_it_call_anything():
@@ -356,7 +360,7 @@ def test_it_paces_its_words_only_when_it_streams(monkeypatch: pytest.MonkeyPatch
 def test_it_says_what_it_is():
     assert OfflineLlm().model == "offline"
     assert OfflineLlm.supported_models() == ["offline"]
-    assert OfflineLlm().notice == "Offline stand-in: picks tools by keywords. No language model."
+    assert "No language model" in OfflineLlm().notice
 
 
 class Colour(Enum):

@@ -76,7 +76,7 @@ def test_a_name_is_answered_by_its_class(name: str, found: type[BaseLlm], asked:
 @pytest.mark.usefixtures("parrots")
 def test_a_registered_class_answers_to_the_whole_of_its_patterns():
     assert LLMRegistry.resolve("parrot-12") is Parrot
-    with pytest.raises(ModelNotFoundError, match="did you mean 'parrot'"):
+    with pytest.raises(ModelNotFoundError, match="mean 'parrot'"):
         LLMRegistry.resolve("parrot-12x")
 
 
@@ -123,23 +123,19 @@ def test_a_model_whose_package_is_missing_is_told_the_one_command(
 ):
     monkeypatch.setitem(sys.modules, package, None)
 
-    with pytest.raises(
-        MissingExtraError, match=rf"'{package}' is not installed; type: %pip install 'adk-nb\[{extra}\]'$"
-    ):
+    with pytest.raises(MissingExtraError, match=rf"'{package}' .*%pip install 'adk-nb\[{extra}\]'$"):
         LLMRegistry.new_llm(name)
 
 
 @pytest.mark.parametrize("name", ["", "parrot", "http://", ":", ":x", "gemini:"])
 def test_an_unknown_name_is_told_what_there_is_and_what_to_do(name: str):
-    with pytest.raises(
-        ValueError, match=rf"{re.escape(GEMINI_MODEL)}, .*offline, .*; for one of your own, pass the model itself"
-    ):
+    with pytest.raises(ValueError, match=rf"{re.escape(GEMINI_MODEL)}, .*offline, .*LLMRegistry\.register"):
         LLMRegistry.resolve(name)
 
 
 @pytest.mark.parametrize("name", ["llama3", "qwen3:8b"])
 def test_a_name_that_may_be_a_local_model_s_is_told_how_those_are_written(name: str):
-    with pytest.raises(ModelNotFoundError, match=f"is ollama:{name}, or its server's address, such as http://"):
+    with pytest.raises(ModelNotFoundError, match=f" ollama:{name}, or .*http://"):
         LLMRegistry.resolve(name)
 
 

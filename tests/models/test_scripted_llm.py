@@ -12,7 +12,7 @@ from adk_nb.models.llm_request import LlmRequest
 
 @pytest.mark.parametrize("answer", [5, None, lambda request: "x", ["Hello", 5], {"text": "Hello"}])
 def test_what_no_model_answers_is_refused_when_the_script_is_written(answer: Any):
-    with pytest.raises(ConfigurationError, match="a script takes texts, parts, LlmResponses and errors, got"):
+    with pytest.raises(ConfigurationError, match=r"got .*; write ScriptedLlm"):
         ScriptedLlm("Hello", answer)
 
 
@@ -24,7 +24,7 @@ def test_a_script_that_has_ended_counts_in_words():
     script = ScriptedLlm("Hello")
     sync.run(drained(script))
 
-    with pytest.raises(UnexpectedModelAnswer, match="1 answer but was asked twice"):
+    with pytest.raises(UnexpectedModelAnswer, match=r"1 answer .* twice"):
         sync.run(drained(script))
 
 

@@ -195,10 +195,10 @@ def test_a_late_yes_says_what_to_type_and_a_no_still_counts(shell: Shell, monkey
     later = clock.now() + 8 * 86_400
     monkeypatch.setattr(clock, "now", lambda: later)
 
-    assert shell.fails("%confirm --yes") == (
-        "InputError: the approval request for pay has expired after 7 days; "
-        "refuse the call with %confirm --no, and ask again"
-    )
+    said = shell.fails("%confirm --yes")
+    assert said.startswith("InputError: ")
+    assert "pay has expired after 7 days" in said
+    assert "%confirm --no" in said
     assert shell.cell("%confirm --no").text == "As you wish." and shell.names["paid"] == []
 
 
@@ -208,7 +208,8 @@ def test_a_policy_that_is_none_is_refused_before_anything_is_said(shell: Shell) 
     shell.cell("%%agent clerk -m model\nPay.")
     shell.names["adk"] = shell.ip.adk_nb.chat("clerk", None)
 
-    assert shell.fails("adk.ask('Pay', confirm='maybe')") == (
-        "InputError: confirm='maybe' says not what happens to approvals; write 'ask', 'yes' or 'no'"
-    )
+    line = "adk.ask('Pay', confirm='maybe')"
+    said = shell.fails(line)
+    assert said.startswith("InputError: confirm='maybe'")
+    assert "'ask', 'yes'" in said and "'no'" in said
     assert model.requests == [] and shell.ip.adk_nb.sessions.events() == []

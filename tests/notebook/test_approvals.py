@@ -129,9 +129,9 @@ def test_a_yes_in_python_has_a_payload_or_takes_the_suggested_one(given: dict[st
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("%confirm --yes --payload acount=cash", "order wants to know account, limit"),
+        ("%confirm --yes --payload acount=cash", "account, limit"),
         ("%confirm --no --payload account=cash", "--payload does not go with --no"),
-        ("%confirm --payload account=cash", "is it a yes or a no?"),
+        ("%confirm --payload account=cash", "add --yes or --no"),
     ],
 )
 def test_a_payload_that_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, told: str) -> None:
@@ -161,7 +161,7 @@ def test_a_reply_takes_the_decision_on_what_it_asks() -> None:
     with pytest.raises(InputError):
         asked.approve()
     assert (chat.ask("Pay 2").reject(reason="too much").text, paid) == ("done", [5])
-    with pytest.raises(InputError, match="no chat that can go on"):
+    with pytest.raises(InputError, match="no chat"):
         Reply(asked.view).approve()
 
 
@@ -169,7 +169,7 @@ def test_a_call_that_was_held_back_wants_a_yes_alone(shell: Shell) -> None:
     paying(shell, 1)
     shell.cell("%chat clerk Pay 1")
 
-    assert "pay wants nothing but a yes or a no" in shell.fails("%confirm --yes --payload amount=2")
+    assert "no data" in shell.fails("%confirm --yes --payload amount=2")
 
 
 def test_the_trace_of_an_answer_names_the_call_that_was_answered(shell: Shell) -> None:
@@ -205,11 +205,13 @@ def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell
     shell.cell("%chat clerk Pay all three")
 
     left = shell.cell("%confirm 1 --yes")
-    assert "Asks for approval (2): pay(amount=2)\nAsks for approval (3): pay(amount=3)" in str(left)
-    assert "Answer each by its number, as %confirm 2 --yes or %confirm 2 --no" in str(left)
+    assert "(2): pay(amount=2)\n" in str(left)
+    assert "(3): pay(amount=3)" in str(left)
+    assert "%confirm 2 --yes or %confirm" in str(left)
     again = shell.fails("%confirm 1 --yes")
-    assert again.startswith("InputError: no approval '1' is open;") and "%confirm" in again
-    with pytest.raises(InputError, match="no approval 1 is open"):
+    assert again.startswith("InputError: no approval '1'")
+    assert "%confirm" in again
+    with pytest.raises(InputError, match="no approval 1 "):
         left.approve(1)
     listed = str(shell.cell("%confirm"))
     last = shell.cell("%confirm 3 --no")
@@ -230,10 +232,10 @@ def test_what_is_asked_later_in_a_turn_has_the_next_numbers_and_the_next_turn_be
     later = shell.cell("%confirm 1 --yes")
 
     assert [one.number for one in later.interrupts] == [3, 4]
-    assert "no approval '1' is open" in shell.fails("%confirm 1 --yes")
+    assert "no approval '1'" in shell.fails("%confirm 1 --yes")
     shell.cell("%confirm 4 --no")
     shell.cell("%confirm 3 --yes")
-    assert [one.number for one in shell.cell("%chat clerk And one more").interrupts] == [1]
+    assert [one.number for one in shell.cell("%chat clerk One more").interrupts] == [1]
     assert [amount for amount, _ in shell.names["paid"]] == [2, 1, 3]
 
 
@@ -242,7 +244,7 @@ def test_a_reason_without_quotes_is_told_of_them(shell: Shell, line: str) -> Non
     paying(shell, 1)
     shell.cell("%chat clerk Pay")
 
-    assert "a reason of several words stands in quotes" in shell.fails(f"%confirm {line}")
+    assert "in quotes" in shell.fails(f"%confirm {line}")
     assert len(shell.names["_run"].interrupts) == 1
 
 
@@ -268,7 +270,7 @@ def test_a_chat_made_in_python_tells_several_apart_by_number() -> None:
     said = str(chat.ask("Pay"))
 
     assert "chat.approve(1)" in said and "chat.reject(1)" in said
-    with pytest.raises(InputError, match=r"say which by its number: 1 \(pay\), 2 \(pay\)"):
+    with pytest.raises(InputError, match=r"number: 1 \(pay\), 2 \(pay\)"):
         chat.approve()
     chat.approve(2)
     assert paid == [2]
@@ -289,9 +291,9 @@ def test_an_argument_that_the_tool_has_not_is_refused_before_anything_counts() -
     chat = own_chat(paid, call("pay", amount=1), "done")
     chat.ask("Pay")
 
-    with pytest.raises(InputError, match=r"^pay\(\) has no argument 'amuont'; did you mean 'amount'\?$"):
+    with pytest.raises(InputError, match=r"^pay\(\) .* 'amuont'; .* 'amount'\?$"):
         chat.approve(amuont=2)
-    with pytest.raises(InputError, match="did you mean 'amount'"):
+    with pytest.raises(InputError, match="'amount'"):
         chat.answer(ToolConfirmation(confirmed=True, args={"amount": 1, "amuont": 2}))
 
     assert paid == [] and len(chat.interrupts) == 1
@@ -305,9 +307,9 @@ def test_what_is_no_decision_and_a_reason_in_the_wrong_place_are_told_in_a_line(
     chat.ask("Pay")
 
     for wrong in ("perhaps", {"yes": True}, 1):
-        with pytest.raises(InputError, match=r"neither a yes nor a no to pay; write .*ToolConfirmation\("):
+        with pytest.raises(InputError, match=r"to pay; write .*ToolConfirmation\("):
             chat.answer(wrong)
-    with pytest.raises(InputError, match=r"^no approval 'too much' is open; .*; a reason is given as reason='\.\.\.'$"):
+    with pytest.raises(InputError, match=r"^no approval 'too much' .* reason='\.\.\.'$"):
         chat.reject("too much")
 
     assert chat.reject(reason="too much").text == "as you wish" and paid == []
@@ -320,14 +322,10 @@ def test_a_tool_redefined_since_it_was_asked_about_is_not_approved_but_can_be_re
 
     said = shell.fails("%confirm --yes")
     edited = shell.fails("%confirm --yes --edit amount=3")
-    assert (
-        said
-        == edited
-        == (
-            "InputError: pay was redefined since this was asked; ask again with %confirm --reask, or run it "
-            "as it was with %confirm --old"
-        )
-    )
+    assert said == edited
+    assert said.startswith("InputError: pay was redefined")
+    assert "%confirm --reask" in said
+    assert "%confirm --old" in said
     assert shell.cell("%confirm --no").text == "1 is done"
     assert shell.names["paid"] == []
 
@@ -369,12 +367,13 @@ def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(
     shell.cell("%%agent guide -m other\nTalk.")
 
     said = shell.fails("%confirm --yes")
-    assert said.startswith("InputError: agent 'clerk', which asked for this, is gone") and "\n" not in said
+    assert said.startswith("InputError: agent 'clerk'")
+    assert "\n" not in said
     refused = shell.cell(typed(said, "--no") + " --reason 'not now'")
 
     assert (refused.status, refused.interrupts, shell.names["paid"]) == ("done", [], [])
-    assert "clerk is gone" in str(refused) and "not now" in refused._repr_mimebundle_()["text/html"]
-    assert "no approval is open" in shell.fails("%confirm --no")
+    assert "clerk was removed" in str(refused) and "not now" in refused._repr_mimebundle_()["text/html"]
+    assert "no approval is" in shell.fails("%confirm --no")
     assert shell.cell("%chat guide Hi").text == "hello"
     assert open_interrupts(shell.names["_run"].events, APPROVALS) == []
 
@@ -383,7 +382,7 @@ def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(
     ("line", "said"),
     [
         ("%confirm --no --edit amount=3", "--edit does not go with --no"),
-        ("%confirm --yes --edit amount=4 to=Bo", "each change takes an --edit of its own; write --edit to=Bo"),
+        ("%confirm --yes --edit amount=4 to=Bo", "; add --edit to=Bo"),
     ],
 )
 def test_an_edit_that_would_be_lost_is_refused(shell: Shell, line: str, said: str) -> None:

@@ -3,8 +3,7 @@
 import pytest
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.magics.agent import AGENT
-from adk_nb.notebook.magics.agents import AGENTS
+from adk_nb.notebook.magics.agent import AGENT, AGENTS
 from adk_nb.notebook.magics.catalog import grammars
 from adk_nb.notebook.magics.chat import CHAT
 from adk_nb.notebook.magics.confirm import CONFIRM
@@ -117,15 +116,15 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
         (AGENT, "weather --modle=x", "x", "%%agent has no option --modle; did you mean --model? see %%agent?"),
         (AGENT, "weather -x", "x", "%%agent has no option -x; see %%agent?"),
         (AGENT, "weather --help", "x", "%%agent has no option --help; see %%agent?"),
-        (AGENT, "", "x", "%%agent: NAME is missing; write %%agent NAME [options], see %%agent?"),
-        (AGENT, "a b", "x", "%%agent: there is no place for b: a name is one word, and the instruction stands below"),
+        (AGENT, "", "x", "%%agent: NAME is missing; type %%agent NAME [options]"),
+        (AGENT, "a b", "x", "%%agent: unexpected 'b': "),
         (AGENT, "a --model", "x", "%%agent --model: needs a value, as in --model MODEL; see %%agent?"),
         (AGENT, "a --max-iterations no", "x", "--max-iterations: must be a positive integer, got 'no'"),
         (AGENT, "a --max-iterations 0", "x", "--max-iterations: must be a positive integer, got '0'"),
-        (AGENT, "a --raw=1", "x", "%%agent --raw: takes no value; write --raw alone; see %%agent?"),
-        (AGENT, "a -t 'b", "x", "%%agent: a quote is opened and not closed in: a -t 'b"),
+        (AGENT, "a --raw=1", "x", "%%agent --raw: takes no value; type --raw; see %%agent?"),
+        (AGENT, "a -t 'b", "x", "%%agent: a quote is not closed: a -t 'b"),
         (TOOL, "--confirms=amount>3", "x", "%%tool has no option --confirms; did you mean --confirm? see %%tool?"),
-        (AGENTS, "clerk", None, "%agents: there is no place for clerk: to look at one agent, type %agents --show NAME"),
+        (AGENTS, "clerk", None, "%agents: unexpected 'clerk': for a single agent, type %agents --show NAME"),
         (CHAT, "--sesion x hi", None, "%chat has no option --sesion; did you mean --session? see %chat?"),
         (CONFIRM, "--yess", None, "%confirm has no option --yess; did you mean --yes? see %confirm?"),
     ],

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ def test_a_table_is_told_by_its_columns_and_first_rows(shell: Shell) -> None:
 
     lines = said(shell, "{{table}}").splitlines()
 
-    assert lines[0] == "table of 12 rows, the first 10:"
+    assert "12 rows" in lines[0] and " 10" in lines[0]
     assert lines[2].endswith(" | n (int64) |") and len(lines) == 4 + 10
     assert lines[4] == "| c0\\|x | 0 |"
 
@@ -81,40 +82,40 @@ def test_what_may_be_meant_otherwise_is_noted_above_the_reply(shell: Shell) -> N
 
     said(shell, "{{ places }} {{f(1)}} {{ f(2) }} {{ nothing(3) }} {{places}}")
 
-    assert shell.printed.splitlines()[:5] == [
-        "note: {{ places }} is left as text; write {{places}} for the variable",
-        "note: {{f(1)}} is left as text, as nothing is computed in braces; put its value into a variable",
-        "note: {{ f(2) }} is left as text, as nothing is computed in braces; put its value into a variable",
-        "note: {{ nothing(3) }} is left as text, as nothing is computed in braces; put its value into a variable",
-        "note: {{places}}: 14,001 → 4,000 characters",
-    ]
+    notes = [line.partition("}}")[0] for line in shell.printed.splitlines()[:5]]
+    braces = ["{{ places ", "{{f(1)", "{{ f(2) ", "{{ nothing(3) ", "{{places"]
+    assert notes == [f"note: {text}" for text in braces]
+    assert "write {{places}}" in shell.printed
+    assert "14,001 → 4,000" in shell.printed
 
 
 def test_what_would_have_to_be_computed_is_noted_and_braces_of_other_languages_are_not(shell: Shell) -> None:
     shell.cell("price = 3.5")
 
-    told = said(shell, "{{1+1}} {{price:.2f}} {{'a': -1}} {{#if x}} {{ name }} {{> part}} {{'\\d' % 1}}")
+    text = "{{1+1}} {{price:.2f}} {{'a': -1}} {{#if x}} {{ name }} {{> part}} {{'\\d' % 1}}"
 
-    assert told == "{{1+1}} {{price:.2f}} {{'a': -1}} {{#if x}} {{ name }} {{> part}} {{'\\d' % 1}}"
-    why = "is left as text, as nothing is computed in braces; put its value into a variable"
-    assert shell.printed.splitlines()[:-1] == [
-        f"note: {one} {why}" for one in ("{{1+1}}", "{{price:.2f}}", "{{'\\d' % 1}}")
-    ]
+    assert said(shell, text) == text
+    notes = [line.partition("}}")[0] for line in shell.printed.splitlines()[:-1]]
+    assert notes == ["note: {{1+1", "note: {{price:.2f", "note: {{'\\d' % 1"]
 
 
 def test_a_definition_lists_what_it_took_and_what_it_will_take(shell: Shell) -> None:
     begin(shell)
     shell.cell("places = ['Oslo', 'Rome']\n%state budget=3")
 
-    told = shell.cell(
+    output = shell.cell(
         "%%agent guide -m model\n{{places}} {{places}} {{places[0]}} {budget} {user:name?} {artifact.map.txt?} {count}"
     )
 
-    assert str(told).splitlines()[1:] == [
-        "uses: places (notebook, 2 items, 15 chars) · places[0] (notebook, 4 chars) · budget (state) · "
-        "user:name? (state) · artifact.map.txt? (artifact)",
-        "left as text until the state has a key of that name: {count}",
+    _, uses, note = str(output).splitlines()
+    variables = [tuple(re.split(r" \(|, |\)", name)[:3]) for name in uses.removeprefix("uses: ").split(" · ")]
+    assert variables[:2] == [("places", "notebook", "2 items"), ("places[0]", "notebook", "4 chars")]
+    assert [use[:2] for use in variables[2:]] == [
+        ("budget", "state"),
+        ("user:name?", "state"),
+        ("artifact.map.txt?", "artifact"),
     ]
+    assert note.endswith(": {count}")
 
 
 def test_notes_have_a_mark_where_a_page_can_show_one(shell: Shell) -> None:
@@ -124,8 +125,10 @@ def test_notes_have_a_mark_where_a_page_can_show_one(shell: Shell) -> None:
 
     page = told._repr_mimebundle_()["text/html"]
     assert "<div>guide v1" in page
-    assert '<div style="border-left: 3px solid #8c959f; padding-left: 0.5em">left as text until' in page
-    assert set(shell.cell("%%agent other -m model\nHi.")._repr_mimebundle_()) == {"text/plain"}
+    [mark] = re.findall(r'<div style="border-left:[^"]*">(.*?)</div>', page)
+    assert "{count}" in mark
+    without_note = shell.cell("%%agent other -m model\nHi.")
+    assert set(without_note._repr_mimebundle_()) == {"text/plain"}
     assert str(Note("x")) == "x"
 
 
@@ -135,10 +138,8 @@ def test_where_it_is_strict_a_name_that_is_not_there_is_an_error(shell: Shell) -
 
     failed = shell.fails("%%agent guide -m model\nCount {count}.")
 
-    assert failed == (
-        "InputError: guide names what is no key of the state: {count}; define it in a cell above, or type "
-        "%config AdkNb.strict = False"
-    )
+    assert failed.startswith("InputError: guide ") and "{count}" in failed
+    assert "AdkNb.strict = False" in failed
     assert "guide" not in shell.names
     shell.cell("%state count=3")
     shell.cell("%%agent guide -m model\nCount {count} and {user:x?} and \\{text}.")
@@ -188,14 +189,12 @@ def test_a_key_or_file_that_is_gone_at_its_turn_is_told_with_its_line(shell: She
     shell.cell("%%agent guide -m model\nHi.\nWithin {user:budget}.")
     shell.cell("%%agent reader -m model\nRead {artifact.plan.txt}.")
 
-    assert shell.fails("%chat guide Hi").startswith(
-        "StateKeyError: {user:budget} is not in the session's state; type %state user:budget=..., or write "
-        "{user:budget?} (In[2] line 3)"
-    )
-    assert shell.fails("%chat reader Hi").startswith(
-        "StateKeyError: Artifact not found: `plan.txt` in agent 'reader'; save it, or write {artifact.plan.txt?} if it "
-        "may be missing (In[3] line 2)"
-    )
+    no_key = shell.fails("%chat guide Hi")
+    assert no_key.startswith("StateKeyError: {user:budget} ")
+    assert "%state user:budget=..." in no_key and "{user:budget?}" in no_key and "(In[2] line 3)" in no_key
+    no_file = shell.fails("%chat reader Hi")
+    assert no_file.startswith("StateKeyError: ") and "`plan.txt`" in no_file
+    assert "'reader'" in no_file and "{artifact.plan.txt?}" in no_file and "(In[3] line 2)" in no_file
 
 
 def test_an_artifact_is_read_at_each_turn(shell: Shell) -> None:
@@ -212,7 +211,7 @@ def test_an_artifact_is_read_at_each_turn(shell: Shell) -> None:
 
     told = [str(one.config.system_instruction) for one in model.requests]
     assert "The plan: !" in told[0] and "The plan: !" in told[1]
-    assert "The plan: Oslo {user:x} {{places}}!" in told[2]
+    assert "Oslo {user:x} {{places}}!" in told[2]
 
 
 def test_an_artifact_that_is_empty_is_no_key_of_the_state(shell: Shell) -> None:
@@ -238,7 +237,7 @@ def test_a_picture_in_braces_goes_with_the_message(shell: Shell) -> None:
     shell.cell("%chat guide What is {{photo}}?")
 
     words, label, data = model.requests[0].contents[0].parts or ()
-    assert (words.text, label.text) == ("What is [photo, attached]?", "[attached: photo]")
+    assert "[photo, attached]?" in (words.text or "") and label.text == "[attached: photo]"
     assert data.inline_data and data.inline_data.data == PNG
 
 
@@ -250,10 +249,10 @@ def test_a_picture_in_an_instruction_is_told_before_all_that_is_said(shell: Shel
     told = shell.cell(cell)
     shell.cell("%chat guide Hi")
 
-    assert str(told).splitlines()[1] == f"uses: logo (notebook, image/png, {len(PNG)} bytes)"
+    assert f"image/png, {len(PNG)} bytes" in str(told)
     request = model.requests[0]
     assert any(part.inline_data and part.inline_data.data == PNG for part in request.contents[0].parts or ())
-    assert "Our logo: [logo, attached]." in str(request.contents)
+    assert "logo: [logo, attached]." in str(request.contents)
     assert "[attached: logo]" in str(request.config.system_instruction)
     assert str(shell.cell(cell)).startswith("guide v1, unchanged")
     shell.names["logo"] = PNG + b"\0"

@@ -20,7 +20,7 @@ from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.turn_options import TurnOptions
 from adk_nb.notebook.view.reply_view import conversation_document
 from adk_nb.notebook.view.writers import bundle
-from adk_nb.notebook.view.writers.elements import words_of
+from adk_nb.notebook.view.writers.elements import visible_text
 from adk_nb.sessions import InMemorySessionService, Session
 from adk_nb.tools import FunctionTool
 from tests.notebook.conftest import Shell
@@ -95,14 +95,14 @@ def test_what_cannot_be_said_is_told_and_the_conversation_goes_on(shell: Shell, 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%chat --height 300 guide Hello", "--height is of the chat box"),
+        ("%chat --height 300 guide Hello", "%chat --height: "),
         ("%chat --height low guide", "--height"),
         ("%chat --height 10 guide", "a chat box of 10 pixels has no room for an answer; give it 80 or more"),
-        ("%chat --quiet guide", "%chat --quiet goes with a text; without one a chat box is opened"),
-        ("%chat --replay guide", "%chat --replay goes with a text"),
-        ("ans = %chat ans << guide", "a chat box has no one reply to keep as 'ans'"),
+        ("%chat --quiet guide", "%chat --quiet needs a text"),
+        ("%chat --replay guide", "%chat --replay needs a text"),
+        ("ans = %chat ans << guide", "leave out ans <<"),
         ("%chat giude", "no agent named 'giude'; did you mean 'guide'?"),
-        ("%%chat guide\n\n", "needs a text"),
+        ("%%chat guide\n\n", "no text"),
     ],
 )
 def test_a_line_that_does_not_fit_a_box_is_refused(shell: Shell, types: Types, line: str, said: str) -> None:
@@ -139,7 +139,7 @@ def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: She
     assert kept["text/plain"].splitlines()[:1] == ["you > Pay me back, <i>now</i>."]
     assert kept["text/plain"].endswith("you > Bye.\nguide > Goodbye.")
     assert "<strong>you:</strong> Pay me back, &lt;i&gt;now&lt;/i&gt;." in kept["text/html"]
-    assert "approves refund by %chat --yes" in words_of(kept["text/html"])
+    assert "approves refund by %chat --yes" in visible_text(kept["text/html"])
     assert "<b>" not in kept["text/html"] and "<i>" not in kept["text/html"]
     assert "**you:** Bye." in kept["text/markdown"]
     answered = bundle(conversation_document([replace(first, question=None)]))
@@ -174,7 +174,7 @@ def box(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Wi
         runner = turn_runner(chat)
         made = ChatBox(chat.agent, "main", "", lambda text, view: runner.send_in_box(text, view, TurnOptions()), 400)
         runner.open_box(made)
-        kept = made.shown._twin = Kept()  # pyright: ignore[reportPrivateUsage]
+        kept = made.shown._text_output = Kept()  # pyright: ignore[reportPrivateUsage]
         return cast(Wire, made.shown._view.comm), kept  # pyright: ignore[reportPrivateUsage]
 
     return opened

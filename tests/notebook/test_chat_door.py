@@ -21,12 +21,12 @@ def guide(*answers: Any) -> Agent:
 
 @pytest.mark.parametrize("nobody", ["guide", 3, None, [guide()]])
 def test_a_chat_with_what_is_no_agent_is_refused_at_once(nobody: Any):
-    with pytest.raises(ConfigurationError, match="Chat takes an agent"):
+    with pytest.raises(ConfigurationError, match="takes an agent"):
         Chat(nobody)
 
 
 def test_a_chat_in_a_session_without_a_name_is_refused_at_once():
-    with pytest.raises(InputError, match=r"a session without a name is found by nobody; write Chat\(agent, session="):
+    with pytest.raises(InputError, match="session="):
         Chat(guide(), session=" ")
 
 
@@ -101,7 +101,7 @@ def test_the_magic_does_not_take_a_chat_for_the_beginning_of_a_text(shell: Shell
     shell.cell("%%agent guide -m offline\nBe brief.")
     shell.names["talk"] = Chat(guide("hello"))
 
-    assert "'talk' is no agent; write talk.ask('...')" in shell.fails("%chat talk hi")
+    assert "agent; type talk.ask('...')" in shell.fails("%chat talk hi")
     assert shell.cell("%chat -- talk to me").question == "talk to me"
 
 

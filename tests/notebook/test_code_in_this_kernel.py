@@ -45,7 +45,7 @@ def test_what_the_code_prints_and_raises_is_told_to_the_model_and_not_shown_in_t
     assert not ok
     assert said.startswith("to the model\n\nTraceback")
     assert "ZeroDivisionError" in said
-    assert "this_kernel.py" not in said
+    assert "kernel_code_executor.py" not in said
 
 
 def test_what_it_shows_becomes_a_file(bare: Shell):
@@ -69,4 +69,4 @@ def test_outside_of_a_notebook_it_is_refused(monkeypatch: pytest.MonkeyPatch):
     )
     talk.say()
 
-    assert "this process is not one; leave kernel= out" in str(talk.error)
+    assert "kernel= out" in str(talk.error)

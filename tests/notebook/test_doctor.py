@@ -1,8 +1,8 @@
-"""%doctor: what is there, what is not, and what to type next; no key is shown."""
+"""%doctor: what is installed and set, what is missing, and what to type next; no key is shown."""
 
 import asyncio
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -14,8 +14,8 @@ import pytest
 from adk_nb import redaction, sync
 from adk_nb.code_executors import isolation
 from adk_nb.models.default_model import GEMINI_MODEL
-from adk_nb.notebook import doctor
-from adk_nb.notebook.doctor import Finding, findings
+from adk_nb.notebook.magics import doctor
+from adk_nb.notebook.magics.doctor import Finding, findings
 from tests.notebook.conftest import Shell
 
 
@@ -27,129 +27,129 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     redaction.forget()
 
 
-def found(shell: Shell) -> dict[str, Finding]:
+def findings_by_topic(shell: Shell) -> dict[str, Finding]:
     magics = shell.ip.magics_manager.registry["AdkMagics"]
-    return {one.about: one for one in findings(shell.ip, magics.settings)}
+    return {finding.topic: finding for finding in findings(shell.ip, magics.settings)}
 
 
-def test_it_is_a_table_of_what_is_there_and_what_to_type(shell: Shell):
-    said = str(shell.cell("%doctor"))
-    head, line, *rows = said.splitlines()
+def test_it_is_a_table_of_findings_with_what_to_type(shell: Shell):
+    report = str(shell.cell("%doctor"))
+    head, line, *rows = report.splitlines()
 
-    assert head.split("  ")[0] == "look at"
+    assert head.split("  ")[0] == "check"
     assert head.endswith("type next")
     assert set(line) == {"-", " "}
-    assert len(rows) == len(found(shell))
-    assert [row.split()[0] for row in rows[:2]] == ["model", "key"]  # what can be done; versions stand at the end
+    assert len(rows) == len(findings_by_topic(shell))
+    assert [row.split()[0] for row in rows[:2]] == ["model", "key"]  # versions come last
     [versions] = [place for place, row in enumerate(rows) if row.startswith("versions")]
     assert versions >= len(rows) - 3 and f"ipython {metadata.version('ipython')}" in rows[versions]
-    assert "adk-nb[" not in said  # extras that nobody asked for
+    assert "adk-nb[" not in report  # extras are optional
 
 
 def test_keys_are_shown_by_their_names_alone(shell: Shell, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "Zx91-secret-abc")
     monkeypatch.setenv("GEMINI_API_KEY", "Zx92-secret-abc")
-    told = found(shell)
+    rows = findings_by_topic(shell)
 
-    assert told["key"] == Finding("key", "GEMINI_API_KEY, OPENAI_API_KEY are set")
-    assert told["model"].found == f"{GEMINI_MODEL} (GEMINI_API_KEY is set), for agents that name none"
+    assert rows["key"] == Finding("key", "GEMINI_API_KEY, OPENAI_API_KEY are set")
+    assert rows["model"].status.startswith(f"{GEMINI_MODEL} (GEMINI_API_KEY is set)")
     assert "secret" not in str(shell.cell("%doctor"))
 
 
-def test_it_says_how_far_the_code_of_models_is_kept_apart(shell: Shell, monkeypatch: pytest.MonkeyPatch):
-    here = found(shell)["models' code"]
+def test_it_reports_the_isolation_of_the_code_of_models(shell: Shell, monkeypatch: pytest.MonkeyPatch):
+    here = findings_by_topic(shell)["models' code"]
     works = isolation.available()
     monkeypatch.setenv("PATH", "")
     isolation.available.cache_clear()
-    nowhere = found(shell)["models' code"]
+    without_programs = findings_by_topic(shell)["models' code"]
     isolation.available.cache_clear()
 
-    assert here.found.startswith("isolated from other processes by" if works else "not isolated")
-    assert nowhere.found.startswith("not isolated") and "keys" in nowhere.found
-    assert sys.platform != "linux" or "bubblewrap" in nowhere.next
+    assert here.status.startswith("isolated" if works else "not isolated")
+    assert without_programs.status.startswith("not isolated") and "keys" in without_programs.status
+    assert sys.platform != "linux" or "bubblewrap" in without_programs.advice
 
 
-def test_without_a_key_it_says_how_to_set_one(shell: Shell):
-    assert found(shell)["key"] == Finding("key", "none is set", "%key gemini (or openai, anthropic)")
+def test_without_a_key_it_names_the_magic_that_sets_one(shell: Shell):
+    assert findings_by_topic(shell)["key"].advice.startswith("%key gemini")
 
 
 def test_with_vertex_no_key_is_needed(shell: Shell, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
 
-    assert found(shell)["key"].found == "none needed: Vertex AI takes Google Cloud's credentials"
+    assert "Vertex AI" in findings_by_topic(shell)["key"].status
+    assert not findings_by_topic(shell)["key"].advice
 
 
-def test_what_is_not_installed_comes_with_the_line_that_installs_it(shell: Shell, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_package_comes_with_the_line_that_installs_it(shell: Shell, monkeypatch: pytest.MonkeyPatch):
     real = metadata.version
-    gone = ("anywidget", "mcp")
+    missing = ("anywidget", "mcp")
 
     def version(name: str) -> str:
-        if name in gone:
+        if name in missing:
             raise metadata.PackageNotFoundError(name)
         return "6.29.5" if name == "ipykernel" else real(name)
 
     monkeypatch.setattr(doctor.metadata, "version", version)
-    told = found(shell)
+    rows = findings_by_topic(shell)
 
-    assert told["anywidget"] == Finding("anywidget", "not installed", "%pip install anywidget", is_problem=True)
-    assert told["ipykernel"] == Finding(
-        "ipykernel",
-        "6.29.5: a click on a card counts when its cell has ended",
-        "or answer with %confirm",
-        is_problem=True,
-    )
-    assert list(told)[:2] == ["anywidget", "ipykernel"]
-    extras = told["extras"].found.split(", ")
+    assert rows["anywidget"] == Finding("anywidget", "not installed", "%pip install anywidget", is_problem=True)
+    assert rows["ipykernel"].is_problem and rows["ipykernel"].status.startswith("6.29.5: ")
+    assert "%confirm" in rows["ipykernel"].advice
+    assert list(rows)[:2] == ["anywidget", "ipykernel"]
+    extras = rows["extras"].status.split(", ")
     assert {"auth", "code"} <= {*extras} and not {"mcp", "dev"} & {*extras}
 
 
 @pytest.mark.parametrize(("version", "is_well"), [("7.0.0", False), ("7.3.0", False), ("7.4.0", True), ("8.0", True)])
-def test_a_kernel_that_may_not_hear_a_page_comes_with_the_line_that_renews_it(
+def test_an_ipykernel_that_may_miss_messages_comes_with_the_line_that_upgrades_it(
     version: str, is_well: bool, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(doctor.metadata, "version", lambda name: version)
+    def version_of(name: str) -> str:
+        return version
 
-    problem = found(shell).get("ipykernel")
-    assert (problem and problem.next) == (None if is_well else "%pip install -U ipykernel")
+    monkeypatch.setattr(doctor.metadata, "version", version_of)
+
+    problem = findings_by_topic(shell).get("ipykernel")
+    assert (problem and problem.advice) == (None if is_well else "%pip install -U ipykernel")
 
 
-def test_a_loop_that_is_blocked_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch):
-    assert found(shell)["loop"] == Finding("loop", "the thread adk-nb-loop answers")
+def test_a_blocked_event_loop_is_a_problem(shell: Shell, monkeypatch: pytest.MonkeyPatch):
+    assert not findings_by_topic(shell)["event loop"].is_problem
     monkeypatch.setattr(doctor, "_SECONDS", 0.05)
-    go_on = asyncio.Event()
+    release = threading.Event()
 
     async def block() -> None:
-        while not go_on.is_set():
-            time.sleep(0.01)  # noqa: ASYNC251  # as a tool of a user might
+        await asyncio.sleep(0)
+        release.wait(10)  # a tool that blocks the loop
 
     blocking = sync.start(block())
     try:
-        told = found(shell)["loop"]
+        row = findings_by_topic(shell)["event loop"]
     finally:
-        go_on.set()
+        release.set()
         blocking.result(5)
-    assert told.found.startswith("the thread adk-nb-loop does not answer; something blocks it")
-    assert told.next == "restart the kernel"
+    assert row.is_problem and row.advice == "restart the kernel"
+    assert "adk-nb-loop" in row.status and "@tool(thread=True)" in row.status
 
 
-def test_what_was_set_in_the_notebook_is_told(shell: Shell, tmp_path: Path):
+def test_settings_of_the_notebook_are_reported(shell: Shell, tmp_path: Path):
     shell.ip.starting_dir = str(tmp_path)
     shell.cell('%config AdkNb.display = "static"')
     shell.cell('%config AdkNb.sessions = "sqlite:///nb.db"')
     shell.cell("%replay auto")
-    told = found(shell)
+    rows = findings_by_topic(shell)
     shell.cell("%replay off")
 
-    assert told["live view"] == Finding("live view", "static, as set", '%config AdkNb.display = "auto"')
-    assert told["sessions"].found == "kept in sqlite:///nb.db"
-    assert told["recording"] == Finding(
-        "recording", "answers are replayed, and recorded if not there: cassettes/notebook.jsonl", "%replay off"
-    )
-    assert found(shell)["recording"].next == "%record, %replay"
+    assert rows["live view"].status.startswith("static")
+    assert "%config AdkNb.display =" in rows["live view"].advice and '"auto"' in rows["live view"].advice
+    assert rows["sessions"].status.endswith("sqlite:///nb.db")
+    assert rows["recording"].status.endswith("cassettes/notebook.jsonl")
+    assert rows["recording"].advice == "%replay off"
+    assert findings_by_topic(shell)["recording"].advice == "%record, %replay"
 
 
 @pytest.mark.parametrize(
-    ("module", "variable", "held", "name"),
+    ("module", "variable", "user_variable", "name"),
     [
         ("google.colab", "", "", "Colab"),
         ("", "KAGGLE_KERNEL_RUN_TYPE", "", "Kaggle"),
@@ -158,35 +158,32 @@ def test_what_was_set_in_the_notebook_is_told(shell: Shell, tmp_path: Path):
         ("", "", "", "IPython, in a terminal or a script"),
     ],
 )
-def test_where_it_runs_is_told(
-    module: str, variable: str, held: str, name: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+def test_the_front_end_is_reported(
+    module: str, variable: str, user_variable: str, name: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("ADK_NB_DISPLAY")
     if module:
         monkeypatch.setitem(sys.modules, module, SimpleNamespace())
     if variable:
         monkeypatch.setenv(variable, "x")
-    if held:
-        shell.names[held] = "/somewhere/nb.ipynb"
+    if user_variable:
+        shell.names[user_variable] = "/somewhere/nb.ipynb"
 
-    assert found(shell)["runs in"].found == name
+    assert findings_by_topic(shell)["runs in"].status == name
 
 
 @pytest.mark.parametrize(
-    ("asks", "runs_in", "view", "questions"),
-    [
-        (True, "Jupyter", "a widget (anywidget); if it stays empty", "you can be asked, as %key does"),
-        (False, "a notebook that is being tested or converted", "none: nobody looks", "nobody can be asked here"),
-    ],
+    ("can_ask", "runs_in", "view", "advice"),
+    [(True, "Jupyter", "a widget", ""), (False, "nbclient", "off", "%confirm")],
 )
-def test_in_a_kernel_it_says_how_runs_are_shown_and_whether_anybody_can_be_asked(
-    asks: bool, runs_in: str, view: str, questions: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+def test_in_a_kernel_it_reports_the_display_and_input(
+    can_ask: bool, runs_in: str, view: str, advice: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("ADK_NB_DISPLAY")
-    kernel: Any = SimpleNamespace(_allow_stdin=asks)
+    kernel: Any = SimpleNamespace(_allow_stdin=can_ask)
     monkeypatch.setattr(shell.ip, "kernel", kernel, raising=False)
-    told = found(shell)
+    rows = findings_by_topic(shell)
 
-    assert told["runs in"].found == runs_in
-    assert told["live view"].found.startswith(view)
-    assert told["questions"].found == questions
+    assert rows["runs in"].status.startswith(runs_in)
+    assert rows["live view"].status.startswith(view)
+    assert advice in rows["input"].advice and bool(rows["input"].advice) is not can_ask

@@ -160,7 +160,7 @@ def test_only_links_that_a_click_may_follow_are_links():
     assert [attributes["href"] for tag, attributes in Page(forms["text/html"]).elements if tag == "a"] == [
         "https://example.org/"
     ]
-    assert forms["text/markdown"] == "[good](<https://example.org/>) bad"
+    assert forms["text/markdown"] == "[good](<" + "https://example.org/" + ">) bad"
 
 
 def test_a_paragraph_is_no_list_and_no_heading():

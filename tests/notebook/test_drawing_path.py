@@ -92,9 +92,8 @@ def test_only_the_route_that_was_chosen_lights_up() -> None:
 
     gone = [one for number, one in enumerate(drawing.lines) if f"e:{number}" in marks]
 
-    assert ", ".join(f"{one.start} {one.end}" for one in gone) == (
-        "START draft, draft choose, choose left, choose right, left join, right join, join last, last END"
-    )
+    assert [one.start for one in gone] == ["START", "draft", "choose", "choose", "left", "right", "join", "last"]
+    assert [one.end for one in gone] == ["draft", "choose", "left", "right", "join", "join", "last", "END"]
 
 
 def test_a_way_for_a_route_and_for_all_others_is_gone_for_each_of_them() -> None:

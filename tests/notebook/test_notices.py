@@ -1,7 +1,5 @@
 """The notice of a stand-in model: a chip in every form, its explanation in one cell of a notebook."""
 
-import re
-
 from adk_nb.models import ScriptedLlm, call
 from tests.notebook.conftest import Shell
 
@@ -57,7 +55,7 @@ def test_a_question_stands_in_the_log_only_where_the_cell_does_not_say_it(shell:
     assert "<td" in forms(shell)["text/html"] and "warm in Rome" not in forms(shell)["text/html"].partition("prompt")[0]
 
     shell.cell("city = 'Oslo'\nreply = _run.chat.ask(f'Is it warm in {city}?')")
-    assert "Is it warm in Oslo?" in forms(shell)["text/html"].partition("prompt")[0]
+    assert "warm in Oslo?" in forms(shell)["text/html"].partition("prompt")[0]
 
 
 def test_the_file_of_an_asking_cell_says_nothing_that_its_answer_makes_wrong(shell: Shell) -> None:
@@ -67,9 +65,7 @@ def test_the_file_of_an_asking_cell_says_nothing_that_its_answer_makes_wrong(she
     asking = shell.cell("%chat clerk Go")
 
     saved = asking._repr_mimebundle_()
-    assert re.search(
-        r"<blockquote><p><strong>Asks for approval:</strong> <code>pay\(amount=40\)</code>", saved["text/html"]
-    )
+    assert "approval:</strong> <code>pay(amount=40)<" in saved["text/html"].partition("<blockquote>")[2]
     for form in ("text/plain", "text/markdown", "text/html"):
         assert "pay(amount=40)" in saved[form] and "%confirm" in saved[form]
         assert "--yes" not in saved[form] and "Answer" not in saved[form]

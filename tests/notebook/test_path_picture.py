@@ -53,9 +53,10 @@ def test_a_workflows_reply_keeps_the_way_it_took_folded_with_its_events():
     lamp = sorting().ask("a lamp")
 
     details = html(lamp).partition("<details>")[2]
-    assert details.startswith("<summary>3 events</summary>\n<svg ")
+    assert details.partition("\n")[2].startswith("<svg ")
+    assert details.startswith("<summary>3 events<")
     assert details.index("</svg>") < details.index("<table>")
-    assert said(lamp) == "triage: START, sort, electrician, roadworks; done: sort, electrician"
+    assert said(lamp).split("; ") == ["triage: START, sort, electrician, roadworks", "done: sort, electrician"]
     assert [LIT in one for one in rects(lamp)] == [True, True, True, False]
     assert said(sorting().ask("a hole")).endswith("; done: sort, roadworks")
 
@@ -75,8 +76,8 @@ def test_only_the_colleague_that_took_over_is_lit():
     desk = agent("desk", call("transfer_to_agent", agent_name="billing"), sub_agents=team)
     chat = Chat(desk, show="off")
 
-    assert said(chat.ask("a bill")) == "desk: desk, billing, repairs; done: desk, billing"
-    assert said(chat.ask("and now?")) == "desk: desk, billing, repairs; done: billing"
+    assert said(chat.ask("a bill")).split("; ") == ["desk: desk, billing, repairs", "done: desk, billing"]
+    assert said(chat.ask("and now?")).split("; ") == ["desk: desk, billing, repairs", "done: billing"]
 
 
 def test_a_loop_says_in_which_pass_it_ended():
@@ -108,8 +109,8 @@ def test_who_waits_is_not_done_and_is_when_it_was_answered(kind: Any):
     waits = chat.ask("go")
     done = waits.approve()
 
-    assert said(waits) == "team: team, says, asks; waits: team, asks; done: says"
-    assert said(done) == "team: team, says, asks; done: team, says, asks"
+    assert said(waits).split("; ") == ["team: team, says, asks", "waits: team, asks", "done: says"]
+    assert said(done).split("; ") == ["team: team, says, asks", "done: team, says, asks"]
 
 
 def test_a_graph_that_was_asked_twice_keeps_the_way_from_its_beginning():
@@ -123,7 +124,7 @@ def test_a_graph_that_was_asked_twice_keeps_the_way_from_its_beginning():
 
     pictures = [said(chat.ask(words)).partition("; ")[2] for words in ("go", "3", "5")]
 
-    assert pictures == ["waits: first", "waits: second; done: first", "done: first, second"]
+    assert pictures == ["waits: first", "; ".join(["waits: second", "done: first"]), "done: first, second"]
 
 
 def test_what_failed_is_marked_and_what_came_after_is_not():
@@ -135,7 +136,7 @@ def test_what_failed_is_marked_and_what_came_after_is_not():
 
     reply = Chat(Workflow(name="graph", edges=[(START, breaks, after)]), show="off").ask("go")
 
-    assert said(reply) == "graph: START, breaks, after; failed: breaks"
+    assert said(reply).split("; ") == ["graph: START, breaks, after", "failed: breaks"]
     assert [LIT in one for one in rects(reply)] == [True, False, False]
     assert ">✗</text>" in html(reply)
 
@@ -147,7 +148,7 @@ def test_a_name_is_no_markup_in_the_picture():
     reply = Chat(Workflow(name="desk", edges=[(START, node(odd, name='"><b onload=x>'))]), show="off").ask("?")
 
     assert "<b" not in html(reply)
-    assert "done: &quot;&gt;&lt;b onload=x&gt;" in html(reply)
+    assert "&quot;&gt;&lt;b onload=x&gt;" in html(reply)
 
 
 def test_the_picture_is_of_the_team_that_worked_and_not_of_one_made_since():

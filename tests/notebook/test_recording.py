@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from adk_nb.models import ScriptedLlm
-from adk_nb.models.recorded.cassette import Cassette
-from adk_nb.models.tap import installed
+from adk_nb.models.cassette import Cassette
+from adk_nb.models.recorded_llm import current_tap
 from tests.notebook.conftest import Shell
 
 TOOL = '%%tool\ndef weather(city: str) -> str:\n    "The weather in a city."\n    return f"sunny in {city}"'
@@ -25,7 +25,7 @@ def work(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Itera
     shell.cell(TOOL)
     shell.cell(AGENT)
     yield tmp_path
-    assert installed() is None or shell.cell("%replay off")
+    assert current_tap() is None or shell.cell("%replay off")
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -42,15 +42,15 @@ def start_over(shell: Shell) -> None:
 
 
 def test_what_was_recorded_is_replayed_in_another_kernel(shell: Shell, work: Path):
-    assert str(shell.cell("%record")) == f"recording to {CASSETTE}: all that models answer from here on"
+    assert str(shell.cell("%record")) == f"recording to {CASSETTE}"
     first = shell.cell("%chat guide The weather in Oslo")
-    assert str(shell.cell("%record off")) == f"Recording is off; 2 calls recorded in {CASSETTE}."
+    assert str(shell.cell("%record off")).endswith(f": 2 calls recorded in {CASSETTE}")
     start_over(shell)
     assert str(shell.cell("%replay")) == (f"replaying from {CASSETTE}: 2 recordings of offline")
     again = shell.cell("%chat guide The weather in Oslo")
 
     assert again.text == first.text
-    assert "notebook.jsonl" in again.view.notice and 'recorded answers of model "offline"' in again.view.notice
+    assert "notebook.jsonl" in again.view.notice and 'of model "offline"' in again.view.notice
     assert [one["model"] for one in lines(work / CASSETTE)] == ["offline", "offline"]
     assert lines(work / CASSETTE)[0]["request"]["contents"][-1]["parts"] == [{"text": "The weather in Oslo"}]
 
@@ -71,17 +71,14 @@ def test_a_miss_says_which_part_has_changed_and_what_to_type(edit: str, changed:
     shell.cell(edit)
 
     said = shell.fails("%chat guide The weather in Oslo")
-    assert said.startswith(f"RecordingMismatchError: no recording in {CASSETTE} for this request of 'guide': {changed}")
-    assert said.endswith(
-        "(compared with recording 1); type %replay auto to ask for what is missing, or %record and run the notebook "
-        "from its top to record all anew; what was asked stays in the conversation: %rewind takes it back, "
-        "%rewind --rerun asks it again"
-    )
+    assert said.startswith("RecordingMismatchError: ") and CASSETTE in said
+    assert f"'guide': {changed}" in said and "recording 1)" in said
+    assert all(magic in said for magic in ("%replay auto", "%record", "%rewind --rerun"))
 
 
 def test_auto_asks_for_what_is_missing_and_keeps_it(shell: Shell, work: Path):
     said = str(shell.cell("%replay auto"))
-    assert said == f"replaying from {CASSETTE}: 0 recordings"
+    assert said.endswith(f"{CASSETTE}: 0 recordings")
     shell.cell("%chat guide The weather in Oslo")
     start_over(shell)
     shell.cell("%replay auto")
@@ -90,7 +87,7 @@ def test_auto_asks_for_what_is_missing_and_keeps_it(shell: Shell, work: Path):
 
     assert "Oslo" in oslo.text
     assert "Rome" in rome.text
-    assert str(shell.cell("%replay off")).endswith(f"2 calls recorded in {CASSETTE}.")
+    assert str(shell.cell("%replay off")).endswith(f"2 calls recorded in {CASSETTE}")
     assert len(lines(work / CASSETTE)) == 4
 
 
@@ -105,14 +102,14 @@ def test_in_auto_the_same_question_twice_is_asked_twice(shell: Shell, work: Path
     assert len(script.requests) == 2
     shell.cell("%replay")
     assert [shell.cell("%chat --new other hi").text for _ in "ab"] == ["one", "two"]
-    assert "asked once more" in shell.fails("%chat --new other hi")
+    assert "recorded 2 times" in shell.fails("%chat --new other hi")
 
 
 def test_recording_anew_replaces_what_was_there_with_the_first_call(shell: Shell, work: Path):
     shell.cell("%record")
     shell.cell("%chat guide The weather in Oslo")
     said = str(shell.cell("%record"))
-    assert said.endswith("; what is in it is replaced from the first call on")
+    assert "replaces" in said
     assert len(lines(work / CASSETTE)) == 2
     shell.cell("%chat --new guide The weather in Rome")
 
@@ -141,11 +138,11 @@ def test_one_turn_can_be_recorded_or_replayed(shell: Shell, work: Path):
 
     replayed = shell.cell("%chat --new --replay guide The weather in Oslo")
     assert replayed.view.notice.startswith("replayed from")
-    assert "message 1 differs" in shell.fails("%chat --new --replay guide The weather in Paris")
-    assert installed() is None
-    assert shell.fails("%chat --record --replay guide hi") == (
-        "InputError: %chat: --record and --replay cannot both be; choose one"
-    )
+    miss = shell.fails("%chat --new --replay guide The weather in Paris")
+    assert "message 1 differs" in miss
+    assert current_tap() is None
+    both = shell.fails("%chat --record --replay guide hi")
+    assert both.startswith("InputError: %chat: --record and --replay ")
 
 
 def test_keys_and_addresses_are_not_in_the_file_and_do_not_matter_to_a_replay(shell: Shell, work: Path):
@@ -183,15 +180,15 @@ def test_a_recording_can_be_read(shell: Shell, work: Path):
 
 
 def test_without_a_cassette_there_is_nothing_to_replay(shell: Shell, work: Path):
-    assert shell.fails("%replay") == (
-        f"InputError: there is no cassette '{CASSETTE}'; type %record and run the notebook from its top to make one"
-    )
+    missing = shell.fails("%replay")
+    assert missing.startswith("InputError: ") and f"'{CASSETTE}'" in missing and "%record" in missing
     (work / "demo.jsonl").touch()
-    told = "InputError: there is no cassette 'dmo'; did you mean 'demo.jsonl'? else type %record --file dmo and run"
-    assert shell.fails("%replay --file dmo").startswith(told)
-    assert "'nope'; there is demo.jsonl; type %record --file nope and run" in shell.fails("%replay --file nope")
-    assert installed() is None
-    assert str(shell.cell("%replay off")) == "Nothing was recorded or replayed; the model answers."
+    near = shell.fails("%replay --file dmo")
+    assert "'dmo'; did you mean 'demo.jsonl'?" in near and "%record --file dmo" in near
+    far = shell.fails("%replay --file nope")
+    assert "'nope'; " in far and "demo.jsonl" in far and "%record --file nope" in far
+    assert current_tap() is None
+    assert "off already" in str(shell.cell("%replay off"))
 
 
 MODES = "use auto, record, replay or off"
@@ -204,10 +201,9 @@ MODES = "use auto, record, replay or off"
         ("%record auto", "InputError: %record: unknown mode 'auto'; use off or record"),
         (
             "%replay x.jsonl",
-            f"InputError: %replay: unknown mode 'x.jsonl'; {MODES}; a path goes with --file, as in "
-            "%replay --file x.jsonl",
+            f"InputError: %replay: unknown mode 'x.jsonl'; {MODES}; for a path type %replay --file x.jsonl",
         ),
-        ("%replay off --file x", "InputError: %replay off ends it, whichever the file; leave out --file"),
+        ("%replay off --file x", "InputError: %replay off takes no --file; leave it out"),
     ],
 )
 def test_a_line_that_cannot_be_is_told(line: str, said: str, shell: Shell, work: Path):
@@ -218,11 +214,12 @@ def test_the_cassette_is_named_as_the_notebook_or_as_it_is_said(
     shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("JPY_SESSION_NAME", "lessons/first steps.ipynb")
-    assert "cassettes/first steps.jsonl" in str(shell.cell("%record"))
+    assert "cassettes/first steps" in str(shell.cell("%record"))
     shell.cell("%record off")
     shell.cell('%config AdkNb.cassette_dir = "tapes"')
-    assert "recording to tapes/first steps.jsonl" in str(shell.cell("%record"))
-    assert "recording to my.jsonl" in str(shell.cell("%record --file my.jsonl"))
+    assert "tapes/first steps" in str(shell.cell("%record"))
+    in_file = shell.cell("%record --file my.jsonl")
+    assert "my.jsonl" in str(in_file)
     shell.cell("%chat guide The weather in Oslo")
 
     assert len(lines(work / "my.jsonl")) == 2
@@ -241,7 +238,7 @@ def test_the_environment_can_say_how_the_notebooks_cassette_is_used(
     reply = shell.cell("%chat guide The weather in Oslo")
 
     assert "Oslo" in reply.text
-    assert ('recorded answers of model "offline"' in reply.view.notice) is (mode != "record")
+    assert ('of model "offline"' in reply.view.notice) is (mode != "record")
     assert len(lines(work / CASSETTE)) == 2
 
 
@@ -278,7 +275,7 @@ def test_what_was_recorded_with_a_key_is_replayed_without(shell: Shell, work: Pa
     shell.cell("%%agent guide -t weather -m gemini-2.5-flash\nBe kind.")
     said = shell.fails("%chat guide The weather in Rome")
     assert "message 1 differs" in said
-    assert "the model was not asked, as model 'gemini-2.5-flash' needs a key" in said
+    assert "'gemini-2.5-flash' needs" in said
 
 
 def test_a_streamed_answer_comes_in_the_pieces_it_was_recorded_in(shell: Shell, work: Path):
@@ -298,22 +295,21 @@ def test_a_miss_says_how_its_question_is_taken_back_so_that_the_next_one_matches
     shell.cell("%replay")
     shell.cell("%chat --new guide The weather in Oslo")
 
-    assert "; what was asked stays in the conversation: %rewind takes it back" in shell.fails("%chat guide Rom?")
-    assert shell.fails("%chat guide The weather in Rome").endswith(
-        "; what was asked the last 2 times stays in the conversation: %rewind 2 takes it back"
-    )
+    once = shell.fails("%chat guide Rom?")
+    assert "%rewind " in once and "%rewind 2" not in once
+    assert "%rewind 2 " in shell.fails("%chat guide The weather in Rome")
     shell.cell("%rewind 2")
     assert "sunny in Rome" in shell.cell("%chat guide The weather in Rome").text
-    assert shell.fails("%chat guide And Bergen?").endswith(": %rewind takes it back, %rewind --rerun asks it again")
+    again = shell.fails("%chat guide And Bergen?")
+    assert "%rewind --rerun" in again
 
 
 @pytest.mark.parametrize("line", ["%record --file my.ipynb", "%replay auto --file my.ipynb", "%replay --file my.ipynb"])
 def test_a_file_that_is_no_cassette_stays_as_it_is(line: str, shell: Shell, work: Path):
     (work / "my.ipynb").write_text('{\n "cells": []\n}\n', encoding="utf-8")
 
-    assert shell.fails(line) == (
-        "InputError: 'my.ipynb' is there, and holds no recordings; give another file name: --file my.jsonl"
-    )
+    message = shell.fails(line)
+    assert message.startswith("InputError: 'my.ipynb' ") and message.endswith("--file my.jsonl")
     shell.cell("%chat guide The weather in Oslo")
     assert (work / "my.ipynb").read_text(encoding="utf-8") == '{\n "cells": []\n}\n'
 
@@ -326,19 +322,21 @@ def test_the_notebooks_own_place_is_looked_at_before_it_is_written_to(
     monkeypatch.setenv("ADK_NB_REPLAY", "record")
     start_over(shell)
 
-    assert f"'{CASSETTE}' is there, and holds no recordings" in shell.fails("%chat guide The weather in Oslo")
+    message = shell.fails("%chat guide The weather in Oslo")
+    assert f"'{CASSETTE}' " in message and "--file my.jsonl" in message
     assert (work / CASSETTE).read_text(encoding="utf-8") == "my notes"
 
 
 def test_a_place_that_can_be_no_cassette_is_refused_in_the_line(shell: Shell, work: Path):
-    assert shell.fails("%record --file .") == "InputError: '.' is a folder; name a file in it: --file my.jsonl"
-    assert shell.fails("%record --file nope/x.jsonl") == (
-        f"InputError: there is no folder {work / 'nope'}; make it, or give another path"
-    )
-    assert not (work / "nope").exists() and installed() is None
+    folder = shell.fails("%record --file .")
+    assert folder.startswith("InputError: '.' ") and folder.endswith("--file my.jsonl")
+    no_folder = shell.fails("%record --file nope/x.jsonl")
+    assert no_folder.startswith("InputError: ") and str(work / "nope") in no_folder
+    assert not (work / "nope").exists() and current_tap() is None
 
 
 def test_a_cassette_whose_first_line_was_cut_off_can_be_recorded_anew(shell: Shell, work: Path):
     (work / "my.jsonl").write_text('{"cassette_version": 1, "mod', encoding="utf-8")
 
-    assert "what is in it is replaced" in str(shell.cell("%record --file my.jsonl"))
+    recording = shell.cell("%record --file my.jsonl")
+    assert "replaces" in str(recording)

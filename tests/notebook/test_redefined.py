@@ -10,7 +10,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat, turn_runner
-from adk_nb.notebook.view.interrupt_card import answer_of
+from adk_nb.notebook.view.cards import answer_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.tools.tool_decorator import tool
 from tests.notebook.conftest import Shell
@@ -71,7 +71,7 @@ def test_a_call_whose_tool_was_redefined_can_run_as_it_was_asked(shell: Shell) -
     paying(shell, "Done.")
     shell.cell(PAY.format(" * 100"))
 
-    assert shell.fails("%confirm --yes").endswith("with %confirm --reask, or run it as it was with %confirm --old")
+    assert "%confirm --reask, or run" in shell.fails("%confirm --yes")
     assert shell.cell("%confirm --old").text == "Done."
     assert shell.names["paid"] == [5]
     assert shell.names["clerk"].tools_now()[0] is shell.ip.adk_nb.tool("pay")
@@ -99,7 +99,7 @@ def test_a_call_whose_tool_was_redefined_can_be_asked_anew(shell: Shell) -> None
     again = shell.cell("%confirm --reask")
 
     assert [one.call.args for one in again.interrupts] == [{"amount": 6}]
-    assert "its tool was redefined since; call it again" in str(model.requests[1].contents[-1])
+    assert "was redefined since" in str(model.requests[1].contents[-1])
     assert shell.cell("%confirm --yes").text == "Done."
     assert shell.names["paid"] == [600]
 
@@ -128,7 +128,7 @@ def test_a_cell_that_is_changed_back_can_be_approved_again(shell: Shell) -> None
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%confirm --yes --old", "--yes and --old cannot both be; choose one"),
+        ("%confirm --yes --old", "--yes and --old exclude each other"),
         ("%confirm --reask --reason no", "--reason does not go with --reask, which leaves the call to the agent"),
         ("%confirm --reask --edit amount=3", "--edit does not go with --reask"),
         ("%confirm --old", "pay is as it was when this was asked; approve it with %confirm --yes"),
@@ -149,7 +149,7 @@ def test_a_chat_of_pythons_keeps_no_earlier_tools() -> None:
     chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("pay", amount=5)), tools=[tool(confirm=True)(pay)]))
     [one] = chat.ask("Pay 5").interrupts
 
-    with pytest.raises(InputError, match=r"only cells keep tools as they were; refuse the call with chat.reject\(\)"):
+    with pytest.raises(InputError, match=r"chat.reject\(\)"):
         turn_runner(chat).answer_now({one.id: True}, as_asked=True)
 
 
@@ -231,10 +231,7 @@ def test_a_kind_that_makes_the_session_odd_is_noted(shell: Shell) -> None:
     shell.cell("%chat both Go")
     told = str(shell.cell("%%agent both --kind sequential\none"))
 
-    assert (
-        "the session was held with a single agent of that name; if it goes wrong, start over with %chat --new, or go "
-        "back with %rewind" in told
-    )
+    assert "%chat --new" in told and "%rewind" in told
 
 
 def test_a_module_that_autoreload_has_loaded_again_is_told_to_the_model_as_it_is(

@@ -18,7 +18,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
-from adk_nb.notebook.view.page import VIEW_MIME, set_page, views_stay, with_view
+from adk_nb.notebook.view.front_end import VIEW_MIME, set_page, views_stay, with_view
 from adk_nb.notebook.view.panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks
 from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
@@ -161,8 +161,8 @@ def test_clicks_on_panels_are_handed_on(seen: Seen):
 
 
 def test_a_value_that_was_written_is_a_row_and_a_refused_one_is_told(seen: Seen):
-    seen.run.wrote("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
-    seen.run.wrote("temp:x", None, "leave temp: out")
+    seen.run.state_written("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
+    seen.run.state_written("temp:x", None, "leave temp: out")
 
     assert {"key": "asked", "value": '"Rome"'}.items() <= seen.snapshot["state"][0].items()
     assert {"key": "asked", "json": '"Rome"'} in seen.told("state")
@@ -256,7 +256,7 @@ def test_a_panel_sees_the_status_of_its_run_and_the_state_after_its_events(
     seen = Seen(monkeypatch, agent())
 
     assert seen.told("words") == ["done", {"asked": "Oslo"}]
-    seen.run.wrote("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
+    seen.run.state_written("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
     assert seen.told("words") == ["done", {"asked": "Rome"}]
 
 
@@ -293,7 +293,8 @@ def test_a_saved_reply_keeps_what_a_panel_makes_of_it(words: Panel):
     reply = chat.ask("How warm?")
 
     html = reply._repr_mimebundle_()["text/html"]
-    assert "<summary>words &lt;b&gt;</summary>" in html and f">{len(reply.events)}</td>" in html
+    assert "<summary>words &lt;b&gt;<" in html
+    assert f">{len(reply.events)}</td>" in html
     register(replace(words, saved=lambda run: 1 / 0))
     assert "words &lt;b&gt;" not in reply._repr_mimebundle_()["text/html"]
 
@@ -313,7 +314,7 @@ def test_a_follower_that_fails_does_not_stop_the_run(words: Panel, monkeypatch: 
 
 @pytest.fixture
 def no_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adk_nb.notebook.view.page._page.keeps_out", None)
+    monkeypatch.setattr("adk_nb.notebook.view.front_end._page.keeps_out", None)
 
 
 @pytest.mark.usefixtures("no_word")

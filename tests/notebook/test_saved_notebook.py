@@ -15,7 +15,7 @@ from nbconvert import HTMLExporter, MarkdownExporter
 from nbconvert.filters import markdown2html
 from turns import Shown, reply_forms
 
-from adk_nb.notebook.view.page import VIEW_MIME
+from adk_nb.notebook.view.front_end import VIEW_MIME
 from tests.support.hostile_texts import PAYLOADS, Page
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))

@@ -38,28 +38,29 @@ def test_all_are_listed_with_what_they_do_and_completed(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "facts"),
     [
-        ("on_error = 'stop'", "expected any of ['raise', 'card'], not the str 'stop'"),
-        ("strict = 'yes'", "expected a boolean"),
-        ("max_iterations = 0", "max_iterations is a number above zero, and not 0"),
-        ("max_iterations = 'x'", "expected an int"),
-        ("timeout = -1", "timeout is a number above zero, or None for no limit, and not -1"),
-        ("timeout = float('inf')", "timeout is a number above zero, or None for no limit, and not inf"),
-        ("interp_max_chars = 0", "interp_max_chars is a number above zero, and not 0"),
-        ("redact = ['(']", "redact takes regular expressions, and '(' is none: "),
-        ("cassette_dir = ''", "cassettes cannot be kept in ''; write the name of a folder, such as 'cassettes'"),
+        ("on_error = 'stop'", ("['raise', 'card']", "'stop'")),
+        ("strict = 'yes'", ("a boolean",)),
+        ("max_iterations = 0", ("max_iterations ", "positive", "got 0")),
+        ("max_iterations = 'x'", ("an int",)),
+        ("timeout = -1", ("timeout ", "or None", "got -1")),
+        ("timeout = float('inf')", ("timeout ", "or None", "got inf")),
+        ("interp_max_chars = 0", ("interp_max_chars ", "positive", "got 0")),
+        ("redact = ['(']", ("redact: '(' ", "regular expression")),
+        ("cassette_dir = ''", ("cassette_dir: '' ", "'cassettes'")),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line_and_the_old_value_stays(
-    shell: Shell, caplog: pytest.LogCaptureFixture, typed: str, said: str
+def test_an_invalid_value_is_refused_and_the_old_one_stays(
+    shell: Shell, caplog: pytest.LogCaptureFixture, typed: str, facts: tuple[str, ...]
 ) -> None:
     name = typed.split()[0]
     before = shell.cell(f"%config AdkNb.{name}")
 
     shell.run(f"%config AdkNb.{typed}")
 
-    assert len(caplog.records) == 1 and said in caplog.records[0].getMessage()
+    [record] = caplog.records
+    assert all(fact in record.getMessage() for fact in facts)
     assert shell.cell(f"%config AdkNb.{name}") == before
     assert settings.now == settings.Settings()
 
@@ -132,8 +133,9 @@ def test_a_turn_that_ends_with_an_error_fails_its_cell_unless_the_notebook_is_to
     shell.cell("%config AdkNb.on_error = 'card'")
     goes_on = shell.cell("%chat guide Hi")
 
-    assert failed.splitlines()[-1] == ("TurnFailedError: the turn of 'guide' failed: OSError: no network")
-    assert failed.startswith("guide > error: OSError: no network")
+    last = failed.splitlines()[-1]
+    assert last.startswith("TurnFailedError: ") and last.endswith("'guide' failed: OSError: no network")
+    assert failed.startswith("guide > error: OSError: ")
     assert goes_on.status == "error" and goes_on is shell.names["_run"]
     assert shell.cell("%chat guide Hi").text == "Fine."
 
@@ -143,7 +145,7 @@ def test_a_cell_that_fails_says_so_in_one_line_that_acts_on_no_terminal(shell: S
 
     told = shell.fails("%chat guide Hi").splitlines()[-1]
 
-    assert told.startswith("TurnFailedError: the turn of 'guide' failed: OSError: no network at all!")
+    assert told.startswith("TurnFailedError: ") and "network at all!" in told
     assert_nothing_unseen(told)
     assert len(told) < 600
 
@@ -162,8 +164,8 @@ def test_whatever_goes_on_and_fails_does_so(shell: Shell, typed: str, shows: boo
 
     failed = shell.fails(typed)
 
-    assert failed.splitlines()[-1].startswith("TurnFailedError: the turn of 'guide' failed: OSError")
-    assert ("guide > error: OSError: no network" in failed) is shows
+    assert failed.splitlines()[-1].startswith("TurnFailedError: ")
+    assert ("guide > error: OSError: " in failed) is shows
     assert shell.names["_run"].status == "error"
 
 
@@ -175,7 +177,8 @@ def test_a_reply_in_plain_text_has_no_other_form(shell: Shell) -> None:
 
     reply = shell.cell("%chat guide Hi")
     assert reply._repr_mimebundle_() == {"text/plain": "guide > B."} and str(reply) == "guide > B."
-    assert set(shell.cell("%chat --static guide Hi")._repr_mimebundle_()) >= {"text/html"}
+    static = shell.cell("%chat --static guide Hi")
+    assert set(static._repr_mimebundle_()) >= {"text/html"}
 
 
 def test_cassettes_are_in_the_folder_of_the_setting_without_what_is_to_be_hidden(

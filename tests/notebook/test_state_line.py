@@ -46,7 +46,7 @@ def test_what_begins_like_json_and_is_none_is_refused_with_how_to_quote_it(shell
     said = shell.fails(f"%state {line}")
 
     assert said.startswith("InputError: %state: c=")
-    assert "begins like JSON and is none; write names and text in double quotes" in said
+    assert " JSON; " in said and 'c={"x": ["y"]}' in said
     assert "\n" not in said
     assert state_of(shell) == {}
 
@@ -56,7 +56,7 @@ def test_an_edit_of_an_approval_takes_json_too() -> None:
 
     assert asked.edit == ['place={"city": "Oslo"}', "amount=3"]
     assert (asked.yes, asked.reason) == (True, "half, as agreed")
-    with pytest.raises(InputError, match=r"%confirm: place=.* begins like JSON"):
+    with pytest.raises(InputError, match=r"%confirm: place=.* JSON"):
         CONFIRM.parse("--edit place={city: Oslo} --yes")
 
 
@@ -68,6 +68,6 @@ def test_options_keep_their_meaning_beside_pairs(shell: Shell) -> None:
 
 
 def test_a_key_of_an_empty_state_is_not_found_with_the_reason(shell: Shell) -> None:
-    assert shell.fails("%state budget") == (
-        "StateKeyError: no key 'budget' in the state of session 'main'; the state is empty"
-    )
+    message = shell.fails("%state budget")
+    assert message.startswith("StateKeyError: ") and message.endswith("empty")
+    assert "'budget'" in message and "'main'" in message

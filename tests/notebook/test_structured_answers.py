@@ -33,7 +33,7 @@ def ask(schema: Any, answer: str) -> Any:
 
 
 def html(reply: Any) -> str:
-    return reply.view.in_words()["text/html"]
+    return reply.view.saved_forms()["text/html"]
 
 
 def test_the_output_is_of_the_type_of_the_schema():
@@ -75,7 +75,7 @@ def test_a_list_of_models_is_shown_as_a_table():
     table = html(reply).partition("<details>")[0]
 
     assert table.count("<tr>") == 3 and "<th" in table and "{" not in table
-    assert "| name | people | founded |" in reply.view.in_words()["text/markdown"]
+    assert "| name | people | founded |" in reply.view.saved_forms()["text/markdown"]
 
 
 def test_a_model_is_shown_as_fields_and_values():
@@ -88,17 +88,20 @@ def test_values_in_values_are_shown_as_a_tree():
     reply = ask(Trip, f'{{"title": "North", "cities": [{OSLO}]}}')
     tree = html(reply).partition("<details>")[0]
 
-    assert tree.count("<ul>") == 3 and "<strong>title:</strong> North" in tree and "{" not in tree
-    assert "- **title:** North\n- **cities:**\n  -\n    - **name:** Oslo" in reply.view.in_words()["text/markdown"]
+    assert tree.count("<ul>") == 3
+    assert "title:</strong> North" in tree
+    assert "{" not in tree
+    lines = reply.view.saved_forms()["text/markdown"].splitlines()
+    assert lines[:4] == ["- **title:** North", "- **cities:**", "  -", "    - **name:** Oslo"]
 
 
 def test_what_a_model_writes_into_its_fields_is_text():
     reply = ask(list[City], '[{"name": "<script>alert(1)</script>|![x](http://a/b.png)", "people": 1}]')
 
     assert "<script" not in html(reply)
-    assert (
-        "<script" not in reply.view.in_words()["text/markdown"] and "![x]" not in reply.view.in_words()["text/markdown"]
-    )
+    markdown = reply.view.saved_forms()["text/markdown"]
+    assert "<script" not in markdown
+    assert "![x]" not in markdown
 
 
 def test_the_live_view_ends_with_the_table():

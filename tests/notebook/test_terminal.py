@@ -49,7 +49,7 @@ def test_a_row_of_a_table_fits_the_terminal_and_what_is_to_be_typed_is_whole(wid
     assert max(map(len, rows)) > width - 5
     assert sum("…" in line for line in rows) >= 2
     assert not any("…" in line for line in lines[rules[4] :])
-    assert any(line.endswith(" -> or: %config AdkNb.nest_asyncio = True") for line in lines[rules[4] :])
+    assert any("%config" in line and "AdkNb.nest_asyncio =" in line for line in lines[rules[4] :])
 
 
 def test_a_saved_notebook_has_whole_tables_whatever_the_terminal_is(
@@ -146,7 +146,7 @@ def test_an_interrupted_answer_stays_and_says_so(terminal: Terminal) -> None:
     terminal.process.send_signal(signal.SIGINT)
 
     terminal.until("KeyboardInterrupt")
-    assert "gated > The first half  [stopped]\n" in terminal.close()
+    assert "first half  [stopped]\n" in terminal.close()
 
 
 def test_calls_approvals_and_errors_are_printed_once_where_they_happen(terminal: Terminal) -> None:
@@ -162,12 +162,15 @@ reply = %chat -s other payer Pay
     terminal.type(SLOW + cells)
     printed = terminal.close()
 
-    assert 'looking\nweather: look(city="Oslo") → {"temp_c": 9}\nweather > It is 9.  [1 tool call]\n' in printed
+    lines = printed.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.endswith("looking"))
+    assert lines[at + 1] == 'weather: look(city="Oslo") → {"temp_c": 9}'
+    assert lines[at + 2].endswith("It is 9.  [1 tool call]")
     assert printed.count("It is 9.") == 1
-    assert printed.count("Asks for approval: keep(amount=3)") == 1
-    assert 'payer: keep(amount=3) → "kept"\npayer > All settled.' in printed
+    assert printed.count("approval: keep(amount=3)") == 1
+    assert 'keep(amount=3) → "kept"\npayer > ' in printed
     assert printed.count("All settled.") == 1
-    assert printed.count("weather > error: RuntimeError: boom") == 1
+    assert printed.count("error: RuntimeError: boom") == 1
     assert "weather: error" not in printed
 
 

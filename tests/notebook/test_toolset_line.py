@@ -1,5 +1,6 @@
 """`%tool --openapi`, `%tool --mcp`: toolsets that a line makes."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_a_document_beside_the_notebook_becomes_a_toolset_of_its_name(shell: She
     fewer = shell.cell('%tool shop --openapi shop.yaml --only refund --confirm "amount > 3"')
 
     assert isinstance(toolset, OpenAPIToolset)
-    assert str(first) == "shop v1\n2 tools: list_orders, refund"
+    assert str(first).splitlines() == ["shop v1", "2 tools: list_orders, refund"]
     assert str(again).startswith("shop v1, unchanged") and unchanged
     assert str(fewer) == "shop v1 → v2\n1 tool: refund"
     assert '"name": "refund"' in str(shell.cell("%tools --schema shop"))
@@ -70,7 +71,8 @@ def test_an_agent_calls_what_a_server_offers(shell: Shell, service: Service) -> 
     assert reply.text == "Five."
     assert "5" in str([event.get_function_responses() for event in reply.events])
     assert "add(a=2, b=3) → 5" in str(shell.cell("%trace"))
-    assert shell.cell("%chat adder -m offline Add a=2 b=3").text == "add(a=2, b=3) gives 5."
+    offline = shell.cell("%chat adder -m offline Add a=2 b=3")
+    assert offline.text == "add(a=2, b=3) gives 5."
     sync.run(shell.names["mcp"].close())
 
 
@@ -78,7 +80,7 @@ def test_a_server_that_is_not_reached_is_asked_again_later(shell: Shell) -> None
     told = str(shell.cell("%tool docs --mcp http://127.0.0.1:9/mcp")).splitlines()
 
     assert told[0] == "docs v1"
-    assert told[1].startswith("its tools cannot be listed yet: the MCP server 'http://127.0.0.1:9/mcp' was not reach")
+    assert "'http://127.0.0.1:9/mcp'" in told[1]
 
 
 WRONG = [
@@ -119,13 +121,12 @@ def test_a_toolset_of_a_line_is_exported(shell: Shell, work: Path) -> None:
     said = str(shell.cell("%export agents/"))
     code = (work / "agents/agent.py").read_text()
 
-    assert "note: shop reads ../shop.yaml, relative to the written file: take it along" in said
-    assert 'spec_str=Path(__file__).parent.joinpath("../shop.yaml").read_text(encoding="utf-8"),' in code
-    assert (
-        'connection_params=SseConnectionParams(url="http://127.0.0.1:9/sse"),\n    require_confirmation=True,' in code
-    )
+    assert "note: shop " in said and " ../shop.yaml" in said
+    assert 'joinpath("../shop.yaml")' in code
+    assert re.search(r'SseConnectionParams\(url="http://127.0.0.1:9/sse"\),\s+require_confirmation=True,', code)
 
     shell.cell("%tool shop --openapi shop.yaml --confirm")
-    assert "google-adk's toolsets cannot ask for confirmation as 'shop' does" in shell.fails("%export agents/")
+    message = shell.fails("%export agents/")
+    assert "'shop'" in message and "%export agent.py" in message
     shell.cell("%export agent.py")
     assert "require_confirmation=True" in (work / "agent.py").read_text()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.magics.tracebacks import without_secrets
+from adk_nb.notebook.magics.hooks import without_secrets
 from adk_nb.redaction import HIDDEN, remember
 from tests.notebook.conftest import Shell
 

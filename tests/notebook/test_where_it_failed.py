@@ -36,10 +36,12 @@ def test_a_failing_tool_is_told_with_its_cell_and_line(shell: Shell, caplog: pyt
         reply = asked(shell, *CALL)
 
     assert failed_at(reply.events) == ["In[2] line 5"]
-    assert "→ failed: ZeroDivisionError: float division by zero (In[2] line 5)" in str(reply._repr_mimebundle_())
-    assert "tool 'split' raised ZeroDivisionError in In[2] line 5" in caplog.messages
+    assert "→ failed: ZeroDivisionError: " in str(reply._repr_mimebundle_())
+    assert "(In[2] line 5)" in str(reply._repr_mimebundle_())
+    assert any("'split'" in message and "ZeroDivisionError in In[2] line 5" in message for message in caplog.messages)
     [answer] = [one.response for event in reply.events for one in event.get_function_responses()]
-    assert answer == {"error": "ZeroDivisionError: float division by zero"}  # cells mean nothing to a model
+    assert answer["error"].startswith("ZeroDivisionError: ")
+    assert "In[2]" not in answer["error"]  # cells mean nothing to a model
 
 
 @pytest.mark.parametrize(
@@ -120,9 +122,9 @@ def test_a_callback_that_raises_ends_the_turn_and_says_where(shell: Shell, callb
 
     reply = shell.broke_off("%chat guide go")
 
-    assert reply.error == "KeyError: 'budget' (In[2] line 6)"
+    assert (reply.error or "").split(" ", 2) == ["KeyError:", "'budget'", "(In[2] line 6)"]
     assert failed_at(reply.events) == ["In[2] line 6"]
-    assert "KeyError: 'budget' (In[2] line 6)" in str(reply)
+    assert reply.error in str(reply)
 
 
 def test_where_tool_errors_end_the_turn_the_error_says_where(shell: Shell) -> None:
@@ -132,7 +134,7 @@ def test_where_tool_errors_end_the_turn_the_error_says_where(shell: Shell) -> No
         "guide = Agent(name='guide', model=model, tools=[f], tool_errors='raise')"
     )
 
-    assert shell.broke_off("%chat guide go").error == "ZeroDivisionError: division by zero (In[2] line 4)"
+    assert shell.broke_off("%chat guide go").error.endswith("by zero (In[2] line 4)")
 
 
 def test_a_cell_that_is_run_again_has_its_new_number(shell: Shell) -> None:

@@ -199,7 +199,7 @@ def test_a_line_for_an_agent_that_is_not_there_says_who_is_asked_and_why(shell: 
 
     said = heading(shell, line)
 
-    assert "cook" in said and "asked last" in said and repr(line.split()[1]) in said
+    assert "cook" in said and "last agent" in said and repr(line.split()[1]) in said
     assert shell.names["_run"].agent == "cook" and shell.names["_run"].question == line.removeprefix("%chat ")
 
 

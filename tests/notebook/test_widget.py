@@ -9,7 +9,7 @@ from wire import WAIT, Wire
 
 from adk_nb.events import Event, EventActions
 from adk_nb.notebook.view import widget
-from adk_nb.notebook.view.page import VIEW_MIME
+from adk_nb.notebook.view.front_end import VIEW_MIME
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.redaction import HIDDEN, remember
@@ -141,7 +141,7 @@ def test_a_malformed_op_does_not_take_the_others_with_it(view: LiveView, wire: W
     view.close_run()
 
     assert [r["text"] for r in view.snapshot["rows"]] == ["fine"]
-    assert "cannot show the op 'append'" in caplog.text
+    assert "the op 'append'" in caplog.text
 
 
 def test_a_page_that_asks_gets_the_whole_even_when_it_was_sent_before(view: LiveView, wire: Wire):
@@ -432,7 +432,8 @@ def test_what_a_tool_does_not_have_and_cannot_be_seen_is_told_on_the_card(view: 
         (r"\u0430mount", '"1"', "unknown"),
         ("days", "3", "default"),
     ]
-    assert told["remarks"] == [r"refund has no argument \u0430mount"]
+    [remark] = told["remarks"]
+    assert remark.endswith(r" argument \u0430mount")
 
 
 def test_a_write_to_the_state_sends_what_it_changes(view: LiveView, wire: Wire):

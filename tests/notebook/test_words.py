@@ -18,7 +18,8 @@ def test_the_name_of_a_removed_agent_is_not_sent_to_another(shell: Shell) -> Non
 
     said = shell.fails("%chat bot hi")
 
-    assert said == "InputError: agent 'bot' was removed; define it again, or write `--` before your text"
+    assert said.startswith("InputError: agent 'bot'")
+    assert "%chat --" in said
     assert model.requests == []
     assert shell.cell("%chat -- bot hi").agent == "guide"
     with_agents(shell, "bot")
@@ -28,16 +29,18 @@ def test_the_name_of_a_removed_agent_is_not_sent_to_another(shell: Shell) -> Non
 def test_a_slip_in_an_agents_name_is_one_readable_line(shell: Shell) -> None:
     with_agents(shell, "planner")
 
-    assert shell.fails("%chat planer hi") == (
-        "AgentNotFoundError: no agent named 'planer'; did you mean 'planner'? "
-        "if it is the beginning of your text, write `--` before it"
-    )
+    said = shell.fails("%chat planer hi")
+    assert said.startswith("AgentNotFoundError: ")
+    assert "'planer'; did you mean 'planner'?" in said
+    assert "%chat --" in said
 
 
 def test_a_missing_text_is_said_with_a_name_that_is_there(shell: Shell) -> None:
-    assert shell.fails("%chat") == "InputError: no agent is defined yet; begin a cell with %%agent NAME, see %%agent?"
+    said = shell.fails("%chat")
+    assert said.startswith("InputError: ")
+    assert "%%agent NAME, see" in said and "%%agent?" in said
     with_agents(shell, "planner")
-    assert "or %chat planner alone for a chat box" in shell.fails("%%chat\n ")
+    assert "%chat planner for" in shell.fails("%%chat\n ")
 
 
 def test_a_tool_that_is_mistyped_in_an_agent_is_told_apart_from_one_that_comes_later(shell: Shell) -> None:
@@ -45,9 +48,10 @@ def test_a_tool_that_is_mistyped_in_an_agent_is_told_apart_from_one_that_comes_l
 
     said = str(shell.cell("%%agent planner -t days_untl,quite_another\nPlan."))
 
-    assert said.splitlines()[1] == (
-        "not defined yet: days_untl, quite_another; define before you ask planner; did you mean 'days_until'?"
-    )
+    undefined = said.splitlines()[1]
+    assert ": days_untl, quite_another;" in undefined
+    assert "planner" in undefined
+    assert undefined.endswith("'days_until'?")
 
 
 def test_the_notes_of_the_notebook_do_not_count_as_events_of_the_session(shell: Shell) -> None:

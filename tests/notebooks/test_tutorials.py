@@ -108,7 +108,7 @@ def test_it_says_the_same_from_its_cassette_and_whose_words_they_are(path: Path,
     assert replayed == chips.replace(f"({notice})", f"({recorded})")
 
 
-@first(1, RECORDED)
+@first(1, [path for path in RECORDED if '"%chat' in path.read_text(encoding="utf-8")])
 def test_an_edited_question_is_a_miss_that_says_what_changed(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -18,6 +18,8 @@ from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgen
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.apps.app import App, EventsCompactionConfig, ResumabilityConfig
 from google.adk.code_executors import BuiltInCodeExecutor
+from google.adk.evaluation import AgentEvaluator
+from google.adk.evaluation.eval_set import EvalSet
 from google.adk.memory import InMemoryMemoryService
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
@@ -72,7 +74,7 @@ def test_the_code_of_a_course_runs_and_hears_once_what_it_runs_on():
     ("module", "instead"),
     [
         ("google.adk.cli.fast_api", "%chat"),
-        ("google.adk.evaluation.agent_evaluator", "assert"),
+        ("google.adk.evaluation.local_eval_service", "evaluate("),
         ("google.adk.agents.remote_a2a_agent", "AgentTool"),
         ("google.adk.tools.bigquery", "Google Cloud"),
         ("google.adk.nowhere", "nowhere"),

@@ -119,6 +119,16 @@ PATHS: dict[str, str] = {
     "adk_nb.models.llm_request": "LlmRequest",
     "adk_nb.models.llm_response": "LlmResponse",
     "adk_nb.models.registry": "LLMRegistry",
+    "adk_nb.evaluation": (
+        "AgentEvaluator Case CaseRun EvalCase EvalSet Evaluation aagent_map aevaluate agent_map evaluate judge metric"
+    ),
+    "adk_nb.evaluation.agent_evaluator": "AgentEvaluator",
+    "adk_nb.evaluation.eval_case": "EvalCase IntermediateData Invocation InvocationEvents SessionInput",
+    "adk_nb.evaluation.eval_config": "EvalConfig get_eval_metrics_from_config get_evaluation_criteria_or_default",
+    "adk_nb.evaluation.eval_metrics": "EvalMetric EvalStatus JudgeModelOptions PrebuiltMetrics ToolTrajectoryCriterion",
+    "adk_nb.evaluation.eval_set": "EvalSet",
+    "adk_nb.evaluation.evaluator": "EvalStatus EvaluationResult PerInvocationResult",
+    "adk_nb.evaluation.local_eval_sets_manager": "load_eval_set_from_file",
     "adk_nb.planners": "BasePlanner BuiltInPlanner PlanReActPlanner",
     "adk_nb.planners.base_planner": "BasePlanner",
     "adk_nb.planners.built_in_planner": "BuiltInPlanner",

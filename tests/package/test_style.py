@@ -60,14 +60,13 @@ def test_the_view_is_what_its_sources_make(tmp_path: Path):
 
 
 ALLOWED_SCANS = {
-    "runtime/concurrent_runs.py": "which events other runs wrote",
-    "runtime/fork.py": "the events that are copied",
-    "runtime/rewind.py": "state and files as they were",
-    "runtime/resume.py": "a history of the events before a run",
+    "runtime/open_sessions.py": "the events that other runs wrote",
+    "runtime/rewind.py": "state and files as they were; the events that a fork copies",
+    "runtime/first_event.py": "a history of the events before a run",
     "flow/budget.py": "what a run has cost since the last text",
     "flow/code_execution.py": "files that were sent",
-    "flow/context_cache.py": "a view of its own, read once",
-    "flow/tool_calls.py": "whether a recorded result was stored",
+    "flow/request.py": "the view of the newest cache metadata",
+    "flow/tool_call.py": "whether a recorded result was stored",
     "flow/history/compaction.py": "the contents' own view",
     "flow/history/contents.py": "the contents' own view",
     "notebook/chat.py": "hands out the list",
@@ -120,11 +119,11 @@ def test_facts_about_a_session_come_from_its_history():
 WRITERS = ROOT / "adk_nb" / "notebook" / "view" / "writers"
 OF_WRITERS = {"as_text", "bundle", "html", "StreamedMarkdown"}
 """What others may import from the writers: documents go in, forms come out. `html` is called as `OF_HTML`."""
-OF_HTML = {"write", "for_view", "page_sources", "readable", "words_of"}
+OF_HTML = {"write", "for_view", "page_sources", "readable", "visible_text"}
 MAKES_JSON = {
     "rows.py": "rows of a live view",
-    "event_words.py": "texts of these rows",
-    "error_card.py": "cards of errors",
+    "event_text.py": "texts of these rows",
+    "cards.py": "cards of errors",
     "interrupt_text.py": "notes on cards",
     "reply_view.py": "the answer in a live view",
     "results.py": "artifacts in a live view",

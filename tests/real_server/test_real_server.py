@@ -167,14 +167,14 @@ def test_a_question_that_is_too_long_is_refused_in_the_server_s_words_and_the_se
 def test_a_wrong_key_is_refused_and_not_shown(server: Noise):
     wrong = "sk-a-key-that-is-not-the-servers"
 
-    with pytest.raises(ModelHTTPError, match=r"HTTP 401: .*; look at api_key") as refused:
+    with pytest.raises(ModelHTTPError, match=r"HTTP 401: .*; check api_key") as refused:
         ask(server.model(api_key=wrong))
 
     assert wrong not in str(refused.value)
 
 
 def test_an_address_that_is_not_the_api_s_is_told_so(server: Noise):
-    with pytest.raises(ModelHTTPError, match=r"HTTP 404: .*look at the model's name, and at base_url"):
+    with pytest.raises(ModelHTTPError, match=r"HTTP 404: .*model's name, and base_url"):
         ask(server.model(base_url=f"{server.url}/v2"))
 
 

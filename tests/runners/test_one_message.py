@@ -9,6 +9,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import ToolContext
 from tests.support.talk import Talk, sent, told
+from tests.support.transcripts import call_line, result_line
 
 
 def weather(city: str, tool_context: ToolContext) -> str:
@@ -34,7 +35,7 @@ def test_a_message_becomes_events_history_and_state():
 
     assert told(first + second) == snapshot(
         [
-            ("guide", "calls weather({'city': 'Oslo'})"),
+            ("guide", call_line("weather", city="Oslo")),
             ("guide", "answers {'result': 'Oslo: sunny'} => {'asked': 'Oslo'}"),
             ("guide", "It is sunny in Oslo. => {'last': 'It is sunny in Oslo.'} ."),
             ("guide", "You asked of Oslo. => {'last': 'You asked of Oslo.'} ."),
@@ -43,8 +44,8 @@ def test_a_message_becomes_events_history_and_state():
     assert sent(model.requests[-1].contents) == snapshot(
         [
             ("user", "How is Oslo?"),
-            ("model", "calls weather({'city': 'Oslo'})"),
-            ("user", "answers {'result': 'Oslo: sunny'}"),
+            ("model", call_line("weather", city="Oslo")),
+            ("user", result_line(result="Oslo: sunny")),
             ("model", "It is sunny in Oslo."),
             ("user", "What did I ask?"),
         ]

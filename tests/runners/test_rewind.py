@@ -203,7 +203,7 @@ def test_an_undone_call_takes_no_answer_from_outside():
     answer = types.FunctionResponse(id=asked.id, name="wait", response={"ok": 1})
     talk.say([types.Part(function_response=answer)])
 
-    assert "answers no call of session 's'" in str(talk.error)
+    assert "session 's'" in str(talk.error)
 
 
 def test_what_is_unknown_is_named_and_nothing_is_written():
@@ -211,7 +211,7 @@ def test_what_is_unknown_is_named_and_nothing_is_written():
     run = talk.say()[0].invocation_id
     before = len(talk.stored().events)
 
-    with pytest.raises(InvocationNotFoundError, match=f"no invocation named 'e-x'; there is: {run}"):
+    with pytest.raises(InvocationNotFoundError, match=f"'e-x'.*{run}"):
         rewind(talk, "e-x")
     with pytest.raises(SessionNotFoundError):
         sync.run(talk.runner.rewind_async(user_id="u", session_id="none", rewind_before_invocation_id=run))

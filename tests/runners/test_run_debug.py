@@ -85,18 +85,19 @@ def test_without_verbose_thoughts_stay_unsaid(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_streamed_answer_is_printed_once(capsys: pytest.CaptureFixture[str]):
-    runner = InMemoryRunner(guide("one two three"))
+    runner = InMemoryRunner(guide("one two"))
 
     events = sync.run(runner.run_debug("hi", run_config=RunConfig(streaming_mode=StreamingMode.SSE)))
 
-    assert capsys.readouterr().out == "guide > one two three\n"
-    assert len(events) == 4
+    assert capsys.readouterr().out == "guide > one two\n"
+    assert len(events) == 3
 
 
 def test_an_error_is_printed_before_it_is_raised(capsys: pytest.CaptureFixture[str]):
-    agent = LlmAgent(name="guide", model=ScriptedLlm(InputError("no such thing")))
+    error = InputError("no such thing")
+    agent = LlmAgent(name="guide", model=ScriptedLlm(error))
 
     with pytest.raises(InputError, match="no such thing"):
         sync.run(InMemoryRunner(agent).run_debug("hi"))
 
-    assert capsys.readouterr().out == "guide > [failed InputError: no such thing]\n"
+    assert capsys.readouterr().out == f"guide > [failed InputError: {error}]\n"

@@ -16,6 +16,7 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, call
 from adk_nb.runtime.cancellation import CANCELLED, INVOCATION_ABORTED, RUN_TIMEOUT
 from adk_nb.runtime.invocation_context import new_invocation_id
 from tests.support.talk import SECONDS, WHERE, Talk, authors, guide, look, requests, told
+from tests.support.transcripts import result_line
 
 
 class Waits:
@@ -94,7 +95,7 @@ async def test_a_signal_between_two_events_is_heard_before_the_next_step():
 
     assert told(events)[0] == ("guide", "calls look({})")
     assert [event.error_code for event in events] == [None, INVOCATION_ABORTED]
-    assert "may or may not have taken effect" in told(events)[1][1]
+    assert "may or may not" in told(events)[1][1]
 
 
 @run_async
@@ -116,7 +117,8 @@ async def test_a_run_that_takes_longer_than_it_may_ends_with_an_event():
 
     assert talk.error is None and waits.cancelled
     assert events[-1].error_code == RUN_TIMEOUT == "RUN_TIMEOUT"
-    assert "longer than 0.02 seconds, its RunConfig.timeout" in (events[-1].error_message or "")
+    for fact in ("0.02 seconds", "RunConfig.timeout"):
+        assert fact in str(events[-1].error_message)
     assert [one.name for one in events[-1].get_function_responses()] == ["wait"]
     assert told(await talk.asay("more", config=RunConfig(timeout=60))) == [("guide", "again .")]
 
@@ -352,7 +354,7 @@ async def test_a_tool_may_stop_its_own_run_and_its_result_is_kept():
     events = await talk.asay("hi")
 
     assert told(events)[1:] == [
-        ("guide", "answers {'result': 'stopped: True'}"),
+        ("guide", result_line(result="stopped: True")),
         ("guide", f"failed {INVOCATION_ABORTED}"),
     ]
 

@@ -9,6 +9,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
 from tests.support.talk import Talk, told
+from tests.support.transcripts import call_line
 
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 
@@ -47,7 +48,7 @@ def test_a_stream_with_a_call_runs_the_tool_once():
         [
             ("guide", "Let me ..."),
             ("guide", "look...."),
-            ("guide", "Let me look.; calls look({})"),
+            ("guide", f"Let me look.; {call_line('look')}"),
             ("guide", "answers {'result': 'seen'}"),
             ("guide", "do..."),
             ("guide", "ne..."),

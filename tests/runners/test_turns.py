@@ -17,6 +17,7 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.tools import ToolContext
 from tests.support.talk import SECONDS, WHERE, Talk, authors, guide, look, requests, told
+from tests.support.transcripts import result_line
 
 
 def counter(**fields: Any) -> LlmAgent:
@@ -243,8 +244,8 @@ def test_one_agent_serves_two_sessions_at_once():
 
     first, second = asyncio.run(both())
 
-    assert [what for _, what in told(first)][1:] == ["answers {'result': 's'} => {'met': 's'}", "bye ."]
-    assert [what for _, what in told(second)][1:] == ["answers {'result': 't'} => {'met': 't'}", "bye ."]
+    assert [what for _, what in told(first)][1:] == [f"{result_line(result='s')} => {{'met': 's'}}", "bye ."]
+    assert [what for _, what in told(second)][1:] == [f"{result_line(result='t')} => {{'met': 't'}}", "bye ."]
     assert (talk.stored("s").state, talk.stored("t").state) == ({"met": "s"}, {"met": "t"})
 
 

@@ -88,5 +88,5 @@ def test_a_live_conversation_needs_its_own_kind_of_queue(queue: Any):
     talk = Talk(agent())
     asked: dict[str, Any] = WHERE | {"live_request_queue": queue}
 
-    with pytest.raises(ConfigurationError, match=r"write live_request_queue=LiveRequestQueue\(\)"):
+    with pytest.raises(ConfigurationError, match=r"live_request_queue=LiveRequestQueue\(\)"):
         talk.runner.run_live(**asked)

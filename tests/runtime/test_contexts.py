@@ -1,18 +1,47 @@
 """What contexts tell callbacks and tools of their run."""
 
+import ast
 import asyncio
+import inspect
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from adk_nb.agents import CallbackContext, InvocationContext, LlmAgent, RunConfig
+from adk_nb.agents import CallbackContext, Context, InvocationContext, LlmAgent, RunConfig
 from adk_nb.agents.readonly_context import ReadonlyContext
 from adk_nb.events import EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, ToolContext
+from adk_nb.workflow import Workflow
 from tests.support.talk import Talk
+
+CONTEXT = (
+    "actions add_events_to_memory add_memory add_session_to_memory agent_name attempt attempt_count auth_credential "
+    "branch custom_metadata delete_memory function_call_id get_artifact_version get_auth_response get_credential "
+    "get_invocation_context idempotency_key invocation_id is_aborted isolation_scope list_artifacts load_artifact "
+    "load_credential node_path request_confirmation request_credential resume_inputs route run_config run_id run_node "
+    "save_artifact save_credential search_memory session state tool_confirmation user_content user_id"
+)
+
+
+def public_names(value: Any) -> list[str]:
+    return [name for name in dir(value) if not name.startswith("_")]
+
+
+def documented_names(owner: type) -> Iterator[str]:
+    """Methods, properties and attributes with a docstring below them."""
+    for scope in ast.walk(ast.parse(inspect.getsource(owner))):
+        if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(scope):
+            yield scope.name
+        if isinstance(scope, ast.ClassDef | ast.FunctionDef):
+            for statement, below in pairwise(scope.body):
+                is_docstring = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+                if is_docstring and isinstance(statement, ast.Assign | ast.AnnAssign):
+                    yield ast.unparse(statement).split(":")[0].split(" ")[0].removeprefix("self.")
 
 
 def context(**fields: Any) -> InvocationContext:
@@ -20,6 +49,34 @@ def context(**fields: Any) -> InvocationContext:
     session = service.create_session(app_name="app", user_id="u", session_id="s")
     agent = LlmAgent(name="guide", model=ScriptedLlm())
     return InvocationContext(agent=agent, session=session, session_service=service, **fields)
+
+
+def test_contexts_of_tools_callbacks_and_nodes_show_only_names_for_their_users():
+    seen: dict[str, list[str]] = {}
+
+    def tool(tool_context: ToolContext) -> str:
+        seen["tool"] = public_names(tool_context)
+        return "done"
+
+    def before_agent(callback_context: CallbackContext) -> None:
+        seen["callback"] = public_names(callback_context)
+
+    def node(ctx: Context) -> None:
+        seen["node"] = public_names(ctx)
+
+    agent = LlmAgent(
+        name="guide", model=ScriptedLlm(call("tool"), "done"), tools=[tool], before_agent_callback=before_agent
+    )
+    Talk(agent).say()
+    Talk(Workflow(name="graph", edges=[("START", node)])).say()
+
+    assert seen == dict.fromkeys(("tool", "callback", "node"), CONTEXT.split())
+
+
+def test_every_public_name_of_a_context_has_a_docstring():
+    documented = {name for owner in (ReadonlyContext, Context) for name in documented_names(owner)}
+
+    assert [name for name in CONTEXT.split() if name not in documented] == []
 
 
 def test_a_tool_sees_that_its_run_is_asked_to_stop():

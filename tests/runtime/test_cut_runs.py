@@ -14,8 +14,8 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import approvals
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupted_runs import NOT_MADE
 from adk_nb.runtime.interrupts import APPROVALS
+from adk_nb.runtime.open_calls import NOT_MADE
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext, exit_loop, load_memory, tool, transfer_to_agent
@@ -186,7 +186,7 @@ def test_what_a_person_had_let_run_still_waits_for_their_word(tmp_path: Path, ti
 
         await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))  # to what was asked first
         (asked,) = open_interrupts((await stored(service)).events, APPROVALS)
-        assert till.paid == 1 and "it may have taken effect" in asked.prompt
+        assert till.paid == 1 and "taken effect" in asked.prompt
         await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))
         assert till.paid == 2 and results(await stored(service)) == {"pay": [{"result": "paid 1"}]}
 
@@ -217,7 +217,7 @@ def test_of_a_call_in_doubt_whose_tool_was_redefined_nobody_says_that_it_did_not
         runner = runner_of(agent("done", tools=[till.tool(version=2)])[0], service)
         await events_of(talk(runner, confirmed((await stored(service)).events, yes=True)))
         (told,) = results(await stored(service))["pay"]
-        assert till.paid == 1 and told["error"].startswith(f"{IN_DOUBT}; it was not made again")
+        assert till.paid == 1 and told["error"].startswith(f"{IN_DOUBT}; it was not repeated")
 
     using(tmp_path / "nb.db", use)
 

@@ -13,8 +13,8 @@ from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
 from adk_nb.events import Event
 from adk_nb.models import call
-from adk_nb.notebook.view.event_table import row_text
 from adk_nb.notebook.view.rows import rows_of
+from adk_nb.notebook.view.run_tables import row_text
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, session_lease
 from adk_nb.runtime.approvals import IN_DOUBT
@@ -231,7 +231,7 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         session = await stored(service)
         assert session.state == {"sent": "stamped"}
         (asked,) = open_interrupts(session.events, APPROVALS)
-        assert "pay() started at" in asked.prompt and "it may have taken effect" in asked.prompt
+        assert "pay() started at" in asked.prompt and "taken effect" in asked.prompt
 
         ledger.done.clear()
         answered = await events_of(talk(runner, confirmed(session.events, yes=yes)))
@@ -242,7 +242,7 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         assert texts(answered) == ["all done"]
         assert await service.unfinished(await stored(service)) == []
         assert await events_of(runner.run_async(**WHERE, invocation_id=run_id)) == []
-        assert f"invocation {run_id!r} does not go on: it is finished" in caplog.text
+        assert run_id in caplog.text and "it is finished" in caplog.text
 
     using(tmp_path / "nb.db", use)
 
@@ -354,7 +354,7 @@ def test_agents_that_run_others_go_on_only_in_a_resumable_app(tmp_path: Path, ti
 
 
 def test_an_effect_that_is_none_is_refused():
-    with pytest.raises(ConfigurationError, match="an effect is 'pure', 'idempotent' or 'once', and not 'twice'"):
+    with pytest.raises(ConfigurationError, match=r"'pure', 'idempotent'.*'once', and not 'twice'"):
         FunctionTool(len, effect="twice")  # type: ignore[arg-type]
     assert tool(effect="pure")(clerk_tool).effect == "pure" and FunctionTool(clerk_tool).effect == "once"
 

@@ -113,7 +113,7 @@ def test_results_of_calls_of_different_runs_are_sent_one_after_the_other():
 
     assert talk.say([response(first, ticket=1), response(second, ticket=2)]) == []
 
-    assert isinstance(talk.error, InputError) and "answer calls of different runs" in str(talk.error)
+    assert isinstance(talk.error, InputError) and "different runs" in str(talk.error)
     assert len(talk.stored().events) == stored
     assert talk.say([response(first, ticket=1)])[-1].is_final_response()
     assert talk.say([response(second, ticket=2)])[-1].is_final_response()
@@ -162,7 +162,7 @@ def test_files_or_state_that_cannot_be_kept_are_refused_before_anything_is_store
     service, talk.runner.artifact_service = talk.runner.artifact_service, None
 
     assert talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True)) == []
-    assert isinstance(talk.error, ConfigurationError) and "has no artifact service" in str(talk.error)
+    assert isinstance(talk.error, ConfigurationError) and "artifact service" in str(talk.error)
     assert talk.stored().events == []
     talk.runner.artifact_service = service
 

@@ -137,7 +137,7 @@ def test_one_that_is_stopped_while_it_waits_ends_without_a_trace(held: Callable[
 
 def test_one_waits_no_longer_than_its_timeout_says(held: Callable[[Use], None]):
     async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
-        with pytest.raises(SessionBusyError, match=r"session 's' is in use by process \d+"):
+        with pytest.raises(SessionBusyError, match="session 's'"):
             await asyncio.create_task(events_of(talk(other, "me too", run_config=RunConfig(timeout=0.05))))
         await events_of(under_way)
         assert texts(await events_of(talk(other, "now", run_config=RunConfig(timeout=60.0)))) == ["two"]

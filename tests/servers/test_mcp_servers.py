@@ -161,7 +161,7 @@ def test_a_picture_goes_to_the_model_beside_the_result(everything: McpToolset):
 def test_wrong_arguments_do_not_reach_the_server(everything: McpToolset):
     answer = ask(everything, "get-structured-content", location="Oslo")
 
-    assert answer["error"].startswith("get-structured-content() was not called: wrong arguments: location: 'Oslo' is")
+    assert "get-structured-content()" in answer["error"] and "arguments: location: 'Oslo'" in answer["error"]
 
 
 def test_progress_is_shown_while_the_tool_works(everything: McpToolset):

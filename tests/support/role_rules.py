@@ -6,7 +6,7 @@ from typing import Any
 
 from adk_nb import types
 from adk_nb.models import LlmRequest, anthropic_messages, openai_messages
-from adk_nb.models.google_messages import prepare_contents
+from adk_nb.models.google_requests import prepare_contents
 
 
 def check_roles(contents: Sequence[types.Content]) -> None:
@@ -42,8 +42,8 @@ def check_roles(contents: Sequence[types.Content]) -> None:
 def check_as_sent(contents: Sequence[types.Content]) -> None:
     """Fail for a history that an adapter would send as its service does not take it."""
     request = LlmRequest(contents=list(contents))
-    check_openai_turns(list(openai_messages.messages_of(request)))
-    check_anthropic_turns(anthropic_messages.messages_of(request))
+    check_openai_turns(list(openai_messages.chat_messages(request)))
+    check_anthropic_turns(anthropic_messages.chat_messages(request))
     sent = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in prepare_contents(list(contents))]
     check_gemini_turns(sent)
 

@@ -201,7 +201,7 @@ def test_what_the_callers_state_does_not_allow_is_told_to_its_model():
     talk = Talk(root)
 
     [response] = talk.say()[1].get_function_responses()
-    assert response.response and "StateSchemaError: state['y'] is not a field" in response.response["error"]
+    assert response.response and "StateSchemaError: state['y']" in response.response["error"]
     assert talk.stored().state == {}
 
 
@@ -341,7 +341,7 @@ def test_what_it_raises_ends_the_run_where_errors_of_tools_do():
 @pytest.mark.parametrize(
     ("child", "error"),
     [
-        (expert(call("look"), max_iterations=1, tools=[look]), "asked its model 1 times in one turn"),
+        (expert(call("look"), max_iterations=1, tools=[look]), "called its model 1 times"),
         (expert("no json", output_schema=Found), "does not fit its output_schema"),
     ],
     ids=["too many calls", "no answer of that form"],
@@ -527,7 +527,7 @@ def test_several_work_side_by_side():
 
 
 def test_only_an_agent_is_wrapped():
-    with pytest.raises(ConfigurationError, match="AgentTool takes an agent, and not 'expert'"):
+    with pytest.raises(ConfigurationError, match=r"AgentTool takes.*'expert'"):
         AgentTool(agent="expert")  # pyright: ignore[reportArgumentType]
 
 

@@ -447,7 +447,7 @@ def test_an_answer_to_an_agent_that_is_not_there_as_it_was_runs_nothing(now: lis
     assert told(then)[-1] == ("guide", "I could not. .")
     assert len(requests(child)) == 1
     assert open_interrupts(talk.stored().events, APPROVALS) == []
-    assert "its tool was redefined" in requests(root)[-1][-1][1]
+    assert "was redefined" in requests(root)[-1][-1][1]
 
 
 def test_a_tool_of_it_that_was_redefined_does_not_run():
@@ -461,7 +461,7 @@ def test_a_tool_of_it_that_was_redefined_does_not_run():
     child.tools = [FunctionTool(refund, require_confirmation=True)]
     then = talk.say(answer(request))
 
-    assert "its tool was redefined" in told(then)[0][1]
+    assert "was redefined" in told(then)[0][1]
     assert told(then)[-1] == ("guide", "All done. .")
 
 
@@ -590,7 +590,7 @@ def test_in_a_live_conversation_it_works_apart_and_says_so_when_it_waits():
     events = asyncio.run(converse())
 
     [result] = [one.response for event in events for one in event.get_function_responses()]
-    assert result and "in a live conversation all do" in result["error"]
+    assert result and "live conversation" in result["error"]
 
 
 def test_an_agent_that_calls_itself_is_told_to_answer():
@@ -601,5 +601,5 @@ def test_an_agent_that_calls_itself_is_told_to_answer():
     events = Talk(root).say()
 
     [deepest, *_] = [one.response or {} for event in events for one in event.get_function_responses()]
-    assert "guide() was not called: 50 agents wait for each other" in deepest["error"]
+    assert "guide() was not called: 50 agents wait" in deepest["error"]
     assert told(events)[-1] == ("guide", "answered .") and events[-1].branch is None

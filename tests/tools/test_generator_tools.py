@@ -402,7 +402,7 @@ def test_a_tool_that_takes_too_long_is_told_to_the_model(kind: str):
     free.set()
 
     (_, [result], _), last = lines(events)[-2:]
-    assert "TimeoutError: slow() had no result after 0.5 seconds" in result["error"]
+    assert "TimeoutError: slow()" in result["error"] and "after 0.5 seconds" in result["error"]
     assert ("may take effect" in result["error"]) == kind.startswith("sync")
     assert last == ("guide", "done", False)
     assert closed.wait(SECONDS)
@@ -438,5 +438,5 @@ def test_a_late_tool_ends_the_run_where_errors_of_tools_do():
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), "2"])
 def test_a_timeout_of_no_seconds_is_refused(seconds: Any):
-    with pytest.raises(ValueError, match=r"tool 'stages': a timeout is a number of seconds above 0"):
+    with pytest.raises(ValueError, match=r"tool 'stages': a timeout.*seconds above 0"):
         FunctionTool(stages, timeout=seconds)

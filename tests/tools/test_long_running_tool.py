@@ -8,6 +8,7 @@ import pytest
 from adk_nb import Agent, types
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime.context import call_state
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from tests.support.talk import Talk, sent, told
 
@@ -111,7 +112,7 @@ def test_a_pausing_tool_ends_the_run_until_its_outcome_comes():
 def test_any_tool_can_say_while_it_runs_that_its_outcome_comes_later():
     def order(item: str, tool_context: ToolContext) -> dict[str, str]:
         """Order something."""
-        tool_context.long_running = item == "piano"
+        call_state(tool_context).is_long_running = item == "piano"
         return {"status": "ordered", "item": item}
 
     said, model = talk(

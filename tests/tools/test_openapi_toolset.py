@@ -521,7 +521,7 @@ def test_one_private_address_among_several_is_enough_to_refuse(monkeypatch: pyte
 
     answer = answers_of("http://shop.example", "/text", allow_private_network_access=False)
 
-    assert "'shop.example' is an address of this machine" in answer["error"]
+    assert "'shop.example'" in answer["error"]
 
 
 @pytest.mark.parametrize("asks", [True, lambda pet_id: pet_id > 2, "pet_id > 2", "pet_id < 9 and name > 2"])

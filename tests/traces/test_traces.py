@@ -155,7 +155,7 @@ def test_5_a_missing_key():
 
     assert told(talk.say("q")) == [("a1", "failed KeyError")]
     assert isinstance(talk.error, KeyError)
-    assert "Context variable not found: `missing`" in str(talk.error) and "'a1'" in str(talk.error)
+    assert "found: `missing`" in str(talk.error) and "'a1'" in str(talk.error)
 
 
 class Asks(BaseTool):
@@ -303,4 +303,4 @@ def test_16_the_limit_of_calls():
         ("a", "answers {'ok': 1}"),
         ("a", "failed LlmCallsLimitExceededError"),
     ]
-    assert str(talk.error).startswith("Max number of llm calls limit of `2` exceeded")
+    assert "`2` exceeded" in str(talk.error)

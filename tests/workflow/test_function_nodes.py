@@ -155,12 +155,12 @@ def test_two_outputs_of_one_run_are_an_error() -> None:
         yield 1
         yield 2
 
-    with pytest.raises(WorkflowDataError, match="'two' gave a second output"):
+    with pytest.raises(WorkflowDataError, match="'two' gave"):
         run(two)
 
 
 def test_an_output_that_is_no_json_is_an_error_that_names_the_node() -> None:
-    with pytest.raises(WorkflowDataError, match="'giving': its output cannot be kept as JSON"):
+    with pytest.raises(WorkflowDataError, match="'giving': its output"):
         run(gives(object()))
 
 

@@ -64,8 +64,8 @@ def test_edges_are_chains_or_edges() -> None:
 def test_sets_lead_from_each_to_each() -> None:
     join = JoinNode(name="join")
     graph = wf((START, (a, b), join))
-    assert graph.graph.before["join"] == ["a", "b"]
-    assert [way.end for way in graph.graph.ways[START]] == ["a", "b"]
+    assert graph.graph.predecessors["join"] == ["a", "b"]
+    assert [edge.end for edge in graph.graph.edges_from[START]] == ["a", "b"]
 
 
 def test_an_edge_can_have_several_routes() -> None:
@@ -154,13 +154,13 @@ def choose(node_input: Any) -> Event:
         ([(START, "a")], "'a' is no node; a text can only be 'START' or 'END': pass the function or the agent"),
         ([(START, 3)], "3 is no node; pass a function, an agent, a tool, a workflow, or a node"),
         ([(START, FunctionTool)], "is no node"),
-        ([(START, a), (b, c)], "no way leads to b, c"),
+        ([(START, a), (b, c)], "leads to b, c"),
         ([(START, a, START)], "nothing can lead back to START"),
         ([(END, a)], "nothing can follow after END"),
         ([(START, {"x": a})], "an edge from START has no route"),
         ([({"x": a}, b)], "routes lead on from a node"),
         ([(START, a), (START, a)], "START -> a is there twice"),
-        ([(START, a, b, a)], "the circle a -> b -> a never ends"),
+        ([(START, a, b, a)], "a -> b -> a never ends"),
         ([(START, choose, {2.5: a})], "a route is text, a number or a bool, and not 2.5"),
         ([(START, a), Edge(from_node=a, to_node=b, route=["x", DEFAULT_ROUTE])], "DEFAULT_ROUTE stands alone"),
         ([(START, a, node(b, name="a"))], "two nodes are named 'a'; give one another"),

@@ -1,1 +1,1 @@
-"""What an agent sees of its session: which events, in what order, in whose words."""
+"""The history an agent sees of its session."""

@@ -1,1 +1,1 @@
-"""Live conversations: words and sound both ways, while the user may speak at any time."""
+"""Live conversations: text and audio in both directions, while the user may speak at any time."""

@@ -1,4 +1,4 @@
-"""What is heard and spoken in a live conversation, kept as files where the run says so."""
+"""Save the audio of a live conversation as artifacts, with `RunConfig.save_live_blob`."""
 
 import logging
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ logger = logging.getLogger(__name__)
 
 
 _FOLDER = "_adk_live"
-"""In a reference, what tells a recording from a file that a model may be shown. Source: google-adk 2.13."""
+"""Folder in the URI of a recording, which models do not get. Source: google-adk 2.13."""
 
 
 def is_recording(parts: Sequence[types.Part]) -> bool:
-    """True for a reference to recorded sound, whose words the transcripts tell."""
+    """True for a reference to recorded audio; the history has its transcript."""
     return any(part.file_data and f"/{_FOLDER}/" in (part.file_data.file_uri or "") for part in parts)
 
 
 @dataclass
-class _Sound:
-    """Pieces of one speaker, up to where it pauses."""
+class _Track:
+    """Audio chunks of one speaker since its last pause."""
 
     file: str
     pieces: list[bytes] = field(default_factory=list[bytes])
@@ -42,57 +42,58 @@ class _Sound:
 
 
 class LiveRecording:
-    """Collects the sound of both sides; `RunConfig.save_live_blob` decides whether any is kept.
+    """Collects the audio of both sides; does nothing without `RunConfig.save_live_blob`.
 
     Raises:
-        ConfigurationError: It is to be kept, and the runner has nowhere to.
+        ConfigurationError: The runner has no artifact service.
     """
 
     def __init__(self, ctx: InvocationContext) -> None:
         self._ctx = ctx
-        self._on = ctx.run_config.save_live_blob
-        self._heard, self._spoken = _Sound("input_audio"), _Sound("output_audio")
-        if self._on and not ctx.artifact_service:
+        self._is_enabled = ctx.run_config.save_live_blob
+        self._user_track, self._model_track = _Track("input_audio"), _Track("output_audio")
+        if self._is_enabled and not ctx.artifact_service:
             raise ConfigurationError(
-                "RunConfig(save_live_blob=True) keeps sound as artifacts, and this runner keeps none; "
+                "RunConfig(save_live_blob=True) saves audio as artifacts, but the runner has no artifact service; "
                 "write Runner(artifact_service=InMemoryArtifactService(), ...)"
             )
 
-    def hear(self, blob: types.Blob | None) -> None:
-        """Take in what the user sends."""
-        if self._on and blob:
-            self._heard.add(blob)
+    def add_user_sound(self, blob: types.Blob | None) -> None:
+        """Add audio of the user."""
+        if self._is_enabled and blob:
+            self._user_track.add(blob)
 
-    async def follow(self, response: LlmResponse) -> list[Event]:
-        """Take in what the model says.
+    async def add_response(self, response: LlmResponse) -> list[Event]:
+        """Add audio of the model.
 
         Returns:
-            Events with a reference to the files that are kept now: the model's when it has spoken or is interrupted,
-            the user's before it when the model has spoken.
+            Events that refer to the files saved now: the model's at the end of its turn or at an interruption, and at
+            the end of its turn the user's before it.
         """
-        if not self._on:
+        if not self._is_enabled:
             return []
         for part in response.parts:
             if part.inline_data:
-                self._spoken.add(part.inline_data)
+                self._model_track.add(part.inline_data)
         if response.turn_complete:
-            return await self.rest()
-        return await self._all([self._spoken]) if response.interrupted else []
+            return await self.save_rest()
+        return await self._save_tracks([self._model_track]) if response.interrupted else []
 
-    async def rest(self) -> list[Event]:
-        """The same for all that was not kept yet, when the conversation is over."""
-        return await self._all([self._heard, self._spoken])
+    async def save_rest(self) -> list[Event]:
+        """Save the remaining audio at the end of the conversation; returns as `add_response`."""
+        return await self._save_tracks([self._user_track, self._model_track])
 
-    async def _all(self, sounds: list[_Sound]) -> list[Event]:
-        kept = [await self._keep(sound) for sound in sounds if sound.pieces]
-        return [event for event in kept if event]
+    async def _save_tracks(self, tracks: list[_Track]) -> list[Event]:
+        events = [await self._save_track(track) for track in tracks if track.pieces]
+        return [event for event in events if event]
 
-    async def _keep(self, sound: _Sound) -> Event | None:
+    async def _save_track(self, track: _Track) -> Event | None:
         ctx, session = self._ctx, self._ctx.session
-        data, sound.pieces = b"".join(sound.pieces), []
-        extension = sound.mime_type.partition(";")[0].rpartition("/")[2]
-        filename = f"adk_live_audio_storage_{sound.file}_{int(sound.began * 1000)}.{extension}"
-        blob = types.Blob(data=data, mime_type=sound.mime_type)
+        data, track.pieces = b"".join(track.pieces), []
+        extension = track.mime_type.partition(";")[0].rpartition("/")[2]
+        # Source of the name: google-adk 2.13.
+        filename = f"adk_live_audio_storage_{track.file}_{int(track.began * 1000)}.{extension}"
+        blob = types.Blob(data=data, mime_type=track.mime_type)
         context = Context(ctx)
         try:
             version = await context.save_artifact(filename, types.Part(inline_data=blob))
@@ -100,12 +101,12 @@ class LiveRecording:
             logger.warning("the sound of a live conversation was not kept as %r: %s", filename, error)
             return None
         uri = f"artifact://{session.app_name}/{session.user_id}/{session.id}/{_FOLDER}/{filename}#{version}"
-        users = sound is self._heard
-        reference = types.Part(file_data=types.FileData(file_uri=uri, mime_type=sound.mime_type))
+        is_user = track is self._user_track
+        reference = types.Part(file_data=types.FileData(file_uri=uri, mime_type=track.mime_type))
         return Event(
-            author="user" if users else ctx.agent.name,
+            author="user" if is_user else ctx.agent.name,
             invocation_id=ctx.invocation_id,
             branch=ctx.branch,
-            content=types.Content(role="user" if users else "model", parts=[reference]),
+            content=types.Content(role="user" if is_user else "model", parts=[reference]),
             actions=context.actions,
         )

@@ -1,4 +1,4 @@
-"""What goes to the model in a live conversation: the user's words and sound, and what tools came to."""
+"""Send to the model of a live conversation: its settings, the user's messages and audio, tool results."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import REQUESTS
 from adk_nb.flow.live.recording import LiveRecording
 from adk_nb.flow.live.streams import LiveStreams
-from adk_nb.flow.model_call import checked, event_of
+from adk_nb.flow.model_call import check_hook_result, response_event
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
@@ -21,166 +21,222 @@ from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
+from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.content_blocks import for_model
 from adk_nb.wire import copy_model
 
 
 @dataclass
-class Said:
-    """Something that the user sent, which is written down in its place among what the model says."""
+class UserEvent:
+    """A message of the user, stored in its place among the model's events."""
 
     event: Event
 
 
-Item = Said | Event | LlmResponse | asyncio.Task[None]
-"""What happened next: the user said something, a callback answered it, the model spoke, or one of the two tasks that
-keep the connection has ended."""
+InboxItem = UserEvent | Event | LlmResponse | asyncio.Task[None]
+"""A message of the user, an event of a callback, a response of the model, or a connection's task that has ended."""
 
 
-_CONVERSATIONS = count()
+_conversation_numbers = count()
 
 
-class _Results(LiveRequest):
-    """What the agent's tools came to, on its way to the model."""
+class _ToolResults(LiveRequest):
+    """Tool results on their way to the model."""
 
     conversation: int
-    """The number of the one that asked for it, of those that the service took for new ones."""
+    """Number of the conversation with the calls."""
 
 
-class LiveSending:
-    """Takes from the queue and sends, over one connection after the other."""
+class LiveSender:
+    """Sends the requests of the queue, over one connection after the other."""
 
     def __init__(
-        self, ctx: InvocationContext, spec: LlmSpec, queue: LiveRequestQueue, inbox: asyncio.Queue[Item]
+        self, ctx: InvocationContext, spec: LlmSpec, queue: LiveRequestQueue, inbox: asyncio.Queue[InboxItem]
     ) -> None:
-        self.streams = LiveStreams(self._stream)
+        self.streams = LiveStreams(self._send_streamed)
         self.recording = LiveRecording(ctx)
         self._ctx, self._spec, self._queue, self._inbox = ctx, spec, queue, inbox
         self._unsent: LiveRequest | None = None
-        """What was taken from the queue, and perhaps not sent before the connection broke."""
-        self._held: list[_Results] | None = None
-        """What tools streamed while their call is not answered yet; the model hears of that first."""
+        """The request taken from the queue and perhaps not sent before the connection broke."""
+        self._held_results: list[_ToolResults] | None = None
+        """Streamed results while their calls have no response yet, which must be sent first."""
         self.vendor_ids: dict[str | None, str] = {}
-        """Id of a call in the session -> its id at the service, where that has used one again."""
-        self._begun = next(_CONVERSATIONS)
-        """The number of the conversation, another one each time that it begins anew."""
+        """Id of a call in the session -> its id at the service, where the service reused one."""
+        self._conversation = next(_conversation_numbers)
+        """Number of the conversation; a restart changes it."""
 
     def hold_streams(self) -> None:
-        """Calls are about to be answered."""
-        self._held = []
+        """Hold streamed results back until the calls have their responses."""
+        self._held_results = []
 
-    def let_streams_go(self) -> None:
-        """The calls are answered."""
-        held, self._held = self._held or [], None
-        for result in held:
+    def release_streams(self) -> None:
+        """Send the results that were held back."""
+        held_results, self._held_results = self._held_results or [], None
+        for result in held_results:
             self._queue.send(result)
 
-    def answer(self, content: types.Content) -> None:
+    def send_results(self, content: types.Content) -> None:
         """Send the results of calls."""
-        self._queue.send(_Results(content=content, conversation=self._begun))
+        self._queue.send(_ToolResults(content=content, conversation=self._conversation))
 
-    def _stream(self, content: types.Content) -> None:
-        result = _Results(content=content, partial=True, conversation=self._begun)
-        if self._held is None:
+    def _send_streamed(self, content: types.Content) -> None:
+        result = _ToolResults(content=content, partial=True, conversation=self._conversation)
+        if self._held_results is None:
             self._queue.send(result)
         else:
-            self._held.append(result)
+            self._held_results.append(result)
 
-    def begin_anew(self) -> None:
-        """What was said so far is history, and needs not be sent again."""
-        self._begun = next(_CONVERSATIONS)
+    def restart(self) -> None:
+        """Begin a new conversation: messages so far are in its history, and are not sent again."""
+        self._conversation = next(_conversation_numbers)
         if self._unsent and self._unsent.content and not self._unsent.partial:
             self._unsent = None
 
     async def send(self, connection: BaseLlmConnection, request: LlmRequest) -> None:
-        """Send what comes, until the user closes the queue."""
+        """Send requests until the user closes the queue."""
         while True:
             if self._unsent is None:
+                # Kept until it is sent: the next connection sends it if this one breaks.
                 self._unsent = await self._queue.get()
-                self._note(self._unsent)
-            said = self._unsent
-            if said.close:
+                self._record(self._unsent)
+            live_request = self._unsent
+            if live_request.close:
                 self._unsent = None
                 await connection.close()
                 return
-            if not self._is_history(said) and await self._let_through(said, request):
-                await _deliver(connection, said, self._as_the_service_numbers(said.content))
+            if not self._is_history(live_request) and await self._is_allowed(live_request, request):
+                await _deliver(connection, live_request, self._with_vendor_ids(live_request.content))
             self._unsent = None
 
-    def _as_the_service_numbers(self, content: types.Content | None) -> types.Content | None:
-        """`content`, its results under the ids that the service gave the calls."""
+    def _with_vendor_ids(self, content: types.Content | None) -> types.Content | None:
+        """`content` with the call ids of the service."""
         parts = (content and content.parts) or ()
         if not content or not any(part.function_response for part in parts):
             return content
-        return copy_model(content, parts=[self._result(part) for part in parts])
+        return copy_model(content, parts=[self._result_with_vendor_id(part) for part in parts])
 
-    def _result(self, part: types.Part) -> types.Part:
+    def _result_with_vendor_id(self, part: types.Part) -> types.Part:
         response = part.function_response
         if not response or response.id not in self.vendor_ids:
             return part
         return copy_model(part, function_response=copy_model(response, id=self.vendor_ids[response.id]))
 
-    def _is_history(self, said: LiveRequest) -> bool:
-        """True for the result of a call that was made before the conversation began anew, and was told then."""
-        return isinstance(said, _Results) and not said.partial and said.conversation != self._begun
+    def _is_history(self, live_request: LiveRequest) -> bool:
+        """True for results of a call before the last restart, which are in the history."""
+        return (
+            isinstance(live_request, _ToolResults)
+            and not live_request.partial
+            and live_request.conversation != self._conversation
+        )
 
-    def _note(self, said: LiveRequest) -> None:
-        """Put down what the user sent, before the model can answer it."""
-        if isinstance(said, _Results):
+    def _record(self, live_request: LiveRequest) -> None:
+        """Record a request of the user before the model can answer it."""
+        if isinstance(live_request, _ToolResults):
             return
-        self.streams.hear(said)
-        self.recording.hear(said.blob)
-        content = None if said.partial else said.content
-        if content or said.state_delta:
-            actions = EventActions(state_delta=said.state_delta or {})
+        self.streams.forward(live_request)
+        self.recording.add_user_sound(live_request.blob)
+        content = None if live_request.partial else live_request.content
+        if content or live_request.state_delta:
+            actions = EventActions(state_delta=live_request.state_delta or {})
             content = take_secrets(self._ctx, content) if content else None
             event = Event(author="user", invocation_id=self._ctx.invocation_id, content=content, actions=actions)
-            self._inbox.put_nowait(Said(event))
+            self._inbox.put_nowait(UserEvent(event))
 
-    async def _let_through(self, said: LiveRequest, request: LlmRequest) -> bool:
-        """False if a callback answers in the model's place, or if it answers a request, no model's business."""
-        content = said.content
+    async def _is_allowed(self, live_request: LiveRequest, request: LlmRequest) -> bool:
+        """False if a callback answered for the model, or if the content answers a request to the user."""
+        content = live_request.content
         results = [part.function_response for part in (content and content.parts) or () if part.function_response]
         if not content or results:
             return not any(result.name in REQUESTS for result in results)
-        blocked = await self.blocked(content, request)
+        blocked = await self.block_response(content, request)
         if blocked:
             self._inbox.put_nowait(blocked)
         return blocked is None
 
-    def _wrote(self, context: Context) -> Event:
-        """What a callback wrote, where nothing is said with it."""
+    def _callback_event(self, context: Context) -> Event:
+        """An event for the state changes of a callback that returned nothing."""
         ctx = self._ctx
         return Event(
             author=self._spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, actions=context.actions
         )
 
-    async def blocked(self, content: types.Content, request: LlmRequest) -> Event | None:
-        """What a before_model callback answers to the user's words, as an event that ends the turn."""
+    async def block_response(self, content: types.Content, request: LlmRequest) -> Event | None:
+        """The response of a before_model callback to the user's message, as an event that ends the turn."""
         hooks = [*self._ctx.plugin_manager.hooks("before_model"), *self._spec.hooks("before_model")]
         if not hooks:
             return None
         context = Context(self._ctx)
-        asked = request.model_copy(update={"contents": [content.model_copy(deep=True)]})
-        answer = await first_result(hooks, callback_context=context, llm_request=asked)
+        # The new message alone: the service has the earlier ones.
+        callback_request = request.model_copy(update={"contents": [content.model_copy(deep=True)]})
+        result = await first_result(hooks, callback_context=context, llm_request=callback_request)
         context.state.settle()
-        if answer is None:
+        if result is None:
             if context.actions != EventActions():
-                self._inbox.put_nowait(self._wrote(context))
+                self._inbox.put_nowait(self._callback_event(context))
             return None
-        response = checked(answer, "before_model_callback")
-        event = event_of(self._ctx, self._spec, response, clock.new_id(), context.actions)
+        response = check_hook_result(result, "before_model_callback")
+        event = response_event(self._ctx, self._spec, response, clock.new_id(), context.actions)
         event.turn_complete = True
         return event
 
 
-async def _deliver(connection: BaseLlmConnection, said: LiveRequest, content: types.Content | None) -> None:
-    if signal := said.activity_start or said.activity_end:
+async def _deliver(connection: BaseLlmConnection, live_request: LiveRequest, content: types.Content | None) -> None:
+    if signal := live_request.activity_start or live_request.activity_end:
         await connection.send_realtime(signal)
-    elif said.audio_stream_end:
+    elif live_request.audio_stream_end:
         await connection.send_realtime(types.LiveClientRealtimeInput(audio_stream_end=True))
-    elif said.blob:
-        await connection.send_realtime(said.blob)
+    elif live_request.blob:
+        await connection.send_realtime(live_request.blob)
     elif content:
-        more: dict[str, Any] = {"partial": True} if said.partial else {}
-        await connection.send_content(for_model(content), **more)
+        options: dict[str, Any] = {"partial": True} if live_request.partial else {}
+        await connection.send_content(for_model(content), **options)
+
+
+_RUN_FIELDS = (
+    "response_modalities",
+    "speech_config",
+    "output_audio_transcription",
+    "input_audio_transcription",
+    "realtime_input_config",
+    "explicit_vad_signal",
+    "translation_config",
+    "enable_affective_dialog",
+    "proactivity",
+    "history_config",
+    "context_window_compression",
+    "avatar_config",
+)
+_AGENT_FIELDS = (
+    "system_instruction",
+    "tools",
+    "temperature",
+    "top_p",
+    "top_k",
+    "max_output_tokens",
+    "seed",
+    "media_resolution",
+    "thinking_config",
+)
+
+
+def live_connect_config(run_config: RunConfig, request: LlmRequest, handle: str | None) -> types.LiveConnectConfig:
+    """The settings of a live connection.
+
+    Args:
+        run_config: The run's settings; not changed.
+        request: The agent's settings, and the history to send after the connection is open.
+        handle: Of the conversation to resume, whose history the service has. None: a new one.
+    """
+    settings: dict[str, Any] = {name: getattr(run_config, name) for name in _RUN_FIELDS}
+    settings |= {name: getattr(request.config, name) for name in _AGENT_FIELDS}
+    settings["response_modalities"] = settings["response_modalities"] or [types.Modality.AUDIO]
+    if handle or run_config.session_resumption:
+        resumption = run_config.session_resumption or types.SessionResumptionConfig()
+        settings["session_resumption"] = resumption.model_copy(update={"handle": handle})
+    if request.contents and not handle:
+        history = run_config.history_config or types.HistoryConfig()
+        # Gemini Live: marks the first client content as history, which gets no answer.
+        if history.initial_history_in_client_content is None:
+            history = history.model_copy(update={"initial_history_in_client_content": True})
+        settings["history_config"] = history
+    return types.LiveConnectConfig(**{name: value for name, value in settings.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Tools of a live conversation that go on after their call was answered: each thing they yield is told to the model."""
+"""Streaming tools of a live conversation: each item they yield is sent to the model."""
 
 import asyncio
 import inspect
@@ -20,37 +20,38 @@ from adk_nb.tools.tool_result import convert_result
 logger = logging.getLogger(__name__)
 
 PENDING = "The function is running asynchronously and the results are pending."
-"""Source: google-adk 2.13, as the words of `stop`: clients look for them."""
+"""Source: google-adk 2.13, as are the texts of `stop`: clients look for them."""
 STOP_STREAMING = "stop_streaming"
-_LONGEST_STOP = 1.0
-"""Seconds that a tool has to let go."""
+_STOP_TIMEOUT = 1.0
+"""Seconds that a cancelled tool has to end."""
 
 
 @dataclass
-class _Running:
+class _RunningStream:
     tool: str
     task: asyncio.Task[None]
 
 
 class LiveStreams:
-    """The tools of one agent that stream, in one live conversation."""
+    """The running streaming tools of one live conversation."""
 
-    def __init__(self, tell: Callable[[types.Content], None]) -> None:
-        """`tell`: sends a result to the model."""
-        self._tell = tell
-        self._running: dict[str, _Running] = {}
-        """By the id of the call."""
-        self._listening: weakref.WeakSet[LiveRequestQueue] = weakref.WeakSet()
+    def __init__(self, send: Callable[[types.Content], None]) -> None:
+        """`send` sends a result to the model."""
+        self._send_content = send
+        self._running: dict[str, _RunningStream] = {}
+        """Call id -> stream."""
+        # Weak: a tool that drops its queue stops listening.
+        self._listeners: weakref.WeakSet[LiveRequestQueue] = weakref.WeakSet()
 
     def listen(self) -> LiveRequestQueue:
-        """All that the user sends from now on, for as long as the queue is held."""
+        """A queue that gets the user's requests from now on, for as long as the caller holds it."""
         queue = LiveRequestQueue()
-        self._listening.add(queue)
+        self._listeners.add(queue)
         return queue
 
-    def hear(self, request: LiveRequest) -> None:
-        """Hand what the user sent to the tools that listen."""
-        for queue in list(self._listening):
+    def forward(self, request: LiveRequest) -> None:
+        """Pass a request of the user to the listening tools."""
+        for queue in list(self._listeners):
             queue.send(request)
 
     def start(
@@ -61,38 +62,40 @@ class LiveStreams:
         scheduling: types.FunctionResponseScheduling | None = None,
         /,
     ) -> dict[str, Any]:
-        """Tell the model each result as it comes. Returns what the call is answered with for now."""
-        send = partial(self._send, tool, call_id, scheduling)
+        """Send the model each result as it comes. Returns the interim response of the call."""
+        send = partial(self._send_result, tool, call_id, scheduling)
         task = asyncio.create_task(_run(tool, results, send))
-        self._running[call_id] = _Running(tool, task)
+        self._running[call_id] = _RunningStream(tool, task)
         task.add_done_callback(lambda _: self._running.pop(call_id, None))
         return {"status": PENDING}
 
     async def stop(self, tool: str) -> dict[str, Any]:
-        """Stop all that `tool` still does. Returns what came of it, for the model."""
-        tasks = [one.task for one in self._running.values() if one.tool == tool]
+        """Stop the streams of `tool`. Returns the outcome for the model."""
+        tasks = [stream.task for stream in self._running.values() if stream.tool == tool]
         if not tasks:
             return {"status": f"No active streaming function named {tool} found"}
-        if await _cancelled(tasks):
+        if await _cancel(tasks):
             return {"status": f"Successfully stopped streaming function {tool}"}
         return {"status": f"The task is not cancelled yet for {tool}."}
 
     async def close(self) -> None:
-        """Stop all of them."""
-        tasks = [one.task for one in self._running.values()]
-        if tasks and not await _cancelled(tasks):
-            logger.warning("a streaming tool goes on although it was cancelled: %s", sorted(self._names()))
+        """Stop all streams."""
+        tasks = [stream.task for stream in self._running.values()]
+        if tasks and not await _cancel(tasks):
+            logger.warning("a streaming tool goes on although it was cancelled: %s", sorted(self._running_tools()))
 
-    def _names(self) -> set[str]:
-        return {one.tool for one in self._running.values()}
+    def _running_tools(self) -> set[str]:
+        return {stream.tool for stream in self._running.values()}
 
-    def _send(self, tool: str, call_id: str, scheduling: types.FunctionResponseScheduling | None, result: Any) -> None:
-        said = convert_result(result, tool)
-        media = [one.part() for one in said.media] or None
+    def _send_result(
+        self, tool: str, call_id: str, scheduling: types.FunctionResponseScheduling | None, result: Any
+    ) -> None:
+        response_ = convert_result(result, tool)
+        media = [item.part() for item in response_.media] or None
         response = types.FunctionResponse(
-            id=call_id, name=tool, response=in_result(said.response), parts=media, scheduling=scheduling
+            id=call_id, name=tool, response=in_result(response_.response), parts=media, scheduling=scheduling
         )
-        self._tell(types.Content(role="user", parts=[types.Part(function_response=response)]))
+        self._send_content(types.Content(role="user", parts=[types.Part(function_response=response)]))
 
 
 async def _run(tool: str, results: AsyncGenerator[Any, None], send: Callable[[Any], None]) -> None:
@@ -105,17 +108,17 @@ async def _run(tool: str, results: AsyncGenerator[Any, None], send: Callable[[An
         send({"error": f"{tool}() broke off: {type(error).__name__}: {error}"[:2_000]})
 
 
-async def _cancelled(tasks: list[asyncio.Task[None]]) -> bool:
-    """True if all of them have ended."""
+async def _cancel(tasks: list[asyncio.Task[None]]) -> bool:
+    """Cancel the tasks. True if all of them ended in time."""
     for task in tasks:
         task.cancel()
-    _, going_on = await asyncio.wait(tasks, timeout=_LONGEST_STOP)
-    return not going_on
+    _, running = await asyncio.wait(tasks, timeout=_STOP_TIMEOUT)
+    return not running
 
 
-def with_a_way_to_stop(tools: list[BaseTool], streams: LiveStreams) -> list[BaseTool]:
-    """`tools`, and where one of them streams, `stop_streaming`; in the place of one that has this name."""
-    if not any(tool.name == STOP_STREAMING or _streams(tool) for tool in tools):
+def with_stop_tool(tools: list[BaseTool], streams: LiveStreams) -> list[BaseTool]:
+    """`tools`, with `stop_streaming` if one of them streams; it replaces a tool of that name."""
+    if not any(tool.name == STOP_STREAMING or _is_streaming(tool) for tool in tools):
         return tools
 
     async def stop_streaming(function_name: str) -> dict[str, Any]:
@@ -129,5 +132,5 @@ def with_a_way_to_stop(tools: list[BaseTool], streams: LiveStreams) -> list[Base
     return [*(tool for tool in tools if tool.name != STOP_STREAMING), FunctionTool(stop_streaming)]
 
 
-def _streams(tool: BaseTool) -> bool:
+def _is_streaming(tool: BaseTool) -> bool:
     return isinstance(tool, FunctionTool) and inspect.isasyncgenfunction(tool.func)

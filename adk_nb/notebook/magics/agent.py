@@ -1,25 +1,32 @@
-"""`%%agent` and `%%workflow`: the line, the options above the text, and the text become a definition."""
+"""`%%agent` and `%%workflow`: define an agent. `%agents`: list, draw or remove agents."""
 
 import argparse
 from collections.abc import Mapping
 from typing import Any, cast
 
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, closest
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.default_model import default_model
 from adk_nb.notebook import settings
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.agents import picture
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import text
+from adk_nb.notebook.magics.output import Host, Output, as_json, table, text
 from adk_nb.notebook.registry import agent_options
+from adk_nb.notebook.registry.agent_cell import stale_variables
 from adk_nb.notebook.registry.agent_options import FrontMatter
 from adk_nb.notebook.registry.definitions import AgentDefinition, FieldValue
+from adk_nb.notebook.registry.notebook import Notebook
+from adk_nb.notebook.view.drawing import drawing_of, kind_of, tree_of
+from adk_nb.notebook.view.panels.graph import drawn
+from adk_nb.notebook.view.panels.graph import picture as picture_of
+from adk_nb.notebook.view.writers import html
 
-REPLACE_OPTION = Option("--replace", "take the name, if something else in this notebook has it")
+REPLACE_OPTION = Option("--replace", "replace a tool or an agent that has this name")
 
 AGENT = Grammar(
     "agent",
-    "Define an agent: the name on the line, its instruction below. Run the cell again to change it.",
+    "Define an agent: its name on the line, its instruction below. Run the cell again to change it.",
     cells=True,
     examples=[
         "%%agent weather -t get_weather\nAnswer in one sentence.\nAlways call get_weather; never guess.",
@@ -33,57 +40,63 @@ AGENT = Grammar(
         "%%agent researcher\n---\nmodel: gemini-3.8-flash\ntools: [search, read_page]\nset:\n  include_contents: none\n"
         "---\nYou are a careful researcher. Cite a source for each claim.",
     ],
-    arguments=[Argument("NAME", "a Python name; the variable of that name is the agent", needed=True, names="agent")],
+    arguments=[
+        Argument("NAME", "a Python name; the variable of that name holds the agent", needed=True, names="agent")
+    ],
     options=[
         Option("-m, --model MODEL", "a model, or a variable that holds one", names="model"),
-        Option("-t, --tools a,b", "tools by name; those defined later count too", names="tool", convert=values.names),
+        Option(
+            "-t, --tools a,b", "names of its tools, which later cells may define", names="tool", convert=values.names
+        ),
         Option(
             "--sub a,b",
-            "agents that it can hand over to, or call if that is their mode; those defined later count too",
+            "names of its sub-agents, which later cells may define; their --mode is how it uses them",
             names="agent",
             convert=values.names,
         ),
         Option(
             "--mode MODE",
-            "under another agent: chat takes over; single_turn is called, and answers; task is called, and talks",
+            "as a sub-agent: chat takes over; single_turn is called and answers; task is called and may ask the user",
             choices=("chat", "single_turn", "task"),
         ),
         Option(
             "--kind KIND",
-            "sequential, parallel or loop: a team of the agents that are named below the line",
+            "sequential, parallel or loop: a team of the agents named below the line",
             choices=("sequential", "parallel", "loop"),
             default="llm",
-            hints=dict.fromkeys(("graph", "workflow"), "a graph is a cell that begins %%workflow"),
+            hints=dict.fromkeys(("graph", "workflow"), "for a graph, begin the cell with %%workflow"),
         ),
-        Option("--description TEXT", "what it is good at, for other agents"),
-        Option("--output-key KEY", "where in the state its answers are kept", names="state"),
+        Option("--description TEXT", "its purpose, for agents that choose between others"),
+        Option("--output-key KEY", "the state key for its answers", names="state"),
         Option(
             "--output-schema VAR",
-            "what its answer must be: a variable that holds a pydantic class, another type, or a JSON schema",
+            "the type of its answers: a variable with a pydantic class, another type, or a JSON schema",
             names="variable",
         ),
-        Option("--input-schema VAR", "what a message to it must be; as above", names="variable"),
+        Option("--input-schema VAR", "the type of messages to it, likewise", names="variable"),
         Option(
-            "--max-iterations N", "model calls in a turn (16), or passes of a loop", convert=values.positive_integer
+            "--max-iterations N",
+            "limit of model calls in a turn (16), or of passes of a loop",
+            convert=values.positive_integer,
         ),
         Option(
             "--set k=v",
-            "another field of LlmAgent: a value (JSON, or Python's), a variable, or text",
+            "another field of LlmAgent: a JSON or Python value, a variable, or text",
             many=True,
             names="field",
         ),
-        Option("--raw", "take braces in the instruction as they are"),
-        Option("--root", "it gets the lines of %chat that name no agent"),
+        Option("--raw", "leave braces in the instruction as they are"),
+        Option("--root", "make it the agent for %chat lines that name none"),
         REPLACE_OPTION,
     ],
     twin='weather = LlmAgent(name="weather", instruction="...", tools=[get_weather])',
     pairs=True,
-    surplus_hint="a name is one word, and the instruction stands below the line",
+    surplus_hint="the name is one word; write the instruction below the line",
 )
 
 WORKFLOW = Grammar(
     "workflow",
-    "Define a workflow: its graph stands below the line, one edge or one chain a line. Names are those of agents, tools"
+    "Define a workflow: write its graph below the line, one edge or chain per line. Names are those of agents, tools"
     " and functions of this notebook; later cells may define them.",
     cells=True,
     examples=[
@@ -93,26 +106,26 @@ WORKFLOW = Grammar(
         " Event(route=...); * is any other\n"
         "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
     ],
-    arguments=[Argument("NAME", "a Python name; the variable of that name is the workflow", needed=True)],
+    arguments=[Argument("NAME", "a Python name; the variable of that name holds the workflow", needed=True)],
     options=[
-        Option("--description TEXT", "what it is good at, for other agents"),
-        Option("--max-concurrency N", "the most nodes that run at a time", convert=values.positive_integer),
-        Option("--root", "it gets the lines of %chat that name no agent"),
+        Option("--description TEXT", "its purpose, for agents that choose between others"),
+        Option("--max-concurrency N", "limit of nodes that run at the same time", convert=values.positive_integer),
+        Option("--root", "make it the agent for %chat lines that name none"),
         REPLACE_OPTION,
     ],
     twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
 )
 
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_HINTS = {"name": "the name stands behind %%agent", "instruction": "the instruction stands below the second ---"}
-"""Keys of a front matter that are no options -> where they belong."""
+_HINTS = {"name": "write the name after %%agent", "instruction": "write the instruction below the second ---"}
+"""Keys that a front matter cannot have -> where to write them."""
 
 
 def agent(host: Host, line: str, cell: str | None) -> Any:
     """Define an agent.
 
     Raises:
-        UserError: The cell does not fit; all is as it was.
+        UserError: The cell is wrong; nothing was changed.
     """
     args, body, note = _parse(AGENT, line, cell)
     kind, notebook = args.kind or "llm", host.notebook
@@ -120,9 +133,9 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
     if not is_llm:
         _check_team(args)
     if not body.strip():
-        lacks = "has no instruction; write it below the line, see %%agent?"
-        lacks = lacks if is_llm else "names no agents; write them below the line, as draft -> review"
-        raise InputError(f"%%agent {args.name} {lacks}")
+        problem = "has no instruction; write it below the line, see %%agent?"
+        problem = problem if is_llm else "names no agents; write them below the line, as draft -> review"
+        raise InputError(f"%%agent {args.name} {problem}")
     definition = AgentDefinition(
         name=args.name,
         kind=kind,
@@ -162,42 +175,42 @@ def workflow(host: Host, line: str, cell: str | None) -> Any:
 
 def _define(host: Host, definition: AgentDefinition, args: Any, note: str, *, has_picture: bool) -> Any:
     lines = [*host.notebook.define_agent(definition, root=args.root, replace=args.replace), note]
-    if args.silent:  # a team is not put together for its picture alone
+    if args.silent:  # drawing would build the team
         return None
     return picture(host.notebook, definition.name, *filter(None, lines)) if has_picture else text(*lines)
 
 
 def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str]:
-    """The line with the options above the text, the text, and a note on it."""
+    """Return the line merged with the front matter, the text below it, and a note."""
     try:
         args = grammar.parse(line, cell)
     except InputError:
         if "->" not in line and "→" not in line:
             raise
-        raise InputError(f"%%{grammar.name}: names with arrows stand below the line, not on it") from None
+        raise InputError(f"%%{grammar.name}: write the graph below the line, not on it") from None
     mark = f"{args.mark} {args.name}"
     options = {option.name: option for option in grammar.options}
     matter, body = agent_options.split_front_matter(cell or "", mark)
     if matter:
         _add_front_matter(args, matter, options, f"{mark}, front matter")
     elif agent_options.looks_like_options(body, list(options)):
-        return args, body, "the text begins like options; they count as such between two lines ---"
+        return args, body, "the text begins like options; to use them as options, put them between two lines ---"
     return args, body, ""
 
 
 def _add_front_matter(args: Any, matter: FrontMatter, options: Mapping[str, Option], mark: str) -> None:
-    """Take the options of the front matter that the line does not have."""
+    """Add options of the front matter; those of the line take precedence."""
     for key, value in matter.texts.items():
         option = options.get(key.replace("_", "-"))
         if option is None:
             near = closest(key.replace("_", "-"), options)
             hint = _HINTS.get(key) or (near and f"did you mean {near}?")
-            hint = hint or ("set" in options and "a field that has no option stands under set:")
-            raise InputError(f"{mark}: there is no option {key!r}; {hint or 'there is ' + ', '.join(options)}")
+            hint = hint or ("set" in options and "write other fields under set:")
+            raise InputError(f"{mark}: unknown option {key!r}; {hint or 'use ' + ', '.join(options)}")
         if option.name == "set":
             fields = matter.values[key]
             if not isinstance(fields, dict):
-                raise InputError(f"{mark}: set holds fields, as set: {{include_contents: none}}")
+                raise InputError(f"{mark}: set must be a mapping, as set: {{include_contents: none}}")
             args.set = [(str(name), field) for name, field in cast(dict[Any, Any], fields).items()] + args.set
         elif getattr(args, option.attribute) in (None, False):
             setattr(args, option.attribute, _option_value(option, key, value, mark))
@@ -207,9 +220,9 @@ def _option_value(option: Option, key: str, value: Any, mark: str) -> Any:
     if isinstance(value, list):
         value = ",".join(map(str, cast(list[Any], value)))
     if not isinstance(value, str):
-        raise InputError(f"{mark}: {key} is text, or a list of names")
+        raise InputError(f"{mark}: {key} must be text or a list of names")
     if not option.value and value.lower() not in _BOOLEANS:
-        raise InputError(f"{mark}: {key} is true or false, and not {value!r:.60}")
+        raise InputError(f"{mark}: {key} must be true or false, got {value!r:.60}")
     try:
         return option.parse(value.strip()) if option.value else _BOOLEANS[value.lower()]
     except argparse.ArgumentTypeError as error:
@@ -219,16 +232,16 @@ def _option_value(option: Option, key: str, value: Any, mark: str) -> Any:
 def _check_team(args: Any) -> None:
     mark = f"{args.mark} --kind {args.kind}"
     if args.sub:
-        raise InputError(f"{mark} has no --sub; write the names of its agents below the line")
+        raise InputError(f"{mark} has no --sub; write the names of the agents below the line")
     for option in ("model", "tools", "output-key", "output-schema", "input-schema", "mode", "set"):
         if getattr(args, option.replace("-", "_")):
-            raise InputError(f"{mark} has no --{option}; give it to its agents")
+            raise InputError(f"{mark} has no --{option}; define it in the cells of its agents")
     if args.max_iterations and args.kind != "loop":
-        raise InputError(f"{mark} makes one pass; --max-iterations goes with --kind loop")
+        raise InputError(f"{mark} has no --max-iterations; use it with --kind loop")
 
 
 def _fields(args: Any, variables: Mapping[str, Any]) -> dict[str, FieldValue]:
-    """Fields of LlmAgent that have no option: tokens of `--set`, and pairs of the front matter."""
+    """Return fields of LlmAgent from `--set`, `set:` of the front matter, and the schema options."""
     fields: dict[str, FieldValue] = {}
     mark = f"{args.mark} --set"
     for field in cast(list[str | tuple[str, Any]], args.set):
@@ -238,3 +251,128 @@ def _fields(args: Any, variables: Mapping[str, Any]) -> dict[str, FieldValue]:
         if name := getattr(args, option):
             fields[option] = agent_options.schema_of(f"{args.mark} --{option.replace('_', '-')}", name, variables)
     return fields
+
+
+# ---- %agents
+
+AGENTS = Grammar(
+    "agents",
+    "List the agents of this notebook.",
+    examples=["%agents", "%agents --graph pipeline", "%agents --show weather", "%agents --rm weather"],
+    options=[
+        Option(
+            "--graph[=NAME]",
+            "draw it, or the agent that %chat would ask; `_.mermaid` has it as text",
+            takes=str.isidentifier,
+            names="agent",
+        ),
+        Option("--show NAME", "its facts, and the cell that defines it", names="agent"),
+        Option("--rm NAME", "remove it; its sessions stay", names="agent"),
+        Option("--json", "the table as JSON"),
+    ],
+    surplus_hint="for a single agent, type %agents --show NAME",
+)
+
+
+def agents(host: Host, line: str, cell: str | None) -> Any:
+    """List agents, or show, draw or remove one.
+
+    Raises:
+        AgentNotFoundError: There is no agent of that name.
+    """
+    args, notebook = AGENTS.parse(line, cell), host.notebook
+    if args.rm:
+        return text(notebook.forget_agent(args.rm))
+    if args.graph is not None:
+        return picture(notebook, args.graph or notebook.agent_for_text())
+    if args.show:
+        return _show(notebook, args.show)
+    facts = [_facts(notebook, name) for name in notebook.agent_names]
+    if args.json:
+        return as_json(facts)
+    if not facts:
+        return text("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
+    headers = ["agent", "kind", "model", "tools", "agents", "defined", "used"]
+    listed = table(headers, [_row(agent) for agent in facts], optional=("kind", "agents", "used"))
+    return listed.below(*filter(None, map(_stale_line, facts)))
+
+
+def _row(agent: dict[str, Any]) -> list[str]:
+    tools, members = ", ".join(agent["tools"]), ", ".join(agent["agents"])
+    name = f"{agent['name']} v{agent['version']}" if agent["version"] else agent["name"]
+    defined, used = _cell(agent["defined_in"]) or "Python", _cell(agent["last_used"])
+    return [name, agent["kind"] or agent["mode"], agent["model"], tools, members, defined, used]
+
+
+def _show(notebook: Notebook, name: str) -> Output:
+    """Return facts about an agent with its cell; without a cell, with its instruction."""
+    agent = _facts(notebook, name)
+    definition = notebook.definitions.get(name)
+    facts = [f"v{agent['version']}" if agent["version"] else "Python", agent["kind"] or agent["mode"], agent["model"]]
+    facts += [f"{key} {', '.join(agent[key])}" for key in ("tools", "agents") if agent[key]]
+    facts += [f"{key.replace('_', ' ')} {_cell(agent[key])}" for key in ("defined_in", "last_used") if agent[key]]
+    title = " · ".join([name, *filter(None, facts)])
+    instruction = getattr(notebook.agent(name), "instruction", "")
+    if definition and notebook.is_of_its_cell(name) and instruction in ("", definition.instruction):
+        return text(title, _stale_line(agent), definition.source or definition.instruction.strip())
+    return text(title, instruction if isinstance(instruction, str) else repr(instruction))
+
+
+def _stale_line(agent: dict[str, Any]) -> str:
+    names, cell = ", ".join(agent["stale"]), agent["defined_in"]
+    return names and f"stale in {agent['name']}: {names}; run In[{cell}] again to update"
+
+
+def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
+    agent = notebook.agent(name)
+    definition = notebook.definitions.get(name) if notebook.is_of_its_cell(name) else None
+    tools = list(definition.tools) if definition else [_tool_name(tool) for tool in getattr(agent, "tools", [])]
+    members = definition.members if definition and definition.members else [sub.name for sub in agent.sub_agents]
+    model, kind = getattr(agent, "model", ""), kind_of(agent)
+    model = model.model if isinstance(model, BaseLlm) else str(model or default_model())
+    return {
+        "name": name,
+        "version": definition.version if definition else None,
+        "kind": kind,
+        "mode": getattr(agent, "mode", None) or "",
+        "model": "" if kind else model,
+        "tools": tools,
+        "agents": list(members),
+        "defined_in": definition.cell if definition else None,
+        "last_used": notebook.used.get(agent.name) or None,
+        "stale": stale_variables(definition, notebook.variables) if definition else [],
+    }
+
+
+def _tool_name(tool: Any) -> str:
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
+
+
+def _cell(number: int | None) -> str:
+    return f"In[{number}]" if number else ""
+
+
+class Picture(Output):
+    """The drawing of an agent, a team or a workflow, with the same tree as text."""
+
+    def __init__(self, agent: BaseAgent, notebook: Notebook, *lines: str) -> None:
+        """`lines`: text above the drawing."""
+        drawing = drawing_of(agent)
+        super().__init__(*drawn(drawing, tree_of(agent, notebook.version_in_words), *lines))
+        self.mermaid = drawing.mermaid
+        """The drawing as a mermaid diagram."""
+        self.svg = str(html.write([picture_of(drawing)]))
+
+
+def picture(notebook: Notebook, name: str, *lines: str) -> Picture:
+    """Draw the agent of that name.
+
+    Raises:
+        AgentNotFoundError: There is no agent of that name.
+    """
+    return Picture(notebook.agent(name), notebook, *lines)
+
+
+def mime_bundle(notebook: Notebook, agent: BaseAgent) -> dict[str, str]:
+    """Return the display data of an agent that is the last expression of a cell."""
+    return Picture(agent, notebook).forms

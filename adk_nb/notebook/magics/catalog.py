@@ -7,10 +7,10 @@ from adk_nb.notebook.magics.grammar import Grammar
 
 MAGICS = (
     "agent", "workflow", "tool", "chat", "agents", "tools", "state", "session", "trace", "rewind", "confirm",
-    "record", "replay", "key", "doctor", "export",
+    "eval", "map", "record", "replay", "key", "doctor", "export",
 )  # fmt: skip
-"""In an order to read them in."""
-_SHARED_FILES = {"workflow": "agent", "tools": "tool", "replay": "record"}
+"""In the order of the reference page."""
+_SHARED_FILES = {"agents": "agent", "workflow": "agent", "tools": "tool", "replay": "record", "rewind": "session"}
 
 
 def _module(name: str) -> Any:
@@ -23,7 +23,7 @@ def function(name: str) -> Any:
 
 
 def grammar(name: str) -> Grammar:
-    """Return the grammar of the magic's line."""
+    """Return the grammar of a magic's line, the constant named like it in capitals."""
     return getattr(_module(name), name.upper())
 
 

@@ -1,26 +1,25 @@
-"""`%chat`: one turn with an agent, or a chat box."""
+"""`%chat`: ask an agent, or open a chat box."""
 
-import asyncio
 import keyword
 import os
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from adk_nb import types
-from adk_nb.errors import InputError, SessionNotFoundError, closest
+from adk_nb import sync, types
+from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, decided_in_lines, talk_in_lines
 from adk_nb.notebook.last_error import asking_about_it, last_error
 from adk_nb.notebook.magics import record, values
-from adk_nb.notebook.magics.addressee import first_word_names, supposed_name
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import result_of
+from adk_nb.notebook.magics.output import Host, result_of
 from adk_nb.notebook.magics.output import text as text_output
 from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.registry.notebook import Notebook
@@ -35,7 +34,7 @@ from adk_nb.notebook.view.document import Note
 
 CHAT = Grammar(
     "chat",
-    "Say something to an agent and watch what it does. Without a text: open a chat box to talk in.",
+    "Send a message to an agent and watch its run. Without a text: open a chat box.",
     takes_text=True,
     examples=[
         "%chat weather Is it warmer in Paris or in Oslo?",
@@ -45,31 +44,29 @@ CHAT = Grammar(
         "%chat weather --error What does this mean?",
         "%chat weather --height 600",
     ],
-    arguments=[Argument("AGENT", "who is asked; left out: the root agent, the only one, or the last", names="agent")],
+    arguments=[
+        Argument("AGENT", "its name; left out: the root agent, the only agent, or the last one asked", names="agent")
+    ],
     options=[
         SESSION_OPTION,
-        Option("--new", "start a fresh session; it becomes the current one"),
+        Option("--new", "start a new session, which becomes the current one"),
         Option(
             "--attach FILE|VAR",
-            "send a file, or what a variable holds: an image, a PDF, text, a table, a figure, an error",
+            "attach a file or the value of a variable: an image, a PDF, text, a table, a figure, an error",
             many=True,
             names="attachment",
         ),
-        Option("--error", "send the last error of the notebook, with its cell"),
-        Option(
-            "-t, --tools a,b", "tools that it may call in this turn beside its own", names="tool", convert=values.names
-        ),
+        Option("--error", "attach the last error of the notebook, with its cell"),
+        Option("-t, --tools a,b", "more tools for this turn", names="tool", convert=values.names),
         Option("-m, --model MODEL", "another model, for this turn", names="model"),
-        Option(
-            "--max-cost USD", "ask no model again once this turn has cost so many US dollars", convert=values.dollars
-        ),
-        Option("-q, --quiet", "show nothing of the turn; its reply shows at the end of a cell"),
+        Option("--max-cost USD", "call no more model in this turn once it has cost this much", convert=values.dollars),
+        Option("-q, --quiet", "do not show the run, only the reply at the end of a cell"),
         Option("--height PIXELS", "height of the chat box (420)", convert=values.positive_integer),
-        Option("--static", "no live view, but what a saved notebook keeps of one"),
-        Option("--yes", "approve what comes up in this turn"),
-        Option("--no", "reject what comes up in this turn"),
-        Option("--ask", "ask for each approval in a line to type; left open where nobody can be asked"),
-        Option("--raw", "take {{braces}} as they are"),
+        Option("--static", "show the run in its saved form, not live"),
+        Option("--yes", "approve all calls of this turn"),
+        Option("--no", "reject all calls of this turn that need approval"),
+        Option("--ask", "ask for each approval in an input line; left open where input is not possible"),
+        Option("--raw", "leave {{braces}} as they are"),
         Option("--record", "add this turn to the notebook's cassette, see %record?"),
         Option("--replay", "answer this turn from the notebook's cassette, see %replay?"),
     ],
@@ -79,7 +76,7 @@ CHAT = Grammar(
 )
 
 _OF_ONE_TURN = ("quiet", "static", "attach", "error", "tools", "model", "max_cost", "record", "replay")
-"""Options that a chat box does not take."""
+"""Options of a single turn, which a chat box does not take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,27 +84,27 @@ class _Message:
     """A line or cell of `%chat`, or a text typed into its box."""
 
     args: Any
-    """The line's words and options."""
+    """The parsed line."""
     text: str
     session: str | None
     fresh: bool
     confirm: Confirm
     policy: str
-    """Where `confirm` was set, for the log."""
+    """The option or setting that `confirm` comes from; stored with each approval."""
     show: Mode
     cell: int
     """n of `In[n]`."""
     first_line: int
-    """The line of the cell on which the text begins; 0: unknown."""
+    """Line of the cell on which the text begins; 0: unknown."""
     supposed_name: str = ""
-    """The first word of the text, if it looks like the name of an agent that is not there."""
+    """The first word of the text, if it looks like the name of an undefined agent."""
 
 
 def chat(host: Host, line: str, cell: str | None) -> Any:
-    """Say something to an agent, or open a chat box. The reply is in `_run`, too.
+    """Send a message to an agent, or open a chat box. The reply is also stored in `_run`.
 
     Raises:
-        UserError: What the author has to mend. Nothing was sent if the line itself does not fit.
+        UserError: The line, the agent or an attachment is wrong; nothing was sent.
     """
     with asking_about_it() if "--error" in line else nullcontext():
         return _chat(host, line, cell)
@@ -136,24 +133,24 @@ def _chat(host: Host, line: str, cell: str | None) -> Any:
     if opens_box:
         return _open_box(notebook, message)
     with _cassette(host, args):
-        reply = _say(notebook, message)
+        reply = _send(notebook, message)
     return result_of(reply, silent=True, raises=host.settings.on_error == "raise") if args.capture else reply
 
 
 def _check(args: Any, opens_box: bool, name: str) -> None:
     if args.height and not opens_box:
         raise InputError(
-            "--height is of the chat box, which %chat opens without a text; leave it out, or leave out the text"
+            "%chat --height: only a chat box has a height, and %chat with a text opens none; leave out one of them"
         )
     if not opens_box and not args.text.strip():
-        raise InputError(f"{args.mark} needs a text; write it below the line, or %chat {name} alone for a chat box")
+        raise InputError(f"{args.mark}: no text; write it below the line, or type %chat {name} for a chat box")
     for first, second in (("yes", "no"), ("quiet", "static"), ("record", "replay")):
         if getattr(args, first) and getattr(args, second):
-            raise InputError(f"{args.mark}: --{first} and --{second} cannot both be; choose one")
+            raise InputError(f"{args.mark}: --{first} and --{second} exclude each other; choose one")
 
 
 def _policy(host: Host, args: Any) -> tuple[Confirm, str]:
-    """What happens to approvals in a turn, and where that was set."""
+    """Return the approval policy of the turn, and the option or setting that it comes from."""
     choices: tuple[Confirm, ...] = ("yes", "no", "ask")
     for choice in choices:
         if getattr(args, choice):
@@ -165,7 +162,7 @@ def _cassette(host: Host, args: Any) -> AbstractContextManager[None]:
     return record.for_turn(host, args) if args.record or args.replay else nullcontext()
 
 
-def _say(notebook: Notebook, message: _Message) -> Reply:
+def _send(notebook: Notebook, message: _Message) -> Reply:
     args = message.args
     if args.capture:
         _check_capture(notebook, args.capture)
@@ -183,51 +180,56 @@ def _say(notebook: Notebook, message: _Message) -> Reply:
 
 def _check_capture(notebook: Notebook, name: str) -> None:
     if keyword.iskeyword(name) or name in notebook.addressees or name in notebook.tool_names:
-        raise InputError(f"the reply cannot be kept as {name!r}: the name is taken; write another one before <<")
+        raise InputError(
+            f"%chat: cannot store the reply in {name!r}: a keyword, an agent or a tool; use another variable"
+        )
 
 
 # ---- a chat box
 
 
 def _open_box(notebook: Notebook, message: _Message) -> None:
-    """Open a box for the session that is the current one now; line by line in a terminal.
+    """Open a chat box for the current session; line by line in a terminal.
 
     Raises:
-        UserError: The line does not fit, an agent is not there, or nobody could see the box.
+        UserError: The line is wrong, an agent is not defined, or the display cannot show a box.
     """
     args = message.args
     for name in _OF_ONE_TURN:
         if getattr(args, name):
             option = name.replace("_", "-")
-            raise InputError(f"{args.mark} --{option} goes with a text; without one a chat box is opened")
+            raise InputError(f"{args.mark} --{option} needs a text; without one %chat opens a chat box")
     if args.capture:
-        raise InputError(f"{args.mark}: a chat box has no one reply to keep as {args.capture!r}; `_run` is its last")
+        raise InputError(
+            f"{args.mark}: a chat box has many replies; leave out {args.capture} <<, and use `_run`, the last one"
+        )
     height = args.height or HEIGHT
     check_place(message.show, height)
     chat, _ = _resolve(notebook, message)
     first, message = message, replace(message, session=chat.session_id, fresh=False)
     if not in_a_kernel():
-        return talk_in_lines(lambda text: _say(notebook, replace(message, text=text)))
+        return talk_in_lines(lambda text: _send(notebook, replace(message, text=text)))
 
-    async def say_in_box(text: str, box: ChatBoxView) -> Reply:
-        chat, options = await asyncio.to_thread(_resolve, notebook, replace(message, text=text))
+    async def send(text: str, box: ChatBoxView) -> Reply:
+        """Answer a message of the box."""
+        chat, options = await sync.blocking(partial(_resolve, notebook, replace(message, text=text)), thread=True)
         return await turn_runner(chat).send_in_box(options.pop("text"), box, turn_options(**options))
 
     _announce_session(notebook, first)
     notebook.sessions.opened.add(chat.session_id)
     runner = turn_runner(chat)
-    runner.open_box(ChatBox(chat.agent, chat.session_id, runner.magic(), say_in_box, height))
+    runner.open_box(ChatBox(chat.agent, chat.session_id, runner.magic(), send, height))
     return None
 
 
-# ---- who gets a message, and in which session
+# ---- agent and session of a message
 
 
 def _resolve(notebook: Notebook, message: _Message) -> tuple[Chat, dict[str, Any]]:
-    """The chat that a message is for, and its text and options for `Chat.ask`. Raises as `chat`."""
+    """Return the chat for a message, with its text and options for `Chat.ask`. Raises as `chat`."""
     args, session = message.args, message.session
     name = _variable_of(notebook, args.agent) or _recipient(notebook, message) or notebook.agent_for_text()
-    text, parts = _read(notebook, message)
+    text, parts = _content(notebook, message)
     options = {
         "text": text,
         "attach": parts or None,
@@ -240,7 +242,7 @@ def _resolve(notebook: Notebook, message: _Message) -> tuple[Chat, dict[str, Any
     notebook.chat(name, session)
     if message.fresh:
         if notebook.has_own_sessions(name):
-            raise InputError(f"--new begins a session of the notebook, and {name} has its own; write -s and a new name")
+            raise InputError(f"%chat --new: {name} stores its own sessions; use -s and a new name instead")
         notebook.sessions.start_fresh(session)
     chat = notebook.chat(name, session, show=message.show)
     notebook.last_asked = name
@@ -250,15 +252,15 @@ def _resolve(notebook: Notebook, message: _Message) -> tuple[Chat, dict[str, Any
 
 
 def _variable_of(notebook: Notebook, name: str | None) -> str | None:
-    """The name by which an agent can be addressed: its own, or the variable of an agent that calls itself so."""
+    """Return the name to address an agent by: its own, or the variable that holds the agent of that name."""
     return notebook.name_of(name) or name if name and name not in notebook.addressees else name
 
 
 def _recipient(notebook: Notebook, message: _Message) -> str | None:
-    """The agent that a line without a name answers, if one has asked something."""
+    """Return the agent whose question a line without a name answers."""
     if message.fresh:
         return None
-    with suppress(SessionNotFoundError):  # it begins with this line
+    with suppress(SessionNotFoundError):  # this message creates it
         history = notebook.sessions.history(message.session)
         questions = (interrupt for interrupt in history.interrupts() if interrupt.is_question)
         if oldest := next(questions, None):
@@ -267,31 +269,31 @@ def _recipient(notebook: Notebook, message: _Message) -> str | None:
 
 
 def _announce_agent(notebook: Notebook, message: _Message) -> None:
-    """Say who gets a line, and why, if its first word looks like the name of somebody else."""
+    """Print which agent gets a line whose first word looks like the name of another one."""
     if not message.supposed_name or _recipient(notebook, message):  # an answer begins with any word
         return
     name = notebook.agent_for_text()
-    why = "the only agent" if len(notebook.agent_names) == 1 else "the agent that was asked last"
-    why = "the root agent" if notebook.root == name else why
+    reason = "the only agent" if len(notebook.agent_names) == 1 else "the last agent asked"
+    reason = "the root agent" if notebook.root == name else reason
     unknown = f"no agent is named {message.supposed_name!r}; %agents lists them"
-    display(text_output(f"{name} is asked, {why}: {unknown}"))
+    display(text_output(f"asking {name}, {reason}: {unknown}"))
 
 
 def _announce_session(notebook: Notebook, message: _Message) -> None:
-    """Say that the session which a line names begins with it: the name may be mistyped."""
+    """Print that a session is new, as its name may be misspelt."""
     session = message.session
-    known = ["main", *notebook.sessions.names, notebook.sessions.current]
-    if session is None or message.fresh or session in known or notebook.has_own_sessions(message.args.agent or ""):
+    names = ["main", *notebook.sessions.names, notebook.sessions.current]
+    if session is None or message.fresh or session in names or notebook.has_own_sessions(message.args.agent or ""):
         return
-    near, line = closest(session, known), f"a new session {session!r}"
+    near, line = closest(session, names), f"a new session {session!r}"
     display(text_output(Note(f"note: {line}; did you mean {near!r}?") if near else line))
 
 
-# ---- what is sent
+# ---- text and attachments
 
 
-def _read(notebook: Notebook, message: _Message) -> tuple[str, list[types.Part]]:
-    """The text with variables put in, and what goes with it."""
+def _content(notebook: Notebook, message: _Message) -> tuple[str, list[types.Part]]:
+    """Return the text with the values of its variables, and the attached parts."""
     args, text, parts = message.args, message.text, list[types.Part]()
     if not args.raw:
         location = Location(message.cell, message.first_line)
@@ -299,28 +301,102 @@ def _read(notebook: Notebook, message: _Message) -> tuple[str, list[types.Part]]
         for note in template.notes:
             display(text_output(Note(f"note: {note}")))
         text, parts = template.text, list(template.attachments)
-    for word in args.attach or ():
-        parts += _attachment(notebook, word)
+    for name in args.attach or ():
+        parts += _attachment(notebook, name)
     if args.error:
         parts += attachments.text_part("the last error", last_error())
     return text.strip(), parts
 
 
-def _attachment(notebook: Notebook, word: str) -> list[types.Part]:
-    """What a variable holds, or a file; a variable of that name counts first."""
-    value = notebook.variables.get(word)
-    if value is None and word not in notebook.variables:
-        if not os.path.exists(os.path.expanduser(word)):
-            raise _no_attachment(notebook, word)
-        return attachments.parts_of(word)
+def _attachment(notebook: Notebook, name: str) -> list[types.Part]:
+    """Return the parts for a variable, or else for a file, of that name."""
+    value = notebook.variables.get(name)
+    if value is None and name not in notebook.variables:
+        if not os.path.exists(os.path.expanduser(name)):
+            raise _no_attachment(notebook, name)
+        return attachments.parts_of(name)
     if isinstance(value, str) and not (len(value) < 1_000 and Path(value).is_file()):
-        return attachments.text_part(word, value)
-    return attachments.parts_of(value, name=word)
+        return attachments.text_part(name, value)
+    return attachments.parts_of(value, name=name)
 
 
-def _no_attachment(notebook: Notebook, word: str) -> InputError:
-    path = Path(os.path.expanduser(word))
+def _no_attachment(notebook: Notebook, name: str) -> InputError:
+    path = Path(os.path.expanduser(name))
     files = [str(path.with_name(file.name)) for file in path.parent.glob("*")] if os.path.isdir(path.parent) else []
-    near = closest(word, [*user_variables(notebook.variables), *files])
-    hint = f"did you mean {near!r}?" if near else f"files are looked for in {Path.cwd()}"
-    return InputError(f"%chat --attach: there is no variable and no file {word!r}; {hint}")
+    near = closest(name, [*user_variables(notebook.variables), *files])
+    hint = f"did you mean {near!r}?" if near else f"the folder is {Path.cwd()}"
+    return InputError(f"%chat --attach: no variable or file {name!r}; {hint}")
+
+
+# ---- the first word of a line: a name, a misspelt name, or text
+
+_COMMON_WORDS = (
+    "a about after again all also am an and any are as ask at be been before but by can could did do does each for from"
+    " get give had has have he hello help her here hey hi him his how i if in into is it its just let like list make"
+    " may me might more most my no not now of on one or other our out over please say see shall she should show so some"
+    " such tell than thank that the their them then there these they this those to too two up us use very was we well"
+    " were what when where which while who whom whose why will with would write yes yet you your"
+)
+_FUNCTION_WORDS = frozenset(_COMMON_WORDS.split())
+
+
+def first_word_names(
+    first: str, agents: Sequence[str], removed: Collection[str] = (), conversations: Mapping[str, str] | None = None
+) -> bool:
+    """Return True if the first word of a line is an agent's name.
+
+    Args:
+        first: The word.
+        agents: Names of agents.
+        removed: Names of agents that were removed.
+        conversations: Variables with a chat, an app or a runner -> the line to type for them.
+
+    Raises:
+        InputError: It names a removed agent, or a conversation.
+        AgentNotFoundError: It looks like a misspelt name.
+    """
+    if first in agents:
+        return True
+    if first in removed:
+        raise InputError(f"agent {first!r} was removed; define it again, or for text, type: %chat -- {first} ...")
+    if conversations and first in conversations:
+        raise InputError(f"{first!r} is not an agent; type {conversations[first]}, or for text: %chat -- {first} ...")
+    if any(_is_slip(first, name) for name in agents):
+        hint = f"for text, type: %chat -- {first} ..."
+        raise AgentNotFoundError("agent", first, agents, hint=hint)
+    return False
+
+
+def supposed_name(text: str, agents: Sequence[str]) -> str:
+    """Return the first word of a text if it looks like the name of an undefined agent; else "".
+
+    With a single agent, texts often begin with a verb: only `my_agent`, `agent2` and `agent What ...` look like names.
+    """
+    first, _, rest = text.partition(" ")
+    rest = rest.lstrip()
+    if not (rest and first.isidentifier()) or first.lower() in _FUNCTION_WORDS:
+        return ""
+    if all(first[:1].isupper() != name[:1].isupper() for name in agents):
+        return ""
+    is_likely = "_" in first or not first.isalpha() or rest[:1].isupper()
+    return first if is_likely or len(agents) > 1 else ""
+
+
+def _is_slip(first: str, name: str) -> bool:
+    """True if a few letters differ, by the length of the name; not for common words, nor another case of the first."""
+    if first.lower() in _FUNCTION_WORDS or first[:1].isupper() != name[:1].isupper():
+        return False
+    return _distance(first, name) <= min(2, (len(name) - 1) // 2)
+
+
+def _distance(typed: str, name: str) -> int:
+    """Number of letters to insert, delete, replace or transpose (optimal string alignment distance)."""
+    rows = [list(range(len(name) + 1))]
+    for i, a in enumerate(typed, 1):
+        rows.append([i])
+        for j, b in enumerate(name, 1):
+            cost = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a != b))
+            if i > 1 < j and a == name[j - 2] and typed[i - 2] == b:
+                cost = min(cost, rows[i - 2][j - 2] + 1)
+            rows[i].append(cost)
+    return rows[-1][-1]

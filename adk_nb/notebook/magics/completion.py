@@ -1,4 +1,4 @@
-"""Tab in the lines and cells of the magics: options, and the names that belong behind each."""
+"""Completion in the lines and cells of the magics: options, values, and names of what is defined."""
 
 import inspect
 import re
@@ -30,40 +30,41 @@ class Proposals(NamedTuple):
     """Completions of the word at the cursor."""
 
     fragment: str
-    """The part of it that is typed."""
+    """The typed part of the word."""
     names: list[str]
     kind: str
+    """The type that IPython shows beside each name."""
 
 
-def propose(notebook: Notebook, cell: str, line: int, before: str) -> Proposals | None:
-    """Return the completions at the cursor; None: Python's.
+def propose(notebook: Notebook, cell: str, line: int, prefix: str) -> Proposals | None:
+    """Return the completions at the cursor; None: leave them to Python.
 
     Args:
-        notebook: Has the names.
-        cell: All of it.
-        line: The cursor's, from 0.
-        before: That line up to the cursor.
+        notebook: The source of names.
+        cell: The text of the cell.
+        line: The number of the cursor's line, from 0.
+        prefix: That line up to the cursor.
     """
     lines = cell.split("\n")
     first = next((number for number, text in enumerate(lines) if text.strip()), 0)
     cell_magic = _CELL.match(lines[first])
     if cell_magic and line > first:
         is_team = cell_magic[1] == "agent" and _TEAM.search(lines[first])
-        return _in_body(notebook, "team" if is_team else cell_magic[1], before)
-    if cell_magic and line == first and len(before) > cell_magic.end(1):
-        return _on_line(notebook, grammar(cell_magic[1]), before[cell_magic.end(1) :])
-    if not cell_magic and (line_magic := _LINE.search(before)):
+        return _in_body(notebook, "team" if is_team else cell_magic[1], prefix)
+    if cell_magic and line == first and len(prefix) > cell_magic.end(1):
+        return _on_line(notebook, grammar(cell_magic[1]), prefix[cell_magic.end(1) :])
+    if not cell_magic and (line_magic := _LINE.search(prefix)):
         return _on_line(notebook, grammar(line_magic[1]), line_magic[2])
     return None
 
 
-def _in_body(notebook: Notebook, magic: str, before: str) -> Proposals | None:
-    if magic in ("agent", "chat") and (match := _VARIABLE.search(before)):
+def _in_body(notebook: Notebook, magic: str, prefix: str) -> Proposals | None:
+    if magic in ("agent", "chat") and (match := _VARIABLE.search(prefix)):
         return Proposals(match[1], known_names(notebook, "variable"), "variable")
-    if magic in ("workflow", "team") and (match := _NODE.search(before)):
+    if magic in ("workflow", "team") and (match := _NODE.search(prefix)):
         kind = "node" if magic == "workflow" else "agent"
         return Proposals(match[1], known_names(notebook, kind), kind)
-    if magic == "agent" and (match := _STATE_KEY.search(before)):
+    if magic == "agent" and (match := _STATE_KEY.search(prefix)):
         return Proposals(match[1], [*known_names(notebook, "state"), "user:", "app:", "temp:", "artifact."], "state")
     return None
 
@@ -103,13 +104,13 @@ def _argument(notebook: Notebook, grammar: Grammar, tokens: list[str], fragment:
     plain = [
         token for token, is_value in zip(tokens, values, strict=False) if not is_value and not token.startswith("-")
     ]
-    places = grammar.arguments
-    if not places or (len(plain) >= len(places) and not places[-1].many):
+    arguments = grammar.arguments
+    if not arguments or (len(plain) >= len(arguments) and not arguments[-1].many):
         return None
-    place = places[min(len(plain), len(places) - 1)]
-    if place.choices:
-        return Proposals(fragment, list(place.choices), "value")
-    kind = place.names_after.get(plain[-1], "") if place.names_after else place.names
+    argument = arguments[min(len(plain), len(arguments) - 1)]
+    if argument.choices:
+        return Proposals(fragment, list(argument.choices), "value")
+    kind = argument.names_after.get(plain[-1], "") if argument.names_after else argument.names
     return Proposals(fragment, known_names(notebook, kind), kind) if kind else None
 
 
@@ -117,7 +118,7 @@ def _argument(notebook: Notebook, grammar: Grammar, tokens: list[str], fragment:
 
 
 def known_names(notebook: Notebook, kind: str) -> list[str]:
-    """Return the names of a kind, in the order to propose them."""
+    """Return the names of a kind (see `Option.names`), in the order to propose them."""
     return _KINDS[kind](notebook) if kind in _KINDS else []
 
 
@@ -125,7 +126,7 @@ def _models(notebook: Notebook) -> list[str]:
     variables = [name for name, value in notebook.variables.items() if isinstance(value, BaseLlm) and name[0] != "_"]
     try:
         LLMRegistry.resolve("")
-    except ModelNotFoundError as error:  # it names those that it knows
+    except ModelNotFoundError as error:  # the error lists the known models
         return [*error.known, *variables]
     return variables
 

@@ -1,4 +1,4 @@
-"""`%config AdkNb`: what can be set for a whole notebook."""
+"""`%config AdkNb`: settings of the notebook, checked and applied when they change."""
 
 import asyncio
 import math
@@ -18,15 +18,15 @@ from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.notebook import settings
 
 FILE_PREFIX = "sqlite:///"
-"""The beginning of the address of a file of sessions."""
+"""Prefix of the address of a session file."""
 _SERVER = re.compile(r"postgres(?:ql)?(?:\+\w+)?://[^@?]*@?[^@?]*\w(?:\?.*)?")
 _PASSWORD = re.compile(r"(://[^:@/]*:|:(?!//)).*(?=@)|(\w*password=)[^&]*", re.IGNORECASE)
 _FILE_LIKE = re.compile(r"(?:sqlite3?(?:\+\w+)?:/{0,4}|file:/{0,3})?([^:]*)")
 
 _TURN_SETTINGS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", "interp_max_chars")
-"""Those that `notebook.settings` has, too."""
+"""Settings that are copied to `notebook.settings.now`."""
 
-# Loaded when a setting needs them: %load_ext is to cost nothing.
+# Imported when a setting needs it: %load_ext has to be fast.
 _late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry"})
 
 
@@ -35,79 +35,90 @@ class AdkNb(Configurable):
 
     model = Unicode(
         "",
-        help="Model of agents that name none. Empty: that of the first of Gemini, OpenAI, Anthropic whose key is "
-        "set; else Ollama's, if it answers; else offline.",
+        help="Model of agents that name none. Empty: the first of Gemini, OpenAI, Anthropic whose key is set; else "
+        "Ollama, if it is running; else offline.",
     ).tag(config=True)
     display = Enum(
         ("auto", "widget", "static", "text", "off"),
         "auto",
-        help="How runs are shown: live where there is somebody to look (auto), live in any kernel (widget), only as "
-        "saved (static), in plain text alone (text), or not at all but for the reply (off). What auto is, the variable "
-        "ADK_NB_DISPLAY can say.",
+        help="How runs are shown: live if a user is there (auto), live in any kernel (widget), in the saved form "
+        "only (static), as plain text (text), or not at all except for the reply (off). The variable ADK_NB_DISPLAY "
+        "can set the meaning of auto.",
     ).tag(config=True)
     on_error = Enum(
         ("raise", "card"),
         "raise",
-        help="What a turn of a cell does that ends with an error, besides showing it: its cell fails, so that Run All "
-        "stops (raise), or the notebook goes on (card). What you can mend in a cell is raised always.",
+        help="After a turn that ended with an error: fail the cell, so that Run All stops (raise), or only show the "
+        "error (card). Errors in the cell itself are always raised.",
     ).tag(config=True)
     strict = Bool(
-        False, help="A cell fails that names tools, agents or state keys that are not there yet, instead of a note."
+        False, help="Fail a cell that names undefined tools, agents or state keys, instead of printing a note."
     ).tag(config=True)
     confirm = Enum(
         ("ask", "yes", "no"),
         "ask",
-        help="What a turn does about approvals: leave them open, approve, or reject all. Left open, nothing runs, also "
-        "where nobody is there to click.",
+        help="Approvals in a turn: leave them open (ask), approve all (yes), or reject all (no). A call whose approval "
+        "is open does not run, even without a user to answer.",
     ).tag(config=True)
     sessions = Unicode(
         "",
-        help="Where sessions are kept: 'sqlite:///nb.db' is a file beside the notebook, which later kernels go on "
-        "with; 'postgresql://user:password@host/database' a server's. Empty: in this kernel's memory.",
+        help="Where sessions are stored: 'sqlite:///nb.db' is a file beside the notebook, which later kernels read "
+        "too; 'postgresql://user:password@host/database' a server. Empty: in memory, until the kernel ends.",
     ).tag(config=True)
     cassette_dir = Unicode(
-        "cassettes", help="The folder, beside the notebook, of the cassettes that %record makes and %replay reads."
+        "cassettes", help="Folder for the cassettes of %record and %replay, relative to the notebook."
     ).tag(config=True)
     redact = List(
         Unicode(),
-        help="Regular expressions for what is not written into a cassette, beside keys, tokens and e-mail addresses.",
+        help="Regular expressions for text to mask in cassettes, in addition to keys, tokens and e-mail addresses.",
     ).tag(config=True)
     max_iterations = Int(
-        16, help="Model calls in a turn of an agent whose cell does not say; for cells that run from then on."
+        16, help="Limit of model calls in a turn, for agents defined from now on without --max-iterations."
     ).tag(config=True)
     max_cost_usd = Float(
         None,
         allow_none=True,
-        help="US dollars that a turn may cost, by the table of genai-prices: then no model is asked again. None: no "
-        "limit.",
+        help="Limit of the cost of a turn in US dollars, by the prices of genai-prices: above it no more model is "
+        "called. None: no limit.",
+    ).tag(config=True)
+    confirm_above_usd = Float(
+        None,
+        allow_none=True,
+        help="%%eval and %map stop after five runs if more US dollars than these are projected for all; what is done "
+        "is kept, and --budget lets them go on. None: no limit.",
+    ).tag(config=True)
+    scheduler = Unicode(
+        "",
+        help="Address of a Dask scheduler (tcp://...) whose workers run %%eval and %map; needs sessions in PostgreSQL. "
+        "Empty: this kernel runs them.",
     ).tag(config=True)
     timeout = Float(
         None,
         allow_none=True,
-        help="Seconds for a turn, which then ends with an error; a sync tool that is at work comes to its end first. "
+        help="Limit of a turn in seconds, after which it ends with an error; a running sync tool is finished first. "
         "None: no limit.",
     ).tag(config=True)
-    show_thoughts = Bool(True, help="Show what models think, where they tell it, with what they say.").tag(config=True)
+    show_thoughts = Bool(True, help="Show the thoughts of models with their answers.").tag(config=True)
     interp_max_chars = Int(
-        4_000, help="Characters of a {{variable}} that are put into an instruction or a message; the rest is cut off."
+        4_000, help="Limit of characters of a {{variable}} in an instruction or a message; the rest is cut off."
     ).tag(config=True)
     google_adk = Bool(
-        False, help="Let `from google.adk... import ...` find adk_nb, where google-adk is not installed."
+        False, help="Let `from google.adk... import ...` import adk_nb where google-adk is not installed."
     ).tag(config=True)
     nest_asyncio = Bool(
-        False, help="Let cells call asyncio.run(...), with nest-asyncio2. Stays on until the kernel restarts."
+        False, help="Let cells call asyncio.run(...), with nest-asyncio2. Cannot be undone until the kernel restarts."
     ).tag(config=True)
 
     def __init__(self, **values: Any) -> None:
         self._environment_model = os.environ.get(MODEL_VARIABLE)
         self.on_sessions: Callable[[str], None] | None = None
-        """Called with the address of sessions; raises a UserError if it cannot be used."""
+        """Callback that opens the address of sessions; raises a UserError if it cannot."""
         self._addresses: dict[str, str] = {}
-        """Addresses of sessions without their password -> with it."""
+        """Address of sessions without its password -> with it."""
         super().__init__(**values)
 
     def update_config(self, config: Config) -> None:
-        """Take the values of a `%config` line; traitlets would only warn of a name that it does not know."""
+        """Apply a `%config` line; raise a TraitError for an unknown name, of which traitlets only warns."""
         names = self.trait_names(config=True)
         section: Any = config[type(self).__name__]
         for name in section:
@@ -119,7 +130,7 @@ class AdkNb(Configurable):
 
     @property
     def address(self) -> str:
-        """The address of sessions with its password, which `sessions` does not show."""
+        """The address of sessions with its password, which `sessions` has masked."""
         return self._addresses.get(self.sessions, self.sessions)
 
     @validate("model")
@@ -143,14 +154,14 @@ class AdkNb(Configurable):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise TraitError(f"redact takes regular expressions, and {pattern!r} is none: {error}") from None
+                raise TraitError(f"redact: {pattern!r} is not a regular expression: {error}") from None
         return proposal.value
 
     @validate("cassette_dir")
     def _check_folder(self, proposal: Any) -> str:
         name = proposal.value.strip()
         if not name or "\0" in name or os.path.isfile(os.path.expanduser(name)):
-            raise TraitError(f"cassettes cannot be kept in {name!r}; write the name of a folder, such as 'cassettes'")
+            raise TraitError(f"cassette_dir: {name!r} is not a folder; write a name such as 'cassettes'")
         return name
 
     @validate("max_cost_usd", "max_iterations", "timeout", "interp_max_chars")
@@ -158,10 +169,10 @@ class AdkNb(Configurable):
         name, value = proposal.trait.name, proposal.value
         if value is not None and not 0 < value < math.inf:
             none = ", or None for no limit" if proposal.trait.allow_none else ""
-            raise TraitError(f"{name} is a number above zero{none}, and not {value!r}")
+            raise TraitError(f"{name} must be a positive number{none}, got {value!r}")
         with _trait_errors():
             if value is not None and name == "max_cost_usd":
-                require("genai_prices", package="genai-prices")  # no turn could be held to it without prices
+                require("genai_prices", package="genai-prices")  # the cost of a turn needs prices
         return value
 
     @observe(*_TURN_SETTINGS)
@@ -184,7 +195,7 @@ class AdkNb(Configurable):
         match = _FILE_LIKE.fullmatch(address)
         file = match[1] if match and match[1].strip("./") else "nb.db"
         raise TraitError(
-            f'sessions cannot be kept in {safe[:80]!r}; write "{FILE_PREFIX}{file}" for a file beside the notebook, '
+            f'sessions: cannot use {safe[:80]!r}; write "{FILE_PREFIX}{file}" for a file beside the notebook, '
             '"postgresql://user:password@host/database" for a server (in a password, @ is %40), or "" for memory'
         )
 
@@ -225,7 +236,7 @@ class AdkNb(Configurable):
             raise
 
     def restore(self) -> None:
-        """Undo what settings changed: the environment's default model, approvals left open, turns as usual."""
+        """Undo the effects of all settings outside this object, for `%unload_ext`."""
         self.confirm = "ask"
         settings.now = settings.Settings()
         google_adk.give_google_adk_back()
@@ -248,7 +259,7 @@ class AdkNb(Configurable):
 
     @property
     def model_in_words(self) -> str:
-        """The model of agents that name none, and the reason for it; loads no model."""
+        """The default model, and the reason for it. Imports no model."""
         default = find_default_model()
         if os.environ.get(MODEL_VARIABLE, "").strip():
             return default.name
@@ -257,7 +268,7 @@ class AdkNb(Configurable):
 
 @contextmanager
 def _trait_errors() -> Generator[None]:
-    """Raise a UserError as traitlets' own error, after which the old value stays."""
+    """Raise a UserError as a TraitError: traitlets then keeps the old value."""
     try:
         yield
     except UserError as error:

@@ -22,14 +22,13 @@ from adk_nb.notebook.interrupts import (
 )
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, text
+from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.paused_agents import schema_of
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view.call_shown import call_line
+from adk_nb.notebook.view.call_arguments import call_line
 from adk_nb.notebook.view.display import Mode
-from adk_nb.notebook.view.interrupt_text import ASKED_ANEW, in_list, ways
+from adk_nb.notebook.view.interrupt_text import REASK_REASON, commands, list_blocks
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView
@@ -39,8 +38,8 @@ from adk_nb.runtime.interrupts import ALL, Interrupt, opened_by
 
 CONFIRM = Grammar(
     "confirm",
-    "Show what waits for your answer, as cards or as a list, or answer it: approvals, questions, credentials, the "
-    "outcome of long-running tools.",
+    "Show or answer the open interrupts of the session: approvals, questions, credential requests, and results of "
+    "long-running tools.",
     examples=[
         "%confirm",
         "%confirm yes",
@@ -48,63 +47,63 @@ CONFIRM = Grammar(
         "%confirm --yes --all",
         '%confirm --edit amount=100 --yes --reason "half, as agreed"',
         "%confirm 2 Oslo",
-        "%confirm 3  # a credential: a field that does not show it asks for it",
+        "%confirm 3  # a credential: opens a hidden field",
     ],
     arguments=[
         Argument(
             "ID",
-            "what is answered: its number in the list, its id, or its tool; may be left out if it is the only one",
+            "the interrupt: its number in the list, its id, or its tool; may be left out if it is the only one",
             names="interrupt",
         ),
-        Argument("VALUE", "the answer: yes, or no and maybe a reason; to a question, or as an outcome: text, or JSON"),
+        Argument("VALUE", "the answer: yes, or no with an optional reason; for a question or a result: text, or JSON"),
     ],
     options=[
         SESSION_OPTION,
         Option("--yes", "approve"),
-        Option("--no", "reject; the agent is told"),
-        Option("--reask", "reject, as its tool was redefined since: the agent is told, and may call it again"),
-        Option("--old", "approve, and run it as its tool was when this was asked"),
-        Option("--all", "answer all that are open"),
-        Option("--edit k=v", "change an argument first (JSON, else text)", many=True),
-        Option("--payload k=v", "what the tool asks for beside a yes (JSON, else text)", many=True),
-        Option("--reason TEXT", "why; the agent is told"),
+        Option("--no", "reject; the agent gets the rejection as the result"),
+        Option("--reask", "reject because the tool was redefined since; the agent may call it again"),
+        Option("--old", "approve, and run the tool as it was defined when it was called"),
+        Option("--all", "answer all open approvals"),
+        Option("--edit k=v", "change an argument of the call (JSON, else text)", many=True),
+        Option("--payload k=v", "data that the tool asks for with the approval (JSON, else text)", many=True),
+        Option("--reason TEXT", "the reason; the agent gets it"),
     ],
     twin="chat.interrupts, chat.answer(value, which), chat.answer(True, chat.interrupts), "
     "chat.approve(id, amount=100), chat.reject(id, reason=...)",
     pairs=True,
-    surplus_hint="one approval at a time, or --all; a reason of several words stands in quotes",
+    surplus_hint="answer one approval at a time, or --all; put a reason of several words in quotes",
 )
 
 _VALUE = re.compile(
     r"""\s*(?P<session>(?:-s|--session)[\s=]+(?:'[^']*'|"[^"]*"|[^\s'"]+)\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*""",
     re.DOTALL,
 )
-"""A line that may be an answer as it stands."""
+"""A line that may be an answer: no option but `--session`."""
 _OPTION = re.compile(rf"(?:^|\s)(?:{'|'.join(f'--{option.name}' for option in CONFIRM.options)}|-s)(?=[\s=;]|$)")
 _CONFLICTS = {
     "reask": (("edit", "payload", "reason"), "which leaves the call to the agent"),
-    "no": (("edit", "payload"), "after which nothing runs"),
+    "no": (("edit", "payload"), "which runs nothing"),
 }
 _NO = re.compile(r"(?:no|n)(?:[,:;.]?\s+(.+)|[.!]?)", re.IGNORECASE | re.DOTALL)
 
 
 def confirm(host: Host, line: str, cell: str | None) -> Any:
-    """Show the open interrupts, or answer them; the reply to the answers.
+    """Show the open interrupts, or answer them and return the reply.
 
     Raises:
-        InputError: None is open, several are and the line does not name one, it contradicts itself, an edit or a value
-            does not fit, or the agent is gone.
+        InputError: No interrupt matches, or several do; options exclude each other; an edit or a value is invalid; or
+            the agent was removed.
     """
     match = _VALUE.fullmatch(line)
     value = "" if match is None or _OPTION.search(match["text"]) else match["text"]
     args = CONFIRM.parse(f"{match['session'] or ''} {match['silent']}" if match and value else line, cell)
     if args.value:
-        raise InputError(f"%confirm: there is no place for {args.value}: {CONFIRM.surplus_hint}; see %confirm?")
+        raise InputError(f"%confirm: unexpected {args.value!r}: {CONFIRM.surplus_hint}; see %confirm?")
     return _Confirm(host.notebook, args, host.settings.display).run(value)
 
 
 class _Confirm:
-    """One line."""
+    """A line of `%confirm`, with the open interrupts of its session."""
 
     def __init__(self, notebook: Notebook, args: Any, show: Mode) -> None:
         self._notebook = notebook
@@ -116,16 +115,17 @@ class _Confirm:
         self._magic = notebook.confirm_magic(self._session)
 
     def run(self, value: str) -> Any:
+        """Show or answer interrupts. `value`: the answer of a line without options."""
         args = self._args
         choices = [choice for choice in ("yes", "no", "reask", "old") if getattr(args, choice)]
         if len(choices) > 1:
-            raise InputError(f"%confirm: --{choices[0]} and --{choices[1]} cannot both be; choose one")
+            raise InputError(f"%confirm: --{choices[0]} and --{choices[1]} exclude each other; choose one")
         if value and not self._open and (yes := _yes_or_no(value)) is not None:
-            args.yes, args.no, choices, value = yes, not yes, ["yes"], ""  # it may be answered already, by a click
+            args.yes, args.no, choices, value = yes, not yes, ["yes"], ""  # a click may have answered it already
         if value:
             return self._answer(value)
         if not choices and (args.edit or args.payload or args.reason or args.all or args.id):
-            raise InputError("%confirm: is it a yes or a no? add --yes or --no")
+            raise InputError("%confirm: the decision is missing; add --yes or --no")
         if not choices:
             return self._list(self._draw_cards())
         self._check_options()
@@ -151,38 +151,40 @@ class _Confirm:
         name = self._recipient(interrupt)
         if name is None:
             raise InputError(
-                f"agent {interrupt.recipient!r}, which asked this, is gone; define it again, or start over with "
+                f"agent {interrupt.recipient!r}, which asked this, was removed; define it again, or start over with "
                 "%chat --new"
             )
         return self._notebook.chat(name, self._session, show=self._show)
 
-    # ---- a value
+    # ---- answers
 
     def _answer(self, line: str) -> Reply:
         first, _, rest = line.partition(" ")
-        named = [open_ for open_ in self._open if first == str(open_.number) or _goes_by(open_, first)]
-        if not self._open or (not named and len(self._open) > 1):
-            find(self._open, first, self._session, hint=f"; type {self._magic} to see those that are")
-        is_value = len(self._open) == 1 and (not named or (not rest and self._open[0].is_text))
-        interrupt = self._open[0] if is_value else find(named, None, self._session)
+        matches = [
+            interrupt for interrupt in self._open if first == str(interrupt.number) or _has_name(interrupt, first)
+        ]
+        if not self._open or (not matches and len(self._open) > 1):
+            find(self._open, first, self._session, hint=f"; type {self._magic} to list the open ones")
+        is_value = len(self._open) == 1 and (not matches or (not rest and self._open[0].is_text))
+        interrupt = self._open[0] if is_value else find(matches, None, self._session)
         value = (line if is_value else rest).strip()
         numbered = f"{self._magic} {interrupt.number}"
         if interrupt.kind == "credential" and value:
             raise InputError(
-                "a credential is not typed into a cell, which keeps it: take it out of there, and type "
-                f"{numbered} alone; a field that does not show it asks for it"
+                "%confirm takes no credential, as the notebook saves what a cell has: delete it from the cell, type "
+                f"{numbered}, and paste the credential into the field that opens"
             )
         if interrupt.kind == "credential":
             return self._chat(interrupt).answer(HIDDEN_FIELD, interrupt.id)
         if interrupt.is_approval:
             return self._chat(interrupt).answer(self._read_decision(interrupt, value), interrupt.id)
         if not value:
-            raise InputError(f"%confirm: what is the answer? write {numbered} and the answer behind it")
+            raise InputError(f"%confirm: the answer is missing; type {numbered} and the answer")
         typed = value if interrupt.is_text else values.json_or_text(value)
         return self._chat(interrupt).answer(typed, interrupt.id)
 
     def _read_decision(self, interrupt: Interrupt, value: str) -> ToolConfirmation:
-        """Read `yes`, `no`, which may have a reason behind it, or the JSON of a ToolConfirmation."""
+        """Read `yes`, `no` with an optional reason, or the JSON of a ToolConfirmation."""
         if (yes := _yes_or_no(value)) is not None:
             match = _NO.fullmatch(value)
             reason = (match[1] or "").strip("\"'") if match else ""
@@ -191,24 +193,25 @@ class _Confirm:
         if isinstance(decision, dict | bool):
             return read_answer(interrupt, decision, "%confirm")
         magic = self._magic if len(self._open) == 1 else f"{self._magic} {interrupt.number}"
-        problem = f"{value!r:.60} is neither yes nor no to" if value else "yes or no to"
+        got = f", got {value!r:.60}" if value else ""
         raise InputError(
-            f"%confirm: {problem} {', '.join(interrupt.names)}; type {magic} yes, or {magic} no and a reason"
+            f"%confirm: approve or reject {', '.join(interrupt.names)}{got}; type {magic} yes, or {magic} no and a "
+            "reason"
         )
 
-    # ---- a yes or a no
+    # ---- decisions
 
     def _check_options(self) -> None:
         args = self._args
-        for choice, (options, why) in _CONFLICTS.items():
+        for choice, (options, effect) in _CONFLICTS.items():
             for option in options:
                 if getattr(args, choice) and getattr(args, option):
-                    raise InputError(f"%confirm: --{option} does not go with --{choice}, {why}")
+                    raise InputError(f"%confirm: --{option} does not go with --{choice}, {effect}")
         if args.edit and "=" in (args.id or ""):
-            raise InputError(f"%confirm: each change takes an --edit of its own; write --edit {shlex.quote(args.id)}")
+            raise InputError(f"%confirm: each argument needs its own --edit; add --edit {shlex.quote(args.id)}")
 
     def _same_answers(self, edits: dict[str, Any], payload: dict[str, Any]) -> list[str]:
-        """Approvals that were just answered as this line does, by a click for example; none if anything is open."""
+        """Notices that the last message made the same decisions, as a click does; none if an interrupt is open."""
         if self._has_more or self._args.id or self._args.reask:
             return []
         answered = _last_answered(self._history)
@@ -223,7 +226,7 @@ class _Confirm:
         return any(interrupt.kind != "task" for interrupt in self._open)
 
     def _refused_credential(self) -> Interrupt | None:
-        """The credential request that a `--no` refuses."""
+        """Return the credential request that `--no` refuses."""
         args, approvals = self._args, self._approvals
         requests = [interrupt for interrupt in self._open if interrupt.kind == "credential"]
         if not (args.no and requests) or (approvals and (args.all or not args.id)):
@@ -235,44 +238,44 @@ class _Confirm:
         args, approvals = self._args, self._approvals
         if not approvals and self._has_more:
             raise InputError(
-                f"what waits in session {self._session!r} is no approval; type {self._magic} to see how it is answered"
+                f"no approval is open in session {self._session!r}; type {self._magic} to see what is open"
             )
         if not approvals:
             answered = [
-                str(call) for call in _last_answered(self._history) if not args.id or _goes_by(call.approval, args.id)
+                str(call) for call in _last_answered(self._history) if not args.id or _has_name(call.approval, args.id)
             ]
-            nothing = "nothing is to be answered" if args.id else "it was answered already, or none was asked for"
-            raise InputError(self._none_open("; ".join(answered) or nothing))
+            hint = "%trace shows what happened" if args.id else "it may be answered already; see %trace"
+            raise InputError(self._none_open("; ".join(answered) or hint))
         if args.all:
             return approvals
         if args.id is None and len(approvals) > 1:
             raise InputError(f"{several_message(approvals, 'approval')}, or --all")
         is_cut = args.reason and " " not in args.reason
-        quotes = "; a reason of several words stands in quotes" if is_cut else ""
-        hint = f"; type {self._magic} to see those that are{quotes}"
+        quotes = "; put a reason of several words in quotes" if is_cut else ""
+        hint = f"; type {self._magic} to list the open ones{quotes}"
         return [find(approvals, args.id, self._session, "approval", hint)]
 
     def _decide(self, chosen: list[Interrupt], edits: dict[str, Any], payload: dict[str, Any]) -> Reply:
         names = {approval.id: self._recipient(approval) for approval in chosen}
-        gone = [approval for approval in chosen if names[approval.id] is None]
-        if gone and (self._is_yes or gone[0].kind == "node_approval"):
-            _, no = ways(gone[0], self._magic, self._approvals)
+        orphans = [approval for approval in chosen if names[approval.id] is None]
+        if orphans and (self._is_yes or orphans[0].kind == "node_approval"):
+            _, no = commands(orphans[0], self._magic, self._approvals)
             raise InputError(
-                f"agent {gone[0].recipient!r}, which asked for this, is gone; define it again, or refuse the call with "
-                f"{no}"
+                f"agent {orphans[0].recipient!r}, which made this call, was removed; define it again, or reject the "
+                f"call with {no}"
             )
         for name in dict.fromkeys(self._notebook.is_edited(approval.id, self._history) for approval in chosen):
             if name and self._is_yes:
                 sys.stdout.write(f"{_edited_note(name)}\n")
-        reason = ASKED_ANEW if self._args.reask else self._args.reason
-        reply = self._refuse(gone, reason) if gone else None
+        reason = REASK_REASON if self._args.reask else self._args.reason
+        reply = self._close(orphans, reason) if orphans else None
         decisions: dict[str, dict[str, ToolConfirmation]] = {}
         for approval in chosen:
             if name := names[approval.id]:
                 decisions.setdefault(name, {})[approval.id] = ToolConfirmation(
                     confirmed=self._is_yes,
                     args=with_edits(approval, edits),
-                    payload=_whole_payload(approval, payload),
+                    payload=_merged_payload(approval, payload),
                     reason=reason,
                     by="%confirm",
                 )
@@ -282,42 +285,42 @@ class _Confirm:
         assert reply is not None
         return reply
 
-    def _refuse(self, refused: list[Interrupt], reason: str | None) -> Reply:
-        """Refuse calls of agents that are gone: the calls are closed, and no model is asked."""
-        notebook, before = self._notebook, list(self._history.events)
-        events = notebook.sessions.reject(refused, reason, self._session)
-        left = notebook.sessions.history(self._session).interrupts()
-        names = ", ".join(dict.fromkeys(interrupt.recipient for interrupt in refused))
+    def _close(self, rejected: list[Interrupt], reason: str | None) -> Reply:
+        """Reject calls of removed agents: the calls are closed, and no model runs."""
+        notebook, history = self._notebook, list(self._history.events)
+        events = notebook.sessions.reject(rejected, reason, self._session)
+        remaining = notebook.sessions.history(self._session).interrupts()
+        names = ", ".join(dict.fromkeys(interrupt.recipient for interrupt in rejected))
         notices = Notices()
-        notices.add(f"refused; nobody goes on from it, as {names} is gone")
+        notices.add(f"rejected; no agent continues, as {names} was removed")
         view = ReplyView(
             question=None,
-            agent=refused[0].recipient,
+            agent=rejected[0].recipient,
             events=events,
-            history=before,
+            history=history,
             text="",
-            status="pending" if left else "done",
-            interrupts=left,
+            status="pending" if remaining else "done",
+            interrupts=remaining,
             magic=self._magic,
             notices=notices,
         )
         notebook.variables["_run"] = reply = Reply(view)
         return reply
 
-    # ---- what is open
+    # ---- the list
 
     def _draw_cards(self) -> set[str]:
-        """Draw the cards of the open interrupts whose agents are defined; the ids of those drawn."""
+        """Draw cards for the open interrupts whose agents are defined, and return the ids of the drawn ones."""
         chats: dict[str, tuple[Any, list[str]]] = {}
         for interrupt in self._open:
-            with suppress(UserError):  # a cell that is still to be run: the list names it
+            with suppress(UserError):  # its cell has not run yet: the list names it
                 if interrupt.has_card and (name := self._recipient(interrupt)):
                     chat = self._notebook.chat(name, self._session, show=self._show)
                     chats.setdefault(name, (chat, []))[1].append(interrupt.id)
         return {id for chat, ids in chats.values() if turn_runner(chat).draw_cards(ids) for id in ids}
 
     def _list(self, drawn: Collection[str]) -> Output | None:
-        """List the open interrupts and what to type for each. `drawn`: ids of those that a card shows already."""
+        """List the open interrupts and what to type for each. `drawn`: ids of those with a card."""
         if not self._open:
             return text(self._none_open("%trace shows what happened"))
         schemas: dict[str, Any] = {}
@@ -328,7 +331,7 @@ class _Confirm:
                 continue
             if name := self._notebook.is_edited(approval.id, self._history):
                 notes[_edited_note(name)] = None
-            with suppress(ToolNotFoundError):  # a cell of its agent's tools was not run yet
+            with suppress(ToolNotFoundError):  # a cell of the agent's tools has not run yet
                 if name := self._recipient(approval):
                     agent = self._notebook.agent(name)
                     schemas[approval.id] = schema_of(agent, approval)
@@ -336,7 +339,7 @@ class _Confirm:
                         notes[note] = None
                         redefined.add(approval.id)
         to_list = [interrupt for interrupt in self._open if interrupt.id not in drawn]
-        listed = in_list(to_list, self._magic, schemas, self._open, redefined)
+        listed = list_blocks(to_list, self._magic, schemas, self._open, redefined)
         if listed:
             return Output(*listed).below(*notes)
         return text(*notes) if notes else None
@@ -346,42 +349,44 @@ class _Confirm:
         return AnswerCheck(history=self._history, agent_of=lambda _: agent, magic=self._magic, versions=versions)
 
     def _none_open(self, hint: str) -> str:
-        """That no approval is open, with `hint`, or with what to type where a run was interrupted."""
+        """Return the message that no approval is open, with `hint`, or with how to resume an interrupted run."""
         session = self._notebook.sessions.find(self._session)
         if session and self._notebook.sessions.interrupted_runs(session):
             hint = short_interrupted_notice(self._magic)
         return f"no approval is open in session {self._session!r}; {hint}"
 
 
-def _goes_by(interrupt: Interrupt, name: str) -> bool:
+def _has_name(interrupt: Interrupt, name: str) -> bool:
     return name in (interrupt.id, *interrupt.names, *interrupt.answer_ids)
 
 
 def _yes_or_no(value: str) -> bool | None:
-    """The decision that a line is; None: it is something else."""
-    if value.lower() in ("yes", "y"):  # nothing behind it: "yes, if it is under 50" approves nothing
+    """Read a line as a decision; None: it is another answer."""
+    if value.lower() in ("yes", "y"):  # only alone: "yes, if it is under 50" must not approve
         return True
     return False if _NO.fullmatch(value) else None
 
 
 def _edited_note(agent: str) -> str:
-    return f"{agent} was edited since this was asked; it goes on as it is now"
+    return f"{agent} was edited since this was asked; it continues as it is now"
 
 
-def _whole_payload(approval: Interrupt, payload: dict[str, Any]) -> Any:
-    """The suggested payload with the keys of the line; raises an InputError for a key that is not in it."""
-    asks: Any = approval.payload
+def _merged_payload(approval: Interrupt, payload: dict[str, Any]) -> Any:
+    """Return the suggested payload with the keys of the line; raise an InputError for an unknown key."""
+    requested: Any = approval.payload
     if approval.kind == "node_approval":
-        asks = cast(dict[str, Any], asks).get("payload") if isinstance(asks, dict) else None
-    suggested = cast(dict[str, Any], asks) if isinstance(asks, dict) else {}
+        requested = cast(dict[str, Any], requested).get("payload") if isinstance(requested, dict) else None
+    suggested = cast(dict[str, Any], requested) if isinstance(requested, dict) else {}
     for key in payload:
-        if asks is None or (suggested and key not in suggested):
-            wants = f"to know {', '.join(suggested)}" if suggested else "nothing but a yes or a no"
-            raise InputError(f"%confirm --payload {key}=...: {', '.join(approval.names)} wants {wants}")
+        if requested is None or (suggested and key not in suggested):
+            keys = f"asks for {', '.join(suggested)}" if suggested else "asks for no data; type yes or no alone"
+            raise InputError(f"%confirm --payload {key}=...: {', '.join(approval.names)} {keys}")
     return {**suggested, **payload} if payload else None
 
 
 class _AnsweredApproval(NamedTuple):
+    """An approval request and the decision on it."""
+
     approval: Interrupt
     decision: ToolConfirmation
 
@@ -390,33 +395,33 @@ class _AnsweredApproval(NamedTuple):
         return (self.approval.call.args or {}) if self.decision.args is None else self.decision.args
 
     def is_like(self, yes: bool, edits: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
-        """Return True if a yes or a no with these changes would have been the same decision."""
-        decided: Any = self.decision.payload
-        sent = cast(dict[str, Any], decided) if isinstance(decided, dict) else {}
+        """Return True if approving or rejecting with these changes is the same decision."""
+        content: Any = self.decision.payload
+        old_payload = cast(dict[str, Any], content) if isinstance(content, dict) else {}
         return (
             self.decision.confirmed is yes
             and all(self._args.get(name) == value for name, value in edits.items())
-            and all(sent.get(name) == value for name, value in payload.items())
+            and all(old_payload.get(name) == value for name, value in payload.items())
         )
 
     def __str__(self) -> str:
         verb = "approved" if self.decision.confirmed else "rejected"
         by = f" by {one_line(self.decision.by, 100)}" if self.decision.by else ""
-        return f"{call_line(self.approval.call.name or '', self._args)} was {verb} already{by}"
+        return f"{call_line(self.approval.call.name or '', self._args)} was already {verb}{by}"
 
 
 def _last_answered(history: History) -> list[_AnsweredApproval]:
-    """The approvals that the last message of the session answered; empty if it was no such message, or is undone."""
+    """Return the approvals that the last turn answered; none if it answered none, or was undone."""
     turns = history.turns
-    asked: dict[str, Interrupt] = {}
+    requests: dict[str, Interrupt] = {}
     answered: list[_AnsweredApproval] = []
     for event in turns[-1].events if turns and not turns[-1].undone else ():
         for approval in opened_by(event):
-            asked |= dict.fromkeys((approval.id, approval.call.id or ""), approval)
+            requests |= dict.fromkeys((approval.id, approval.call.id or ""), approval)
         responses = event.get_function_responses() if event.author == "user" else ()
         answered = [
-            _AnsweredApproval(asked[response.id], approvals.read_answer(response.response or {}))
+            _AnsweredApproval(requests[response.id], approvals.read_answer(response.response or {}))
             for response in responses
-            if response.name == approvals.REQUEST and response.id in asked
+            if response.name == approvals.REQUEST and response.id in requests
         ] or answered
     return answered

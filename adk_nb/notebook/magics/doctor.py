@@ -1,20 +1,238 @@
-"""`%doctor`: what is installed and set, how runs are shown, and what to type next."""
+"""`%doctor`: problems, the model and its key, the display, the event loop, versions; and what to type next."""
 
-from adk_nb.notebook.doctor import findings
+import asyncio
+import importlib.util
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from adk_nb import __version__, sync
+from adk_nb.code_executors import isolation
+from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.notebook.magics.grammar import Grammar
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, whole_table
+from adk_nb.notebook.magics.key import PROVIDERS
+from adk_nb.notebook.magics.output import Host, Output, whole_table
+from adk_nb.notebook.place import DISPLAY_VARIABLE, can_ask
+from adk_nb.notebook.tape import current
+from adk_nb.redaction import hidden
 
 DOCTOR = Grammar(
     "doctor",
-    "Look at what is installed, which keys are set (by name), how runs are shown and whether they can run, and say "
-    "what to type next.",
-    examples=["%doctor", "%doctor  # before you ask for help: it shows no key", "report = %doctor"],
+    "Check this installation: packages, keys (by name), the default model, the display, the event loop; and what to "
+    "type to mend it.",
+    examples=["%doctor", "%doctor  # paste it when you ask for help: it has no keys", "report = %doctor"],
 )
 
 
 def doctor(host: Host, line: str, cell: str | None) -> Output:
-    """Look at this installation."""
+    """Return a table of findings."""
     DOCTOR.parse(line, cell)
-    rows = [[finding.about, finding.found, finding.next] for finding in findings(host.shell, host.settings)]
-    return whole_table(["look at", "found", "type next"], rows)
+    rows = [[finding.topic, finding.status, finding.advice] for finding in findings(host.shell, host.settings)]
+    return whole_table(["check", "result", "type next"], rows)
+
+
+_SECONDS = 2.0
+"""Limit for the event loop to respond."""
+_PACKAGE = "adk-nb"
+_NEEDED = ("ipython", "ipykernel", "ipywidgets", "anywidget", "google-genai", "pydantic", "httpx2")
+_HANDLES_CLICKS = (7, 0)
+"""The ipykernel from which clicks are handled while a cell runs."""
+_READS_FIRST_MESSAGES = (7, 4)
+"""The ipykernel from which a reloaded page's first messages are always read:
+https://github.com/ipython/ipykernel/pull/1529"""
+_DEVELOPMENT_EXTRAS = ("dev", "lab")
+"""Extras for work on this package and its tutorials."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row of the table."""
+
+    topic: str
+    status: str
+    advice: str = ""
+    """Text to type, or an action; empty: nothing to do."""
+    is_problem: bool = False
+
+
+def findings(shell: Any, settings: Any) -> list[Finding]:
+    """Return all rows: problems first, versions last. Keys appear by name only."""
+    rows = [
+        _model(settings),
+        _keys(),
+        _front_end(shell),
+        _widget(shell, settings),
+        _input(shell),
+        _loop(),
+        _nested(settings),
+        _code(),
+        _sessions(settings),
+        _recording(),
+        *_package_problems(),
+    ]
+    return [*sorted(rows, key=lambda row: not row.is_problem), *_versions()]
+
+
+# ---- what is installed
+
+
+def _package_problems() -> Iterator[Finding]:
+    for name in _NEEDED:
+        if not _installed(name):
+            yield Finding(name, "not installed", f"%pip install {name}", is_problem=True)
+    version = _installed("ipykernel") or "8"
+    release = tuple(int(part) for part in re.findall(r"\d+", f"{version}.0")[:2])
+    if release < _HANDLES_CLICKS:
+        status = f"{version}: clicks on a card are handled only after its cell has ended"
+        yield Finding("ipykernel", status, "%pip install -U ipykernel, or answer with %confirm", is_problem=True)
+    elif release < _READS_FIRST_MESSAGES:
+        status = f"{version}: may miss the messages of a reloaded page; reload it once more"
+        yield Finding("ipykernel", status, "%pip install -U ipykernel", is_problem=True)
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}")
+    packages = [f"{name} {version}" for name in _NEEDED if (version := _installed(name))]
+    yield Finding("versions", ", ".join([f"adk_nb {__version__}", *packages[:3]]))
+    yield Finding("", ", ".join(packages[3:]))
+    yield Finding("extras", ", ".join(_installed_extras()) or "none")
+
+
+def _installed(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _installed_extras() -> list[str]:
+    """The extras of this package whose requirements are all installed."""
+    requirements: dict[str, list[str]] = {}
+    try:
+        for line in metadata.requires(_PACKAGE) or []:
+            name, extra = re.match(r"[\w.-]+", line), re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", line)
+            if name and extra and extra[1] not in _DEVELOPMENT_EXTRAS and name[0] != _PACKAGE:
+                requirements.setdefault(extra[1], []).append(name[0])
+    except metadata.PackageNotFoundError:  # not installed by pip
+        return []
+    return [extra for extra, names in sorted(requirements.items()) if all(map(_installed, names))]
+
+
+# ---- keys and models
+
+
+def _keys() -> Finding:
+    if uses_vertex():
+        return Finding("key", "none needed: Vertex AI uses Google Cloud credentials")
+    variables = dict.fromkeys(name for names in PROVIDERS.values() for name in names)
+    if keys := [name for name in variables if os.environ.get(name, "").strip()]:
+        return Finding("key", f"{', '.join(keys)} {'is' if len(keys) == 1 else 'are'} set")
+    return Finding("key", "none is set", "%key gemini (or openai, anthropic)")
+
+
+def _model(settings: Any) -> Finding:
+    default = find_default_model()
+    is_stand_in = default.name == "offline" and not os.environ.get(MODEL_VARIABLE, "").strip()
+    hint = "%key gemini (or openai, anthropic), or %config AdkNb.model = ..." if is_stand_in else default.install
+    return Finding("model", f"{settings.model_in_words}, the default", hint)
+
+
+# ---- where this runs
+
+
+def _front_end(shell: Any) -> Finding:
+    return Finding("runs in", next(name for matches, name in _front_ends(shell) if matches))
+
+
+def _front_ends(shell: Any) -> Iterator[tuple[bool, str]]:
+    yield "google.colab" in sys.modules, "Colab"
+    yield "KAGGLE_KERNEL_RUN_TYPE" in os.environ, "Kaggle"
+    yield "BINDER_SERVICE_HOST" in os.environ, "Binder"
+    yield _has_kernel(shell) and not can_ask(), "nbclient or nbconvert: a notebook run without a user"
+    yield "__vsc_ipynb_file__" in shell.user_ns, "VS Code"
+    yield _has_kernel(shell), "Jupyter"
+    yield True, "IPython, in a terminal or a script"
+
+
+def _has_kernel(shell: Any) -> bool:
+    return getattr(shell, "kernel", None) is not None
+
+
+def _widget(shell: Any, settings: Any) -> Finding:
+    """The display of runs, and the reason for it."""
+    if settings.display != "auto":
+        return Finding("live view", f"{settings.display}, set by %config", '%config AdkNb.display = "auto"')
+    if not _has_kernel(shell):
+        return Finding("live view", "off: a terminal shows replies as text")
+    if mode := os.environ.get(DISPLAY_VARIABLE):
+        return Finding("live view", f"{mode}, set by {DISPLAY_VARIABLE}", '%config AdkNb.display = "widget"')
+    if not can_ask():
+        return Finding("live view", "off: without a user, runs are shown in their saved form")
+    if importlib.util.find_spec("anywidget") is None:
+        return Finding("live view", "anywidget is missing", "%pip install anywidget", is_problem=True)
+    status = "a widget (anywidget); it stays empty on a page that blocks scripts"
+    return Finding("live view", status, 'if empty: %config AdkNb.display = "static"')
+
+
+def _input(shell: Any) -> Finding:
+    if can_ask():
+        return Finding("input", "cells can ask for input, as %key does")
+    return Finding(
+        "input", "cells cannot ask for input here", "approve with %confirm; set keys before the kernel starts"
+    )
+
+
+def _loop() -> Finding:
+    """Check that the thread that runs all agents responds."""
+    handle = sync.start(asyncio.sleep(0))
+    try:
+        handle.result(_SECONDS)
+    except (FutureTimeoutError, TimeoutError):
+        handle.cancel()
+        cause = "an async tool may block it; write the tool as `def`, or with @tool(thread=True)"
+        status = f"the thread adk-nb-loop does not respond: {cause}"
+        return Finding("event loop", status, "restart the kernel", is_problem=True)
+    return Finding("event loop", "the thread adk-nb-loop responds")
+
+
+def _nested(settings: Any) -> Finding:
+    if settings.nest_asyncio:
+        return Finding("asyncio.run", "works in cells, with nest-asyncio2, which slows all tasks of this kernel")
+    return Finding("asyncio.run", "fails in cells; write await instead", "or: %config AdkNb.nest_asyncio = True")
+
+
+def _code() -> Finding:
+    """Isolation of code that models write, for agents with a code executor."""
+    if isolated := isolation.available():
+        status = f"isolated from other processes by {Path(isolated.program).name}; it has files and the network"
+        if not isolation.available(sandbox=True):
+            return Finding("models' code", f"{status}; bwrap has no sandbox here")
+        return Finding("models' code", status, 'without them: KernelCodeExecutor(isolation="sandbox")')
+    status = f"not isolated: {isolation.MISSING}; it can read this kernel's keys"
+    return Finding("models' code", status, "apt-get install bubblewrap" if sys.platform == "linux" else "")
+
+
+# ---- the notebook
+
+
+def _sessions(settings: Any) -> Finding:
+    if settings.sessions:
+        return Finding("sessions", f"stored in {hidden(settings.sessions)}")
+    return Finding(
+        "sessions", "in memory, lost with this kernel", 'to store them: %config AdkNb.sessions = "sqlite:///nb.db"'
+    )
+
+
+def _recording() -> Finding:
+    tape = current()
+    if tape is None:
+        return Finding("recording", "off", "%record, %replay")
+    mode = {"auto": "replays or records", "record": "records", "replay": "replays"}[tape.mode]
+    return Finding("recording", f"{mode} answers: {tape.place.shown}", "%replay off")

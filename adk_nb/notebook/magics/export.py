@@ -1,10 +1,9 @@
-"""`%export`: the cells of this kernel, read as Python, become files."""
+"""`%export`: write the agents and tools of the cells as Python files."""
 
 from adk_nb.notebook.export import project
 from adk_nb.notebook.export.statements import statements
 from adk_nb.notebook.magics.grammar import Argument, Grammar
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, text
+from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.place import folder_of
 
 EXPORT = Grammar(
@@ -14,7 +13,7 @@ EXPORT = Grammar(
     arguments=[
         Argument(
             "PATH",
-            "a folder: google-adk's (adk run, adk web); a file that ends in .py: a script with adk_nb",
+            "a folder, for google-adk (adk run, adk web); or a .py file, a script with adk_nb",
             needed=True,
         )
     ],

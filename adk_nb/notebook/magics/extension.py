@@ -1,7 +1,7 @@
-"""The door to IPython: `%load_ext` registers the magics, Tab, hints and settings; `%unload_ext` takes them out."""
+"""The IPython extension: registers the magics, completion, hints and settings of a shell, and removes them."""
 
 # pyright: basic
-# IPython's shells and Magics are untyped, and the magics are loaded late.
+# IPython's shells and Magics are untyped, and the magics are imported lazily.
 
 import os
 import re
@@ -15,26 +15,29 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 
 import adk_nb
 from adk_nb.lazy import face
-from adk_nb.notebook.magics import catalog, hooks, lines, tracebacks
+from adk_nb.notebook.magics import catalog, hooks
 from adk_nb.notebook.magics.config import FILE_PREFIX, AdkNb
 from adk_nb.notebook.magics.grammar import without_semicolon
 from adk_nb.notebook.place import display_mode, folder_of
 from adk_nb.runtime import debug_view
 
 _AGENT_TYPE = ("adk_nb.agents.base_agent", "BaseAgent")
-"""The type that draws itself at the end of a cell; by name, so that nothing is loaded for it."""
+"""Agents display their drawing; registered by name, so that nothing is imported for it."""
+_EVALUATION_TYPE = ("adk_nb.evaluation.evaluation", "Evaluation")
+"""Evaluations display their table; by name, too."""
 _NOTEBOOK = "adk_nb"
-"""The attribute of the shell that holds its notebook: one for each shell, and it outlives %reload_ext."""
+"""The attribute of the shell that holds its `Notebook`, which outlives `%reload_ext`."""
 _MATCHER = "adk_nb"
 _HAS_MAGIC = re.compile(rf"%({'|'.join(catalog.MAGICS)})\b")
 
-# Modules on the runtime are loaded when a cell first needs them: %load_ext costs nothing.
+# Imported when a cell first needs them: %load_ext has to be fast.
 _late, _ = face(
     __name__,
     {
         "Notebook": "adk_nb.notebook.registry.notebook",
         "debug_view": "adk_nb.notebook.debug_view",
-        "mime_bundle": "adk_nb.notebook.magics.agents",
+        "evaluation_output": "adk_nb.notebook.magics.eval",
+        "mime_bundle": "adk_nb.notebook.magics.agent",
         "propose": "adk_nb.notebook.magics.completion",
         "resumed_note": "adk_nb.notebook.magics.session",
         "begin_from_environment": "adk_nb.notebook.magics.record",
@@ -45,7 +48,7 @@ _late, _ = face(
 
 @magics_class
 class AdkMagics(Magics):
-    """The magics of one shell: each is a line or a cell, parsed by its grammar and given to its function."""
+    """The magics of one shell, which is the `Host` that their functions get."""
 
     shell: Any
 
@@ -62,26 +65,27 @@ class AdkMagics(Magics):
 
     def _magic(self, name: str) -> Callable[..., Any]:
         def magic(line: str, cell: str | None = None) -> Any:
+            """Run the function of the magic; its traceback is hidden, as errors are about the line."""
             __tracebackhide__ = True
             output = catalog.function(name)(self, line, cell)
             _, silent = without_semicolon(line)
             return _late("result_of")(output, silent=silent, raises=self.settings.on_error == "raise")
 
         magic.__name__, magic.__doc__ = name, f"See %{name}?"
-        magic.getdoc = lambda: catalog.grammar(name).help  # IPython asks for it: the help is made when it is looked at
+        magic.getdoc = lambda: catalog.grammar(name).help  # %name? calls it
         return no_var_expand(magic)
 
     def _keep_sessions_in(self, address: str) -> None:
         folder, path = folder_of(self.shell), address.removeprefix(FILE_PREFIX)
         notes = self.notebook.keep_sessions_in(address, folder)
         if path != address and folder / Path(path).expanduser() != Path(path).expanduser().absolute():
-            notes = [f"sessions are kept in {folder / path}, beside the notebook, wherever its cells are", *notes]
+            notes = [f"sessions are kept in {folder / path}, beside the notebook; cells run in another folder", *notes]
         for line in [*notes, *_late("resumed_note")(self.notebook)]:
             sys.stdout.write(line + "\n")
 
     @property
     def notebook(self) -> Any:
-        """The definitions of this notebook."""
+        """Definitions and sessions of this notebook; made when first needed."""
         notebook = getattr(self.shell, _NOTEBOOK, None)
         if notebook is None:
             notebook = _late("Notebook")(self.shell.user_ns)
@@ -93,27 +97,27 @@ class AdkMagics(Magics):
 
     @property
     def cell_number(self) -> int:
-        """The n of `In[n]` of the cell that runs."""
+        """The n of `In[n]` of the running cell."""
         return self.cells.number
 
     @property
     def cell_sources(self) -> list[str]:
-        """The texts of the cells that were run, in order."""
+        """Sources of the cells run so far, in order; the first is empty."""
         return self.cells.sources
 
     @property
     def events(self) -> list[tuple[str, Callable[[Any], None]]]:
-        """Callbacks before and after cells, by IPython's names of the events."""
+        """Names of IPython's events, and callbacks to register for them."""
         return [
             ("pre_run_cell", self.cells.begin_cell),
             ("pre_run_cell", self.preload.pause),
-            ("post_run_cell", hooks.hint),
+            ("post_run_cell", hooks.print_hints),
             ("post_run_cell", self.preload.after_cell),
         ]
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register the magics with `shell`. A second time changes nothing."""
+    """Register the magics with `shell`; a second call keeps the settings."""
     old = _registered(shell)
     settings = old.settings if old else AdkNb(parent=shell)
     unload_ipython_extension(shell)
@@ -122,11 +126,14 @@ def load_ipython_extension(shell: Any) -> None:
         shell.configurables.append(settings)
     magics = AdkMagics(shell, settings)
     shell.register_magics(magics)
-    lines.install(shell)
+    hooks.install_line_transformers(shell)
     if completer := getattr(shell, "Completer", None):
         completer.custom_matchers.append(_matcher(magics))
     _formatter(shell).for_type_by_name(*_AGENT_TYPE, lambda agent: _late("mime_bundle")(magics.notebook, agent))
-    tracebacks.install(shell)
+    _formatter(shell).for_type_by_name(
+        *_EVALUATION_TYPE, lambda evaluation: _late("evaluation_output")(evaluation, settings.display).forms
+    )
+    hooks.install_traceback_filter(shell)
     debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     for event, callback in magics.events:
         shell.events.register(event, callback)
@@ -136,7 +143,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Take the magics out again. What was defined stays with the shell, for the next %load_ext."""
+    """Remove the magics. Definitions stay with the shell, for the next `%load_ext`."""
     old = _registered(shell)
     if old is None:
         return
@@ -146,16 +153,17 @@ def unload_ipython_extension(shell: Any) -> None:
             registered.pop(name, None)
     shell.configurables.remove(old.settings)
     old.settings.restore()
-    lines.remove(shell)
+    hooks.remove_line_transformers(shell)
     if completer := getattr(shell, "Completer", None):
         matchers = completer.custom_matchers
         matchers[:] = [matcher for matcher in matchers if getattr(matcher, "matcher_identifier", "") != _MATCHER]
-    _formatter(shell).pop(".".join(_AGENT_TYPE), None)
-    tracebacks.remove(shell)
+    for drawn_type in (_AGENT_TYPE, _EVALUATION_TYPE):
+        _formatter(shell).pop(".".join(drawn_type), None)
+    hooks.remove_traceback_filter(shell)
     debug_view.registered = None
-    tap: Any = sys.modules.get("adk_nb.models.tap")
-    if tap:  # else nothing can be recorded
-        tap.install(None)
+    recorded_llm: Any = sys.modules.get("adk_nb.models.recorded_llm")
+    if recorded_llm:  # otherwise no tap is installed
+        recorded_llm.install_tap(None)
     old.preload.pause()
     for event, callback in old.events:
         shell.events.unregister(event, callback)
@@ -163,10 +171,11 @@ def unload_ipython_extension(shell: Any) -> None:
 
 def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
     def matcher(context: CompletionContext) -> Any:
+        """Return completions as IPython's matcher API v2 has them; suppress its own where there are any."""
         proposals = None
-        if _HAS_MAGIC.search(context.full_text):  # else nothing is loaded for it
-            cell, line, before = context.full_text, context.cursor_line, context.text_until_cursor
-            proposals = _late("propose")(magics.notebook, cell, line, before)
+        if _HAS_MAGIC.search(context.full_text):  # else nothing has to be imported
+            cell, line, prefix = context.full_text, context.cursor_line, context.text_until_cursor
+            proposals = _late("propose")(magics.notebook, cell, line, prefix)
         if proposals is None:
             return {"completions": [], "suppress": False}
         names = [name for name in proposals.names if name.startswith(proposals.fragment)]
@@ -177,7 +186,7 @@ def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
             "ordered": True,
         }
 
-    # The attributes that IPython's own (untyped) decorator context_matcher would set.
+    # IPython's decorator context_matcher sets these, and is untyped.
     vars(matcher).update(matcher_api_version=2, matcher_identifier=_MATCHER, matcher_priority=200)
     return matcher
 
@@ -187,7 +196,7 @@ def _formatter(shell: Any) -> Any:
 
 
 def greeting(shell: Any, settings: AdkNb) -> str:
-    """Return one line; in a notebook's file the same whoever runs it, with or without a key."""
+    """Return the greeting; without the model where it is saved, so that notebook files do not depend on keys."""
     is_saved = getattr(shell, "kernel", None) is not None or display_mode() == "static"
     model = "" if is_saved else f" · model {settings.model_in_words}"
     return f"adk_nb {adk_nb.__version__}{model} · %%agent?, %%tool?, %chat?, %agents"

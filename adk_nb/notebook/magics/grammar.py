@@ -1,4 +1,4 @@
-"""The grammar of a magic's line. Its parser, usage, help and Tab all come from its one `Grammar`."""
+"""The grammar of a magic's line, from which its parser, usage errors, help and completion are made."""
 
 import argparse
 import re
@@ -27,23 +27,23 @@ class Option:
     help: str
     _: KW_ONLY
     bare: str = ""
-    """Its value where that is left out."""
+    """The value if none is typed."""
     takes: Callable[[str], bool] = _never
-    """True if the next word is the value that may be left out; else it stands after `=`."""
+    """True if the next word is the optional value; else the value follows `=`."""
     many: bool = False
-    """It may be given several times."""
+    """May be repeated."""
     convert: Callable[[str], Any] = str
-    """Text -> value; raises an ArgumentTypeError that says what is wrong with it."""
+    """Convert the text; raises an ArgumentTypeError with the problem."""
     choices: tuple[str, ...] = ()
-    """All values that there are."""
+    """All valid values."""
     default: str = ""
-    """With `choices`: the value that holds without the option; it may be given, too."""
+    """With `choices`: another valid value, the same as leaving out the option."""
     hints: Mapping[str, str] = field(default_factory=dict[str, str])
-    """A value that is none of `choices` -> what to write."""
+    """Invalid value -> a hint what to type."""
     proposals: tuple[str, ...] = ()
-    """Values that Tab proposes, beside others that there are."""
+    """Values to complete, if others are valid too."""
     names: str = ""
-    """The kind of names that completes its value: `agent`, `tool`, `model`, `session`, `state` ..."""
+    """The kind of names to complete: `agent`, `tool`, `model`, `session`, `state` ..."""
 
     @cached_property
     def _parts(self) -> re.Match[str]:
@@ -58,26 +58,26 @@ class Option:
 
     @property
     def attribute(self) -> str:
-        """Its name among the parsed words and options."""
+        """The attribute of the parsed line."""
         return self.name.replace("-", "_")
 
     @property
     def spellings(self) -> list[str]:
-        """The tokens that name it."""
+        """The tokens for it: `-m` and `--model`."""
         return [f"-{self._parts['short']}"] * bool(self._parts["short"]) + [f"--{self.name}"]
 
     @property
     def value(self) -> str:
-        """The noun for its value; empty: it takes none."""
+        """The noun for its value; empty for a flag."""
         return self._parts["value"] or self._parts["optional"] or ""
 
     @property
     def needs_value(self) -> bool:
-        """True if its value cannot be left out."""
+        """True if the value is required."""
         return bool(self._parts["value"])
 
     def parse(self, text: str) -> Any:
-        """Read its value. Raises an ArgumentTypeError if there is no such value."""
+        """Check and convert the value. Raises an ArgumentTypeError for an invalid one."""
         if self.choices and text not in (*self.choices, self.default):
             hint = self.hints.get(text)
             unknown = unknown_choice(self.value.lower(), text, self.choices)
@@ -87,7 +87,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Argument:
-    """A word that a magic takes beside its options."""
+    """A positional argument of a magic."""
 
     name: str
     help: str
@@ -95,70 +95,70 @@ class Argument:
     needed: bool = False
     many: bool = False
     choices: tuple[str, ...] = ()
-    """Its values; the magic itself checks them."""
+    """Valid values, for completion; the magic itself checks them."""
     names: str = ""
-    """The kind of names that completes it, as in `Option.names`."""
+    """The kind of names to complete, as in `Option.names`."""
     names_after: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The same, by the word before it."""
+    """The same, by the previous word."""
 
     @property
     def usage(self) -> str:
-        """The word as help shows it."""
+        """The argument as help shows it."""
         name = f"{self.name}..." if self.many else self.name
         return name if self.needed else f"[{name}]"
 
 
 def unknown_choice(noun: str, text: str, choices: tuple[str, ...]) -> str:
-    """Return the error for a word that is none of `choices`."""
+    """Return the message for a text that is not one of `choices`."""
     return f"unknown {noun} {text!r}; use {either(choices)}"
 
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
-    """Words, options and text that the line of one magic may have."""
+    """Arguments, options and text that the line of a magic may have."""
 
     name: str
-    """The magic's, without `%`."""
+    """The name of the magic, without `%`."""
     purpose: str
-    """A sentence or two."""
+    """One or two sentences."""
     _: KW_ONLY
     examples: list[str]
-    """Cells to copy."""
+    """Complete cells."""
     arguments: list[Argument] = field(default_factory=list[Argument])
-    """In order; only the last may take many."""
+    """In order; only the last may be `many`."""
     options: list[Option] = field(default_factory=list[Option])
-    """In the order help shows them."""
+    """In the order of the help."""
     twin: str = ""
-    """The same in Python."""
+    """The equivalent Python calls."""
     takes_text: bool = False
-    """Its line form ends in free text: quotes and `#` mean nothing there."""
+    """The line ends in free text, in which quotes and `#` have no meaning."""
     cells: bool = False
-    """It is mostly used with `%%`."""
+    """Help shows it with `%%`."""
     pairs: bool = False
-    """It takes `key=value`, as `split_words` reads it."""
+    """Values of `key=value` may have blanks around `=`, and JSON without quotes around it."""
     surplus_hint: str = ""
-    """Why a word too many does not fit, or where it belongs."""
+    """What to type instead of a surplus word."""
 
     def parse(self, line: str, cell: str | None = None, *, leads: Callable[[str], bool] = _never) -> argparse.Namespace:
         """Parse a line.
 
         Args:
-            line: The rest of the magic's line.
+            line: The line after the name of the magic.
             cell: The lines below it; None for `%`.
-            leads: For free text: True if its first word is a name, after which options may follow too.
+            leads: For free text: True if its first word is a name, after which more options may follow.
 
         Returns:
-            Each option and word by its name (`output_key`); `text`, the cell or the free text; `capture`, the name
-            before `<<`; `silent`, True if the line ended in `;`; `mark`, the magic as typed; `plain`, True if `--`
-            marked all the rest as text.
+            Options and arguments by name (`output_key`); `text`, the cell or the free text; `capture`, the variable
+            before `<<`; `silent`, True if the line ended in `;`; `mark`, the magic as typed; `plain`, True if the
+            text followed `--`.
 
         Raises:
-            InputError: The line does not fit.
+            InputError: The line is not of this grammar.
         """
         mark = ("%" if cell is None else "%%") + self.name
         line, silent = without_semicolon(line)
         if self.takes_text and line.startswith("<<"):
-            raise InputError(f"{mark}: a variable for the reply stands before <<; write {mark} answer {line}")
+            raise InputError(f"{mark}: the variable for the reply is missing; type {mark} answer {line}")
         capture = _CAPTURE.match(line) if self.takes_text else None
         line = line[capture.end() :] if capture else line
         if self.takes_text and cell is None:
@@ -167,7 +167,7 @@ class Grammar:
             tokens, text, plain = [token for token, _ in split_tokens(line, mark, pairs=self.pairs)], cell, False
         args = self._parse_tokens(tokens, mark)
         if cell is not None and cell.strip() and not (self.cells or self.takes_text):
-            raise InputError(f"{mark} takes nothing below its line; write %{self.name}")
+            raise InputError(f"{mark} takes no lines below it; type %{self.name}")
         args.text, args.capture, args.silent, args.mark, args.plain = (
             text or "",
             capture and capture[1],
@@ -182,22 +182,22 @@ class Grammar:
         return {token: option for option in self.options for token in option.spellings}
 
     def option(self, token: str) -> Option | None:
-        """Return the option that `token` (`-m`, `--model`, `--model=x`) names."""
+        """Return the option for a token (`-m`, `--model`, `--model=x`), or None."""
         return self._options.get(token.partition("=")[0])
 
     def takes_next(self, token: str) -> bool:
-        """Return True if the token behind `token` is always its value."""
+        """Return True if the next token is the value of this one."""
         option = self.option(token)
         return bool(option and option.needs_value and "=" not in token)
 
     @property
     def mark(self) -> str:
-        """The magic, as it is mostly typed."""
+        """The magic with `%%` or `%`, as help shows it."""
         return ("%%" if self.cells else "%") + self.name
 
     @property
     def usage(self) -> str:
-        """Its line, in one line."""
+        """The form of the line, in one line."""
         rest = ["[options]"] * bool(self.options) + ["text"] * self.takes_text
         return " ".join([self.mark, *(argument.usage for argument in self.arguments), *rest])
 
@@ -211,13 +211,13 @@ class Grammar:
         for example in self.examples:
             lines += ["    " + line for line in example.splitlines()] + [""]
         if rows:
-            lines += ["Words and options:", ""] + [f"    {usage:<{width}}  {text}" for usage, text in rows] + [""]
+            lines += ["Arguments and options:", ""] + [f"    {usage:<{width}}  {text}" for usage, text in rows] + [""]
         if self.twin:
             lines += [f"In Python: {self.twin}"]
         return "\n".join(lines).rstrip() + "\n"
 
     def _split_text(self, line: str, mark: str, leads: Callable[[str], bool]) -> tuple[list[str], str, bool]:
-        """Split options and the name off the text, which is taken as it stands."""
+        """Split options and the name off the text; return them, the text, and True if it followed `--`."""
         tokens: list[str] = []
         has_name = takes_value = False
         start = 0
@@ -263,29 +263,29 @@ class Grammar:
         for number, argument in enumerate(self.arguments):
             value = plain[number:] if argument.many else next(iter(plain[number:]), None)
             if value is None and argument.needed:
-                raise InputError(f"{mark}: {argument.name} is missing; write {self.usage}, see {mark}?")
+                raise InputError(f"{mark}: {argument.name} is missing; type {self.usage}, see {mark}?")
             setattr(args, argument.name.lower(), value)
         surplus = plain[len(self.arguments) :]
         if surplus and not (self.arguments and self.arguments[-1].many):
-            fits = self.surplus_hint or f"write {self.usage}, see {mark}?"
-            raise InputError(f"{mark}: there is no place for {' '.join(surplus)}: {fits}")
+            hint = self.surplus_hint or f"type {self.usage}, see {mark}?"
+            raise InputError(f"{mark}: unexpected {' '.join(surplus)!r}: {hint}")
 
     def _unknown_option(self, token: str, mark: str) -> InputError:
         name = token.partition("=")[0]
-        typed, known = name.lstrip("-"), [option.name for option in self.options]
-        swapped = next((option for option in known if sorted(option) == sorted(typed)), None)
-        near = swapped or (closest(typed, known) if len(name) > 2 else None)
+        typed, names = name.lstrip("-"), [option.name for option in self.options]
+        swapped = next((option for option in names if sorted(option) == sorted(typed)), None)
+        near = swapped or (closest(typed, names) if len(name) > 2 else None)
         hint = f"; did you mean --{near}?" if near else ";"
         return InputError(f"{mark} has no option {name}{hint} see {mark}?")
 
 
 def _parse_option(option: Option, token: str, rest: list[str], mark: str) -> Any:
-    """The value of an option. `rest`: the words behind it, the next one last; the value is taken off."""
+    """Return the value of an option. `rest`: the tokens after it in reverse; its value is popped."""
     _, has_value, text = token.partition("=")
     following = rest[-1] if rest else None
     problem = ""
     if not option.value:
-        problem = f"takes no value; write --{option.name} alone" if has_value else ""
+        problem = f"takes no value; type --{option.name}" if has_value else ""
     elif not has_value and option.needs_value:
         if following is None or (is_option(following) and " " not in following):
             problem = f"needs a value, as in --{option.name} {option.value}"
@@ -302,7 +302,7 @@ def _parse_option(option: Option, token: str, rest: list[str], mark: str) -> Any
 
 
 def without_semicolon(line: str) -> tuple[str, bool]:
-    """Return `line` without the semicolon that silences its cell, and True if there was one."""
+    """Return `line` without the `;` that silences a cell, and True if there was one."""
     line = line.strip()
     return (line[:-1].rstrip(), True) if line.endswith(";") else (line, False)
 

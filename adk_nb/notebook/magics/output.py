@@ -1,43 +1,67 @@
-"""Outputs of magics, which show themselves at the end of a cell: text, tables, JSON, and the reply of a turn."""
+"""The host that a magic runs in, and its outputs: text, tables, JSON, and the reply of a turn."""
 
 import json
 import shutil
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.errors import TurnFailedError
 from adk_nb.notebook.error_hints import first_clause
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.document import Block, Document, Form, Lines, Table, Text, plain, rich
 from adk_nb.notebook.view.plain_text import one_line, with_escapes
 from adk_nb.notebook.view.writers import as_text, bundle
 
 _ERROR_LENGTH = 500
-"""Characters of an error that its cell fails with; the reply has all of them."""
+"""Characters of the error that a cell fails with; the reply has the full message."""
 _ALL_FORMS: tuple[Form, ...] = ("text/plain", "text/markdown", "text/html")
 
 
+class Host(Protocol):
+    """The shell that a magic was typed into, its settings, and the definitions of its notebook."""
+
+    shell: Any
+    settings: Any
+    """`AdkNb`; traitlets' values are untyped."""
+
+    @property
+    def notebook(self) -> Notebook:
+        """Definitions and sessions of this notebook."""
+        ...
+
+    @property
+    def cell_number(self) -> int:
+        """The n of `In[n]` of the running cell."""
+        ...
+
+    @property
+    def cell_sources(self) -> list[str]:
+        """Sources of the cells run so far, in order; the first is empty, as no cell has the number 0."""
+        ...
+
+
 class Output:
-    """Blocks that show themselves at the end of a cell."""
+    """Blocks that a cell displays when they are its last expression."""
 
     def __init__(self, *blocks: Block, forms: Sequence[Form] = _ALL_FORMS) -> None:
-        """`forms`: those that are shown."""
+        """`forms`: the media types to display, of those that the blocks can be written in."""
         self.document = Document(blocks)
         self._forms = forms
 
     @property
     def forms(self) -> dict[str, str]:
-        """The forms by media type."""
+        """Contents by media type."""
         return {form: content for form, content in bundle(self.document).items() if form in self._forms}
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return self.forms
 
     def below(self, *lines: str) -> "Output":
-        """Return the same with lines under it."""
+        """Return a copy with lines of text under it."""
         return Output(*self.document.blocks, *map(Text, lines), forms=self._forms)
 
     def __str__(self) -> str:
@@ -53,7 +77,7 @@ def text(*lines: str) -> Output:
 
 
 def as_json(value: Any) -> Output:
-    """Return `value` as JSON text, with escapes for characters that cannot be seen."""
+    """Return `value` as indented JSON, with escapes for invisible characters."""
     return text(with_escapes(json.dumps(value, indent=2, ensure_ascii=False, default=str)))
 
 
@@ -63,13 +87,13 @@ def short(value: Any) -> str:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> Output:
-    """Return rows under their headers, as wide as the page. `optional`: columns left out if they are empty."""
-    columns = [at for at, header in enumerate(headers) if header not in optional or any(row[at] for row in rows)]
-    return Output(Table([headers[at] for at in columns], [[row[at] for at in columns] for row in rows], page_width()))
+    """Return a table, cut to the width of the page. `optional`: headers of columns that are left out if empty."""
+    columns = [n for n, header in enumerate(headers) if header not in optional or any(row[n] for row in rows)]
+    return Output(Table([headers[n] for n in columns], [[row[n] for n in columns] for row in rows], page_width()))
 
 
 def whole_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Output:
-    """Return a table of which nothing is cut: on a narrow page the last column stands below the one before it."""
+    """Return a table that is never cut: on a narrow page the last column moves under the others."""
     whole, width = Output(Table(headers, rows)), page_width()
     if width is None or all(len(line) <= width for line in str(whole).splitlines()):
         return whole
@@ -78,27 +102,27 @@ def whole_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Output
 
 
 def page_width() -> int | None:
-    """Return the characters of a terminal's line; None in a kernel, whose outputs are the same on every machine."""
+    """Return the width of a terminal in characters; None in a kernel, whose outputs are the same on every machine."""
     kinds = [kind.__name__ for kind in type(get_ipython()).__mro__]
     return shutil.get_terminal_size().columns if "TerminalInteractiveShell" in kinds else None
 
 
 def result_of(output: Any, *, silent: bool, raises: bool) -> Any:
-    """Return the result of a cell.
+    """Return the result of a cell: the output of its magic, or None if the cell is silent.
 
     Args:
         output: The output of a magic; of a turn its Reply.
-        silent: The cell shows nothing.
-        raises: A turn that ended with an error fails the cell, which shows it all the same.
+        silent: The cell displays nothing.
+        raises: Fail the cell if the turn ended with an error; the reply is displayed nevertheless.
 
     Raises:
-        TurnFailedError: It did; so Run All and CI stop there.
+        TurnFailedError: The turn ended with an error, and `raises`; so Run All and CI stop there.
     """
     if raises and isinstance(output, Reply) and output.status == "error":
         message = one_line(output.error or "the run failed", _ERROR_LENGTH)
         if not silent:
             display(output)
             kind, colon, rest = message.partition(": ")
-            message = kind + colon + first_clause(rest)  # the reply above has all of it
+            message = kind + colon + first_clause(rest)  # the reply above has the full message
         raise TurnFailedError(f"the turn of {output.agent!r} failed: {message}")
     return None if silent else output

@@ -1,15 +1,15 @@
-"""`%session`: list sessions, take, begin, copy, save or load one, resume or drop an interrupted run."""
+"""`%session`: list, choose, create, fork, save and load sessions, resume or drop a run. `%rewind`: undo turns."""
 
 import shlex
 from collections.abc import Callable
 from typing import Any
 
 from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
+from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.interrupted_runs import edited_notice, short_interrupted_notice
-from adk_nb.notebook.magics.grammar import Argument, Grammar, Option, unknown_choice
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, table, text
-from adk_nb.notebook.past_turns import event_at
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option, unknown_choice
+from adk_nb.notebook.magics.output import Host, Output, table, text
+from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
 from adk_nb.notebook.registry.definitions import agent_of_run
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.session_store import events_label
@@ -21,8 +21,8 @@ from adk_nb.sessions.session_file import check_name
 
 SESSION = Grammar(
     "session",
-    "List the sessions, take another, begin or copy one, save one to a file, or load one. All agents share the "
-    "current one.",
+    "List the sessions; choose, create, copy, save or load one; resume or drop an interrupted run. All agents share "
+    "the current session.",
     examples=[
         "%session",
         "%session use second",
@@ -37,21 +37,21 @@ SESSION = Grammar(
     arguments=[
         Argument(
             "DO",
-            "list (as without a word), use, new, fork, save, load; resume or drop an interrupted run",
+            "list (the default), use, new, fork, save, load; resume or drop an interrupted run",
             choices=("list", "use", "new", "fork", "save", "load", "resume", "drop"),
         ),
         Argument(
             "NAME",
-            "use, new: of the session; fork: of the copy; save, load: of the file, JSON that people can read",
+            "use, new: the session; fork: the copy; save, load: the file, in readable JSON",
             names_after={"use": "session", "save": "file", "load": "file"},
         ),
     ],
     options=[
-        Option("--as NAME", "load: what the session is called here; else as in the file"),
-        Option("-s, --session NAME", "fork, save, resume, drop: another than the current one", names="session"),
-        Option("--at EVENT", "fork: the last event that is copied: its number in %trace, or its id"),
-        Option("--replace", "save: the file may be written over, whatever is in it"),
-        Option("--edited", "resume: also if the agent or its tools were edited since"),
+        Option("--as NAME", "load: a new name for the session"),
+        Option("-s, --session NAME", "fork, save, resume, drop: another session than the current one", names="session"),
+        Option("--at EVENT", "fork: the last event to copy: its number in %trace, or its id"),
+        Option("--replace", "save: overwrite the file, whatever it has"),
+        Option("--edited", "resume: even if the agent or its tools were edited since"),
     ],
     twin='chat = Chat(planner, session="second", session_service=SqliteSessionService("nb.db")), '
     'chat.fork("third"), chat.save("trip.json"), chat.load("trip.json"), chat.resume(edited=False), chat.drop()',
@@ -59,28 +59,30 @@ SESSION = Grammar(
 
 
 def session(host: Host, line: str, cell: str | None) -> Any:
-    """Do the first word of the line.
+    """Run the command that the first word of the line names.
 
     Raises:
-        InputError: There is no such word, or it lacks something.
+        InputError: There is no such command, or an argument is wrong or missing.
         SessionNotFoundError: There is no session of that name.
         StorageError: A file cannot be read or written.
     """
     args, notebook = SESSION.parse(line, cell), host.notebook
-    word = args.do or "list"
-    if word not in _ACTIONS:
-        raise InputError(_unknown_word(notebook, args))
-    for option, words in _OPTION_WORDS.items():
-        if getattr(args, option) and word not in words:
-            raise InputError(f"%session {word} has no --{option}; it goes with %session {words[0]}")
-    if args.name and word in ("list", "resume", "drop"):
+    command = args.do or "list"
+    if command not in _COMMANDS:
+        raise InputError(_unknown_command(notebook, args))
+    for option, commands in _OPTION_COMMANDS.items():
+        if getattr(args, option) and command not in commands:
+            raise InputError(f"%session {command} has no --{option}; use it with %session {commands[0]}")
+    if args.name and command in ("list", "resume", "drop"):
         name = shlex.quote(args.name)
-        hint = f"to take that one, type: %session use {name}" if word == "list" else f"write %session {word} -s {name}"
-        raise InputError(f"%session {word} takes no name; {hint}")
-    if args.name is None and word in _MISSING_NAMES:
-        raise InputError(f"%session {word} needs {_MISSING_NAMES[word](notebook)}")
+        raise InputError(
+            f"%session {command} takes no name; type %session "
+            + (f"use {name}" if command == "list" else f"{command} -s {name}")
+        )
+    if args.name is None and command in _MISSING_NAMES:
+        raise InputError(f"%session {command} needs {_MISSING_NAMES[command](notebook)}")
     args.show = host.settings.display
-    return _ACTIONS[word](notebook, args)
+    return _COMMANDS[command](notebook, args)
 
 
 # ---- interrupted runs
@@ -93,14 +95,14 @@ def _resume(notebook: Notebook, args: Any) -> Any:
     if digest and notebook.digest_of(name) != digest and not args.edited:
         raise PendingError(edited_notice(name, notebook.confirm_magic(session.id)))
     reply = notebook.chat(name, session.id, show=args.show).resume(edited=args.edited)
-    return reply if reply.events else text("the run had come to its end; nothing was left to do")
+    return reply if reply.events else text("the run was complete already; there was nothing left to do")
 
 
 def _drop(notebook: Notebook, args: Any) -> Output:
     run, session = _last_interrupted(notebook, args)
     notebook.sessions.drop_run(session, run)
-    left = _facts(notebook, notebook.sessions.find(session.id))[1:]
-    return text(f"the run was given up; session {session.id!r} goes on without it", ", ".join(left))
+    open_ = _facts(notebook, notebook.sessions.find(session.id))[1:]
+    return text(f"the run of session {session.id!r} was dropped", ", ".join(open_))
 
 
 def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
@@ -109,36 +111,34 @@ def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
     if session is None or not runs:
         name = args.session or notebook.sessions.current
         open_ = ", ".join(_facts(notebook, session)[1:])
-        raise InputError(f"no run of session {name!r} was interrupted; {open_ or 'nothing is left to go on with'}")
+        raise InputError(f"no run of session {name!r} was interrupted; {open_ or 'there is nothing to resume'}")
     return runs[-1], session
 
 
 def _agent_of(notebook: Notebook, run: Run, session: Session) -> str:
-    """The agent that got the message of the run, or the first that worked in it."""
+    """Return the agent that got the message of the run, or the first author in it."""
     history = notebook.sessions.history(session.id)
     authors = (event.author for event in history.run(run.id) if event.author != "user")
-    named = agent_of_run(run.id, history).name or next(authors, "")
-    name = named if named in notebook.addressees else notebook.name_of(named)
+    agent = agent_of_run(run.id, history).name or next(authors, "")
+    name = agent if agent in notebook.addressees else notebook.name_of(agent)
     if name is None:
-        raise AgentNotFoundError(
-            "agent", named, notebook.addressees, hint="this run was asked of it: run the cell that defines it"
-        )
+        raise AgentNotFoundError("agent", agent, notebook.addressees, hint="to resume, run the cell that defines it")
     return name
 
 
-# ---- what is in a session
+# ---- facts
 
 
 def resumed_note(notebook: Notebook) -> list[str]:
-    """Return a line on a current session that an earlier kernel stored; none if it is in memory, or new."""
+    """Return a line about the current session if an earlier kernel stored it; else none."""
     session = notebook.sessions.find() if notebook.sessions.address else None
     if session is None or not session.events:
         return []
-    return [f"session {session.id!r} goes on: {', '.join(_facts(notebook, session))}"]
+    return [f"session {session.id!r} continues: {', '.join(_facts(notebook, session))}"]
 
 
 def _facts(notebook: Notebook, session: Session | None) -> list[str]:
-    """How many events there are, then what is open, with what to type."""
+    """Return the number of events, then each open interrupt or run, with what to type."""
     if session is None:
         return ["0 events"]
     facts, magic = [events_label(session.events)], notebook.confirm_magic(session.id)
@@ -149,9 +149,9 @@ def _facts(notebook: Notebook, session: Session | None) -> list[str]:
     if notebook.sessions.interrupted_runs(session):
         facts.append(short_interrupted_notice(magic))
     if run := notebook.sessions.active_run(session):
-        facts.append(f"a run is at work: {run.owner}")
+        facts.append(f"a run is active: {run.owner}")
     if len(history_of(session).interrupts()) > len(approvals):
-        facts.append(f"an answer is waited for, see {magic}")
+        facts.append(f"an answer is pending, see {magic}")
     return facts
 
 
@@ -159,7 +159,7 @@ def _approvals(session: Session) -> list[Interrupt]:
     return history_of(session).interrupts(kinds=APPROVALS)
 
 
-# ---- the words of %session
+# ---- commands
 
 
 def _list(notebook: Notebook, args: Any) -> Output:
@@ -167,12 +167,12 @@ def _list(notebook: Notebook, args: Any) -> Output:
     new = {store.current, *store.opened}.difference(store.names)
     names = [*sorted(new), *store.names[::-1]]
     if names == [store.current] and not store.events():
-        return text(f"session {store.current!r} is the current one, and nothing was said in it yet; type %chat")
+        return text(f"session {store.current!r} is the current one: {_EMPTY}; type %chat")
     rows: list[list[str]] = []
     for name in names:
         count, *open_ = _facts(notebook, None if name in new else store.find(name))
         rows.append([name, "current" if name == store.current else "", count.split()[0], ", ".join(open_)])
-    return table(["session", "", "events", "waits for"], rows, optional=("waits for",))
+    return table(["session", "", "events", "open"], rows, optional=("open",))
 
 
 def _use(notebook: Notebook, args: Any) -> Output:
@@ -185,7 +185,7 @@ def _use(notebook: Notebook, args: Any) -> Output:
 def _new(notebook: Notebook, args: Any) -> Output:
     if args.name in notebook.sessions.names:
         raise InputError(
-            f"there is a session {args.name!r} already; to go on in it, type: %session use {shlex.quote(args.name)}"
+            f"session {args.name!r} exists already; to continue it, type: %session use {shlex.quote(args.name)}"
         )
     name = notebook.sessions.start_fresh(_checked_name(args))
     return text(f"session {name!r} is the current one: {_EMPTY}")
@@ -197,23 +197,23 @@ def _checked_name(args: Any) -> str | None:
 
 def _fork(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
-    at = args.at and event_at(store.events(args.session), args.at, args.session or store.current).id
-    old, new = store.fork(_checked_name(args), args.session, at=at)
+    last = args.at and event_at(store.events(args.session), args.at, args.session or store.current).id
+    old, new = store.fork(_checked_name(args), args.session, at=last)
     session = store.find(new)
     facts = ", ".join(_facts(notebook, session))
-    both = "an open approval counts once in each copy of a session: say yes in one, and no in the others"
+    warning = "its open approvals are open in both sessions: approve each in one, and reject it in the other"
     return text(
-        f"session {new!r} is a copy of {old!r}, and the current one: {facts}; {old!r} stays as it is",
-        both if session and _approvals(session) else "",
+        f"session {new!r} is a copy of {old!r}, and the current one: {facts}; {old!r} is unchanged",
+        warning if session and _approvals(session) else "",
     )
 
 
 def _save(notebook: Notebook, args: Any) -> Output:
-    session, was_there = notebook.sessions.save(args.name, args.session, replace=args.replace)
-    instead = ", in place of what was saved there" if was_there else ""
-    stays = "its open approvals stay here: a session that is loaded from the file asks for them again"
+    session, existed = notebook.sessions.save(args.name, args.session, replace=args.replace)
+    replaced = ", replacing the session that was saved there" if existed else ""
+    stays = "its open approvals are not saved: a session loaded from the file asks for them again"
     return text(
-        f"session {session.id!r} ({events_label(session.events)}) is saved in {args.name}{instead}",
+        f"session {session.id!r} ({events_label(session.events)}) is saved in {args.name}{replaced}",
         stays if _approvals(session) else "",
     )
 
@@ -224,19 +224,19 @@ def _load(notebook: Notebook, args: Any) -> Output:
         f"session {name!r} is loaded, and the current one: {', '.join(_facts(notebook, notebook.sessions.find()))}"
     ]
     if shared:
-        lines.append(f"other sessions see {', '.join(shared)} too: the values stay as they were here")
+        lines.append(f"kept the values of {', '.join(shared)}, which other sessions share")
     if dropped:
         count = (
-            "1 approval or credential request was"
+            "1 open approval or credential request was"
             if dropped == 1
-            else f"{dropped} approval or credential requests were"
+            else f"{dropped} open approval or credential requests were"
         )
-        lines.append(f"{count} open in the file and did not come along: no file approves a call; ask for it again")
+        lines.append(f"{count} not loaded, as no file may approve a call; ask the agent again")
     return text(*lines)
 
 
-_EMPTY = "nothing was said in it yet"
-_ACTIONS: dict[str, Callable[[Notebook, Any], Any]] = {
+_EMPTY = "no messages yet"
+_COMMANDS: dict[str, Callable[[Notebook, Any], Any]] = {
     "list": _list,
     "use": _use,
     "new": _new,
@@ -246,7 +246,7 @@ _ACTIONS: dict[str, Callable[[Notebook, Any], Any]] = {
     "resume": _resume,
     "drop": _drop,
 }
-_OPTION_WORDS = {
+_OPTION_COMMANDS = {
     "as": ("load",),
     "at": ("fork",),
     "session": ("fork", "save", "resume", "drop"),
@@ -254,9 +254,9 @@ _OPTION_WORDS = {
     "edited": ("resume",),
 }
 _MISSING_NAMES: dict[str, Callable[[Notebook], str]] = {
-    "use": lambda notebook: f"a name; there is {', '.join(notebook.sessions.names) or 'none but the current one'}",
-    "save": lambda notebook: f"a file; write %session save {shlex.quote(notebook.sessions.current + '.json')}",
-    "load": lambda notebook: "a file; write %session load FILE.json",
+    "use": lambda notebook: f"a name; there is {', '.join(notebook.sessions.names) or 'only the current one'}",
+    "save": lambda notebook: f"a file; type %session save {shlex.quote(notebook.sessions.current + '.json')}",
+    "load": lambda notebook: "a file; type %session load FILE.json",
 }
 _SYNONYMS = {
     "ls": "list", "show": "list",
@@ -268,14 +268,82 @@ _SYNONYMS = {
     "continue": "resume", "recover": "resume",
     "abandon": "drop", "forget": "drop",
 }  # fmt: skip
-"""Words of other tools -> ours."""
+"""Commands of other tools -> ours."""
 
 
-def _unknown_word(notebook: Notebook, args: Any) -> str:
-    word = args.do
-    if word in notebook.sessions.names:
-        return f"%session: to take session {word!r}, type: %session use {shlex.quote(word)}"
-    if near := _SYNONYMS.get(word.lower()) or closest(word.lower(), _ACTIONS):
+def _unknown_command(notebook: Notebook, args: Any) -> str:
+    command = args.do
+    if command in notebook.sessions.names:
+        return f"%session: to use session {command!r}, type: %session use {shlex.quote(command)}"
+    if near := _SYNONYMS.get(command.lower()) or closest(command.lower(), _COMMANDS):
         rest = f" {shlex.quote(args.name)}" if args.name else ""
-        return f"%session cannot {word!r}; type: %session {near}{rest}"
-    return f"%session: {unknown_choice('word', word, SESSION.arguments[0].choices)}, see %session?"
+        return f"%session has no command {command!r}; type: %session {near}{rest}"
+    return f"%session: {unknown_choice('command', command, SESSION.arguments[0].choices)}, see %session?"
+
+
+# ---- %rewind
+
+REWIND = Grammar(
+    "rewind",
+    "Undo the last turns of the session: agents no longer see them; state and artifacts are as before.",
+    examples=["%rewind", "%rewind 2 --dry-run", "%rewind 1 --rerun", "%rewind --at 7"],
+    arguments=[Argument("N", "the number of turns to undo (1); or the id of an event or a run, as in %trace")],
+    options=[
+        Option("--at EVENT", "undo the turn of this event, and later ones: its number in %trace, or its id"),
+        Option("--dry-run", "only show what would be undone"),
+        Option("--rerun", "then send its message again; type %session fork first to keep a copy"),
+        SESSION_OPTION,
+    ],
+    twin="chat.rewind(1), chat.rewind(event), chat.rerun(event), chat.fork()",
+)
+
+_ID_DIGITS = 5
+"""A number of so many digits is the beginning of an id, not a number of turns."""
+
+
+def rewind(host: Host, line: str, cell: str | None) -> Any:
+    """Undo turns; return what was undone, or the reply to the repeated message.
+
+    Raises:
+        InputError: Options exclude each other, there is no such turn, or a turn is running.
+        SessionBusyError: Another kernel has a turn running in the session.
+    """
+    args, notebook = REWIND.parse(line, cell), host.notebook
+    if args.rerun and args.dry_run:
+        raise InputError("%rewind: --dry-run and --rerun exclude each other; choose one")
+    if args.at and args.n:
+        raise InputError("%rewind: N and --at exclude each other; choose one")
+    session = args.session or notebook.sessions.current
+    target = _target(notebook, args, session)
+    if not args.rerun:
+        return _rewound(notebook, target, session, dry_run=args.dry_run)
+    history = notebook.sessions.history(args.session)
+    first = first_undone(history, target, session)
+    agent = agent_of_run(first.invocation_id, history).name
+    name = agent if agent in notebook.addressees else notebook.agent_for_text()
+    # Before anything is undone: raises if the agent has undefined tools or members.
+    chat = notebook.chat(name, session, show=host.settings.display)
+    return turn_runner(chat).repeat(_rewound(notebook, target, session).message)
+
+
+def _target(notebook: Notebook, args: Any, session: str) -> int | str:
+    if args.at:
+        event = event_at(notebook.sessions.events(args.session), args.at, session)
+        if not event.invocation_id:
+            raise InputError(f"event {args.at} of session {session!r} belongs to no turn; name an event of an agent")
+        return event.id
+    if args.n is None:
+        return 1
+    if args.n.startswith("-"):
+        raise InputError(f"%rewind takes the number of turns to undo; type %rewind {args.n.lstrip('-') or 1}")
+    return int(args.n) if args.n.isdecimal() and len(args.n) < _ID_DIGITS else args.n
+
+
+def _rewound(notebook: Notebook, target: int | str, session: str, *, dry_run: bool = False) -> Rewound:
+    runners = [turn_runner(chat) for chat in notebook.chats_in(session)]
+    for runner in runners:
+        runner.refuse_while_busy()
+    undone = notebook.sessions.rewind(target, session, dry_run=dry_run)
+    for runner in () if dry_run else runners:
+        runner.cards.interrupts_undone(undone.closed)
+    return undone

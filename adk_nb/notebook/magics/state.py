@@ -5,24 +5,25 @@ from typing import Any
 from adk_nb.errors import InputError
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, as_json, short, table, text
+from adk_nb.notebook.magics.output import Host, Output, as_json, short, table, text
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.session_state import check_key
+from adk_nb.notebook.view.event_text import change_text
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.notebook.view.state_changes import change_text
 from adk_nb.notebook.view.view_state import Json
 
 STATE = Grammar(
     "state",
     "Show or change the state of the session.",
     examples=["%state", '%state budget=400 user:name="Ada" places=["Oslo", "Rome"]', "%state --del budget"],
-    arguments=[Argument("KEY", "key=value sets it (JSON, else text); a key alone shows it", many=True, names="state")],
+    arguments=[
+        Argument("KEY", "key=value sets a value (JSON, else text); a key alone shows it", many=True, names="state")
+    ],
     options=[
         SESSION_OPTION,
-        Option("--del KEY", "delete it", many=True, names="state"),
-        Option("--json", "all of it as JSON"),
-        Option("--diff", "what each event changed"),
+        Option("--del KEY", "delete a key", many=True, names="state"),
+        Option("--json", "show the state as JSON"),
+        Option("--diff", "show the changes by each event"),
     ],
     twin='chat.state["budget"] = 400',
     pairs=True,
@@ -33,7 +34,7 @@ def state(host: Host, line: str, cell: str | None) -> Any:
     """Show or change the state of a session.
 
     Raises:
-        InputError: A key cannot be one.
+        InputError: A key is invalid, or has no value in a line that sets others.
         StateKeyError: There is no such key.
     """
     args = STATE.parse(line, cell)
@@ -42,7 +43,7 @@ def state(host: Host, line: str, cell: str | None) -> Any:
     deleted: list[str] = getattr(args, "del")
     if values_by_key or deleted:
         if keys:
-            raise InputError(f"%state: {keys[0]!r} has no value; write {keys[0]}=value")
+            raise InputError(f"%state: {keys[0]!r} has no value; type {keys[0]}=value")
         return _change(host.notebook, values_by_key, deleted, args.session)
     name = args.session or host.notebook.sessions.current
     return _changes(host.notebook, args.session, name) if args.diff else _show(host.notebook, keys, args, name)
@@ -58,7 +59,7 @@ def _show(notebook: Notebook, keys: list[str], args: Any, name: str) -> Any:
     if len(keys) == 1:
         return state[keys[0]]
     if not state:
-        return text(f"the state of session {name!r} is empty; %state key=value sets a key")
+        return text(f"the state of session {name!r} is empty; to set a key, type: %state key=value")
     return table(["key", "value"], [[key, short(state[key])] for key in sorted(keys or state)])
 
 
@@ -77,12 +78,12 @@ def _change(notebook: Notebook, values_by_key: dict[str, Any], deleted: list[str
 
 
 def _changes(notebook: Notebook, session: str | None, name: str) -> Output:
-    """The changes by each event, oldest first; events have the numbers that %trace shows."""
+    """Return the changes by each event, oldest first, with the numbers of %trace."""
     changes: list[list[str]] = []
     for number, row in enumerate(rows_of(notebook.sessions.events(session)), 1):
         of_event: list[Json] = row["changes"] or []
         author = "you" if row["author"] == "user" else row["author"]
         changes += [[str(number), author, change_text(change)] for change in of_event]
     if not changes:
-        return text(f"nothing has changed the state of session {name!r} yet; %state key=value sets a key")
+        return text(f"the state of session {name!r} was never changed; to set a key, type: %state key=value")
     return table(["event", "author", "change"], changes)

@@ -1,4 +1,4 @@
-"""`%%tool`, which makes tools of functions, a web service or an MCP server, and `%tools`, which lists tools."""
+"""`%%tool`: define tools from functions, a web service or an MCP server. `%tools`: list tools."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ from adk_nb.errors import CredentialError, InputError
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.agent import REPLACE_OPTION
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import as_json, table, text
+from adk_nb.notebook.magics.output import Host, as_json, table, text
 from adk_nb.notebook.place import folder_of
 from adk_nb.notebook.registry import tool_cell, toolsets
 from adk_nb.notebook.registry.notebook import Notebook
@@ -18,13 +17,13 @@ from adk_nb.tools.function_tool import FunctionTool
 
 
 def _is_condition(token: str) -> bool:
-    """Return True if the token behind `--confirm` is its value, and not the name of a tool."""
+    """Return True if the token after `--confirm` is its value, not the name of a tool."""
     return token in ("always", "never") or not (token.isidentifier() or values.is_option(token))
 
 
 TOOL = Grammar(
     "tool",
-    "Run the cell as Python; the functions it defines become tools. On one line: make functions that exist tools.",
+    "Run the cell as Python and make tools of the functions it defines. On one line: make tools of existing functions.",
     cells=True,
     examples=[
         '%%tool\ndef get_weather(city: str) -> dict:\n    """Weather for a city."""\n    return {"temp_c": 21}',
@@ -35,33 +34,37 @@ TOOL = Grammar(
         "%tool shop --openapi shop.yaml --only list_orders,refund --confirm",
         "%tool docs --mcp https://example.com/mcp",
     ],
-    arguments=[Argument("NAME", "the tool's name, or the functions that become tools", many=True, names="function")],
+    arguments=[Argument("NAME", "functions to make tools of; or the name of the toolset", many=True, names="function")],
     options=[
         Option(
             "--confirm[=WHEN]",
-            'ask the user before it runs: always, never, "amount > 100", or a function that says when',
+            'ask for approval before it runs: always, never, "amount > 100", or a function that decides',
             bare="always",
             takes=_is_condition,
             proposals=("always", "never"),
         ),
-        Option("--thread", "run it on a worker thread, not in the cell's"),
-        Option("--timeout SECONDS", "when a call fails; a sync one is in a thread", convert=values.seconds),
+        Option("--thread", "run it on a worker thread, not on the main thread"),
+        Option(
+            "--timeout SECONDS",
+            "limit of a call, which fails after it; a sync tool runs on a thread",
+            convert=values.seconds,
+        ),
         Option(
             "--effect EFFECT",
-            "whether a resumed run may call it again: pure, idempotent; once: the user is asked first",
+            "may a resumed run call it again? pure, idempotent: yes; once: only if the user agrees",
             choices=("pure", "idempotent", "once"),
         ),
-        Option("--long-running", "it only starts something; what comes of it is sent later"),
-        Option("--pause", "with --long-running: the turn ends until that is sent"),
-        Option("--only f,g", "only these become tools", convert=values.names),
+        Option("--long-running", "it only starts an operation; the result is sent later"),
+        Option("--pause", "with --long-running: the turn waits for the result"),
+        Option("--only f,g", "make tools of these functions only", convert=values.names),
         REPLACE_OPTION,
-        Option("--rename a=b", "the model knows function a as b", many=True),
+        Option("--rename a=b", "the name b for function a", many=True),
         Option(
             "--openapi FILE",
-            "%tool: the operations of the web service that an OpenAPI document describes, as a toolset",
+            "%tool: a toolset of the operations of an OpenAPI document",
             names="document",
         ),
-        Option("--mcp URL", "%tool: what an MCP server offers, as a toolset"),
+        Option("--mcp URL", "%tool: a toolset of the tools of an MCP server"),
     ],
     twin='@tool, @tool(confirm=True), @tool(confirm="amount > 100")',
 )
@@ -72,18 +75,21 @@ TOOLS = Grammar(
     examples=["%tools", "%tools --schema get_weather", "%tools --schema  # of all"],
     options=[
         Option(
-            "--schema[=NAME]", "what the model is told of it, or of all, as JSON", takes=str.isidentifier, names="tool"
+            "--schema[=NAME]",
+            "its declaration for the model as JSON; without a name, those of all",
+            takes=str.isidentifier,
+            names="tool",
         )
     ],
-    surplus_hint="to look at one tool, type %tools --schema NAME",
+    surplus_hint="for a single tool, type %tools --schema NAME",
 )
 
 
 def tool(host: Host, line: str, cell: str | None) -> Any:
-    """Make tools of the functions in a cell, of functions that exist, or of a server's offers.
+    """Define tools from the functions in a cell, existing functions, or the tools of a server.
 
     Raises:
-        UserError: The line or a function does not fit; all is as it was.
+        UserError: The line or a function is wrong; nothing was changed.
     """
     __tracebackhide__ = True
     args, notebook = TOOL.parse(line, cell), host.notebook
@@ -95,11 +101,11 @@ def tool(host: Host, line: str, cell: str | None) -> Any:
 
 
 def tools(host: Host, line: str, cell: str | None) -> Any:
-    """List tools, or show their declarations, which models get.
+    """List tools, or show their declarations as models get them.
 
     Raises:
         ToolNotFoundError: There is no tool of that name.
-        InputError: A toolset does not reach the server of its tools.
+        InputError: The server of a toolset was not reached.
     """
     args, notebook = TOOLS.parse(line, cell), host.notebook
     names = notebook.tool_names
@@ -121,40 +127,40 @@ def _row(notebook: Notebook, name: str) -> list[str]:
     cell = f"In[{definition.cell}]" if definition else "Python"
     used = ", ".join(notebook.users_of(name))
     if toolset:
-        description = f"{type(toolset).__name__}: %tools --schema {name} asks it what it has"
+        description = f"{type(toolset).__name__}; %tools --schema {name} lists its tools"
         return [name + version, description, _approval(toolset), cell, used]
     tool = notebook.tool(name)
     signature = f"{tool.name}({', '.join(tool.signature.names)})" if isinstance(tool, FunctionTool) else tool.name
-    lines = tool.description.strip().splitlines() or ["no docstring: the model is told only the name"]
+    lines = tool.description.strip().splitlines() or ["no docstring: the model gets only the name"]
     approval_and_effect = "; ".join(filter(None, [_approval(tool), _effect(notebook, name)]))
     return [signature + version, lines[0], approval_and_effect, cell, used]
 
 
 def _effect(notebook: Notebook, name: str) -> str:
-    """The effect of calling a tool again; empty if it is `once`, the default."""
+    """Return the effect of a tool; empty for `once`, the default."""
     effect = "once" if notebook.toolset(name) else notebook.tool(name).effect
     return "" if effect == "once" else effect
 
 
 def _faults(notebook: Notebook, name: str) -> list[str]:
-    """Lines on parameters of a tool that its declaration does not describe."""
+    """Return lines about parameters of a tool that its declaration cannot describe."""
     tool = None if notebook.toolset(name) else notebook.tool(name)
     return [f"{name}: {fault}" for fault in tool.signature.faults.values()] if isinstance(tool, FunctionTool) else []
 
 
 def _approval(tool: BaseTool | BaseToolset) -> str:
-    asks = getattr(tool, "require_confirmation", False)
-    if isinstance(asks, str):
-        return f"if {asks}"
-    return "by condition" if callable(asks) else ("always" if asks else "")
+    condition = getattr(tool, "require_confirmation", False)
+    if isinstance(condition, str):
+        return f"if {condition}"
+    return "by condition" if callable(condition) else ("always" if condition else "")
 
 
 def _declaration(notebook: Notebook, name: str) -> Any:
-    """The declaration of a tool, or of each tool that a toolset has now."""
+    """Return the declaration of a tool, or those of the current tools of a toolset."""
     toolset = notebook.toolset(name)
     try:
         tools = sync.run(toolset.get_tools_with_prefix()) if toolset else [notebook.tool(name)]
     except (OSError, CredentialError) as error:
-        raise InputError(f"%tools --schema {name}: it cannot be asked what it has: {error}") from error
+        raise InputError(f"%tools --schema {name}: cannot list its tools: {error}") from error
     declarations = [tool.declaration.model_dump(exclude_none=True, mode="json") for tool in tools if tool.declaration]
     return declarations if toolset else next(iter(declarations), None)

@@ -1,4 +1,4 @@
-"""`%trace`: the events of a session or a turn, when each agent was at work, what was sent, how two turns differ."""
+"""`%trace`: the events of a session or a turn, a timeline, the model requests, the difference of two turns."""
 
 import json
 from dataclasses import dataclass
@@ -9,24 +9,23 @@ from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
-from adk_nb.notebook.magics.host import Host
-from adk_nb.notebook.magics.output import Output, as_json, page_width, text
+from adk_nb.notebook.magics.output import Host, Output, as_json, page_width, text
 from adk_nb.notebook.past_turns import find_turn, turns_of
 from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply
-from adk_nb.notebook.view import run_difference
-from adk_nb.notebook.view.event_table import event_table
+from adk_nb.notebook.view import run_tables
 from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.rows import rows_of
+from adk_nb.notebook.view.run_tables import event_table
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Trace
 
 TRACE = Grammar(
     "trace",
-    "Show what happened in the session, or in one turn of it; undone turns too.",
+    "Show the events of the session or of one turn, including undone turns.",
     examples=[
         "%trace",
         "%trace -1",
@@ -36,27 +35,29 @@ TRACE = Grammar(
         "%trace --raw 3",
         "%trace --export trace.jsonl",
     ],
-    arguments=[Argument("RUN", "a turn: -1 the last, -2 the one before, 1 the first; or an id", names="turn")],
+    arguments=[
+        Argument("RUN", "a turn: -1 the last, -2 the one before, 1 the first; or the id of a run", names="turn")
+    ],
     options=[
         SESSION_OPTION,
-        Option("--last", "the last reply, also of a Chat() of your own"),
-        Option("--waterfall", "when each agent, model and tool was at work"),
-        Option("--why", "exactly what the models were sent, with what was put into it, and what came back"),
+        Option("--last", "the last reply, including that of your own Chat()"),
+        Option("--waterfall", "a timeline of agents, models and tools"),
+        Option("--why", "the requests to the models, with inserted values marked, and their responses"),
         Option("--raw N", "event N as JSON", convert=values.positive_integer),
-        Option("--diff RUN2", "beside RUN: instructions, calls, answers, tokens", names="turn"),
-        Option("--export FILE", "all of it as JSON lines; a file that is no such export is kept"),
+        Option("--diff RUN2", "compare RUN with it: instructions, calls, answers, tokens", names="turn"),
+        Option("--export FILE", "write everything as JSON lines; never overwrites another kind of file"),
     ],
-    twin="chat.events, chat.turns[-1].events; reply.trace has what models and tools were args",
+    twin="chat.events, chat.turns[-1].events; reply.trace has the requests and responses",
 )
 
 _FORMS = ("waterfall", "why", "raw", "diff", "export")
 _HEAD = {"kind": "trace", "version": 1}
-_NO_REQUESTS = "what was sent in {} is not known: no model was asked, or by another kernel, or very many were since"
+_NO_REQUESTS = "no requests are stored for {}: it called no model, ran in another kernel, or is too long ago"
 
 
 @dataclass(kw_only=True)
 class _Turn:
-    """The turn to show."""
+    """A turn to show."""
 
     label: str
     question: str
@@ -65,23 +66,24 @@ class _Turn:
 
     @property
     def title(self) -> str:
+        """Its label with the beginning of the question."""
         return f"{self.label}: {one_line(self.question, 60)}" if self.question else self.label
 
 
 def trace(host: Host, line: str, cell: str | None) -> Output:
-    """Show events of a session or a turn, in the form that the line names.
+    """Show a session or a turn in the form that an option names.
 
     Raises:
-        InputError: There is no such turn or event, or the line contradicts itself.
+        InputError: There is no such turn or event, or options exclude each other.
         StorageError: The file cannot be written.
     """
     args, notebook, mode = TRACE.parse(line, cell), host.notebook, host.settings.display
     with_times = display_mode(mode) != "static"
     forms = [f"--{name}" for name in _FORMS if getattr(args, name)]
     if len(forms) > 1:
-        raise InputError(f"%trace: {' and '.join(forms)} are shown one at a time; choose one")
+        raise InputError(f"%trace: {' and '.join(forms)} exclude each other; choose one")
     if args.last and args.run:
-        raise InputError("%trace: RUN and --last both say which turn; choose one")
+        raise InputError("%trace: RUN and --last exclude each other; choose one")
     args.name = args.session or notebook.sessions.current
     if args.diff:
         return _compare(notebook, args, with_times)
@@ -104,34 +106,33 @@ def trace(host: Host, line: str, cell: str | None) -> Output:
 
 
 def _table(notebook: Notebook, args: Any) -> Output:
-    """A row for each event, oldest first, with its number in the session; or one as JSON."""
+    """Return a row for each event, oldest first, with its number in the session; for `--raw` one as JSON."""
     reply = _last_reply(notebook) if args.last else None
     events = reply.events if reply else notebook.sessions.events(args.session)
     if args.raw:
         return _raw(events, args.raw)
     if not events:
-        return text(
-            f"nothing was said in session {args.name!r} yet; type %chat, or look at chat.events of a Chat of your own"
-        )
+        return text(f"session {args.name!r} has no messages yet; type %chat, or for your own Chat: chat.events")
     if reply:
         return Output(event_table(events, history=reply.view.history, width=page_width()))
     history = notebook.sessions.history(args.session)
     turn = find_turn(turns_of(history), args.run, args.name) if args.run else None
-    left = {event.id for event in history.events}
+    remaining = {event.id for event in history.events}
     undone = {
         event.id
         for event in events
-        if event.id not in left and event.actions.rewind_before_invocation_id is None  # the rewind itself is no turn
+        if event.id not in remaining
+        and event.actions.rewind_before_invocation_id is None  # the rewind itself is not undone
     }
     only = {event.id for event in turn.events} if turn else None
     return Output(event_table(events, only=only, undone=undone, width=page_width()))
 
 
 def _raw(events: list[Event], number: int) -> Output:
-    """One row as JSON: its event, and for a call the event with the result too."""
+    """Return an event as JSON, and for a call also the event with the result."""
     rows = rows_of(events)
     if number > len(rows):
-        raise InputError(f"%trace: there is no event {number}; there are {len(rows)}")
+        raise InputError(f"%trace: no event {number}; the last one is {len(rows)}")
     id = rows[number - 1]["id"].partition("/")[0]
     calls = {call.id for event in events if event.id == id for call in event.get_function_calls()}
     chosen = [
@@ -149,10 +150,10 @@ def _dump(event: Event) -> dict[str, Any]:
 # ---- turns
 
 
-def _turns(notebook: Notebook, args: Any, *which: str) -> list[_Turn]:
-    """Turns of the session, oldest first; all of them if `which` is empty."""
+def _turns(notebook: Notebook, args: Any, *references: str) -> list[_Turn]:
+    """Return turns of the session, oldest first; all if `references` is empty."""
     all_turns = turns_of(notebook.sessions.history(args.session))
-    turns = [find_turn(all_turns, one, args.name) for one in which] if which else all_turns
+    turns = [find_turn(all_turns, turn, args.name) for turn in references] if references else all_turns
     return [
         _Turn(
             label=f"turn {turn.number}{', undone' if turn.undone else ''}",
@@ -165,7 +166,7 @@ def _turns(notebook: Notebook, args: Any, *which: str) -> list[_Turn]:
 
 
 def _turn(notebook: Notebook, args: Any) -> _Turn:
-    """The turn that the line names, or the last."""
+    """Return the turn that the line names, or the last."""
     if not args.last:
         return _turns(notebook, args, args.run or "-1")[0]
     reply = _last_reply(notebook)
@@ -175,39 +176,39 @@ def _turn(notebook: Notebook, args: Any) -> _Turn:
 def _last_reply(notebook: Notebook) -> Reply:
     last = notebook.variables.get("_run")
     if not isinstance(last, Reply):
-        raise InputError("%trace --last: nothing was asked yet; type %chat first")
+        raise InputError("%trace --last: there is no reply yet; type %chat first")
     return last
 
 
 def _waterfall(turn: _Turn, with_times: bool) -> Output:
     bars = waterfall.bars(turn.events, turn.trace)
     if not bars:
-        return text(f"nothing was at work in {turn.label}")
+        return text(f"{turn.label} ran no agent, model or tool")
     return Output(*waterfall.drawn(bars if with_times else waterfall.in_steps(bars), turn.title, with_times=with_times))
 
 
 def _compare(notebook: Notebook, args: Any, with_times: bool) -> Output:
     if args.last:
-        raise InputError("%trace --diff compares two turns of a session; write them as %trace -1 --diff -2")
+        raise InputError("%trace: --diff and --last exclude each other; name both turns, as %trace -1 --diff -2")
     first, second = args.run or "-1", args.diff
     turns = _turns(notebook, args, first, second)
     if turns[0].label == turns[1].label:
-        raise InputError(f"%trace --diff: {first} and {second} are the same turn; give another one")
+        raise InputError(f"%trace --diff: {first} and {second} are the same turn; name two different ones")
     runs = [
-        run_difference.Run(title=turn.label, question=turn.question, events=turn.events, trace=turn.trace)
+        run_tables.ComparedRun(title=turn.label, question=turn.question, events=turn.events, trace=turn.trace)
         for turn in turns
     ]
-    return Output(*run_difference.blocks_of(*runs, with_times=with_times))
+    return Output(*run_tables.difference_blocks(*runs, with_times=with_times))
 
 
 # ---- export
 
 
 def _export(notebook: Notebook, args: Any) -> Output:
-    """A line for the file, then for each turn, its events, model calls and bars; keys are masked."""
+    """Write a line for the file, then lines for each turn, its events, requests and bars, with keys masked."""
     turns = [_turn(notebook, args)] if args.last or args.run else _turns(notebook, args)
     if not turns:
-        raise InputError(f"nothing was said in session {args.name!r} yet; there is nothing to export")
+        raise InputError(f"%trace --export: session {args.name!r} has no messages yet")
     lines: list[dict[str, Any]] = [{**_HEAD, "session": args.name}]
     for turn in turns:
         lines.append({"kind": "turn", "turn": turn.label, "question": turn.question})
@@ -224,10 +225,10 @@ def _write(path: str, text: str) -> None:
     file = Path(path).expanduser()
     try:
         if file.exists() and not _is_export(file):
-            raise InputError(f"{path!r} is there, and is no export of %trace; give another file name")
+            raise InputError(f"{path!r} exists and is not an export of %trace; name another file")
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"{path!r} cannot be written: {error.strerror or error}; give another path") from error
+        raise StorageError(f"cannot write {path!r}: {error.strerror or error}; name another file") from error
 
 
 def _is_export(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Words of a magic's line and their values: how a line is split, `key=value` pairs, and numbers."""
+"""Tokens of a magic's line: splitting, `key=value` pairs, and values of options."""
 
 import argparse
 import io
@@ -16,23 +16,23 @@ _BEFORE_VALUE = re.compile(r"\s+(?=\S)(?!#|--?[^\W\d]|[\w:]+\s*=)")
 _JSON = json.JSONDecoder()
 
 
-# ---- words
+# ---- tokens
 
 
 def split_tokens(
     line: str, mark: str, *, comments: bool = True, pairs: bool = False, start: int = 0
 ) -> Iterator[tuple[str, int]]:
-    """Split `line` by the shell's rules: each word, and where it ends.
+    """Split `line` by the rules of a POSIX shell; yield each token and the position after it.
 
     Args:
-        line: The rest of the magic's line.
-        mark: The magic, for errors.
-        comments: `#` before a word ends the line.
-        pairs: Blanks may stand around the `=` of `key=value`, and JSON behind it without quotes around it.
-        start: Where to begin.
+        line: The line after the name of the magic.
+        mark: The magic as typed, for errors.
+        comments: A token that begins with `#` ends the line.
+        pairs: Values of `key=value` may have blanks around `=`, and JSON without quotes around it.
+        start: The position to start at.
 
     Raises:
-        InputError: A quote is not closed, or a value begins like JSON and is none.
+        InputError: A quote is not closed, or a value begins like JSON and is invalid.
     """
     while (start := next_token(line, start)) < len(line) and not (comments and line[start] == "#"):
         key = _KEY.match(line, start) if pairs else None
@@ -41,12 +41,12 @@ def split_tokens(
 
 
 def next_token(line: str, start: int) -> int:
-    """Return where the next word begins, from `start` on."""
+    """Return the position of the next token, from `start` on."""
     return len(line) - len(line[start:].lstrip())
 
 
 def is_option(token: str) -> bool:
-    """Return True if `word` is written as an option; `-5` and `- a list` are not."""
+    """Return True for `-m` and `--model`; not for `-5`, nor `- an item`."""
     return token.startswith("-") and len(token) > 1 and not (token[1].isspace() or token[1].isdigit())
 
 
@@ -58,7 +58,7 @@ def _shell_token(line: str, start: int, mark: str) -> tuple[str, int]:
     try:
         return lexer.get_token() or "", stream.tell()
     except ValueError as error:
-        raise InputError(f"{mark}: a quote is opened and not closed in: {line}") from error
+        raise InputError(f"{mark}: a quote is not closed: {line}") from error
 
 
 def _pair(line: str, key: re.Match[str], mark: str) -> tuple[str, int]:
@@ -74,7 +74,7 @@ def _pair(line: str, key: re.Match[str], mark: str) -> tuple[str, int]:
 
 
 def _json_end(line: str, start: int) -> int | None:
-    """The end of the object, list or text in double quotes that begins at `start`; None if none does."""
+    """Return the end of the JSON object, list or string that begins at `start`; None if there is none."""
     if line[start : start + 1] not in ("{", "[", '"'):
         return None
     try:
@@ -88,10 +88,10 @@ def _json_end(line: str, start: int) -> int | None:
 
 
 def pairs(tokens: Iterable[str], mark: str) -> dict[str, Any]:
-    """Read `key=value` words; a value is JSON, else text.
+    """Parse `key=value` tokens; a value is JSON, else text.
 
     Raises:
-        InputError: There is no `=`, nothing before it, or a value begins like JSON and is none.
+        InputError: A key or `=` is missing, or a value begins like JSON and is invalid.
     """
     values: dict[str, Any] = {}
     for token in tokens:
@@ -103,23 +103,23 @@ def pairs(tokens: Iterable[str], mark: str) -> dict[str, Any]:
 
 
 def split_pair(token: str, mark: str, example: str = "key=value") -> tuple[str, str]:
-    """Return key and value of a `key=value` word, both as text.
+    """Return key and value of a `key=value` token, both as text.
 
     Raises:
-        InputError: There is no `=`, a second one behind it, or nothing before it.
+        InputError: A key or `=` is missing, or the value begins with `=`.
     """
     key, sign, value = token.partition("=")
     if not (key and sign):
-        raise InputError(f"{mark}: {token!r:.60} is not of the form key=value; write {example}")
+        raise InputError(f"{mark}: expected {example}, got {token!r:.60}")
     if value.startswith("="):
         plain = value.lstrip("=") or "VALUE"
-        hint = f'write {key}={plain}, or for a text that begins with =, {key}="{value}"'
+        hint = f'type {key}={plain}, or for a text that begins with =, {key}="{value}"'
         raise InputError(f"{mark}: {token!r:.60} has more than one =; {hint}")
     return key, value
 
 
 def json_or_text(text: str) -> Any:
-    """Read `text` as JSON, else return it as it is."""
+    """Parse `text` as JSON; return it unchanged if it is not JSON."""
     try:
         return json.loads(text, parse_constant=lambda token: token)
     except ValueError:
@@ -128,8 +128,8 @@ def json_or_text(text: str) -> Any:
 
 def _no_json(mark: str, key: str, value: str) -> InputError:
     return InputError(
-        f"{mark}: {key}={value:.80} begins like JSON and is none; write names and text in double quotes, as "
-        f'{key}={{"x": ["y"]}}, or the whole value in double quotes if it is text'
+        f"{mark}: {key}={value:.80} is not valid JSON; put names and text in double quotes, as "
+        f'{key}={{"x": ["y"]}}, or the whole value if it is text'
     )
 
 
@@ -137,25 +137,36 @@ def _no_json(mark: str, key: str, value: str) -> InputError:
 
 
 def names(text: str) -> list[str]:
-    """Split `a,b` into names."""
+    """Parse `a,b` as names."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def positive_integer(text: str) -> int:
-    """Read a count."""
+    """Parse a positive integer."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
     return int(text)
 
 
 def seconds(text: str) -> float:
-    """Read a time."""
+    """Parse a positive number of seconds."""
     return _positive(text, text, "number of seconds")
 
 
 def dollars(text: str) -> float:
-    """Read US dollars; the sign may stand before them."""
+    """Parse a positive number of US dollars, with or without `$`."""
     return _positive(text, text.removeprefix("$"), "number of US dollars, such as 0.10")
+
+
+def share(text: str) -> float:
+    """Read a number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text!r}")
+    return value
 
 
 def _positive(text: str, number: str, noun: str) -> float:

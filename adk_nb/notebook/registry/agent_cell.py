@@ -60,6 +60,13 @@ class CellAgent(LlmAgent):
             self._look_up()
         return super().tools_now()
 
+    def variables_now(self) -> dict[str, Any]:
+        """The values of the variables in its instruction, for those that are defined."""
+        if not (self._names and self._template):
+            return {}
+        values = self._names.variables
+        return {name: values[name] for name in self._template.variables if name in values}
+
     def _look_up(self) -> None:
         if self._names and self.tools is self._found_tools:
             self.tools = self._found_tools = list[Any](self._names.tools_named(self._tool_names))

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from dataclasses import dataclass
 from dataclasses import replace as updated
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError, UserError
+from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.evaluation import Evaluation
 from adk_nb.models.default_model import default_model
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.chat import Chat, turn_runner
@@ -36,6 +39,14 @@ from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
 
 
+@dataclass(frozen=True)
+class EvaluationRecord:
+    """An evaluation, and the sources of the agent's and its tools' cells at that time."""
+
+    evaluation: Evaluation
+    source: str
+
+
 class Notebook(Names):
     """Definitions and chats of a shell. Agents keep the names of their tools and look them up at each turn.
 
@@ -57,6 +68,10 @@ class Notebook(Names):
         self.removed: set[str] = set()
         """Agents that were removed and are not defined again."""
         self.earlier = EarlierTools()
+        self.evaluations: list[EvaluationRecord] = []
+        """Oldest first."""
+        self.added_cases: dict[str, dict[str, Case]] = {}
+        """Agent -> the cases that were made of turns, by id."""
         self._members: dict[str, list[Any]] = {}
         """Agent -> its members as they were when it was built."""
         self._chats: dict[tuple[str, str], tuple[App | Runner | None, Chat]] = {}

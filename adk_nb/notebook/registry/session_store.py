@@ -20,9 +20,9 @@ from adk_nb.notebook.past_turns import Rewound, free
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
-from adk_nb.runtime.fork import fork
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, use_key
+from adk_nb.runtime.rewind import fork
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.database_session_service import DatabaseSessionService

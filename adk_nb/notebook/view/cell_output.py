@@ -11,9 +11,9 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.notebook.view.document import Text, document
+from adk_nb.notebook.view.front_end import views_stay, with_view
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.notices import Notices
-from adk_nb.notebook.view.page import views_stay, with_view
 from adk_nb.notebook.view.reply_view import ReplyView, decision_blocks
 from adk_nb.notebook.view.widget import STUB
 from adk_nb.notebook.view.writers import bundle
@@ -24,7 +24,7 @@ _on_another_page: WeakValueDictionary[str, Any] = WeakValueDictionary()
 """Id of the message that ran a cell -> the last view in it that a page has shown which gets none of its outputs."""
 
 
-class OwnCell:
+class OriginCell:
     """The cell that runs now, or whose context this is."""
 
     def __init__(self) -> None:
@@ -51,13 +51,13 @@ class OwnCell:
     def view_on_another_page(self, view: Any) -> None:
         _on_another_page[self._message] = view
 
-    def is_of_this_context(self) -> None:
-        """Make later work of this context, as after a click, part of the cell."""
+    def adopt_context(self) -> None:
+        """Send later outputs of this context, as after a click, to the cell."""
         _header_of_context.set(self._header)
 
     @contextmanager
-    def gets_what_is_displayed(self) -> Generator[None]:
-        """Send all that this thread displays inside to the cell.
+    def displays_here(self) -> Generator[None]:
+        """Send all outputs of this thread to the cell while inside.
 
         ipykernel 6 sends it to the cell of the last message, as the click that resumed the run; 7 to the cell of the
         context. Source: `ZMQDisplayPublisher.publish`, whose hooks are the thread's own.
@@ -79,7 +79,7 @@ class OwnCell:
 class CellOutput:
     """One output of a cell: the view of a turn while it runs, and then its reply."""
 
-    def __init__(self, model_id: str, own_cell: OwnCell) -> None:
+    def __init__(self, model_id: str, own_cell: OriginCell) -> None:
         self._model_id = model_id
         self._own_cell = own_cell
         self._output: Any = None
@@ -92,13 +92,13 @@ class CellOutput:
         """The turn that is paused here, or was answered in another cell."""
         self.file_text: dict[str, str] = {}
         """First text for the file, by media type."""
-        self.why_not = ""
+        self.closed_reason = ""
         """The reason why nothing is open any more."""
         self._decisions: Sequence[Decision] = ()
         """On interrupts that were answered in another cell."""
-        self._question: dict[str, str] | None = None
+        self._pause_forms: dict[str, str] | None = None
         """The turn as it was at its pause; None: a click has answered something since."""
-        self.stands: tuple[Any, Any] = STUB, {}
+        self.displayed: tuple[Any, Any] = STUB, {}
         """Data and metadata of the output, as last displayed."""
 
     @property
@@ -107,42 +107,42 @@ class CellOutput:
         return self._output is not None
 
     @property
-    def shows_the_reply(self) -> bool:
+    def shows_reply(self) -> bool:
         """True if the turn is shown here and this cell runs now: its result is not shown a second time."""
         return self._turn is not None and self._own_cell.is_run_now
 
     def open(self) -> None:
         """Display the view."""
-        self.stands = with_view((views_stay() and self.file_text) or STUB, self._model_id, "run")
-        data, metadata = self.stands
-        with self._own_cell.gets_what_is_displayed():
+        self.displayed = with_view((views_stay() and self.file_text) or STUB, self._model_id, "run")
+        data, metadata = self.displayed
+        with self._own_cell.displays_here():
             self._output = display(data, metadata=metadata, raw=True, display_id=True)
         if self.file_text and not views_stay():
             self._show_beside(self.file_text)
 
-    def whole(self, reply: ReplyView) -> ReplyView:
-        """The turn of `reply`, its latest part."""
+    def add_reply(self, reply: ReplyView) -> ReplyView:
+        """Add `reply`, the latest part of the turn; the whole turn."""
         if not self._output:
             return reply
-        self._turn = reply.after(self._turn) if self._turn else reply
+        self._turn = reply.appended_to(self._turn) if self._turn else reply
         return self._turn
 
-    def show(self, whole: ReplyView, of: Literal["run", "page"]) -> None:
+    def show(self, whole: ReplyView, phase: Literal["run", "page"]) -> None:
         """Show a turn here that is paused (`run`) or over (`page`)."""
         if not self._output:
             return
-        self.turn = whole if of == "run" else None
-        self._question = whole.in_words() if self.turn and views_stay() else None
+        self.turn = whole if phase == "run" else None
+        self._pause_forms = whole.saved_forms() if self.turn and views_stay() else None
         if self.turn:
             self._show_pause(whole)
             return
         stays = views_stay() and whole.status != "pending"  # a card of it is in another view
-        self._update(with_view(whole.in_words(), self._model_id if stays else "", of))
+        self._update(with_view(whole.saved_forms(), self._model_id if stays else "", phase))
         self._show_beside(STUB)
         self._output = None
 
     def _show_pause(self, turn: ReplyView) -> None:
-        text = self._question or turn.in_words()
+        text = self._pause_forms or turn.saved_forms()
         if views_stay():
             self._update(with_view(text, self._model_id, "run"))
         else:
@@ -152,14 +152,14 @@ class CellOutput:
         if self._text_output:
             self._text_output.update(text, raw=True)
         elif text is not STUB:
-            with self._own_cell.gets_what_is_displayed():
+            with self._own_cell.displays_here():
                 self._text_output = display(text, raw=True, display_id=True)
 
     def answered(self, verdicts: Mapping[str, Verdict], decisions: Sequence[Decision]) -> None:
         """Take in answers from another cell, by interrupt id. `decisions`: all so far."""
         self._decisions = decisions
         if any(verdict.is_click for verdict in verdicts.values()):
-            self._question = None
+            self._pause_forms = None
         if not self.turn:
             return
         self._turn = self.turn = self.turn.answered_elsewhere(verdicts)
@@ -175,18 +175,18 @@ class CellOutput:
 
     def _final_text(self) -> Any:
         turn = self.turn
-        if turn and self._question and turn.elsewhere:
+        if turn and self._pause_forms and turn.elsewhere:
             # nbval compares a cell before it runs the cell with the answer: the file keeps the text of the pause
-            return with_view(self._question, self._model_id, "page")
+            return with_view(self._pause_forms, self._model_id, "page")
         if turn:
-            notices = Notices(self.why_not) if self.why_not and not turn.elsewhere else turn.notices
+            notices = Notices(self.closed_reason) if self.closed_reason and not turn.elsewhere else turn.notices
             outcomes = [interrupt for interrupt in turn.interrupts if interrupt.kind == "long_running"]
-            return replace(turn, interrupts=outcomes, notices=notices).in_words()
+            return replace(turn, interrupts=outcomes, notices=notices).saved_forms()
         if self._decisions:
             return bundle(document(*decision_blocks(self._decisions)))
-        return bundle(document(Text(self.why_not, small=True))) if self.why_not else STUB
+        return bundle(document(Text(self.closed_reason, small=True))) if self.closed_reason else STUB
 
-    def _update(self, shown: Any) -> None:
-        self.stands = shown if isinstance(shown, tuple) else (shown, {})
-        data, metadata = self.stands
+    def _update(self, output: Any) -> None:
+        self.displayed = output if isinstance(output, tuple) else (output, {})
+        data, metadata = self.displayed
         self._output.update(data, metadata=metadata, raw=True)

@@ -18,19 +18,16 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode, display_mode
-from adk_nb.notebook.view.cell_output import CellOutput, OwnCell
-from adk_nb.notebook.view.error_card import ErrorCards
+from adk_nb.notebook.view.cards import ErrorCards
+from adk_nb.notebook.view.cell_output import CellOutput, OriginCell
+from adk_nb.notebook.view.front_end import side_shell, views_stay
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
-from adk_nb.notebook.view.page import views_stay
-from adk_nb.notebook.view.panel import Follower, PanelRun
-from adk_nb.notebook.view.panels import RunPanels
+from adk_nb.notebook.view.panels import Follower, PanelRun, RunPanels
 from adk_nb.notebook.view.reply_view import ReplyView, answer_for_view, waiting_label
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
-from adk_nb.notebook.view.run_view import Clicks, RunView
-from adk_nb.notebook.view.side_shell import side_shell
+from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, in_a_terminal
 from adk_nb.notebook.view.spending import Meter
-from adk_nb.notebook.view.terminal_run import TerminalRun, in_a_terminal
 from adk_nb.notebook.view.widget import LiveView
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import Interrupt
@@ -74,21 +71,23 @@ class StaticRun(RunView):
 
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         super().__init__(agent, question, notice)
-        self._own_cell = OwnCell()
+        self._own_cell = OriginCell()
         self._is_shown = False
         self._turn: ReplyView | None = None
 
     def end(self, reply: ReplyView) -> None:
+        """Display the reply, joined to the part of the turn before a pause."""
         if self.is_background:  # its cell may be over: its output would come too late for a comparison
             return
-        self._turn = reply.after(self._turn) if self._turn else reply
+        self._turn = reply.appended_to(self._turn) if self._turn else reply
         if self.answers_approvals and reply.pending:
             return
-        with self._own_cell.gets_what_is_displayed():
+        with self._own_cell.displays_here():
             display(self._turn)
         self._is_shown = True
 
-    def shows_the_reply(self) -> bool:
+    def shows_reply(self) -> bool:
+        """Return True in the cell that displayed it, while that cell runs."""
         return self._is_shown and self._own_cell.is_run_now
 
 
@@ -112,32 +111,33 @@ class LiveRun(RunView):
         self._meter: Meter | None = None
         self._rows: RunRows | None = None
         self._panels = RunPanels(PanelRun(agent=None if view else agent))
-        self._over = False
+        self._is_over = False
         self._queue: deque[Event] = deque()
         """Events whose rows are not made yet."""
         self._cards: set[str] = set()
         self._errors = ErrorCards(self._push)
         self._view = view or LiveView(title=agent.name)
         self._cell = contextvars.copy_context()
-        self._own_cell = OwnCell()
-        self._cell.run(self._own_cell.is_of_this_context)
+        self._own_cell = OriginCell()
+        self._cell.run(self._own_cell.adopt_context)
         self._kernel_loop = _running_loop()
         self._place = CellOutput(self._view.model_id, self._own_cell)
-        self._ending = threading.RLock()
-        self._waits_for = ""
+        self._end_lock = threading.RLock()
+        self._pending_label = ""
         """The open interrupts at its last pause, as text."""
         self._clicks: Clicks | None = None
-        self._view.on_answer(self._clicked)
+        self._view.on_answer(self._message_received)
 
     # ---- the run begins
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
+        """Display the view at the first begin; a resumed run goes on in it."""
         super().begin(session, clicks)
         if shell := side_shell():
             shell.runs.add(self)
-        if self._over or self._meter is None:  # after a card, the counts go on
+        if self._is_over or self._meter is None:  # after a card, the counts go on
             self._meter = Meter(session.events if session else (), self.max_cost_usd)
-        self._clicks, self._over = clicks, False
+        self._clicks, self._is_over = clicks, False
         if self._rows is None:
             self._open(session)
         self._panels.run.status = "running"
@@ -146,12 +146,15 @@ class LiveRun(RunView):
         self._push_notices()
         self._set_status("running", "running")
 
-    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
+    def show_open_cards(
+        self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
+    ) -> None:
+        """Display a view with these cards alone."""
         self._clicks = clicks
         self._place.file_text = requests
         self._open(session, keys)
-        self._waits_for = waiting_label(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys)
-        self._pause("pending", self._waits_for)
+        self._pending_label = waiting_label(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys)
+        self._pause("pending", self._pending_label)
 
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
         """Display the view. `keys`: of its first cards; None: all that are open and in no other view."""
@@ -161,7 +164,7 @@ class LiveRun(RunView):
         self._open_rows(session.state if session else {}, history_of(session) if session else ())
         for op in self._rows.opening() if self._rows else ():
             key = op["card"]["id"] if op["op"] == "card" else None
-            if key is None or (key not in self.asked_elsewhere if keys is None else key in keys):
+            if key is None or (key not in self.cards_elsewhere if keys is None else key in keys):
                 self._push([op])
 
     def _open_rows(self, state: Mapping[str, Any], history: Sequence[Event] | History) -> None:
@@ -171,7 +174,7 @@ class LiveRun(RunView):
             history=history,
             magic=self.magic,
             seconds_of=lambda call_id: self.trace.seconds_of(call_id),
-            waiting=self._open_cards,
+            open_interrupts=self._open_cards,
         )
         self._panels.run.start_state, self._panels.run.trace = dict(state), self.trace
         self._push(self._panels.offers())
@@ -182,6 +185,7 @@ class LiveRun(RunView):
     # ---- the run goes on
 
     def event(self, event: Event) -> None:
+        """Queue the event: rows are made when the event loop is free next."""
         super().event(event)
         self._queue.append(event)  # rows are made while the run waits for the next model or tool
         asyncio.get_running_loop().call_soon(self._show_queue)
@@ -190,19 +194,19 @@ class LiveRun(RunView):
         while self._queue:
             event = self._queue.popleft()
             try:
-                self._errors.goes_on()
+                self._errors.close_busy_card()
                 self._show(event)
                 if self._meter and (usage := self._meter.feed(event)):
                     self._view.push(usage)
             except Exception:  # an event that cannot be drawn does not fail the run
                 logger.exception("event %s of %s cannot be shown", event.id, event.author)
-                self.say("an event cannot be shown here; the log says why")
+                self.show_notice("an event cannot be shown here; the log says why")
 
     def _show(self, event: Event) -> None:
         if not self._rows:
             return
         self._push(self._lanes.feed(event))
-        lane = self._lanes.of(event)
+        lane = self._lanes.lane_of(event)
         ops = self._rows.feed(event)
         self._errors.add_failures(ops, event.get_function_responses())
         if not event.partial:
@@ -215,57 +219,67 @@ class LiveRun(RunView):
     def _follow(self, step: Callable[[Follower], Collection[dict[str, Any]]]) -> None:
         self._push(self._panels.follow(step))
 
-    def saved(self, name: str, version: int, file: types.Part | None) -> None:
+    def artifact_saved(self, name: str, version: int, file: types.Part | None) -> None:
+        """Tell the panels."""
         self._show_queue()
         self._follow(lambda follower: follower.saved(name, version, file))
         self._push(self._panels.offers())
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
+        """Update the lanes and the panels."""
         self._show_queue()
         self._push(self._lanes.agent_begins(name, branch, path))
         self._follow(lambda follower: follower.agent_begins(name, branch, path))
 
     def agent_ends(self, name: str, branch: str | None, path: str) -> None:
+        """Update the lanes and the panels."""
         self._show_queue()
         self._push(self._lanes.agent_ends(name, branch, path))
         self._follow(lambda follower: follower.agent_ends(name, branch, path))
 
-    def blocks(self) -> None:
+    def before_blocking_tool(self) -> None:
+        """Show queued events now: the loop may have no time for them later."""
         self._show_queue()
 
     def failed(self, wrong: BaseException) -> None:
+        """Store the exception for the error card."""
         self._errors.failed(wrong)
 
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
+        """Store the failure for the row of the tool's response."""
         self._errors.tool_failed(call_id, tool, args, wrong)
 
-    def waits(self, model: str, error: str, seconds: float) -> None:
+    def model_busy(self, model: str, error: str, seconds: float) -> None:
+        """Show a card with the seconds until the next attempt."""
         self._show_queue()
-        self._errors.waits(model, error, seconds)
+        self._errors.model_busy(model, error, seconds)
 
-    def left_out(self, text: str) -> None:
-        super().left_out(text)
+    def tools_left_out(self, text: str) -> None:
+        """Show the notice at once."""
+        super().tools_left_out(text)
         self._push_notices()
 
     # ---- the run ends, or pauses
 
-    def ending(self) -> AbstractContextManager[Any]:
-        return self._ending
+    def end_lock(self) -> AbstractContextManager[Any]:
+        """Return a lock: a page asks for missed outputs only when all of the end is pushed."""
+        return self._end_lock
 
     def end(self, reply: ReplyView) -> None:
+        """Show the status, and give the output to the reply unless cards are open."""
         if shell := side_shell():
             shell.runs.discard(self)
         self._show_queue()
         self._panels.run.status = reply.status
         self._push(self._lanes.end(reply.status))
         self._follow(lambda follower: follower.end(reply.status))
-        turn = self._place.whole(reply)
-        self._over = reply.status != "pending"
-        if self._over:
+        turn = self._place.add_reply(reply)
+        self._is_over = reply.status != "pending"
+        if self._is_over:
             self._fold(turn)
-        self._waits_for = reply.waiting_label
-        self._set_status(reply.status, _STATUS_TEXTS.get(reply.status) or self._waits_for)
-        self._errors.goes_on()
+        self._pending_label = reply.waiting_label
+        self._set_status(reply.status, _STATUS_TEXTS.get(reply.status) or self._pending_label)
+        self._errors.close_busy_card()
         if reply.status == "error":
             last = reply.events[-1].id if reply.events else ""
             self._errors.ended(self.agent, reply.error or "the run failed", last)
@@ -278,7 +292,8 @@ class LiveRun(RunView):
         """Fold the log of a run that is over, below its answer."""
         self._view.push({"op": "answer", "answer": answer_for_view(reply)})
 
-    def anew(self, create: Callable[[], RunView]) -> RunView:
+    def for_retry(self, create: Callable[[], RunView]) -> RunView:
+        """Return a new view in the place of this one, on the same loop and in the same cell."""
         view = create()
         if isinstance(view, LiveRun):
             view._kernel_loop, view.resumed, view.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
@@ -287,9 +302,10 @@ class LiveRun(RunView):
         return view
 
     def close(self) -> None:
+        """Leave text alone in the output."""
         self._place.close()
 
-    def missed(self, page: str) -> list[dict[str, Any]]:
+    def missed_outputs(self, page: str) -> list[dict[str, Any]]:
         """Outputs of the cell for a page that was loaded after the cell was run, now that nothing runs.
 
         Returns:
@@ -300,19 +316,22 @@ class LiveRun(RunView):
         self._own_cell.view_on_another_page = self._view
         return [self._output(0)]
 
-    def _output(self, at: int | None) -> dict[str, Any]:
-        data, metadata = self._place.stands
-        return {"at": at, "data": data, "metadata": metadata}
+    def _output(self, index: int | None) -> dict[str, Any]:
+        data, metadata = self._place.displayed
+        return {"at": index, "data": data, "metadata": metadata}
 
-    def stays_as(self) -> str:
-        return self._view.model_id if self._over and not self._place.is_open and views_stay() else ""
+    def final_view_id(self) -> str:
+        """Return its model id if front ends keep it out of the file; else nothing."""
+        return self._view.model_id if self._is_over and not self._place.is_open and views_stay() else ""
 
-    def shows_the_reply(self) -> bool:
-        return self._place.shows_the_reply
+    def shows_reply(self) -> bool:
+        """Return True if its output has the reply and its cell runs now."""
+        return self._place.shows_reply
 
     # ---- cards, and what else a reader does
 
-    def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
+    def state_written(self, key: str, event: Event | None, why_not: str = "") -> None:
+        """Show the new value, or the reason of the refusal beside the field."""
         self._show_queue()
         if event and self._rows:
             ops = self._rows.feed(event)
@@ -321,44 +340,52 @@ class LiveRun(RunView):
         self._view.push({"op": "panel", "name": "refused", "id": key, "data": why_not})
         self._view.close_run()
 
-    def say(self, text: str) -> None:
+    def show_notice(self, text: str) -> None:
+        """Show it in the view's notice line."""
         self._view.push({"op": "notice", "text": text})
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
+        """Close the cards with the place of the answer."""
         if self._rows:
             for key in self._cards.intersection(verdicts):
                 self._push(self._rows.answered_elsewhere(key, verdicts[key]))
-        place = next(filter(None, (verdict.where for verdict in verdicts.values())), "in another cell")
-        self._place.why_not = f"What waited here was answered {place}."
+        place = next(filter(None, (verdict.place for verdict in verdicts.values())), "in another cell")
+        self._place.closed_reason = f"What waited here was answered {place}."
         self._place.answered(verdicts, self._rows.decisions if self._rows else ())
         if last and (turn := self._place.turn):
             self._fold(turn)
-        self._pause(*("done", f"answered {place}") if last else ("pending", self._waits_for))
+        self._pause(*("done", f"answered {place}") if last else ("pending", self._pending_label))
 
-    def undone(self, keys: Collection[str]) -> None:
+    def interrupts_undone(self, keys: Collection[str]) -> None:
+        """Close the cards as superseded."""
         verdict = Verdict("superseded", "its turn was undone")
         if self._rows:
             for key in self._cards.intersection(keys):
-                self._push(self._rows.closed(key, verdict, "its turn was undone"))
-        self._place.why_not = "What waited here was undone."
+                self._push(self._rows.close_card(key, verdict, "its turn was undone"))
+        self._place.closed_reason = "What waited here was undone."
         self._pause("cancelled", "undone")
 
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
+        """Push the fields, if the card is in this view."""
         if key in self._cards:
             self._view.push({"op": "card", "card": {"id": key, **fields}})
 
-    def ask_again(self, key: str, reason: str) -> None:
+    def reopen_card(self, key: str, reason: str) -> None:
+        """Open the card again, with the reason."""
         self._view.push({"op": "card", "card": {"id": key, "state": "asked", "note": reason}})
 
-    def say_stale(self, key: str) -> None:
+    def mark_stale(self, key: str) -> None:
+        """Mark the card as answered in another kernel."""
         self._view.push({"op": "card", "card": {"id": key, "state": "stale", "note": "it is answered already"}})
         self._view.close_run()
 
-    def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    def resume_in_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        """Resume with `work` in a copy of the cell's context."""
         self.resumed = True
-        self.start_in_its_cell(work())
+        self.start_in_cell(work())
 
-    def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
+    def start_in_cell(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Start `work` on the kernel's loop, in a copy of the cell's context."""
         self._cell.copy().run(sync.start, work, home=self._kernel_loop)
 
     def _push_notices(self) -> None:
@@ -378,19 +405,19 @@ class LiveRun(RunView):
         self._set_status(status, text)
         self._view.close_run()
 
-    def _clicked(self, message: dict[str, Any]) -> None:
+    def _message_received(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if kind == "need" and message["what"] == "missed":
-            with self._ending:  # a page hears that the run is over before all of its end is pushed
-                outputs = self.missed(message["id"])
+            with self._end_lock:  # a page hears that the run is over before all of its end is pushed
+                outputs = self.missed_outputs(message["id"])
             if outputs:
                 self._view.push({"op": "panel", "name": "missed", "id": message["id"], "data": outputs})
         elif kind == "need":
             self._push(filter(None, [self._panels.answer(message["what"], message["id"])]))
         elif self._clicks:
-            self._act(self._clicks, message)
+            self._handle_click(self._clicks, message)
 
-    def _act(self, clicks: Clicks, message: dict[str, Any]) -> None:
+    def _handle_click(self, clicks: Clicks, message: dict[str, Any]) -> None:
         if message["kind"] == "stop":
             clicks.stop()
         elif message["kind"] == "state":

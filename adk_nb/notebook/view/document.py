@@ -69,7 +69,7 @@ class Lines:
 
     @property
     def has_notes(self) -> bool:
-        """Whether a line has a mark."""
+        """True if a line has a mark."""
         return any(isinstance(line, Note) for line in self.lines)
 
 
@@ -204,7 +204,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """What an agent has answered.
+    """An agent's answer.
 
     Args:
         who: The agent. Only text names it: in a page it stands in its own cell.
@@ -213,7 +213,7 @@ class Speech:
         remark: What text has behind it in brackets.
     """
 
-    who: str
+    agent: str
     text: str
     block: "Block | None" = None
     remark: str = ""

@@ -17,7 +17,7 @@ from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.function_node import FunctionNode
-from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, Way
+from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, NamedEdge
 from adk_nb.workflow.join_node import JoinNode
 from adk_nb.workflow.parallel_worker import ParallelWorker
 from adk_nb.workflow.tool_node import ToolNode
@@ -170,7 +170,7 @@ class _Drawer:
     def draw_graph(self, workflow: Workflow, drawing: Drawing) -> None:
         """Add the nodes and edges of a workflow."""
         graph, drawing.kind = workflow.graph, "workflow"
-        ends = [END] if graph.endings else []
+        ends = [END] if graph.edges_to_end else []
         keys = {name: self._key(name) for name in (START, *graph.nodes, *ends)}
         for name, key in keys.items():
             node = graph.nodes.get(name)
@@ -178,7 +178,7 @@ class _Drawer:
             inside = self._inside(agent) if agent and kind_of(agent) else None
             drawn = _node_of(name, node) if node else Node(name, name, "end", name=name)
             drawing.nodes[key] = replace(drawn, key=key, inside=inside)
-        for edges in (*graph.ways.values(), *graph.endings.values()):
+        for edges in (*graph.edges_from.values(), *graph.edges_to_end.values()):
             for edge, label in _joined(edges):
                 drawing.lines.append(Line(keys[edge.start], keys[edge.end], label, edge.routes))
 
@@ -206,9 +206,9 @@ class _Drawer:
         return name
 
 
-def _joined(edges: Iterable[Way]) -> Iterator[tuple[Way, str]]:
+def _joined(edges: Iterable[NamedEdge]) -> Iterator[tuple[NamedEdge, str]]:
     """The edges of a node, those to the same end as one edge, each with its label."""
-    by_end: dict[str, list[Way]] = {}
+    by_end: dict[str, list[NamedEdge]] = {}
     for edge in edges:
         by_end.setdefault(edge.end, []).append(edge)
     for end, same in by_end.items():
@@ -216,7 +216,7 @@ def _joined(edges: Iterable[Way]) -> Iterator[tuple[Way, str]]:
         names = dict.fromkeys("otherwise" if route == DEFAULT_ROUTE else str(route) for route in routes)
         always = any(not edge.routes for edge in same)
         labels = ["always", *names] if always and names else names
-        yield Way(same[0].start, end, () if always else tuple(routes)), one_line(", ".join(labels), _LABEL)
+        yield NamedEdge(same[0].start, end, () if always else tuple(routes)), one_line(", ".join(labels), _LABEL)
 
 
 def _node_of(name: str, node: BaseNode) -> Node:
@@ -313,7 +313,7 @@ def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> It
 def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[list[str]]:
     graph = workflow.graph
     for name in (START, *graph.nodes):
-        edges = _joined([*graph.ways.get(name, ()), *graph.endings.get(name, ())])
+        edges = _joined([*graph.edges_from.get(name, ()), *graph.edges_to_end.get(name, ())])
         arrows = ", ".join(f"{f'-[{label}]' if label else ''}-> {one_line(edge.end, _LABEL)}" for edge, label in edges)
         more = f" {arrows}" if arrows else ""
         node = graph.nodes.get(name)

@@ -121,11 +121,11 @@ def layout_of(drawing: Drawing) -> Layout:
         _route(line, track, back=n in back) for n, (line, track) in enumerate(zip(drawing.lines, tracks, strict=True))
     ]
     everything = [box for layer in layers for box in layer]
-    left = min((box.x - box.width / 2 for box in everything), default=0)
+    left_edge = min((box.x - box.width / 2 for box in everything), default=0)
     right = max((box.x + box.width / 2 + box.beside for box in everything), default=0)
     bottom = max((box.y + box.height for box in everything), default=0)
-    layout = Layout(right - left + 6, bottom + 2, list(boxes.values()), routes)
-    layout.move(2 - left, 0)
+    layout = Layout(right - left_edge + 6, bottom + 2, list(boxes.values()), routes)
+    layout.move(2 - left_edge, 0)
     return layout
 
 
@@ -165,10 +165,10 @@ def _chain(drawing: Drawing) -> Layout | None:
     if not onward or not (loops or ways == onward) or any(line.may or line.label for line in forward):
         return None
     boxes = [_box(node, layer) for layer, node in enumerate(drawing.nodes.values())]
-    left, height = 2.0, max(box.height for box in boxes)
+    left_edge, height = 2.0, max(box.height for box in boxes)
     for box in boxes:
-        box.x, box.y = left + box.width / 2, 14 + (height - box.height) / 2
-        left += box.width + _ARROW
+        box.x, box.y = left_edge + box.width / 2, 14 + (height - box.height) / 2
+        left_edge += box.width + _ARROW
         _move_inside(box)
     middle = 14 + height / 2
     routes = [
@@ -184,7 +184,7 @@ def _chain(drawing: Drawing) -> Layout | None:
         label_at = (first.x + last.x) / 2, low + _LABEL_HEIGHT / 2 + _BASE + 2
         routes.append(Route(line, points, back=True, corners=True, label_at=label_at))
         bottom = low + _LABEL_HEIGHT + 2
-    return Layout(left - _ARROW + 4, bottom, boxes, routes)
+    return Layout(left_edge - _ARROW + 4, bottom, boxes, routes)
 
 
 # ---- layers
@@ -232,7 +232,7 @@ def _layers(drawing: Drawing, back: set[int]) -> dict[str, int]:
     between = {layer[line.start] for number, line in enumerate(drawing.lines) if line.label and number not in back}
     turned = [drawing.lines[number] for number in back]
     between |= {layer[line.end] for line in turned if line.start != line.end}
-    return {key: at + sum(label < at for label in between) for key, at in layer.items()}
+    return {key: position + sum(label < position for label in between) for key, position in layer.items()}
 
 
 def _track(line: Line, boxes: dict[str, Box], layers: list[list[Box]], *, back: bool) -> list[Box]:
@@ -292,14 +292,14 @@ def _apart(layer: list[Box], goals: list[float]) -> None:
     Those that would touch are moved together, to the mean of their goals (pool adjacent violators).
     """
     offsets = [0.0]
-    for left, box in itertools.pairwise(layer):
-        offsets.append(offsets[-1] + ((left.width + box.width) / 2 + left.beside + _GAP))
+    for neighbour, box in itertools.pairwise(layer):
+        offsets.append(offsets[-1] + ((neighbour.width + box.width) / 2 + neighbour.beside + _GAP))
     pools: list[tuple[float, int]] = []  # sum of the goals, count
     for goal, offset in zip(goals, offsets, strict=False):
         total, count = goal - offset, 1
         while pools and pools[-1][0] / pools[-1][1] > total / count:
-            before, more = pools.pop()
-            total, count = total + before, count + more
+            earlier_total, more = pools.pop()
+            total, count = total + earlier_total, count + more
         pools.append((total, count))
     starts = [total / count for total, count in pools for _ in range(count)]
     for box, start, offset in zip(layer, starts, offsets, strict=False):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.drawing import Drawing, Line, Node
-from adk_nb.notebook.view.event_words import STOPPED
+from adk_nb.notebook.view.event_text import STOPPED
 from adk_nb.runtime.branches import is_under
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START
 

@@ -9,8 +9,8 @@ from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.view import call_shown
-from adk_nb.notebook.view.call_shown import ROOM, Schema, Schemas, call_line
+from adk_nb.notebook.view import call_arguments
+from adk_nb.notebook.view.call_arguments import VALUES_LIMIT, Schema, Schemas, call_line
 from adk_nb.notebook.view.document import Block, Card, Item, Items, Link, Section, Span, Text, joined, parts_of
 from adk_nb.notebook.view.plain_text import (
     abridged,
@@ -35,7 +35,7 @@ _SAFE_IN_URL = ":/?#[]@!&*+,;=%~-._"
 """Characters of an address that mean nothing to a page, or to markdown."""
 _PROMPT = 2_000
 """Characters of a question."""
-ASKED_ANEW = "its tool was redefined since; call it again if it is still needed"
+REASK_REASON = "its tool was redefined since; call it again if it is still needed"
 """The reason of a rejection after which the agent may ask again."""
 
 
@@ -44,11 +44,11 @@ class Verdict(NamedTuple):
 
     state: str
     note: str = ""
-    where: str = ""
+    place: str = ""
     """The place of the answer, as `in [8]`; empty: the view itself."""
     args: Json | None = None
     """The approved arguments. None: those of the request."""
-    beside: str = ""
+    remark: str = ""
     """The payload of a yes, or the reason of a no."""
     is_click: bool = False
     """A click, which running the notebook again does not repeat."""
@@ -65,27 +65,27 @@ class Decision(NamedTuple):
     lead: str
     call: str
     """Empty: the answer is not about a call."""
-    rest: str
+    suffix: str
     """Empty, or with the space or colon that it begins with."""
 
     @property
     def block(self) -> Text:
         """The decision as a paragraph."""
-        return Text((self.lead, *((" ", Span(self.call, "code", exact=True)) if self.call else ()), self.rest))
+        return Text((self.lead, *((" ", Span(self.call, "code", exact=True)) if self.call else ()), self.suffix))
 
 
-def awaited(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
-    """The interrupts of a turn that ended with `text`: it waits for outcomes and tasks only if that is empty."""
+def expected_interrupts(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
+    """The interrupts that a turn with answer `text` waits for: outcomes and tasks only if it has no text."""
     return [interrupt for interrupt in open_ if interrupt.kind not in ("long_running", "task") or not text]
 
 
 # ---- the request
 
 
-def needs(interrupt: Interrupt) -> str:
+def request_line(interrupt: Interrupt) -> str:
     """The agent or tool and its need, on one line."""
     if interrupt.kind == "credential":
-        return f"{credential_tools(interrupt)} needs {credential_need(interrupt)}{again(interrupt, ' ({})')}"
+        return f"{credential_tools(interrupt)} needs {credential_need(interrupt)}{retry_note(interrupt, ' ({})')}"
     if interrupt.is_text:
         asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
         return f"{one_line(interrupt.agent, 100)} asks: {asks}" if asks else f"{one_line(interrupt.agent, 100)} asks"
@@ -126,7 +126,7 @@ def _payload_line(interrupt: Interrupt) -> str:
 
 
 def _payload_text(payload: Any) -> str:
-    return "" if payload is None else f"payload: {abridged(exact_text(payload), ROOM)}"
+    return "" if payload is None else f"payload: {abridged(exact_text(payload), VALUES_LIMIT)}"
 
 
 def node_of(interrupt: Interrupt) -> tuple[str, Json, Json] | None:
@@ -147,9 +147,9 @@ def call_of(interrupt: Interrupt, schema: Schema | None = None) -> str:
 
 
 def _remarks(interrupt: Interrupt, schema: Schema | None) -> list[str]:
-    call = call_shown.shown_call(interrupt.call.name or "", interrupt.call.args or {}, schema)
+    call = call_arguments.displayed_call(interrupt.call.name or "", interrupt.call.args or {}, schema)
     asks = " ".join(approval_prompt(interrupt).split())
-    return [*([asks] if asks else []), *call.remarks, *call_shown.shortened_remark(call)]
+    return [*([asks] if asks else []), *call.remarks, *call_arguments.shortened_remark(call)]
 
 
 def credential_tools(interrupt: Interrupt) -> str:
@@ -167,13 +167,13 @@ def credential_need(interrupt: Interrupt) -> str:
     return "sign-in"
 
 
-def waits_for_credential(auth_config: AuthConfig | None) -> str:
+def credential_state(auth_config: AuthConfig | None) -> str:
     """The state of a call without its credential."""
     is_typed = auth_config is not None and isinstance(auth_config.auth_scheme, APIKey | HTTPBase)
     return "needs a key" if is_typed else "needs sign-in"
 
 
-def again(interrupt: Interrupt, form: str = "{}") -> str:
+def retry_note(interrupt: Interrupt, form: str = "{}") -> str:
     """The reason why a credential is requested again, within `form`; empty for the first request."""
     return form.format(f"asked again: {one_line(interrupt.problem, 300)}") if interrupt.problem else ""
 
@@ -192,10 +192,10 @@ def label(interrupt: Interrupt) -> str:
 # ---- what to type
 
 
-def ways(
+def commands(
     interrupt: Interrupt, magic: str, among: Sequence[Interrupt] = (), *, redefined: bool = False
 ) -> tuple[str, ...]:
-    """What to type as the answer: of an approval a yes and a no.
+    """The lines to type as the answer; for an approval, yes and no.
 
     Args:
         interrupt: The open interrupt.
@@ -204,7 +204,7 @@ def ways(
         redefined: Its tool was redefined, so that the call is to be requested again.
     """
     if interrupt.is_approval:
-        return _approval_ways(interrupt, magic, sum(open_.is_approval for open_ in among) > 1, redefined)
+        return _approval_commands(interrupt, magic, sum(open_.is_approval for open_ in among) > 1, redefined)
     number = interrupt.number or 1
     if interrupt.kind == "credential":
         several = sum(open_.kind == "credential" for open_ in among) > 1
@@ -220,7 +220,7 @@ def ways(
     return (f"{magic} {number} ..." if magic else f"chat.answer('...', {number})",)
 
 
-def _approval_ways(interrupt: Interrupt, magic: str, numbered: bool, redefined: bool) -> tuple[str, str]:
+def _approval_commands(interrupt: Interrupt, magic: str, numbered: bool, redefined: bool) -> tuple[str, str]:
     number = interrupt.number or repr(interrupt.id)
     if not magic:
         which = number if numbered else ""
@@ -230,9 +230,9 @@ def _approval_ways(interrupt: Interrupt, magic: str, numbered: bool, redefined: 
     return f"{line} --{'reask' if redefined else 'yes'}", f"{line} --no"
 
 
-def all_approval_ways(interrupts: Sequence[Interrupt], magic: str, redefined: Container[str] = ()) -> tuple[str, str]:
-    """What to type for a yes and for a no: to the first approval, and to those that take another yes."""
-    both = [ways(interrupt, magic, interrupts, redefined=interrupt.id in redefined) for interrupt in interrupts]
+def approval_commands(interrupts: Sequence[Interrupt], magic: str, redefined: Container[str] = ()) -> tuple[str, str]:
+    """The lines to type for yes and no: for the first approval, and for those with another yes."""
+    both = [commands(interrupt, magic, interrupts, redefined=interrupt.id in redefined) for interrupt in interrupts]
     first, no = both[0]
     more = [yes for yes, _ in both[1:] if magic and yes.split()[-1] != first.split()[-1]]
     return ", ".join([first, *more]), no
@@ -241,7 +241,7 @@ def all_approval_ways(interrupts: Sequence[Interrupt], magic: str, redefined: Co
 # ---- as blocks
 
 
-def in_reply(
+def reply_blocks(
     interrupts: Sequence[Interrupt],
     magic: str,
     schemas: Schemas,
@@ -266,7 +266,7 @@ def in_reply(
     return blocks
 
 
-def in_list(
+def list_blocks(
     interrupts: Sequence[Interrupt],
     magic: str,
     schemas: Schemas,
@@ -291,7 +291,7 @@ def _typed_approvals(approvals: Sequence[Interrupt], magic: str, redefined: Cont
     if not approvals:
         return []
     lead = "Answer with" if len(approvals) == 1 else "Answer each by its number, as"
-    return [_typed(lead, all_approval_ways(approvals, magic, redefined))]
+    return [_command_text(lead, approval_commands(approvals, magic, redefined))]
 
 
 def _approval(interrupt: Interrupt, title: str, agent: str, schema: Schema | None) -> Card:
@@ -312,12 +312,12 @@ def _request_cards(
         below: list[Block] = [Text(("Open ", Link("this page", url)))] if (url := link(interrupt)) else []
         below += [Items([Item(option) for option in interrupt.options], "1")] if interrupt.options else []
         if typed or not interrupt.has_card:
-            below.append(_typed(_lead(interrupt), ways(interrupt, magic, among)))
-        yield Card(Span(needs(interrupt), "strong", exact=True), tuple(below))
+            below.append(_command_text(_lead(interrupt), commands(interrupt, magic, among)))
+        yield Card(Span(request_line(interrupt), "strong", exact=True), tuple(below))
 
 
-def _typed(lead: str, typed: Sequence[str]) -> Text:
-    """What to type, behind `lead`."""
+def _command_text(lead: str, typed: Sequence[str]) -> Text:
+    """The lines to type, behind `lead`."""
     return Text((f"{lead} ", *parts_of(joined([Span(text, "code") for text in typed], " or "))))
 
 
@@ -351,10 +351,10 @@ def _value(response: Json) -> Any:
     return answered_value(types.FunctionResponse(response=response))
 
 
-def verdict_of(interrupt: Interrupt, response: Json, where: str = "", *, is_click: bool = False) -> Verdict:
+def verdict_of(interrupt: Interrupt, response: Json, place: str = "", *, is_click: bool = False) -> Verdict:
     """The verdict of an answer as it is on the wire."""
     verdict = _verdict(interrupt, response)
-    return verdict._replace(where=where, is_click=is_click)
+    return verdict._replace(place=place, is_click=is_click)
 
 
 def _verdict(interrupt: Interrupt, response: Json) -> Verdict:
@@ -366,18 +366,18 @@ def _verdict(interrupt: Interrupt, response: Json) -> Verdict:
     if interrupt.kind == "node_approval" and isinstance(value, dict):
         decided = cast(Json, value)
         reason = str(decided.get("reason") or "")
-        return Verdict("approved" if decided.get("confirmed") else "rejected", reason, beside=reason)
+        return Verdict("approved" if decided.get("confirmed") else "rejected", reason, remark=reason)
     return Verdict("answered", answer_text(value))
 
 
 def _approval_verdict(decided: ToolConfirmation) -> Verdict:
     if not decided.confirmed:
         reason = cleaned(decided.reason or "")
-        return Verdict("rejected", reason, beside=reason)
-    ran = "" if decided.args is None else f"ran with {call_shown.arguments_line(decided.args)}"
+        return Verdict("rejected", reason, remark=reason)
+    ran = "" if decided.args is None else f"ran with {call_arguments.arguments_line(decided.args)}"
     payload = _payload_text(decided.payload)
     note = "; ".join(filter(None, (ran, payload)))
-    return Verdict("edited" if ran else "approved", note, args=decided.args, beside=payload)
+    return Verdict("edited" if ran else "approved", note, args=decided.args, remark=payload)
 
 
 def answer_text(value: Any) -> str:
@@ -391,15 +391,15 @@ def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
     """The answer on one line with its request and its place, never with a credential."""
     if interrupt.kind == "credential":
         lead = "✗ You refused" if verdict.state == "refused" else "✓ You gave"
-        return Decision(f"{lead} the credential for {credential_tools(interrupt)}", "", _rest(verdict.where, ""))
+        return Decision(f"{lead} the credential for {credential_tools(interrupt)}", "", _suffix(verdict.place, ""))
     if interrupt.is_approval:
         lead = "✗ You rejected" if verdict.state == "rejected" else "✓ You approved"
-        return Decision(lead, _decided_call(interrupt, verdict), _beside(interrupt, verdict))
+        return Decision(lead, _call_as_decided(interrupt, verdict), _decision_details(interrupt, verdict))
     question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else one_line(interrupt.agent, 100)
-    return Decision(f"✓ You answered {question}", "", _rest(verdict.where, one_line(verdict.note, _PROMPT)))
+    return Decision(f"✓ You answered {question}", "", _suffix(verdict.place, one_line(verdict.note, _PROMPT)))
 
 
-def _decided_call(interrupt: Interrupt, verdict: Verdict) -> str:
+def _call_as_decided(interrupt: Interrupt, verdict: Verdict) -> str:
     """The call as it was approved or rejected."""
     if interrupt.kind == "node_approval":
         return _payload_line(interrupt)
@@ -407,16 +407,16 @@ def _decided_call(interrupt: Interrupt, verdict: Verdict) -> str:
     return call_text(name_text(interrupt.call.name), arguments_text(args))
 
 
-def _beside(interrupt: Interrupt, verdict: Verdict) -> str:
+def _decision_details(interrupt: Interrupt, verdict: Verdict) -> str:
     """The place of a decision, its changed arguments, and its payload or reason."""
-    asked, args = interrupt.call.args or {}, verdict.args
-    changed = {} if args is None else {name: asked[name] for name in asked if args.get(name) != asked[name]}
+    requested, args = interrupt.call.args or {}, verdict.args
+    changed = {} if args is None else {name: requested[name] for name in requested if args.get(name) != requested[name]}
     was = f"(asked with {arguments_text(changed)})" if changed else ""
-    return _rest(" ".join(filter(None, (verdict.where, was))), one_line(verdict.beside))
+    return _suffix(" ".join(filter(None, (verdict.place, was))), one_line(verdict.remark))
 
 
-def _rest(where: str, answer: str) -> str:
-    return (f" {where}" if where else "") + (f": {answer}" if answer else "")
+def _suffix(place: str, answer: str) -> str:
+    return (f" {place}" if place else "") + (f": {answer}" if answer else "")
 
 
 def answer_row_text(interrupt: Interrupt | None, response: types.FunctionResponse) -> str:
@@ -431,7 +431,7 @@ def answer_row_text(interrupt: Interrupt | None, response: types.FunctionRespons
     return answer_text(answered_value(response))
 
 
-def answered_by(response: types.FunctionResponse) -> str:
+def decision_origin(response: types.FunctionResponse) -> str:
     """The origin of a decision, as `by a click`; empty for any other answer."""
     if response.name != APPROVAL_REQUEST:
         return ""
@@ -445,6 +445,6 @@ def _decision_text(decided: ToolConfirmation, tool: str) -> str:
     reason = f": {cleaned(decided.reason)}" if decided.reason else ""
     if not decided.confirmed:
         return f"rejects {tool}{by}{reason}"
-    changed = f", with {call_shown.arguments_line(decided.args)}" if decided.args is not None else ""
+    changed = f", with {call_arguments.arguments_line(decided.args)}" if decided.args is not None else ""
     payload = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
     return f"approves {tool}{by}{changed}{payload}{reason}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.event_words import STOPPED
+from adk_nb.notebook.view.event_text import STOPPED
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.view_state import Json
 
@@ -25,8 +25,8 @@ class Lanes:
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> list[Json]:
         """An agent begins. `path`: of the graph's node that runs it; empty if there is none."""
-        self._learn(path)
-        return self._reach(branch, "now")
+        self._note_nodes(path)
+        return self._set_states(branch, "now")
 
     def agent_ends(self, name: str, branch: str | None, path: str) -> list[Json]:
         """An agent has ended, or pauses; a called agent does not end the lane of its caller."""
@@ -35,12 +35,12 @@ class Lanes:
 
     def feed(self, event: Event) -> list[Json]:
         """One more event; it changes no lane as a rule."""
-        self._learn(event.node_info.path)
+        self._note_nodes(event.node_info.path)
         if event.error_code:
-            return self._reach(event.branch, "stopped" if event.error_code == STOPPED else "failed")
+            return self._set_states(event.branch, "stopped" if event.error_code == STOPPED else "failed")
         if event.long_running_tool_ids:
-            return self._reach(event.branch, "waits")
-        ops = self._reach(event.branch, "now")
+            return self._set_states(event.branch, "waits")
+        ops = self._set_states(event.branch, "now")
         lane = self._lanes.get(event.branch or "")
         if lane and event.output is not None and event.node_info.name == lane["name"]:
             ops += self._set(lane, "was")
@@ -52,20 +52,20 @@ class Lanes:
         state = {"pending": "waits", "done": "was"}.get(status, "stopped")
         return [op for lane in at_work for op in self._set(lane, state)]
 
-    def of(self, event: Event) -> str:
+    def lane_of(self, event: Event) -> str:
         """The lane of an event; empty if it has none."""
-        return next(iter([*self._along(event.branch)][::-1]), "")
+        return next(iter([*self._lanes_along(event.branch)][::-1]), "")
 
-    def _learn(self, path: str) -> None:
+    def _note_nodes(self, path: str) -> None:
         self._nodes.update(path.split("/") if path else ())
 
-    def _reach(self, branch: str | None, state: str) -> list[Json]:
+    def _set_states(self, branch: str | None, state: str) -> list[Json]:
         """Set the lanes along a branch to work, the innermost to `state`."""
-        lanes = [self._lanes.get(step) or self._new(step) for step in self._along(branch)]
+        lanes = [self._lanes.get(step) or self._new(step) for step in self._lanes_along(branch)]
         return [op for lane in lanes for op in self._set(lane, state if lane is lanes[-1] else "now")]
 
     def _new(self, key: str) -> Json:
-        names = [step.rpartition(".")[2] for step in self._along(key)]
+        names = [step.rpartition(".")[2] for step in self._lanes_along(key)]
         label = " / ".join(_numbered(name) for name in names)
         name = names[-1].partition("@")[0]
         self._lanes[key] = lane = {"id": key, "name": name, "label": one_line(label, 100), "state": ""}
@@ -79,7 +79,7 @@ class Lanes:
         lane["state"] = state
         return [{"op": "lane", "lane": dict(lane)}]
 
-    def _along(self, branch: str | None) -> Iterator[str]:
+    def _lanes_along(self, branch: str | None) -> Iterator[str]:
         """The branches of the lanes along a branch, outermost first: a step of a graph, or a team's and a member's."""
         if branch:
             steps = branch.split(".")

@@ -62,8 +62,8 @@ def _explain(text: str) -> bool:
     if (shell := get_ipython()) is None:
         return True
     runs, run = _explaining_runs.setdefault(shell, {}), (_cell_id(shell), shell.execution_count)
-    known = runs.get(text)
-    if known and not (known[0] and known[0] == run[0] and known[1] != run[1]):
+    first_run = runs.get(text)
+    if first_run and not (first_run[0] and first_run[0] == run[0] and first_run[1] != run[1]):
         return False
     runs[text] = run
     return True

@@ -47,10 +47,10 @@ def cleaned(text: str) -> str:
     """`text` without terminal sequences, control and direction marks, and keys; lines end as in Python."""
     if _is_plain(text):
         return redacted(text)
-    return redacted(visible(_SEQUENCES.sub("", _BREAKS.sub("\n", text))))
+    return redacted(without_invisible(_SEQUENCES.sub("", _BREAKS.sub("\n", text))))
 
 
-def visible(text: str) -> str:
+def without_invisible(text: str) -> str:
     """`text` without control and direction marks, and without halves of characters."""
     return _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text))
 
@@ -80,7 +80,7 @@ def exact_text(value: Any) -> str:
     """`value` as JSON, as `json_text`, but what only looks like a key is shown: it may decide what runs."""
     text = _as_json(value, lambda: without_known(value), None)
     return (
-        text if text.isascii() else _STRING.sub(lambda found: _plain_script(found[0]) if found[1] else found[0], text)
+        text if text.isascii() else _STRING.sub(lambda match: _plain_script(match[0]) if match[1] else match[0], text)
     )
 
 
@@ -94,7 +94,7 @@ def _as_json(value: Any, safe: Callable[[], Any], indent: int | None) -> str:
 
 def with_escapes(text: str) -> str:
     r"""`text` with an escape, as `\u202e`, for each character that cannot be seen; tabs, line ends and emoji stay."""
-    return text if _is_plain(text) else _NOT_ASCII.sub(_spelled_if_unseen, text)
+    return text if _is_plain(text) else _NOT_ASCII.sub(_escaped_if_invisible, text)
 
 
 def bounded_json(value: Any, limit: int) -> Any:
@@ -103,8 +103,8 @@ def bounded_json(value: Any, limit: int) -> Any:
         return shortened(with_escapes(value[: limit + LONG]), limit)
     if isinstance(value, dict):
         items = cast(dict[Any, Any], value).items()
-        return {with_escapes(str(key)): bounded_json(each, limit) for key, each in items}
-    return [bounded_json(each, limit) for each in cast(list[Any], value)] if isinstance(value, list) else value
+        return {with_escapes(str(key)): bounded_json(part, limit) for key, part in items}
+    return [bounded_json(part, limit) for part in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def name_text(name: str | None) -> str:
@@ -115,10 +115,10 @@ def name_text(name: str | None) -> str:
 
 def _plain_script(name: str) -> str:
     """`name` with escapes if it mixes Latin letters with others, as `amount` with a Cyrillic a."""
-    return in_ascii(name) if _LATIN.search(name) and any(map(_is_of_another_script, name)) else name
+    return ascii_escaped(name) if _LATIN.search(name) and any(map(_is_of_another_script, name)) else name
 
 
-def in_ascii(text: str) -> str:
+def ascii_escaped(text: str) -> str:
     """`text` with an escape for each character that is not ASCII."""
     return text.encode("ascii", "backslashreplace").decode()
 
@@ -135,22 +135,22 @@ def abridged(text: str, limit: int) -> str:
     return f"{text[: limit - end]} … {len(text) - limit:,} characters … {text[-end:]}"
 
 
-def fitting_lengths(lengths: Sequence[int], limit: int, least: int) -> int:
+def fair_length(lengths: Sequence[int], limit: int, least: int) -> int:
     """The characters that each of several texts may have so that all together have `limit`; at least `least`."""
-    room, left = limit, len(lengths)
+    budget, remaining = limit, len(lengths)
     for length in sorted(lengths):
-        if length * left > room:
-            return max(least, room // left)
-        room, left = room - length, left - 1
+        if length * remaining > budget:
+            return max(least, budget // remaining)
+        budget, remaining = budget - length, remaining - 1
     return max(lengths, default=least)
 
 
 def arguments_text(args: dict[str, Any], limit: int = SHORT) -> str:
     """`city="Paris", day="today"`, about `limit` characters: long values are shortened, each in its place."""
-    said = [(name_text(name), json_text(value, name=name)) for name, value in list(args.items())[:MOST_ARGUMENTS]]
-    most = fitting_lengths([len(f"{name}={text}, ") for name, text in said], limit + len(", "), _LEAST)
-    shown = [f"{name}={shortened(text, max(_LEAST, most - len(f'{name}=, ')))}" for name, text in said]
-    return ", ".join([*shown, *([f"… {left} more"] if (left := len(args) - len(said)) else [])])
+    arguments = [(name_text(name), json_text(value, name=name)) for name, value in list(args.items())[:MOST_ARGUMENTS]]
+    most = fair_length([len(f"{name}={text}, ") for name, text in arguments], limit + len(", "), _LEAST)
+    texts = [f"{name}={shortened(text, max(_LEAST, most - len(f'{name}=, ')))}" for name, text in arguments]
+    return ", ".join([*texts, *([f"… {omitted} more"] if (omitted := len(args) - len(arguments)) else [])])
 
 
 def call_text(tool: str, args: str | None) -> str:
@@ -167,9 +167,9 @@ def _type_of(value: Any) -> str:
     return f"<{type(value).__qualname__}>"
 
 
-def _spelled_if_unseen(found: re.Match[str]) -> str:
-    text = found[0]
-    is_seen = found["emoji"] or (text.isprintable() and text not in _NO_INK and not _is_variation(text))
+def _escaped_if_invisible(match: re.Match[str]) -> str:
+    text = match[0]
+    is_seen = match["emoji"] or (text.isprintable() and text not in _NO_INK and not _is_variation(text))
     return text if is_seen else json.dumps(text)[1:-1]
 
 

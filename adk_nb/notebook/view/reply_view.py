@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.view import grounding, panels, results
-from adk_nb.notebook.view.call_shown import Schema, Schemas
+from adk_nb.notebook.view import answers, panels, results
+from adk_nb.notebook.view.answers import Status
+from adk_nb.notebook.view.call_arguments import Schema, Schemas
+from adk_nb.notebook.view.cards import FAILED
 from adk_nb.notebook.view.document import (
     Block,
     Document,
@@ -27,15 +29,14 @@ from adk_nb.notebook.view.document import (
     plain,
     rich,
 )
-from adk_nb.notebook.view.error_card import FAILED
-from adk_nb.notebook.view.event_table import row_table
-from adk_nb.notebook.view.event_words import WAITS, in_words, question_text, who_said
-from adk_nb.notebook.view.interrupt_text import Decision, Verdict, awaited, in_reply, waits_for_credential
+from adk_nb.notebook.view.event_text import WAITS, author_of, error_text, question_text
+from adk_nb.notebook.view.front_end import with_view
+from adk_nb.notebook.view.interrupt_text import Decision, Verdict, credential_state, expected_interrupts, reply_blocks
 from adk_nb.notebook.view.notices import Notices
-from adk_nb.notebook.view.page import with_view
-from adk_nb.notebook.view.panel import PanelRun
+from adk_nb.notebook.view.panels import PanelRun
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import rows_and_decisions
+from adk_nb.notebook.view.run_tables import row_table
 from adk_nb.notebook.view.spending import usage_of
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.notebook.view.writers import as_text, bundle, html
@@ -43,7 +44,6 @@ from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 
-Status = Literal["done", "pending", "cancelled", "error"]
 Redefined = Callable[[Sequence[Interrupt]], Collection[str]]
 """Returns the ids of those approvals whose tools were redefined since the call."""
 MAX_MEMBERS = 8
@@ -80,7 +80,7 @@ class ReplyView:
     """The `%confirm` that answers `interrupts`; empty: only Python has the chat."""
     redefined: Collection[str] = ()
     """Ids of the approvals whose tools were redefined since."""
-    redefined_now: Redefined | None = None
+    find_redefined: Redefined | None = None
     """Looks that up again whenever the reply is rendered."""
     team: BaseAgent | None = None
     """The agent tree at the time of the turn, for its picture. None: no picture."""
@@ -93,7 +93,7 @@ class ReplyView:
     """Shown as plain text alone."""
     live: Callable[[], str] = str
     """Returns the id of the widget that shows it on the page; empty: none does."""
-    is_shown: Callable[[], bool] = bool
+    is_displayed: Callable[[], bool] = bool
     """Returns True if the cell that runs now shows it already."""
 
     @property
@@ -118,18 +118,18 @@ class ReplyView:
 
     @property
     def waiting_label(self) -> str:
-        """What the turn waits for; empty for nothing."""
-        return waiting_label(awaited(self.interrupts, self.text))
+        """The most urgent open interrupt as text; empty without one."""
+        return waiting_label(expected_interrupts(self.interrupts, self.text))
 
-    def after(self, before: "ReplyView") -> "ReplyView":
+    def appended_to(self, earlier: "ReplyView") -> "ReplyView":
         """This part of a turn and `before`, the part up to its last pause, as one."""
         return replace(
             self,
-            events=[*before.events, *self.events],
-            question=before.question,
-            shows_question=before.shows_question,
-            history=before.history,
-            elsewhere=before.elsewhere,
+            events=[*earlier.events, *self.events],
+            question=earlier.question,
+            shows_question=earlier.shows_question,
+            history=earlier.history,
+            elsewhere=earlier.elsewhere,
         )
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict]) -> "ReplyView":
@@ -137,15 +137,15 @@ class ReplyView:
         still_open = [interrupt for interrupt in self.interrupts if interrupt.id not in verdicts]
         return replace(self, interrupts=still_open, elsewhere={**self.elsewhere, **verdicts})
 
-    def in_words(self) -> dict[str, str]:
+    def saved_forms(self) -> dict[str, str]:
         """All forms that a page without a kernel can show, by media type."""
         run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace, events=self.events)
         saved = panels.saved(run)
         return bundle(reply_document(self._refreshed(), history=self.history, panels=saved, typed=False))
 
     def mimebundle(self) -> Any:
-        """What IPython displays: the forms, and the live view where one still shows the turn."""
-        return {"text/plain": str(self)} if self.plain else with_view(self.in_words(), self.live())
+        """The output for IPython: the saved forms, and the live view while it shows the turn."""
+        return {"text/plain": str(self)} if self.plain else with_view(self.saved_forms(), self.live())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return self.mimebundle()
@@ -154,16 +154,16 @@ class ReplyView:
         return as_text(reply_document(self._refreshed(), history=self.history))
 
     def _refreshed(self) -> "ReplyView":
-        if not self.pending or self.redefined_now is None:
+        if not self.pending or self.find_redefined is None:
             return self
-        return replace(self, redefined=self.redefined_now(self.pending))
+        return replace(self, redefined=self.find_redefined(self.pending))
 
 
 def waiting_label(interrupts: Iterable[Interrupt]) -> str:
-    """What is needed of the user, by the most urgent of the interrupts; empty for none."""
+    """The most urgent of the interrupts as text: approvals and questions, credentials, outcomes; empty for none."""
     by_kind = {"question" if interrupt.is_question else interrupt.kind: interrupt for interrupt in interrupts}
     if "approval" not in by_kind and (credential := by_kind.get("credential")):
-        return waits_for_credential(credential.auth_config)
+        return credential_state(credential.auth_config)
     if {"approval", "question"} & by_kind.keys():
         return WAITS
     return "waiting for an outcome" if by_kind else ""
@@ -208,21 +208,21 @@ def _reply_blocks(
 ) -> tuple[Block, ...]:
     rows, decided = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
     rows = _new_rows(reply, rows)
-    found = grounding.grounding_of(reply.events)
-    error = one_line(in_words(reply.error or "the run failed"), _MAX_CHARS) if reply.status == "error" else ""
+    grounding = answers.grounding_of(reply.events)
+    error = one_line(error_text(reply.error or "the run failed"), _MAX_CHARS) if reply.status == "error" else ""
     take_back = [Text(reply.take_back_with)] if reply.take_back_with else []
     decisions = decision_blocks(decided)
     failure = [Text((Span("Error:", "strong"), f" {error}")), *take_back] if error else []
     stopped = [Text(Span("Stopped.", "em"))] if reply.status == "cancelled" else []
-    open_ = awaited(reply.interrupts, reply.text)
+    open_ = expected_interrupts(reply.interrupts, reply.text)
     return (
         rich(*decisions, *(Text(text, small=True) for text in _team_lines(reply))),
-        Speech(reply.heading, _plain_answer(reply, found, error), _answer(reply, found), _remark(reply, rows)),
+        Speech(reply.heading, _plain_answer(reply, grounding, error), _answer(reply, grounding), _remark(reply, rows)),
         plain(*take_back, *decisions),
-        *grounding.blocks(found),
-        *results.of_events(reply.events),
+        *answers.source_blocks(grounding),
+        *results.event_pieces(reply.events),
         rich(*failure, *stopped),
-        *in_reply(open_, reply.magic, reply.schemas, reply.redefined, typed=typed),
+        *reply_blocks(open_, reply.magic, reply.schemas, reply.redefined, typed=typed),
         *notices,
         *([_event_fold(reply, rows, panels)] if rows else ()),
     )
@@ -241,8 +241,8 @@ def _new_rows(reply: ReplyView, rows: list[Json]) -> list[Json]:
     return [{**row, "text": FAILED} if row["id"] == error else row for row in rows]
 
 
-def _plain_answer(reply: ReplyView, found: grounding.Grounding, error: str) -> str:
-    text = grounding.cited(reply.text, reply.events, found, grounding.PLAIN).strip()
+def _plain_answer(reply: ReplyView, grounding: answers.Grounding, error: str) -> str:
+    text = answers.cited(reply.text, reply.events, grounding, answers.PLAIN).strip()
     if error:
         return f"{text}\nerror: {error}".strip()
     if text:
@@ -253,10 +253,10 @@ def _plain_answer(reply: ReplyView, found: grounding.Grounding, error: str) -> s
     return "(waited for an answer)" if is_answered else "(waited for you)"
 
 
-def _answer(reply: ReplyView, found: grounding.Grounding) -> Block | None:
+def _answer(reply: ReplyView, grounding: answers.Grounding) -> Block | None:
     if not reply.text.strip():
         return None
-    text = grounding.cited(reply.text, reply.events, found, grounding.MARKDOWN)
+    text = answers.cited(reply.text, reply.events, grounding, answers.MARKDOWN)
     return results.answer_block(reply.events, reply.text) or Markdown(text)
 
 
@@ -299,8 +299,8 @@ def members(reply: ReplyView) -> list[Json]:
         is_of_call = calls_to(event.branch, event.node_info.path)
         if event.author == "user" or event.partial or is_of_call or not event.text.strip():
             continue
-        texts.pop(who_said(event), None)
-        texts[who_said(event)] = event.text
+        texts.pop(author_of(event), None)
+        texts[author_of(event)] = event.text
     if texts.pop(reply.answered_by, None) is None:  # a workflow hands on the text of its last agent
         repeating = [agent for agent, text in texts.items() if text.strip() == reply.text.strip()]
         texts = {agent: text for agent, text in texts.items() if agent not in repeating[-1:]}
@@ -326,16 +326,16 @@ def answer_for_view(reply: ReplyView) -> dict[str, Any]:
         resumed from an approval, `members` are as `members` returns them, `decisions` are for a view that has no card
         of its own for them, `shown` is as `html.for_view`.
     """
-    found = grounding.grounding_of(reply.events)
+    grounding = answers.grounding_of(reply.events)
     decisions = rows_and_decisions(reply.events, history=reply.history, elsewhere=reply.elsewhere)[1]
-    answer = _answer(reply, found) or (None if reply.elsewhere else Text(Span("No answer.", "em")))
-    blocks = [*([answer] if answer else []), *grounding.lines(found)]
+    answer = _answer(reply, grounding) or (None if reply.elsewhere else Text(Span("No answer.", "em")))
+    blocks = [*([answer] if answer else []), *answers.source_lines(grounding)]
     return {
         "question": cleaned(question_text(reply.question, reply.events)),
         "members": members(reply),
         "who": reply.heading,
         "decisions": html.write(decision_blocks(decisions)),
         "html": html.write(blocks),
-        "pages": html.page_sources(found.suggestions),
-        "shown": html.for_view(results.of_events(reply.events, live=True)),
+        "pages": html.page_sources(grounding.suggestions),
+        "shown": html.for_view(results.event_pieces(reply.events, live=True)),
     }

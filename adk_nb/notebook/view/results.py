@@ -31,7 +31,7 @@ class Capacity:
         """`live`: in a view; else in a saved notebook."""
         self._each, self._left = (1_500_000, 6_000_000) if live else (500_000, 2_000_000)
 
-    def holds(self, size: int) -> bool:
+    def reserve(self, size: int) -> bool:
         """Return True if so many bytes still fit, and count them."""
         if size > min(self._each, self._left):
             return False
@@ -39,7 +39,7 @@ class Capacity:
         return True
 
 
-def of_result(event: Event, response: types.FunctionResponse, tool: str, capacity: Capacity) -> list[Piece]:
+def result_pieces(event: Event, response: types.FunctionResponse, tool: str, capacity: Capacity) -> list[Piece]:
     """The images, tables and pages in a result; a line of text for each that is too large."""
     pieces = [_image(part.inline_data, f"image that {tool}() gave", capacity) for part in response.parts or ()]
     stored: Any = (event.custom_metadata or {}).get("shown")
@@ -49,22 +49,22 @@ def of_result(event: Event, response: types.FunctionResponse, tool: str, capacit
     return [piece for piece in pieces if piece]
 
 
-def of_message(event: Event, capacity: Capacity) -> list[Piece]:
+def message_pieces(event: Event, capacity: Capacity) -> list[Piece]:
     """The images among an event's own parts."""
     author = "you" if event.author == "user" else event.author
     pieces = [_image(part.inline_data, f"image of {author}", capacity) for part in event.parts if part.inline_data]
     return [piece for piece in pieces if piece]
 
 
-def of_events(events: Iterable[Event], *, live: bool = False) -> list[Piece]:
+def event_pieces(events: Iterable[Event], *, live: bool = False) -> list[Piece]:
     """The images, tables and pages that tools and models gave in a turn."""
     capacity, pieces = Capacity(live=live), list[Piece]()
     for event in events:
         if event.author == "user" or event.partial:
             continue
-        pieces += of_message(event, capacity)
+        pieces += message_pieces(event, capacity)
         for response in event.get_function_responses():
-            pieces += of_result(event, response, name_text(response.name), capacity)
+            pieces += result_pieces(event, response, name_text(response.name), capacity)
     return pieces
 
 
@@ -80,19 +80,19 @@ def artifact(name: str, version: int, part: types.Part | None) -> Json:
     mime = (blob.mime_type if blob else "text/plain") or "application/octet-stream"
     data = ((blob.data if blob else None) or b"") if blob else ((part.text if part else "") or "").encode()
     fits = len(data) <= MAX_DOWNLOAD
-    shown: Json = {"image": None, "html": None, "page": None, "text": None}
+    previews: Json = {"image": None, "html": None, "page": None, "text": None}
     if mime in IMAGES and fits:
-        shown["image"] = data_uri(mime, data)
+        previews["image"] = data_uri(mime, data)
     elif mime == "text/html" and fits:
         page = Page(data.decode("utf-8", "replace"), "")
-        shown["page"] = html.for_view([page])[0]["page"]
+        previews["page"] = html.for_view([page])[0]["page"]
     elif mime == "text/csv":
-        shown["html"] = html.write(_csv_table(data))
+        previews["html"] = html.write(_csv_table(data))
     elif mime.startswith("text/") or mime == "application/json":
-        shown["text"] = shortened(cleaned(data[: 4 * LONG].decode("utf-8", "replace")), LONG)
-    about: Json = {"id": f"{name}@{version}", "name": one_line(name), "version": version, "mime": one_line(mime, 100)}
+        previews["text"] = shortened(cleaned(data[: 4 * LONG].decode("utf-8", "replace")), LONG)
+    facts: Json = {"id": f"{name}@{version}", "name": one_line(name), "version": version, "mime": one_line(mime, 100)}
     download = base64.b64encode(data).decode() if fits and data else None
-    return {**about, "size": len(data), "alt": f"the file {one_line(name)}", "data": download, **shown}
+    return {**facts, "size": len(data), "alt": f"the file {one_line(name)}", "data": download, **previews}
 
 
 def data_uri(mime: str, data: bytes) -> str:
@@ -103,7 +103,7 @@ def data_uri(mime: str, data: bytes) -> str:
 def _image(blob: types.Blob | types.FunctionResponseBlob | None, alt: str, capacity: Capacity) -> Piece | None:
     if blob is None or blob.mime_type not in IMAGES or not blob.data:
         return None
-    if not capacity.holds(len(blob.data)):
+    if not capacity.reserve(len(blob.data)):
         return _note(f"{alt}: {len(blob.data):,} bytes are too many for the page; they are in the event")
     return Image(data_uri(blob.mime_type or "", blob.data), alt)
 
@@ -123,7 +123,7 @@ def _piece(stored: Json, tool: str, capacity: Capacity) -> Piece | None:
         return _note(f"what {tool}() gave to look at has {stored['chars']:,} characters and {place}")
     if kind == "table":
         return _table(stored, tool)
-    if not capacity.holds(len(text)):
+    if not capacity.reserve(len(text)):
         return _note(f"what {tool}() gave to look at is too large for the page; it is in the event")
     if kind == "svg":
         return Image(data_uri("image/svg+xml", text.encode()), f"drawing that {tool}() gave")

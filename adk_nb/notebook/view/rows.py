@@ -8,9 +8,10 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook import settings
-from adk_nb.notebook.view import event_words, grounding, interrupt_text, results
+from adk_nb.notebook.view import answers, event_text, interrupt_text, results
+from adk_nb.notebook.view.cards import card_of
 from adk_nb.notebook.view.document import Markdown
-from adk_nb.notebook.view.interrupt_card import card_of
+from adk_nb.notebook.view.event_text import StateTexts
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.plain_text import (
     arguments_text,
@@ -21,7 +22,6 @@ from adk_nb.notebook.view.plain_text import (
     shortened,
 )
 from adk_nb.notebook.view.spending import row_usage
-from adk_nb.notebook.view.state_changes import ShownState
 from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.notebook.view.writers import html
 from adk_nb.runtime import approvals, credentials
@@ -59,10 +59,12 @@ class _RowOps:
     is_transfer: bool = False
 
     def append(self, row: str, author: str, kind: str, **fields: Any) -> None:
+        """Add a row; later ops of the event may refer to it."""
         self.ops.append({"op": "append", "row": {"id": row, "author": one_line(author, 100), "kind": kind, **fields}})
         self.row = row
 
     def patch(self, row: str, **fields: Any) -> None:
+        """Change fields of a row."""
         self.ops.append({"op": "patch", "id": row, **fields})
         self.row = row
 
@@ -79,7 +81,7 @@ class RunRows:
         live: bool = True,
         magic: str = "",
         seconds_of: Callable[[str], float | None] = lambda _: None,
-        waiting: Callable[[], list[Interrupt]] = list,
+        open_interrupts: Callable[[], list[Interrupt]] = list,
     ) -> None:
         """Begin without rows.
 
@@ -91,17 +93,17 @@ class RunRows:
             live: False leaves out durations.
             magic: The `%confirm` that answers requests; empty: only Python has the chat.
             seconds_of: Returns the seconds that the tool of a call took; None: unknown.
-            waiting: Returns the interrupts that are open in the session now; by default their numbers are not known,
-                and cards say ids.
+            open_interrupts: Returns the interrupts that are open in the session now; without it cards have no numbers,
+                but ids.
         """
-        self._waiting = waiting
+        self._waiting = open_interrupts
         self._seconds_of = seconds_of
         self._magic = magic
         self._schema_of = schema_of
         self._live = live
         self._capacity = results.Capacity(live=True)
         self._kinds = ("thought", "text") if settings.now.show_thoughts else ("text",)
-        self._state = ShownState(state or {})
+        self._state = StateTexts(state or {})
         self._calls: dict[str, _Call] = {}
         self._cards: dict[str, Json] = {}
         self.decisions: list[Decision] = []
@@ -139,7 +141,7 @@ class RunRows:
             self._invocation = event.invocation_id
             self._state.end_turn()
         row_ops = _RowOps()
-        for index, attempt in enumerate(event_words.in_vain(event)):
+        for index, attempt in enumerate(event_text.failed_attempts(event)):
             row_ops.append(f"{event.id}/attempt{index}", _author(event), "marker", text=attempt)
         self._text_rows(event, row_ops)
         self._call_rows(event, row_ops)
@@ -158,11 +160,11 @@ class RunRows:
 
     def _pieces(self, event: Event) -> list[Json]:
         row_ops = _RowOps()
-        if (call := self._calls.get(_tool_at_work(event))) and call.row:
+        if (call := self._calls.get(_running_tool(event))) and call.row:
             row_ops.patch(call.row, text=one_line(event.text))  # how far a tool is; its result takes the place
             return row_ops.ops
         for kind in self._kinds:
-            if not (text := event_words.said(event, thoughts=kind == "thought")):
+            if not (text := event_text.message_text(event, thoughts=kind == "thought")):
                 continue
             row = f"{event.id}/{kind}"
             if row not in self._streamed:
@@ -173,14 +175,14 @@ class RunRows:
 
     def _text_rows(self, event: Event, row_ops: _RowOps) -> None:
         for kind in self._kinds:
-            text, row = event_words.said(event, thoughts=kind == "thought"), f"{event.id}/{kind}"
+            text, row = event_text.message_text(event, thoughts=kind == "thought"), f"{event.id}/{kind}"
             if not text and row not in self._streamed:
                 continue
             fields: Json = {"text": cleaned(text).strip("\n"), "html": None}
             if event.author not in ("user", NOTEBOOK) and text:
-                fields["html"] = _html_of(grounding.cited_in(event, text) if event.grounding_metadata else text)
+                fields["html"] = _html_of(answers.cited_in(event, text) if event.grounding_metadata else text)
                 fields |= self._timed(self._last_at, event)
-            pieces = results.of_message(event, self._capacity) if self._live and kind == "text" else []
+            pieces = results.message_pieces(event, self._capacity) if self._live and kind == "text" else []
             fields["shown"] = html.for_view(pieces) or None
             if row in self._streamed:
                 row_ops.patch(row, **fields)
@@ -199,12 +201,12 @@ class RunRows:
             if _is_request(event, call):
                 continue
             tool, row = name_text(call.name), f"{event.id}/call{index}"
-            if event_words.is_question(event, call):
+            if event_text.is_question(event, call):
                 row_ops.append(row, _author(event), "question", text=interrupt_text.row_text(input_of(call, event)))
                 continue
             args = call.args or {}
             self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
-            fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_words.outcome_of(event, call)}
+            fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_text.pending_outcome(event, call)}
             row_ops.append(row, _author(event), "call", **fields)
 
     def _responses(self, event: Event, row_ops: _RowOps) -> None:
@@ -217,7 +219,7 @@ class RunRows:
             fields = self._response_fields(event, response, call)
             if call.tool == TRANSFER and fields.get("ok") and (agent := event.actions.transfer_to_agent):
                 fields |= {"kind": "marker", "tool": None, "result": None, "ok": None}
-                fields["text"], row_ops.is_transfer = event_words.transfer(agent), True
+                fields["text"], row_ops.is_transfer = event_text.transfer_text(agent), True
             if call.row:
                 row_ops.patch(call.row, **fields)
                 continue
@@ -241,14 +243,12 @@ class RunRows:
         if approvals.is_approval_placeholder(event, response):
             return {"text": "asks for approval"}
         if credentials.is_credential_placeholder(event, response):
-            return {
-                "text": interrupt_text.waits_for_credential(event.actions.requested_auth_configs[response.id or ""])
-            }
+            return {"text": interrupt_text.credential_state(event.actions.requested_auth_configs[response.id or ""])}
         if card := self._cards.get(self._card_of_call.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
-        result, ok = event_words.result_text(response)
-        result += event_words.failed_at(event, response.id) + event_words.repeated(event, response.id)
-        pieces = html.for_view(results.of_result(event, response, call.tool, self._capacity)) if self._live else []
+        result, ok = event_text.result_text(response)
+        result += event_text.failure_place(event, response.id) + event_text.repetition_note(event, response.id)
+        pieces = html.for_view(results.result_pieces(event, response, call.tool, self._capacity)) if self._live else []
         timed = self._timed(call.called_at, event, self._seconds_of(response.id or ""))
         return {"text": "", "result": result, "ok": ok, "shown": pieces or None, **timed}
 
@@ -259,7 +259,7 @@ class RunRows:
         for interrupt in opened:
             if interrupt.kind == "credential":
                 row_ops.append(
-                    f"{event.id}/{interrupt.id}", _author(event), "text", text=interrupt_text.needs(interrupt)
+                    f"{event.id}/{interrupt.id}", _author(event), "text", text=interrupt_text.request_line(interrupt)
                 )
         cards = [card for interrupt in opened for card in self._cards_of(interrupt)]
         self._add_commands(cards)
@@ -284,11 +284,11 @@ class RunRows:
         """Add to open cards what can be typed instead of a click."""
         cards = [card for card in cards if card["state"] == "asked"]
         numbered = {interrupt.id: interrupt for interrupt in self._waiting()} if cards else {}
-        own = [self._interrupts[card["id"]] for card in self._cards.values() if card["state"] == "asked"]
-        among = list(numbered.values()) or own
+        own_interrupts = [self._interrupts[card["id"]] for card in self._cards.values() if card["state"] == "asked"]
+        among = list(numbered.values()) or own_interrupts
         for card in cards:
             interrupt = numbered.get(card["id"]) or self._interrupts[card["id"]]
-            typed = interrupt_text.ways(interrupt, self._magic, among)
+            typed = interrupt_text.commands(interrupt, self._magic, among)
             card["how"] = typed[0] if card["kind"] == "approval" else " or ".join(typed)
 
     def _answer_row(self, event: Event, response: types.FunctionResponse, row: str, row_ops: _RowOps) -> None:
@@ -298,14 +298,14 @@ class RunRows:
         row_ops.append(row, event.author, "user", text=interrupt_text.answer_row_text(interrupt, response))
         if card and interrupt:
             verdict = interrupt_text.verdict_of(interrupt, values)
-            self._decided(interrupt, card, verdict._replace(where=interrupt_text.answered_by(response)))
-            self._go_on(card, event, verdict, row_ops)
+            self._record_decision(interrupt, card, verdict._replace(place=interrupt_text.decision_origin(response)))
+            self._resume_calls(card, event, verdict, row_ops)
 
-    def _decided(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
+    def _record_decision(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
         card["hint"] = interrupt_text.prompt_text(interrupt)
         self.decisions.append(interrupt_text.decision_of(interrupt, verdict))
 
-    def _go_on(self, card: Json, event: Event, verdict: Verdict, row_ops: _RowOps) -> None:
+    def _resume_calls(self, card: Json, event: Event, verdict: Verdict, row_ops: _RowOps) -> None:
         for call_id, card_id in self._card_of_call.items():
             if card_id == card["id"]:
                 self._calls[call_id].called_at = event.timestamp
@@ -313,7 +313,7 @@ class RunRows:
             card |= verdict.fields
             row_ops.ops.append({"op": "card", "card": dict(card)})
 
-    def closed(self, key: str, verdict: Verdict, text: str) -> list[Json]:
+    def close_card(self, key: str, verdict: Verdict, text: str) -> list[Json]:
         """Return the ops for a card that was closed by no event of this run.
 
         Args:
@@ -330,24 +330,24 @@ class RunRows:
 
     def answered_elsewhere(self, key: str, verdict: Verdict) -> list[Json]:
         """Return the ops for an answer in another cell."""
-        place = verdict.where or "in another cell"
+        place = verdict.place or "in another cell"
         note = ": ".join(filter(None, (place, verdict.note)))
         if card := self._cards.get(key):
-            self._decided(self._interrupts[key], card, verdict)
-        return self.closed(key, Verdict(verdict.state, note), f"{verdict.state} {place}")
+            self._record_decision(self._interrupts[key], card, verdict)
+        return self.close_card(key, Verdict(verdict.state, note), f"{verdict.state} {place}")
 
     # -- failures, actions, state
 
     def _failure_and_action_rows(self, event: Event, row_ops: _RowOps) -> None:
-        if failure := event_words.failure(event):
-            kind = "marker" if event.error_code == event_words.STOPPED else "error"
+        if failure := event_text.failure_text(event):
+            kind = "marker" if event.error_code == event_text.STOPPED else "error"
             row_ops.append(f"{event.id}/{kind}", _author(event), kind, text=failure)
         if event.output is not None and not event.content:
             output = shortened(json_text(event.output))
             row_ops.append(
-                f"{event.id}/output", _author(event), "text", text=f"→ {output}{event_words.repeated(event)}"
+                f"{event.id}/output", _author(event), "text", text=f"→ {output}{event_text.repetition_note(event)}"
             )
-        for index, action in enumerate(event_words.doings(event, with_transfer=not row_ops.is_transfer)):
+        for index, action in enumerate(event_text.action_texts(event, with_transfer=not row_ops.is_transfer)):
             row_ops.append(f"{event.id}/deed{index}", _author(event), "marker", text=action)
 
     def _state_ops(self, event: Event, row_ops: _RowOps) -> None:
@@ -385,7 +385,7 @@ def rows_and_decisions(
     return list(view.rows.values()), rows.decisions
 
 
-def _tool_at_work(event: Event) -> str:
+def _running_tool(event: Event) -> str:
     """Return the id of the call whose tool reports progress; empty for an event of an agent."""
     calls = calls_to(event.branch, event.node_info.path)
     return calls[-1][1] if calls and calls[-1][1] != event.isolation_scope else ""
@@ -394,8 +394,8 @@ def _tool_at_work(event: Event) -> str:
 def _author(event: Event) -> str:
     """Return the author, with a mark for each call of an agent as a tool on its path, and the lane before it."""
     path = event.node_info.path
-    depth = len(calls_to(event.branch, path)) - bool(_tool_at_work(event))
-    name = event_words.who_said(event)
+    depth = len(calls_to(event.branch, path)) - bool(_running_tool(event))
+    name = event_text.author_of(event)
     author = "↳ " * depth + name
     if not (lane := lane_of(event.branch, path)):
         return author
@@ -412,10 +412,10 @@ def _html_of(markdown: str) -> str:
 
 
 def _source_ops(event: Event) -> list[Json]:
-    if not (sources := grounding.grounding_of([event])):
+    if not (sources := answers.grounding_of([event])):
         return []
     row_ops = _RowOps()
     pages = html.page_sources(sources.suggestions)
-    lines = html.write(grounding.lines(sources))
+    lines = html.write(answers.source_lines(sources))
     row_ops.append(f"{event.id}/sources", event.author, "sources", text="", html=lines, pages=pages)
     return row_ops.ops

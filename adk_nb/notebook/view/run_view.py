@@ -1,18 +1,26 @@
-"""The view of a run: the calls that a runner makes to it. This one shows nothing and only keeps the events."""
+"""The view of a run: its interface, which only keeps the events, and its form in a terminal."""
 
+import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from IPython.core.getipython import get_ipython
+
 from adk_nb import sync, types
+from adk_nb.errors import UserError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import is_in_this_cell, this_cell
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView
-from adk_nb.notebook.view.spending import cost_of, unlimited
+from adk_nb.notebook.view.rows import RunRows
+from adk_nb.notebook.view.run_tables import row_text
+from adk_nb.notebook.view.spending import cost_of, limit_warning
+from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
@@ -21,7 +29,7 @@ _LEFT_OUT = 300
 """Characters of the reason why a toolset is left out."""
 
 
-class Answered(Protocol):
+class AnswerHandler(Protocol):
     """Takes an answer on a card."""
 
     def __call__(self, key: str, value: Any, /, *, as_asked: bool = False) -> None:
@@ -37,7 +45,7 @@ class Clicks:
     """The callbacks for a reader's clicks on a run."""
 
     stop: Callable[[], None]
-    answered: "Answered"
+    answered: "AnswerHandler"
     write: Callable[[str, str | None], None] = lambda key, text: None
     """Takes a key of the state and its typed value, JSON or else text; None: remove the key."""
     rerun: Callable[[str], None] = lambda event_id: None
@@ -66,13 +74,13 @@ class RunView:
         self.notices = Notices(notice)
         self.magic = ""
         """The `%confirm` that answers its interrupts; empty: only Python has its chat."""
-        self.where = this_cell()
+        self.place = this_cell()
         """The place of an answer that resumes it, as `in [8]`."""
         self.trace = Trace()
         """Requests to models and calls of tools, also after a pause."""
         self.max_cost_usd: float | None = None
         """Limit, also after a click. None: there is none."""
-        self.asked_elsewhere: Collection[str] = ()
+        self.cards_elsewhere: Collection[str] = ()
         """Ids of interrupts with cards in other views."""
         self.events: list[Event] = []
         """Whole ones since the run began or last resumed, oldest first."""
@@ -91,11 +99,13 @@ class RunView:
         """The run begins, or resumes. `session`: as it is before."""
         self.events, self.streaming = [], {}
 
-    def ask_again_of(self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]) -> None:
+    def show_open_cards(
+        self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
+    ) -> None:
         """Draw the cards of the interrupts `keys`, and start no run. `requests`: they by media type."""
 
     def event(self, event: Event) -> None:
-        """One more event, partial or whole."""
+        """Take one more event, partial or whole."""
         if event.partial:
             self.streaming.setdefault(event.id, []).append(event)
             return
@@ -105,31 +115,31 @@ class RunView:
     def failed(self, wrong: BaseException) -> None:
         """An exception ends it; `end` follows."""
 
-    def blocks(self) -> None:
+    def before_blocking_tool(self) -> None:
         """The next tool may block the event loop."""
 
     def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
         """A tool raised; its result for the model follows."""
 
-    def waits(self, model: str, error: str, seconds: float) -> None:
+    def model_busy(self, model: str, error: str, seconds: float) -> None:
         """A model is busy (`error`: its answer), and is called again after `seconds`."""
 
-    def left_out(self, text: str) -> None:
+    def tools_left_out(self, text: str) -> None:
         """An agent runs without tools that could not be listed; every form of the reply says so."""
         self.notices.add(one_line(text, _LEFT_OUT))
 
-    def anew(self, create: "Callable[[], RunView]") -> "RunView":
+    def for_retry(self, create: "Callable[[], RunView]") -> "RunView":
         """The view of the next try of a failed run, in its cell. `create`: makes a new one."""
         return create()
 
-    def saved(self, name: str, version: int, file: types.Part | None) -> None:
+    def artifact_saved(self, name: str, version: int, file: types.Part | None) -> None:
         """The last event has saved an artifact."""
 
-    def unlimited(self) -> str:
+    def limit_warning(self) -> str:
         """A warning if `max_cost_usd` has no effect since no price is known; else empty."""
         if self.max_cost_usd is None:
             return ""
-        return unlimited(cost_of(self.events), self.max_cost_usd)
+        return limit_warning(cost_of(self.events), self.max_cost_usd)
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         """An agent begins. `path`: of the graph's node that runs it; empty if there is none."""
@@ -137,7 +147,7 @@ class RunView:
     def agent_ends(self, name: str, branch: str | None, path: str) -> None:
         """An agent has ended, or pauses."""
 
-    def ending(self) -> AbstractContextManager[Any]:
+    def end_lock(self) -> AbstractContextManager[Any]:
         """Context of `end` and `close`: requests for the outputs of the run wait until it is left."""
         return nullcontext()
 
@@ -147,15 +157,15 @@ class RunView:
     def close(self) -> None:
         """The run has no open interrupt any more."""
 
-    def stays_as(self) -> str:
+    def final_view_id(self) -> str:
         """Id of the widget that stays in the place of its reply; empty: none."""
         return ""
 
-    def shows_the_reply(self) -> bool:
+    def shows_reply(self) -> bool:
         """True if the cell that runs now shows the reply already, also if it is not its last expression."""
         return False
 
-    def wrote(self, key: str, event: Event | None, why_not: str = "") -> None:
+    def state_written(self, key: str, event: Event | None, why_not: str = "") -> None:
         """A typed value of a key of the state was written by `event`, or refused."""
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
@@ -166,25 +176,170 @@ class RunView:
             last: No other card of this run can be answered.
         """
 
-    def undone(self, keys: Collection[str]) -> None:
+    def interrupts_undone(self, keys: Collection[str]) -> None:
         """The interrupts of these ids were undone."""
 
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
         """Change fields of the card of the interrupt `key`."""
 
-    def ask_again(self, key: str, reason: str) -> None:
+    def reopen_card(self, key: str, reason: str) -> None:
         """A click's answer was refused."""
 
-    def say_stale(self, key: str) -> None:
+    def mark_stale(self, key: str) -> None:
         """A click came too late: another kernel has answered."""
 
-    def in_its_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    def resume_in_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         """Resume with `work`; it prints in the cell that began this run."""
         sync.start(work())
 
-    def start_in_its_cell(self, work: Coroutine[Any, Any, Any]) -> None:
+    def start_in_cell(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start `work` beside other runs; it displays in the cell of this view."""
         sync.start(work)
 
-    def say(self, text: str) -> None:
+    def show_notice(self, text: str) -> None:
         """Show a notice, as the reason why a click had no effect."""
+
+
+def in_a_terminal() -> bool:
+    """True in IPython's shell in a terminal."""
+    return hasattr(get_ipython(), "mainloop")
+
+
+class TerminalRun(RunView):
+    """Print a run as it streams."""
+
+    is_live = True
+
+    def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
+        super().__init__(agent, question, notice)
+        self._cell = _cell_number()
+        self._rows = RunRows(live=False)
+        self._view = ViewState()
+        self._streaming_row = ""
+        """Id of the row whose text is printed as it comes; empty: none."""
+        self._answer = ""
+        """The answer that the cursor stands behind; empty: the cursor is at the beginning of a line."""
+        self._printed: set[str] = set()
+        self._waiting_lines: list[tuple[str, str]] = []
+        """Who and what, to be printed when the answer that streams has ended."""
+        self._error = ""
+        self._ends_with_exception = self._is_shown = False
+
+    def begin(self, session: Session | None, clicks: Clicks) -> None:
+        """Make rows from here on; calls of earlier turns come from the session's history."""
+        super().begin(session, clicks)
+        self._rows = RunRows(live=False, history=history_of(session) if session else ())
+
+    def event(self, event: Event) -> None:
+        """Print the text as it streams, and each finished row."""
+        super().event(event)
+        if self.is_background:  # the prompt for the next cell is there already
+            return
+        for op in self._rows.feed(event):
+            self._view.apply(op)
+            if op["op"] == "text":
+                self._print_piece(op["id"], op["s"])
+            elif op["op"] in ("append", "patch"):
+                self._print_row(op["row"]["id"] if op["op"] == "append" else op["id"])
+        if not event.partial and not event.is_final_response():
+            self._end_line()
+
+    def _print_piece(self, key: str, text: str) -> None:
+        row = self._view.rows[key]
+        if row["kind"] != "text" or self._streaming_row not in ("", key) or not row["text"].strip():
+            return
+        if not self._streaming_row:
+            self._begin_line()
+            self._streaming_row, text = key, row["text"].lstrip()
+            sys.stdout.write(f"{row['author']} > ")
+        self._answer += text
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _print_row(self, key: str) -> None:
+        row = self._view.rows[key]
+        is_open = row["streaming"] or (row["kind"] == "call" and row["result"] is None)
+        if is_open or row["kind"] in ("user", "question") or key in self._printed:  # the reply says what is asked
+            return
+        self._printed.add(key)
+        if key == self._streaming_row:
+            self._end_answer()
+        elif row["kind"] == "text":
+            self._print_line(f"{row['author']} > ", row["text"].strip())
+        elif row["kind"] == "error":
+            self._error = f"{row['author']}: {row_text(row)}"
+        else:
+            self._print_line(f"{row['author']}: {row_text(row)}")
+
+    def _print_line(self, line: str, answer: str = "") -> None:
+        """Print a line; behind an answer the line stays open, since more of the reply may follow."""
+        if self._streaming_row:
+            self._waiting_lines.append((line, answer))
+            return
+        self._begin_line()
+        sys.stdout.write(line + (answer or "\n"))
+        self._answer = answer
+
+    def _end_answer(self) -> None:
+        self._streaming_row, lines, self._waiting_lines = "", self._waiting_lines, []
+        for line, answer in lines:
+            self._print_line(line, answer)
+
+    def _end_line(self) -> None:
+        """Go to the beginning of a line, unless an answer streams."""
+        if self._streaming_row:
+            return
+        if self._answer:
+            sys.stdout.write("\n")
+        self._answer = ""
+
+    def _begin_line(self) -> None:
+        self._end_line()
+        if self._error:
+            sys.stdout.write(f"{self._error}\n")
+        self._error = ""
+
+    def before_blocking_tool(self) -> None:
+        """End the line: the tool may print."""
+        self._end_line()
+
+    def agent_begins(self, name: str, branch: str | None, path: str) -> None:
+        """End the line of the agent before."""
+        self._end_line()
+
+    def model_busy(self, model: str, error: str, seconds: float) -> None:
+        """Print the model, its answer and the seconds until the next attempt."""
+        busy = f"{one_line(model, 100)} is busy, {one_line(error, 100)}"
+        self._print_line(f"{busy}; the next attempt is in {seconds:.0f} s")
+
+    def failed(self, wrong: BaseException) -> None:
+        """Note whether the shell will print the exception itself."""
+        self._ends_with_exception = isinstance(wrong, UserError)
+
+    def end(self, reply: ReplyView) -> None:
+        """Print what is left of the reply behind its streamed part."""
+        if self.is_background:
+            return
+        self._is_shown = True
+        self._end_answer()
+        if reply.status == "error":
+            self._error = ""  # the reply, or the exception, tells it
+        if self._ends_with_exception:
+            self._end_line()
+            return
+        whole, answered = str(reply), f"{reply.heading} > {self._answer.strip()}"
+        if self._answer and whole.startswith(answered):
+            sys.stdout.write(whole.removeprefix(answered) + "\n")
+            self._answer = ""
+        else:
+            self._begin_line()
+            sys.stdout.write(f"{whole}\n")
+
+    def shows_reply(self) -> bool:
+        """Return True in the cell that printed it."""
+        return self._is_shown and self._cell == _cell_number()
+
+
+def _cell_number() -> int:
+    shell: Any = get_ipython()
+    return len(shell.history_manager.input_hist_parsed)

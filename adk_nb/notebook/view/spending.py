@@ -28,24 +28,24 @@ class Usage:
     thoughts_tokens: int = 0
     total_tokens: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
+    def __add__(self, usage: "Usage") -> "Usage":
         return Usage(
-            model_calls=self.model_calls + other.model_calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            thoughts_tokens=self.thoughts_tokens + other.thoughts_tokens,
-            total_tokens=self.total_tokens + other.total_tokens,
+            model_calls=self.model_calls + usage.model_calls,
+            input_tokens=self.input_tokens + usage.input_tokens,
+            output_tokens=self.output_tokens + usage.output_tokens,
+            cached_tokens=self.cached_tokens + usage.cached_tokens,
+            thoughts_tokens=self.thoughts_tokens + usage.thoughts_tokens,
+            total_tokens=self.total_tokens + usage.total_tokens,
         )
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """A line for a footer; empty when nothing was counted."""
         if not self.total_tokens:
             return ""
         calls = "1 model call" if self.model_calls == 1 else f"{self.model_calls} model calls"
-        return f"{calls} · {self.tokens_in_words()}"
+        return f"{calls} · {self.token_summary()}"
 
-    def tokens_in_words(self) -> str:
+    def token_summary(self) -> str:
         """`1,204 tokens in (cached 800) / 96 out + 40 thinking`."""
         cached = f" (cached {self.cached_tokens:,})" if self.cached_tokens else ""
         thoughts = f" + {self.thoughts_tokens:,} thinking" if self.thoughts_tokens else ""
@@ -54,7 +54,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What model calls cost, by the table of genai-prices. An estimate: a bill knows discounts and taxes."""
+    """The cost of model calls by the table of genai-prices. An estimate: discounts and taxes are not in it."""
 
     known_usd: float = 0.0
     """US dollars, of the answers whose price is known."""
@@ -66,13 +66,13 @@ class Cost:
     replayed: int = 0
     """How many of these were answered from a recording, which costs nothing."""
 
-    def __add__(self, other: "Cost") -> "Cost":
+    def __add__(self, cost: "Cost") -> "Cost":
         return Cost(
-            known_usd=self.known_usd + other.known_usd,
-            unknown=tuple(dict.fromkeys((*self.unknown, *other.unknown))),
-            models=tuple(dict.fromkeys((*self.models, *other.models))),
-            model_calls=self.model_calls + other.model_calls,
-            replayed=self.replayed + other.replayed,
+            known_usd=self.known_usd + cost.known_usd,
+            unknown=tuple(dict.fromkeys((*self.unknown, *cost.unknown))),
+            models=tuple(dict.fromkeys((*self.models, *cost.models))),
+            model_calls=self.model_calls + cost.model_calls,
+            replayed=self.replayed + cost.replayed,
         )
 
     @property
@@ -86,10 +86,10 @@ class Cost:
             return ""
         if self.replayed == self.model_calls:
             return "replay, $0 now"
-        known = f"≈ {dollars(self.known_usd)}" if self.known_usd or not self.unknown else ""
+        price_text = f"≈ {dollars(self.known_usd)}" if self.known_usd or not self.unknown else ""
         unknown = f"unknown price ({', '.join(self.unknown)})" if self.unknown else ""
         replayed = f"{self.replayed} of {self.model_calls} replayed" if self.replayed else ""
-        return ", ".join(filter(None, (" + ".join(filter(None, (known, unknown))), replayed)))
+        return ", ".join(filter(None, (" + ".join(filter(None, (price_text, unknown))), replayed)))
 
 
 def dollars(usd: float) -> str:
@@ -102,16 +102,16 @@ def dollars(usd: float) -> str:
 
 def usage_of(events: Iterable[Event]) -> Usage:
     """The tokens of all model calls in `events`."""
-    return sum((_usage(event) for event in events if _counts(event)), start=Usage())
+    return sum((_usage(event) for event in events if _has_usage(event)), start=Usage())
 
 
 def cost_of(events: Iterable[Event]) -> Cost:
-    """What all model calls in `events` cost.
+    """The cost of all model calls in `events`.
 
     Raises:
         MissingExtraError: The table of prices is not installed.
     """
-    return sum((_cost(event) for event in events if _counts(event)), start=Cost())
+    return sum((_cost(event) for event in events if _has_usage(event)), start=Cost())
 
 
 class Meter:
@@ -120,9 +120,9 @@ class Meter:
     hinted = False
     """This process has shown how to install the prices."""
 
-    def __init__(self, before: Iterable[Event], limit: float | None) -> None:
+    def __init__(self, earlier: Iterable[Event], limit: float | None) -> None:
         """`before`: the session's earlier events. `limit`: `RunConfig.max_cost_usd` of the run."""
-        self._before = [event for event in before if _counts(event)]
+        self._before = [event for event in earlier if _has_usage(event)]
         self._limit = limit
         self._usage, self._cost = Usage(), Cost()
         self._session: tuple[Usage, Cost | None] | None = None
@@ -130,18 +130,18 @@ class Meter:
 
     def feed(self, event: Event) -> Json | None:
         """Return the op for a view; None: nothing was counted."""
-        if not _counts(event) or not (usage := _usage(event)).total_tokens:
+        if not _has_usage(event) or not (usage := _usage(event)).total_tokens:
             return None
         self._usage += usage
         tokens = {"tokens": self._usage.total_tokens}
         try:
             self._cost += _cost(event)
-            self._session = self._session or _added_up(self._before)
+            self._session = self._session or _session_totals(self._before)
             return {"op": "usage", "text": self._text(self._session), "title": self._title()} | tokens
         except MissingExtraError:
             self._hints = self._hints or not Meter.hinted
             Meter.hinted = True
-            text = self._usage.in_words()
+            text = self._usage.summary()
             return {
                 "op": "usage",
                 "text": f"{text} · {INSTALL_HINT}" if self._hints else text,
@@ -149,7 +149,7 @@ class Meter:
             } | tokens
 
     def _text(self, session: tuple[Usage, Cost | None]) -> str:
-        parts = [self._usage.in_words(), str(self._cost), ", ".join(self._cost.models)]
+        parts = [self._usage.summary(), str(self._cost), ", ".join(self._cost.models)]
         used, cost = session
         if used.total_tokens:
             all_tokens = f"session {(used + self._usage).total_tokens:,} tokens"
@@ -159,11 +159,11 @@ class Meter:
     def _title(self) -> str:
         sentences = [f"An estimate: {table()}"]
         if self._limit is not None:
-            sentences.append(unlimited(self._cost, self._limit) or f"The run may cost {dollars(self._limit)}")
+            sentences.append(limit_warning(self._cost, self._limit) or f"The run may cost {dollars(self._limit)}")
         return ". ".join(sentences)
 
 
-def unlimited(cost: Cost, limit: float) -> str:
+def limit_warning(cost: Cost, limit: float) -> str:
     """Say that a limit does not hold, as the price of a model is unknown; empty if it holds."""
     if not cost.unknown:
         return ""
@@ -172,9 +172,9 @@ def unlimited(cost: Cost, limit: float) -> str:
 
 def row_usage(event: Event) -> Json | None:
     """The tokens of an event for its row: a short text, and a title with cost and models. None: nothing was counted."""
-    if not _counts(event) or not (usage := _usage(event)).total_tokens:
+    if not _has_usage(event) or not (usage := _usage(event)).total_tokens:
         return None
-    parts = [usage.tokens_in_words()]
+    parts = [usage.token_summary()]
     try:
         cost = _cost(event)
         parts += [str(cost), *cost.models]
@@ -183,11 +183,11 @@ def row_usage(event: Event) -> Json | None:
     return {"text": f"{usage.total_tokens:,} tok", "title": " · ".join(parts)}
 
 
-def _added_up(before: list[Event]) -> tuple[Usage, Cost | None]:
-    return usage_of(before), cost_of(before) if len(before) <= _MOST_PRICED else None
+def _session_totals(earlier: list[Event]) -> tuple[Usage, Cost | None]:
+    return usage_of(earlier), cost_of(earlier) if len(earlier) <= _MOST_PRICED else None
 
 
-def _counts(event: Event) -> bool:
+def _has_usage(event: Event) -> bool:
     return next(usages_of(event), None) is not None
 
 
@@ -207,14 +207,14 @@ def _tokens(metadata: types.GenerateContentResponseUsageMetadata) -> Usage:
 
 
 def _cost(event: Event) -> Cost:
-    return sum((_cost_of(*one) for one in usages_of(event)), start=Cost())
+    return sum((_cost_of(*entry) for entry in usages_of(event)), start=Cost())
 
 
-def _cost_of(model: str | None, told: types.GenerateContentResponseUsageMetadata, is_replayed: bool) -> Cost:
-    named = (one_line(model, 100),) if model else ()
+def _cost_of(model: str | None, metadata: types.GenerateContentResponseUsageMetadata, is_replayed: bool) -> Cost:
+    models = (one_line(model, 100),) if model else ()
     if is_replayed:
-        return Cost(models=named, model_calls=1, replayed=1)
-    usd = price(model, told)
+        return Cost(models=models, model_calls=1, replayed=1)
+    usd = price(model, metadata)
     if usd is None:
-        return Cost(unknown=named or ("?",), models=named, model_calls=1)
-    return Cost(known_usd=usd, models=named, model_calls=1)
+        return Cost(unknown=models or ("?",), models=models, model_calls=1)
+    return Cost(known_usd=usd, models=models, model_calls=1)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from adk_nb.notebook.view.call_shown import on_page
+from adk_nb.notebook.view.call_arguments import card_for_page
 from adk_nb.notebook.view.writers.markdown_html import StreamedMarkdown
 
 Json = dict[str, Any]
@@ -147,7 +147,7 @@ class ViewState:
     def put_card(self, card: Json) -> Json:
         """Store a card; its form for the page."""
         self.cards[card["id"]] = card
-        self._cards_on_page[card["id"]] = page_card = on_page(card)
+        self._cards_on_page[card["id"]] = page_card = card_for_page(card)
         return dict(page_card)
 
     def snapshot(self, seq: int) -> Json:

@@ -15,10 +15,11 @@ import anywidget
 import ipywidgets
 import traitlets
 
+from adk_nb.concurrency.threads import repeat
 from adk_nb.errors import InputError
-from adk_nb.notebook.view.call_shown import whole_call, whole_texts
-from adk_nb.notebook.view.interrupt_card import answer_of
-from adk_nb.notebook.view.page import request_of, set_page, with_view
+from adk_nb.notebook.view.call_arguments import editable_call, full_values
+from adk_nb.notebook.view.cards import answer_of
+from adk_nb.notebook.view.front_end import request_of, set_page, with_view
 from adk_nb.notebook.view.panels import listed
 from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 
@@ -91,10 +92,10 @@ class LiveView(anywidget.AnyWidget):
         self._state = ViewState(title, box, own_id)
         self._seq = 0
         self._pause = BATCH_SECONDS
-        self._awaited = False
+        self._awaits_first_row = False
         self._pending: list[Json] = []
         self._pending_text: dict[str, Json] = {}
-        self._ticker: threading.Thread | None = None
+        self._is_ticking = False
         self._lock = threading.Lock()  # guards the pending ops
         self._sending = threading.RLock()  # guards the order of batches, and the state after them
         self._snapshot_due = 0.0
@@ -116,7 +117,7 @@ class LiveView(anywidget.AnyWidget):
                 not None), `{"op": "patch", "id", **fields}`, `{"op": "state", "event", "changes"}` (and `state`, the
                 whole, to begin with), `{"op": "card", "card": {"id", ...}}` (its fields laid over what is known; an
                 answered card stays answered unless it is asked again with a note; the page gets what
-                `call_shown.on_page` makes of it), `{"op": "status", "status", "text"}`, `{"op": "usage", "text",
+                `call_arguments.on_page` makes of it), `{"op": "status", "status", "text"}`, `{"op": "usage", "text",
                 "title", "tokens"}` (of the footer), `{"op": "notice", "text"}`, `{"op": "notices", "notices"}` (each
                 a `document.Notice` as a dict), `{"op": "drawing", "drawing"}` (of
                 `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key -> how it stands, as
@@ -134,9 +135,9 @@ class LiveView(anywidget.AnyWidget):
             raise ValueError(f"a live view knows no op {op['op']!r}")
         with self._lock:
             self._queue(op)
-            if self._ticker is None:
-                self._ticker = threading.Thread(target=self._tick, name="adk-nb-view", daemon=True)
-                self._ticker.start()
+            if not self._is_ticking:
+                self._is_ticking = True
+                repeat(self._tick, name="adk-nb-view")
 
     def flush(self) -> None:
         """Send pending ops now."""
@@ -177,10 +178,10 @@ class LiveView(anywidget.AnyWidget):
     def _pause_after(self, ops: list[Json]) -> float:
         for op in ops:
             if op["op"] == "status" and op["status"] == "running":
-                self._awaited = True
+                self._awaits_first_row = True
             elif op["op"] in ("text", "patch") or (op["op"] == "append" and op["row"]["kind"] != "user"):
-                self._awaited = False
-        if self._awaited:
+                self._awaits_first_row = False
+        if self._awaits_first_row:
             return FIRST_SECONDS
         return BATCH_SECONDS if any(op["op"] == "text" for op in ops) else ROWS_SECONDS
 
@@ -204,21 +205,18 @@ class LiveView(anywidget.AnyWidget):
             logger.exception("a live view cannot show the op %r", op["op"])
             return None
 
-    def _tick(self) -> None:
-        """Send a batch after each pause, until no op is pending and the snapshot is up to date."""
+    def _tick(self) -> float | None:
+        """Send a batch. Returns the pause before the next; None: no op is pending and the snapshot is up to date."""
         try:
-            while True:
-                self.flush()
-                if time.monotonic() >= self._snapshot_due:
-                    self._write_snapshot()
-                with self._sending, self._lock:
-                    if not self._pending and self.snapshot["seq"] == self._seq:
-                        self._ticker = None
-                        return
-                time.sleep(self._pause)
+            self.flush()
+            if time.monotonic() >= self._snapshot_due:
+                self._write_snapshot()
+            with self._sending, self._lock:
+                self._is_ticking = bool(self._pending) or self.snapshot["seq"] != self._seq
         except Exception:  # the run continues without its view; the next op tries again
             logger.exception("a live view could not be sent")
-            self._ticker = None
+            self._is_ticking = False
+        return self._pause if self._is_ticking else None
 
     def _write_snapshot(self, *, force: bool = False) -> None:
         with self._sending:
@@ -239,7 +237,7 @@ class LiveView(anywidget.AnyWidget):
             self.flush()
             self._write_snapshot(force=True)
         elif kind == "stop":
-            self._tell({"kind": "stop"})
+            self._notify({"kind": "stop"})
         elif kind == "answer":
             self._answer(message)
         elif kind == "page":
@@ -247,14 +245,14 @@ class LiveView(anywidget.AnyWidget):
         elif request := request_of(message):
             self._answer_request(request)
         elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
-            self._tell({"kind": "ask", "text": str(message["text"])})
+            self._notify({"kind": "ask", "text": str(message["text"])})
 
     def _answer_request(self, request: Json) -> None:
         card = self._state.cards.get(request["id"]) if request.get("what") == "call" else None
         if card is None:
-            self._tell(request)
+            self._notify(request)
         else:
-            whole = {**whole_call(card), "texts": whole_texts(card)}
+            whole = {**editable_call(card), "texts": full_values(card)}
             self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
 
     def _answer(self, message: Json) -> None:
@@ -271,14 +269,14 @@ class LiveView(anywidget.AnyWidget):
             answer, outcome = answered
             self.push({"op": "card", "card": {"id": answer["id"], **outcome}})
             self.flush()
-        self._tell(answer)
+        self._notify(answer)
 
     def _reopen_card(self, key: str, note: str) -> None:
         again = self._state.cards[key]["again"] + 1
         self.push({"op": "card", "card": {"id": key, "note": note, "again": again}})
         self.flush()
 
-    def _tell(self, message: Json) -> None:
+    def _notify(self, message: Json) -> None:
         for listener in list(self._listeners):
             try:
                 listener(message)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 from adk_nb import clock
+from adk_nb.concurrency.single_thread import has_threads
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.sessions.sql.codec import Key
 from adk_nb.sessions.sql.rows import Rows
@@ -111,13 +112,18 @@ class Database(ABC):
             self.jobs.append(job)
             if not job.reads:
                 self.waiting.add(job)
-            if len(self.threads) < self.most_threads and self._idle < len(self.jobs):
+            # One thread more only if those that wait are too few for the queue.
+            if not has_threads():
+                job.loop.call_soon(self.work)
+            elif len(self.threads) < self.most_threads and self._idle < len(self.jobs):
                 self.threads.append(threading.Thread(target=self.work, name="adk-nb-sessions", daemon=True))
                 self.threads[-1].start()
             self.changed.notify()
 
     def wait(self, is_ready: Callable[[], bool]) -> bool:
-        """Wait in a thread, with `changed` held. False: closed, and the queue is empty."""
+        """Wait in a thread, with `changed` held. False: closed and empty; without threads, empty."""
+        if not has_threads():
+            return is_ready()
         self._idle += 1
         try:
             while not (ready := is_ready()) and not (self.is_closed and not self.jobs):
@@ -151,6 +157,7 @@ class Database(ABC):
                 try:
                     job.result = job.work(rows)
                     done.append(job)
+                # A refusal, before anything was written: the other jobs of the transaction go on.
                 except AdkNbError as error:
                     job.error = error
             db.execute("COMMIT")
@@ -212,6 +219,7 @@ class Driver:
             AdkNbError: As `work` raised it.
             StorageError: The database cannot be used, and nothing was written.
         """
+        # After a fork the threads are gone, and a connection must not be shared. Source: sqlite.org/howtocorrupt.html.
         if os.getpid() != self._process_id:
             raise StorageError("this session service was made in another process; make one in each")
         job.future = job.loop.create_future()
@@ -238,6 +246,8 @@ class Driver:
         self.database.close()
         for thread in self.database.threads:
             await asyncio.to_thread(thread.join)
+        if not has_threads():
+            self.database.work()
 
 
 def report(jobs: Sequence[Job[Any]]) -> None:

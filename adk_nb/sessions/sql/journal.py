@@ -46,6 +46,7 @@ class SqlLease:
         lease = _lease(rows, head.number)
         _check_free(rows, self._key, lease)
         check_is_newest(self._key, head, self._session.revision)
+        # A resumed run keeps its version and its start.
         run = _run(rows, head.number, self.run_id) or RunRow(head.number, self.run_id, version, owner, since, None)
         fence = lease.fence + 1 if lease else 1
         rows.put(LEASES, LeaseRow(head.number, fence, self.run_id, owner, since, rows.now() + LEASE_SECONDS))
@@ -106,6 +107,7 @@ class SqlLease:
 
         def begin(rows: Rows) -> Attempt | None:
             self._locked_lease(rows)
+            # In the transaction that checks the lease: a run that lost the session uses up nothing.
             if not rows.consume(self._number, consumes):
                 return None
             number = max((row.attempt for row in rows.read(INTENTS, **self._intent_key(intent))), default=0) + 1
@@ -129,6 +131,7 @@ class SqlLease:
         def finish(rows: Rows) -> None:
             self._locked_lease(rows)
             for row in rows.read(INTENTS, **self._intent_key(attempt.intent), attempt=attempt.number):
+                # The first outcome counts: later runs may have read it.
                 if row.finished is None:
                     rows.put(INTENTS, row._replace(finished=finished, outcome=text))
 

@@ -106,7 +106,7 @@ class PostgresDatabase(Database):
         # A reading job sees one snapshot; a writing job decides on rows that it has locked.
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if job.reads else "BEGIN"
         if db and not db.closed:
-            with suppress(self._psycopg.OperationalError):
+            with suppress(self._psycopg.OperationalError):  # the server has closed the idle connection
                 db.execute(begin)
                 return db
             db.close()
@@ -114,6 +114,7 @@ class PostgresDatabase(Database):
         try:
             db.execute(f"SET lock_timeout = '{LOCKED_SECONDS}s'")
             with self._making_tables:
+                # Checked again by each process, under a lock of the server.
                 if not self._has_tables:
                     with db.transaction():
                         self._migrate(db)

@@ -105,6 +105,7 @@ class PostgresRows(Rows):
         self.execute(insert, key_parameters(key) | values | {"at": event.timestamp, "data": data, "text": text})
         values, state_columns = {"number": head.number, "at": event.timestamp}, ""
         if delta:
+            # Nobody changes it in between: `before_append` has locked the row.
             query = f"SELECT {self.state_column} FROM sessions s WHERE number = :number"
             state = self.parse(self.execute(query, values).fetchone()[0], "sessions")
             apply_delta(state, delta)
@@ -128,4 +129,5 @@ def _with_text(name: str, text: str) -> dict[str, Any]:
 
 
 def _columns(text: str, is_altered: bool) -> tuple[str, str | None]:
+    # JSONB takes no NUL; the text column keeps it.
     return (text.replace("\\u0000", "\\ufffd"), text) if is_altered else (text, None)

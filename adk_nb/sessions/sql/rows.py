@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from adk_nb import clock
+from adk_nb.concurrency.time_slices import many_objects
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED
@@ -17,7 +18,6 @@ from adk_nb.sessions.session import Session
 from adk_nb.sessions.sql.codec import EventRow, Key, Mark, to_json
 from adk_nb.sessions.sql.schema import APP_STATES, LEASES, USER_STATES, LeaseRow, R, Table
 from adk_nb.sessions.state import State, apply_delta, read_state, read_value
-from adk_nb.slices import many_objects
 
 SHARED: dict[str, Table[Any]] = {State.APP_PREFIX: APP_STATES, State.USER_PREFIX: USER_STATES}
 _MANY_EVENTS = 5_000
@@ -214,6 +214,7 @@ class Rows:
         events, expected = list[Event](), first
         with many_objects() if mark.seq - first > _MANY_EVENTS else nullcontext():
             for expected, (seq, timestamp, data, check) in enumerate(self.execute(query, values), first + 1):
+                # Checked for every event, also before `earliest`: a gap shows a lost row.
                 if seq != expected or type(timestamp) is not float or check != self.event_crc(seq, timestamp, data):
                     raise Damaged(f"event {expected} of session {session.id!r} was altered")
                 if earliest is None or timestamp >= earliest:
@@ -230,6 +231,7 @@ class Rows:
         """Write a new session with its own keys. False: there is one, and nothing was written."""
         if self.head(key):
             return False
+        # A number is never used again: copies of a deleted session stay recognisable.
         last = self.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'sessions'", ()).fetchone()[0]
         head = Head((last or 0) + 1, crc("{}"), create_time, create_time, 0)
         row = (head.number, *key, "{}", *head[1:], crc(*key, *head))
@@ -261,6 +263,7 @@ class Rows:
             text = None if value == DELETED else to_json(value)
             query = "SELECT value FROM state_keys WHERE session = ? AND key = ?"
             old = self.execute(query, (number, key)).fetchone()
+            # The XOR of all rows' checksums: one key is changed without reading the others.
             check ^= (crc(number, key, old[0]) if old else 0) ^ crc(number, key, text)
             self.execute(put, (number, key, text))
         return check

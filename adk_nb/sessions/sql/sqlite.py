@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from adk_nb import clock
+from adk_nb.concurrency.single_thread import has_threads
 from adk_nb.errors import StorageError
 from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.driver import Database, Job, report
@@ -70,6 +71,7 @@ class SqliteDatabase(Database):
                 if not self._in_use and not self.jobs and not self.is_closed:
                     # No signal handler runs between these two assignments; else the file stayed in use for ever.
                     self._in_use = is_acquired = True
+            # The thread does what cannot be done at once.
             if not is_acquired or not (db := self._begin(job)):
                 return False
             self.finish(db, [job])
@@ -112,7 +114,8 @@ class SqliteDatabase(Database):
             with self.changed:
                 while self._in_use:
                     self.changed.wait(_PAUSE_SECONDS)
-                self._disconnect()
+                if has_threads() or self.is_closed:  # else the next job comes on the same connection
+                    self._disconnect()
 
     def _acquire(self) -> bool:
         """Wait for jobs and for the connection. False: closed, and the queue is empty."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from adk_nb.errors import AdkNbError, ConfigurationError, InputError, StorageError
+from adk_nb.locations import warn
 from adk_nb.sessions.sql import schema
 from adk_nb.sessions.sql.rows import Damaged
-from adk_nb.warned import warn
 from adk_nb.wire import json_problem
 
 Durability = Literal["normal", "full"]
@@ -63,6 +63,7 @@ class SessionFile:
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             db.execute("PRAGMA cell_size_check = ON")
+            # A file from elsewhere may have triggers and views with side effects.
             db.execute("PRAGMA trusted_schema = OFF")
             db.execute("BEGIN")  # a snapshot of the file: another process may be creating it
             self._check(db)
@@ -74,6 +75,7 @@ class SessionFile:
             db.execute("PRAGMA foreign_keys = ON")
             self.set_blocking(db, True)
             self._migrate(db)
+            # Of the first opening: another file in its place is refused from then on.
             self._identity = self._identity or _file_identity(_stat(self.path))
         except BaseException:
             db.close()

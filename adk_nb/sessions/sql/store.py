@@ -98,7 +98,7 @@ class SqlSessionService(BaseSessionService):
         return event
 
     async def flush(self) -> None:
-        """Wait until the jobs of earlier calls are committed; the first call opens the database."""
+        """Open the database, or raise why it cannot be used; an append that was awaited is stored already."""
         await self._driver.run(lambda rows: None, reads=True)
 
     async def is_current(self, session: Session) -> bool:
@@ -169,6 +169,7 @@ class _Append:
     def run(self, rows: Rows) -> bool:
         """Write the event, in a transaction. False: it is stored already."""
         head, lease, stored = rows.before_append(self.key, self._row.id)
+        # Before the lease: to repeat a stored step is harmless, whoever holds the session now.
         if stored is not None:
             if not is_same_event(self._row.data, stored):
                 raise AlreadyExistsError(f"session {self.key[2]!r} has another event of the id {self._row.id!r}")

@@ -8,7 +8,7 @@ from pydantic_core import to_jsonable_python
 
 from adk_nb import types
 from adk_nb.notebook.view.document import Block, Code, Fold, Heading, Section, Span, Text, in_html, plain
-from adk_nb.notebook.view.panel import Panel, PanelRun, add, text_fold
+from adk_nb.notebook.view.panels import Panel, PanelRun, add, text_fold
 from adk_nb.notebook.view.panels.waterfall import bars, in_steps
 from adk_nb.notebook.view.plain_text import LONG, bounded_json, cleaned, json_text, one_line, shortened
 from adk_nb.redaction import redacted

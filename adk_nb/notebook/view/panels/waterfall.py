@@ -10,8 +10,8 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.view.document import Block, Code, Fold, Picture, Section, Shape, Table, Text, in_html
-from adk_nb.notebook.view.event_words import is_question, who_said
-from adk_nb.notebook.view.panel import Panel, PanelRun, add, text_fold, without_port
+from adk_nb.notebook.view.event_text import author_of, is_question
+from adk_nb.notebook.view.panels import Panel, PanelRun, add, text_fold, without_port
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime.branches import calls_to, lane_of
@@ -69,6 +69,8 @@ class _Work:
     """In the trace; 0: it is known from events alone."""
 
     def bar(self, start: float) -> Bar:
+        """Return the work as JSON. `start`: of the run, in seconds since the epoch."""
+
         def ms(moment: float) -> float:
             return round(max(0.0, moment - start) * 1000, 1)
 
@@ -103,13 +105,22 @@ def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
     if not works:
         return []
     start = min([work.begin for work in works] + [event.timestamp for event in whole[:1]])
-    return [work.bar(start) for work in _under_agents(works)]
+    return [work.bar(start) for work in _grouped_by_agent(works)]
 
 
 def _from_trace(trace: Trace) -> Iterator[_Work]:
-    for sent in trace.requests:
-        work = _Work("model", sent.model, sent.agent, sent.branch, sent.path, sent.began, sent.within, sent.first)
-        yield replace(work, end=sent.ended, event=sent.event_id, error=sent.error, number=sent.number)
+    for request in trace.requests:
+        work = _Work(
+            "model",
+            request.model,
+            request.agent,
+            request.branch,
+            request.path,
+            request.began,
+            request.within,
+            request.first,
+        )
+        yield replace(work, end=request.ended, event=request.event_id, error=request.error, number=request.number)
     for call in trace.tools:
         if call.tool not in _INTERNAL:
             work = _Work("tool", call.tool, call.agent, call.branch, call.path, call.began, call.within)
@@ -123,7 +134,7 @@ def _from_events(events: Sequence[Event], trace: Trace) -> list[_Work]:
     open_calls: dict[str, _Work] = {}
     last = events[0].timestamp if events else 0.0
     for event in events:
-        place = who_said(event), event.branch, event.node_info.path
+        place = author_of(event), event.branch, event.node_info.path
         for response in event.get_function_responses():
             if (work := open_calls.get(response.id or "")) and (work.kind == "tool" or event.author == "user"):
                 work.end = event.timestamp
@@ -131,7 +142,7 @@ def _from_events(events: Sequence[Event], trace: Trace) -> list[_Work]:
             model, error = event.model_version or "model", event.error_code or ""
             works.append(_Work("model", model, *place, last, end=event.timestamp, event=event.id, error=error))
         for call in event.get_function_calls():
-            if _asks(event, call):
+            if _is_request(event, call):
                 work = _Work("person", _NAMES["person"], *place, event.timestamp)
             elif event.timestamp < since and call.name not in _INTERNAL:
                 work = _Work("tool", call.name or "", *place, event.timestamp)
@@ -145,7 +156,7 @@ def _from_events(events: Sequence[Event], trace: Trace) -> list[_Work]:
     return works
 
 
-def _asks(event: Event, call: types.FunctionCall) -> bool:
+def _is_request(event: Event, call: types.FunctionCall) -> bool:
     is_request = call.name in REQUESTS and call.id in (event.long_running_tool_ids or ())
     return is_request or is_question(event, call)
 
@@ -157,7 +168,7 @@ def _is_answer(event: Event) -> bool:
     return bool(event.parts or event.error_code) and not asks
 
 
-def _under_agents(works: Iterable[_Work]) -> list[_Work]:
+def _grouped_by_agent(works: Iterable[_Work]) -> list[_Work]:
     """`works`, each below its agent: a stretch of time in which no other agent worked in that place."""
     stretches: list[list[_Work]] = []
     current: dict[Any, list[_Work]] = {}

@@ -83,8 +83,8 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
     if tag not in TAGS or not ATTRIBUTES.get(tag, frozenset()).issuperset(attributes) or styled not in STYLES:
         raise ValueError(f"<{tag}> with {sorted(attributes)} is not markup this package makes")
     inside = "".join(child if isinstance(child, Html) else escaped(child) for child in children)
-    given = _attributes(attributes)
-    return Html(f"<{tag}{given}>" if tag in ("br", "hr") else f"<{tag}{given}>{inside}</{tag}>")
+    attribute_text = _attributes(attributes)
+    return Html(f"<{tag}{attribute_text}>" if tag in ("br", "hr") else f"<{tag}{attribute_text}>{inside}</{tag}>")
 
 
 ISOLATED = {
@@ -100,8 +100,8 @@ it, into a window of its own.
 def frame(page: str, title: str, *, height: int = 76) -> Html:
     """A frame with what `isolated_page.isolated_page` made. `height` in pixels."""
     style = ISOLATED["style"].replace("76px", f"{height}px")
-    given = {"title": title, **ISOLATED, "style": style, "srcdoc": page}
-    return Html(f"<iframe{_attributes(given)}></iframe>")
+    attributes = {"title": title, **ISOLATED, "style": style, "srcdoc": page}
+    return Html(f"<iframe{_attributes(attributes)}></iframe>")
 
 
 def image(src: str, alt: str) -> Html:
@@ -112,8 +112,8 @@ def image(src: str, alt: str) -> Html:
     """
     if not src.startswith("data:image/"):
         raise ValueError(f"{src[:80]!r} is no image that is in the page itself")
-    given = {"src": src, "alt": alt, "style": "max-width: 100%"}
-    return Html(f"<img{_attributes(given)}>")
+    attributes = {"src": src, "alt": alt, "style": "max-width: 100%"}
+    return Html(f"<img{_attributes(attributes)}>")
 
 
 _FONT = "system-ui, -apple-system, Segoe UI, sans-serif"
@@ -131,7 +131,7 @@ def svg(shapes: Iterable[Mapping[str, Any]], size: tuple[int, int], title: str, 
         font_size: In pixels.
     """
     width, height = size
-    given = {
+    attributes = {
         "xmlns": "http://www.w3.org/2000/svg",
         "role": "img",
         "aria-label": title,
@@ -143,7 +143,7 @@ def svg(shapes: Iterable[Mapping[str, Any]], size: tuple[int, int], title: str, 
         "font-size": str(font_size),
     }
     # Apart: a page that takes the picture out leaves its text, which is to stay text.
-    return Html(f"<svg{_attributes(given)}>" + "\n".join(map(_shape, shapes)) + "</svg>")
+    return Html(f"<svg{_attributes(attributes)}>" + "\n".join(map(_shape, shapes)) + "</svg>")
 
 
 def _shape(shape: Mapping[str, Any]) -> str:
@@ -158,9 +158,9 @@ def _shape(shape: Mapping[str, Any]) -> str:
     return f"{opened}>{inside}</{tag}>" if inside else f"{opened}/>"
 
 
-def _attributes(given: Mapping[str, str]) -> str:
+def _attributes(attributes: Mapping[str, str]) -> str:
     # within double quotes a single one is text
-    texts = {name: html.escape(value, quote=False).replace('"', "&quot;") for name, value in given.items()}
+    texts = {name: html.escape(value, quote=False).replace('"', "&quot;") for name, value in attributes.items()}
     return "".join(f' {name}="{text}"' for name, text in texts.items())
 
 
@@ -180,12 +180,12 @@ def terminal_lines(lines: Iterable[tuple[str, bool]]) -> Html:
     return Html(f"<div{_attributes({'style': _TERMINAL})}>{rows}</div>")
 
 
-def words_of(markup: str) -> str:
+def visible_text(markup: str) -> str:
     """The text that a reader of this file's markup sees, with formulas as TeX between dollar signs."""
     return html.unescape(_TAG.sub("", _FORMULA.sub(_in_dollars, markup)))
 
 
-def _in_dollars(found: re.Match[str]) -> str:
-    if found["code"]:
-        return found["code"]
-    return f"${found['inline']}$" if found["inline"] else f"$${found['display']}$$"
+def _in_dollars(match: re.Match[str]) -> str:
+    if match["code"]:
+        return match["code"]
+    return f"${match['inline']}$" if match["inline"] else f"$${match['display']}$$"

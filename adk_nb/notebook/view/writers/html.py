@@ -42,13 +42,13 @@ from adk_nb.notebook.view.writers.elements import (
     image,
     svg,
     terminal_lines,
-    words_of,
+    visible_text,
 )
 from adk_nb.notebook.view.writers.isolated_page import isolated_page
 from adk_nb.notebook.view.writers.markdown_html import to_html
 from adk_nb.notebook.view.writers.text import CELL, safe
 
-_LEFT = "text-align: left"
+_ALIGN_LEFT = "text-align: left"
 """JupyterLab and nbconvert would align cells to the right."""
 _AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
 """A mark stays on the line of the name that it belongs to."""
@@ -74,7 +74,7 @@ def page_sources(pages: Iterable[str]) -> list[str]:
 
 def readable(markdown: str) -> str:
     """The text that a reader of rendered markdown sees."""
-    return words_of(to_html(markdown))
+    return visible_text(to_html(markdown))
 
 
 def _piece(block: Image | Table | Page | Text) -> dict[str, Any]:
@@ -214,11 +214,11 @@ def _items(items: Items) -> Html:
 
 
 def _table(table: Table) -> Html:
-    rows = [element("tr", *(element("td", _cell(cell), style=_LEFT) for cell in line)) for line in table.rows]
+    rows = [element("tr", *(element("td", _cell(cell), style=_ALIGN_LEFT) for cell in line)) for line in table.rows]
     body = element("tbody", "\n", Html("\n".join(rows)), "\n")
     if not table.head:
         return element("table", "\n", body, "\n")
-    header = element("tr", *(element("th", _cell(cell), style=_LEFT) for cell in table.head))
+    header = element("tr", *(element("th", _cell(cell), style=_ALIGN_LEFT) for cell in table.head))
     return element("table", "\n", element("thead", header), "\n", body, "\n")
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from adk_nb.notebook.view.plain_text import is_safe_link, visible
+from adk_nb.notebook.view.plain_text import is_safe_link, without_invisible
 from adk_nb.notebook.view.writers.elements import Html, frame
 from adk_nb.redaction import without_known
 from adk_nb.tools.html_parser import TooDeepError, parse_html
@@ -60,7 +60,7 @@ _NOTHING_LOADED = (
 
 def isolated_page(markup: str) -> str:
     """A page that somebody else wrote, as the `srcdoc` of a frame like `ISOLATED`."""
-    return _NOTHING_LOADED + visible(rewritten(without_known(markup)))
+    return _NOTHING_LOADED + without_invisible(rewritten(without_known(markup)))
 
 
 def isolated(markup: str, title: str) -> Html:
@@ -90,15 +90,17 @@ class _Page:
         self._drawings = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Write a start tag if it is allowed. lxml calls it."""
         self._open.append(tag)
         if len(self._open) > MAX_DEPTH:  # libxml2 compares each end tag with every open element
             raise TooDeepError
         self._drawings += tag == "svg"
         self._unseen += self._is_unseen(tag)
         if self._is_written(tag):
-            self.pieces.append(f"<{tag}{_written(tag, attributes)}>")
+            self.pieces.append(f"<{tag}{_attribute_text(tag, attributes)}>")
 
     def end(self, tag: str) -> None:
+        """Write the end tag of a written element. lxml calls it."""
         if self._is_written(tag) and tag not in _EMPTY:
             self.pieces.append(f"</{tag}>")
         self._open.pop()
@@ -106,6 +108,7 @@ class _Page:
         self._drawings -= tag == "svg"
 
     def data(self, text: str) -> None:
+        """Write text, escaped; none inside unseen elements. lxml calls it."""
         if not self._unseen:
             raw = self._open[-1:] == ["style"]  # no entity is read there
             self.pieces.append(text.replace("<", "") if raw else html.escape(text, quote=False))
@@ -120,13 +123,13 @@ class _Page:
         return tag in TAGS and not self._unseen
 
 
-def _written(tag: str, attributes: Mapping[str, str]) -> str:
-    kept = {name: value for name, value in attributes.items() if name in ATTRIBUTES or _ARIA.fullmatch(name)}
+def _attribute_text(tag: str, attributes: Mapping[str, str]) -> str:
+    allowed = {name: value for name, value in attributes.items() if name in ATTRIBUTES or _ARIA.fullmatch(name)}
     href = attributes.get("href", "").strip()
     if tag == "a" and is_safe_link(href):
-        kept |= {"href": href, "rel": "noopener noreferrer"}
+        allowed |= {"href": href, "rel": "noopener noreferrer"}
     if tag == "use" and href.startswith("#"):
-        kept["href"] = href
+        allowed["href"] = href
     if tag == "img" and _PICTURE.match(attributes.get("src", "")):
-        kept["src"] = attributes["src"]
-    return "".join(f' {name}="{html.escape(value)}"' for name, value in kept.items())
+        allowed["src"] = attributes["src"]
+    return "".join(f' {name}="{html.escape(value)}"' for name, value in allowed.items())

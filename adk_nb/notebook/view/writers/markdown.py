@@ -45,9 +45,9 @@ def _line(line: Line) -> str:
     return "".join(map(_inline, parts_of(line))).strip()
 
 
-def _begun(line: str) -> str:
+def _escaped_start(line: str) -> str:
     """`line` where a paragraph begins, and not a heading or a list."""
-    return _BEGINS.sub(lambda found: f"{found[1]}&#{ord(found[2])};", line)
+    return _BEGINS.sub(lambda match: f"{match[1]}&#{ord(match[2])};", line)
 
 
 def _inline(part: Inline) -> str:
@@ -60,7 +60,7 @@ def _inline(part: Inline) -> str:
 
 
 def _inline_code(text: str) -> str:
-    return f"<code>{_spelled_out(text)}</code>" if _RISKY.search(text) or {"|", "`"} & set(text) else f"`{text}`"
+    return f"<code>{_as_entities(text)}</code>" if _RISKY.search(text) or {"|", "`"} & set(text) else f"`{text}`"
 
 
 @singledispatch
@@ -76,12 +76,12 @@ def _(block: Heading) -> Iterable[str]:
 @_parts.register
 def _(block: Text) -> Iterable[str]:
     line = _line(block.line)
-    return [f"*{line}*" if block.small and line else _begun(line)]
+    return [f"*{line}*" if block.small and line else _escaped_start(line)]
 
 
 @_parts.register
 def _(block: Lines) -> Iterable[str]:
-    return ["  \n".join(_begun(markdown_line(cleaned(line)).strip()) for line in block.lines)]
+    return ["  \n".join(_escaped_start(markdown_line(cleaned(line)).strip()) for line in block.lines)]
 
 
 @_parts.register
@@ -154,7 +154,7 @@ def _(block: Only) -> Iterable[str]:
 def _code(line: Line) -> str:
     text = "".join(cleaned(part if isinstance(part, str) else part.text) for part in parts_of(line))
     if _RISKY.search(text) or "`" in text:
-        return f"<pre><code>{_spelled_out(text)}</code></pre>"
+        return f"<pre><code>{_as_entities(text)}</code></pre>"
     return f"```\n{text}\n```"
 
 
@@ -198,7 +198,7 @@ _SOURCE = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _RISKY = re.compile(r"[<&$\\\]!]|mermaid", re.IGNORECASE)
-_SPELLED = re.compile(r"[^\w\s,;.='\"/%^+-]")
+_PUNCTUATION = re.compile(r"[^\w\s,;.='\"/%^+-]")
 _CELL = re.compile(r"[&<>|`*\[\]~!$\\]|(?<![^\W_])_|_(?![^\W_])|\{(?=[:.#{%=])")
 
 
@@ -208,52 +208,52 @@ def markdown_safe(text: str) -> str:
     Emphasis, lists, tables, code, links to http, https and mailto and TeX that `mathematics` knows stay what they are;
     an image becomes a link.
     """
-    text, parts, at = cleaned(text), list[str](), 0
-    while found := _SOURCE.search(text, at):
-        parts.append(text[at : found.start()])
-        drawn = formula_at(text, found.start()) if found[0][0] in "$\\" else None
-        parts.append(_formula_source(drawn) if drawn else _made_safe(found))
-        at = drawn.end if drawn else found.end()
-    return "".join([*parts, text[at:]])
+    text, parts, position = cleaned(text), list[str](), 0
+    while match := _SOURCE.search(text, position):
+        parts.append(text[position : match.start()])
+        drawn = formula_at(text, match.start()) if match[0][0] in "$\\" else None
+        parts.append(_formula_source(drawn) if drawn else _safe_source(match))
+        position = drawn.end if drawn else match.end()
+    return "".join([*parts, text[position:]])
 
 
-def _formula_source(found: Formula) -> str:
+def _formula_source(formula: Formula) -> str:
     """In the delimiters that all renderers know. Where one knows none, nothing in it is a tag."""
-    delimiter = "$$" if found.display else "$"
-    tex = found.tex.replace("<", "\\lt ").replace(">", "\\gt ")
+    delimiter = "$$" if formula.display else "$"
+    tex = formula.tex.replace("<", "\\lt ").replace(">", "\\gt ")
     return f"{delimiter}{tex}{delimiter}"
 
 
 def markdown_line(text: str) -> str:
     """Text that was made safe to show, as one line of markdown: shown as it is, also in a table."""
-    return _CELL.sub(lambda found: _entity(found[0]), single_blanks(text))
+    return _CELL.sub(lambda match: _entity(match[0]), single_blanks(text))
 
 
-def _made_safe(found: re.Match[str]) -> str:
-    kind = found.lastgroup
-    if found["fence"]:
-        return _block(found)
-    if found["diagram"]:
-        return found["diagram"] + "text "
-    if found["ticks"]:
-        inline = found["inline"]
-        return f"<code>{_spelled_out(inline.strip())}</code>" if _RISKY.search(inline) else found[0]
+def _safe_source(match: re.Match[str]) -> str:
+    kind = match.lastgroup
+    if match["fence"]:
+        return _block(match)
+    if match["diagram"]:
+        return match["diagram"] + "text "
+    if match["ticks"]:
+        inline = match["inline"]
+        return f"<code>{_as_entities(inline.strip())}</code>" if _RISKY.search(inline) else match[0]
     if kind == "image":
         return ""
-    if found["number"]:
-        return found["number"] + _entity(found["dot"])
-    return _entity(found["literal"] or found[0])
+    if match["number"]:
+        return match["number"] + _entity(match["dot"])
+    return _entity(match["literal"] or match[0])
 
 
-def _block(found: re.Match[str]) -> str:
-    block, language = found["block"], found["language"]
+def _block(match: re.Match[str]) -> str:
+    block, language = match["block"], match["language"]
     if _RISKY.search(block) or _RISKY.search(language):
-        return f"<pre><code>{_spelled_out(block)}</code></pre>"
-    return f"{found['fence']}{language}\n{block}{found['fence']}"
+        return f"<pre><code>{_as_entities(block)}</code></pre>"
+    return f"{match['fence']}{language}\n{block}{match['fence']}"
 
 
-def _spelled_out(text: str) -> str:
-    return _SPELLED.sub(lambda found: f"&#{ord(found[0])};", text).replace("_", "&#95;")
+def _as_entities(text: str) -> str:
+    return _PUNCTUATION.sub(lambda match: f"&#{ord(match[0])};", text).replace("_", "&#95;")
 
 
 def _entity(character: str) -> str:
@@ -261,5 +261,5 @@ def _entity(character: str) -> str:
         return "&lt;"
     if character == "&":
         return "&amp;"
-    spelled = f"&#{ord(character)};"
-    return f"<span>{spelled}</span>" if character in "$\\" else spelled
+    entity = f"&#{ord(character)};"
+    return f"<span>{entity}</span>" if character in "$\\" else entity

@@ -56,37 +56,46 @@ class _Renderer(RendererHTML):
     """markdown-it's renderer, held to our elements and attributes. A method per token type is its own way."""
 
     def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Text, cleaned and escaped."""
         return escaped(cleaned(tokens[idx].content))  # again: an entity may have become a control character
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Code in a line."""
         return element("code", code(tokens[idx].content))
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Indented code."""
         return element("pre", element("code", code(tokens[idx].content))) + "\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Fenced code; its language is dropped."""
         return self.code_block(tokens, idx, options, env)
 
     def html_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Raw html as text."""
         return escaped(tokens[idx].content)
 
     def html_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Raw html as text."""
         return escaped(tokens[idx].content)
 
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """A link to the image under its description: a page that is only looked at sends nothing anywhere."""
         token = tokens[idx]
         url = str(token.attrs.get("src", ""))
-        words = cleaned(self.renderInlineAsText(token.children, options, env)).strip() or "image"
-        return element("a", words, href=url, rel=LINK_REL) if is_safe_link(url) else escaped(words)
+        label = cleaned(self.renderInlineAsText(token.children, options, env)).strip() or "image"
+        return element("a", label, href=url, rel=LINK_REL) if is_safe_link(url) else escaped(label)
 
     def math_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """A formula in a line."""
         return formula(tokens[idx].content, display=tokens[idx].block)
 
     def math_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """A formula on lines of its own."""
         return element("p", formula(tokens[idx].content, display=True)) + "\n"
 
     def renderToken(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Any other token, with smaller headings and allowed attributes alone."""
         token = tokens[idx]
         token.tag = _HEADINGS.get(token.tag, token.tag)
         if token.tag and token.tag not in TAGS:
@@ -106,28 +115,29 @@ class _Renderer(RendererHTML):
 
 class _Markdown(MarkdownIt):
     def validateLink(self, url: str) -> bool:
+        """Allow http, https and mailto."""
         return is_safe_link(url)
 
 
 def _unwrap_empty_lists(state: StateCore) -> None:
     """Turn lists without any text back into paragraphs: an answer of `105.` is a number, not an item 105."""
-    tokens, kept = state.tokens, list[Token]()
-    at = 0
-    while at < len(tokens):
-        end = _end_of_empty_list(tokens, at)
-        kept += _paragraph(tokens[at:end]) if end else [tokens[at]]
-        at = end or at + 1
-    state.tokens = kept
+    tokens, result = state.tokens, list[Token]()
+    index = 0
+    while index < len(tokens):
+        end = _end_of_empty_list(tokens, index)
+        result += _paragraph(tokens[index:end]) if end else [tokens[index]]
+        index = end or index + 1
+    state.tokens = result
 
 
 def _end_of_empty_list(tokens: Sequence[Token], start: int) -> int:
     """The index behind the list that opens at `start`, if its items are all empty; else 0."""
     if tokens[start].type not in _LIST_OPEN:
         return 0
-    at = start + 1
-    while tokens[at].type in ("list_item_open", "list_item_close"):
-        at += 1
-    return at + 1 if tokens[at].type in _LIST_CLOSE else 0
+    index = start + 1
+    while tokens[index].type in ("list_item_open", "list_item_close"):
+        index += 1
+    return index + 1 if tokens[index].type in _LIST_CLOSE else 0
 
 
 def _paragraph(items: Sequence[Token]) -> list[Token]:
@@ -147,26 +157,26 @@ _LIST_CLOSE = ("ordered_list_close", "bullet_list_close")
 def _math_inline(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
-    found = formula_at(state.src, state.pos)
-    if not found or found.end > state.posMax:
+    match = formula_at(state.src, state.pos)
+    if not match or match.end > state.posMax:
         return False
     if not silent:
         token = state.push("math_inline", "", 0)
-        token.content, token.block = found.tex, found.display
-    state.pos = found.end
+        token.content, token.block = match.tex, match.display
+    state.pos = match.end
     return True
 
 
 def _math_block(state: StateBlock, start: int, last: int, silent: bool) -> bool:
     """A formula that has its lines for itself: what in them looks like a list or a heading is none."""
-    found = _on_own_lines(state, start, last) if state.sCount[start] - state.blkIndent < 4 else None
-    if not found:
+    block = _on_own_lines(state, start, last) if state.sCount[start] - state.blkIndent < 4 else None
+    if not block:
         return False
     if not silent:
-        formula_found, after = found
+        formula_found, end = block
         token = state.push("math_block", "", 0)
-        token.content, token.map = formula_found.tex, [start, after]
-        state.line = after
+        token.content, token.map = formula_found.tex, [start, end]
+        state.line = end
     return True
 
 
@@ -178,8 +188,8 @@ def _on_own_lines(state: StateBlock, start: int, last: int) -> tuple[Formula, in
     for line in range(start, min(last, start + _MOST_LINES)):
         if state.getLines(line, line + 1, 0, False).rstrip().endswith(closing) and (line > start or len(first) > 3):
             text = state.getLines(start, line + 1, state.blkIndent, False).strip()
-            found = formula_at(text, 0)
-            return (found, line + 1) if found and found.end == len(text) else None
+            match = formula_at(text, 0)
+            return (match, line + 1) if match and match.end == len(text) else None
     return None
 
 
@@ -247,14 +257,14 @@ def completed(text: str, *, is_code: bool = False) -> str:
 
 
 def _without_an_open_end(text: str) -> str:
-    at = 0
-    while begin := _FORMULA_BEGINS.search(text, at):
-        found = formula_at(text, begin.start())
+    position = 0
+    while begin := _FORMULA_BEGINS.search(text, position):
+        match = formula_at(text, begin.start())
         rest = text[begin.end() :]
-        if not found and len(rest) < _MAX_HIDDEN and "\n\n" not in rest and _ENDS.get(begin[0], begin[0]) not in rest:
+        if not match and len(rest) < _MAX_HIDDEN and "\n\n" not in rest and _ENDS.get(begin[0], begin[0]) not in rest:
             return text[: begin.start()]
-        at = found.end if found else begin.end()
-    return text[:at] + _UNFINISHED.sub("", text[at:])
+        position = match.end if match else begin.end()
+    return text[:position] + _UNFINISHED.sub("", text[position:])
 
 
 def _as_table(text: str) -> str:
@@ -267,16 +277,16 @@ def _as_table(text: str) -> str:
 
 
 def _closing_marks(line: str) -> str:
-    """What ends the emphasis and the code that a line leaves open."""
+    """The marks that close the emphasis and code which `line` leaves open."""
     still_open: list[str] = []
-    for found in _MARKS.finditer(line):
-        if found["open"] is not None:
-            return found["ticks"] + "".join(reversed(still_open))
-        if not (mark := found["mark"]):
+    for match in _MARKS.finditer(line):
+        if match["open"] is not None:
+            return match["ticks"] + "".join(reversed(still_open))
+        if not (mark := match["mark"]):
             continue
-        before, after = line[: found.start()][-1:], line[found.end() :][:1]
-        if mark in still_open and before.strip():
+        previous_character, next_character = line[: match.start()][-1:], line[match.end() :][:1]
+        if mark in still_open and previous_character.strip():
             del still_open[still_open.index(mark) :]
-        elif after.strip() and not (mark[0] == "_" and before.isalnum()):
+        elif next_character.strip() and not (mark[0] == "_" and previous_character.isalnum()):
             still_open.append(mark)
     return "".join(reversed(still_open))

@@ -97,21 +97,25 @@ class Formula:
 
 def formula_at(text: str, start: int) -> Formula | None:
     """The formula that begins at `start`; None: there is none, or none that may be drawn."""
-    found = _FORMULA.match(text, start)
-    tex = found[found.lastgroup or 0].strip() if found else ""
-    if not found or not is_drawable(tex):
+    match = _FORMULA.match(text, start)
+    tex = match[match.lastgroup or 0].strip() if match else ""
+    if not match or not is_drawable(tex):
         return None
-    if (found.lastgroup == "bracket" or _PRICE.match(tex)) and not _IS_TEX.search(tex):
+    if (match.lastgroup == "bracket" or _PRICE.match(tex)) and not _IS_TEX.search(tex):
         return None
-    return Formula(tex, found.lastgroup in ("block", "bracket"), found.end())
+    return Formula(tex, match.lastgroup in ("block", "bracket"), match.end())
 
 
 def is_drawable(tex: str) -> bool:
     """True for TeX of listed commands with balanced braces, which is no markup of another kind."""
     if not tex or len(tex) > MAX_TEX or _EMPTY_LINE.search(tex) or _OTHER_MARKUP.search(tex):
         return False
-    known = all(word in _COMMANDS if word else sign in _SIGNS for word, sign in _COMMAND.findall(tex))
-    return known and all(one.rstrip("*") in _ENVIRONMENTS for one in _ENVIRONMENT.findall(tex)) and _is_balanced(tex)
+    is_known = all(name in _COMMANDS if name else sign in _SIGNS for name, sign in _COMMAND.findall(tex))
+    return (
+        is_known
+        and all(environment.rstrip("*") in _ENVIRONMENTS for environment in _ENVIRONMENT.findall(tex))
+        and _is_balanced(tex)
+    )
 
 
 def _is_balanced(tex: str) -> bool:

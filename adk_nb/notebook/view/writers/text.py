@@ -146,7 +146,7 @@ def _(block: Notice) -> Iterable[str]:
 @_lines.register
 def _(block: Speech) -> Iterable[str]:
     remark = f"  [{single_blanks(cleaned(block.remark))}]" if block.remark else ""
-    return [f"{one_line(block.who)} > {cleaned(block.text).strip()}{remark}"]
+    return [f"{one_line(block.agent)} > {cleaned(block.text).strip()}{remark}"]
 
 
 @_lines.register

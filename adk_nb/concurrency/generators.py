@@ -1,0 +1,112 @@
+"""Run a blocking generator in the thread of the run's blocking calls, one item at a time."""
+
+import asyncio
+import logging
+import queue
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
+
+from adk_nb.concurrency.single_thread import has_threads
+from adk_nb.concurrency.threads import MAX_WORKERS, Call, workers
+from adk_nb.concurrency.work import current_call_queue, interrupt_call
+
+T = TypeVar("T")
+
+_END = object()
+
+logger = logging.getLogger(__name__)
+
+
+async def blocking_items(
+    new_generator: Callable[[], Generator[T, None, Any]],
+    *,
+    thread: bool = False,
+    threads: int | None = None,
+    on_abandon: Callable[[Future[Any]], object] | None = None,
+) -> AsyncGenerator[T, None]:
+    """`sync.blocking` for a generator: yield each item as it comes; the next one is computed only on request.
+
+    The whole generator runs in one thread and one context. Closing this closes it there; a cancellation while an item
+    is computed does not wait for it.
+
+    Args:
+        new_generator: Creates the generator; called in the same thread.
+        thread: As for `sync.blocking`.
+        threads: As for `sync.blocking`.
+        on_abandon: As for `sync.blocking`, while an item is computed.
+    """
+    call_queue, context, stepper = None if thread else current_call_queue.get(), copy_context(), _Stepper(new_generator)
+    context.run(current_call_queue.set, None)  # the queue's thread is busy with an item
+    calls: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
+    server_call = Call(lambda: _serve(calls), copy_context())
+    if call_queue is None and has_threads():
+        server_call.outcome.add_done_callback(partial(_fail_calls, calls))
+        workers(threads or MAX_WORKERS).put(server_call)
+    # Without threads, nothing serves `calls`: each step is a call of its own on the only loop.
+    put = call_queue.put if call_queue else calls.put if has_threads() else workers().put
+    is_suspended, step = False, None
+    try:
+        while True:
+            step = Call(stepper.next, context)
+            put(step)
+            item = await asyncio.wrap_future(step.outcome)
+            if item is _END:
+                return
+            is_suspended = True
+            yield cast(T, item)
+            is_suspended = False
+    except asyncio.CancelledError:
+        if step and not step.outcome.done():
+            server_call.abandon()
+            if on_abandon:
+                on_abandon(step.outcome)
+            interrupt_call(step, call_queue)
+        raise
+    finally:
+        closing = Call(stepper.close, context)
+        put(closing)
+        calls.put(None)
+        if is_suspended:
+            await asyncio.wait({asyncio.wrap_future(closing.outcome)})
+
+
+class _Stepper(Generic[T]):
+    """Steps through a generator, which it creates on the first step."""
+
+    def __init__(self, new_generator: Callable[[], Generator[T, None, Any]]) -> None:
+        self._new_generator = new_generator
+        self._items: Generator[T, None, Any] | None = None
+
+    def next(self) -> T | object:
+        if self._items is None:
+            self._items = self._new_generator()
+        return next(self._items, _END)
+
+    def close(self) -> None:
+        try:
+            if self._items is not None:
+                self._items.close()
+        except Exception:
+            logger.warning("a generator raised when it was closed", exc_info=True)
+
+
+def _fail_calls(calls: "queue.SimpleQueue[Call[Any] | None]", served: Future[None]) -> None:
+    """Fail the queued steps if no thread was free for the generator."""
+    while error := served.exception():
+        try:
+            call = calls.get_nowait()
+        except queue.Empty:
+            return
+        if call and call.outcome.set_running_or_notify_cancel():
+            call.outcome.set_exception(error)
+
+
+def _serve(calls: "queue.SimpleQueue[Call[Any] | None]") -> None:
+    while call := calls.get():
+        try:
+            call.run()
+        except KeyboardInterrupt as error:  # no Ctrl-C reaches a worker: the generator itself raised it
+            call.outcome.set_exception(error)

@@ -1,0 +1,272 @@
+"""The threads this package owns: one background event loop, and workers for blocking calls."""
+
+import asyncio
+import atexit
+import itertools
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import Context
+from typing import Any, Generic, TypeVar
+
+from adk_nb.concurrency.single_thread import ForegroundLoop, foreground_loop, has_threads
+from adk_nb.errors import ThreadsExhaustedError
+
+T = TypeVar("T")
+
+HEARTBEAT_SECONDS = 0.2
+"""Longest sleep of a wait, to notice a Ctrl-C that does not wake it (Windows, `interrupt_main`)."""
+EXIT_SECONDS = 1.0
+"""How long the end of the process waits for cancelled work."""
+MAX_WORKERS = 32
+MAX_REPLACED = 96
+"""Most threads of a pool that are replaced while abandoned functions occupy them."""
+
+
+class LoopThread(threading.Thread):
+    """An event loop on a daemon thread of its own, running from the start."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """References that keep tasks alive: the loop refers to its tasks only weakly (asyncio.create_task)."""
+        self.closed = False
+        """True: the loop has ended or was abandoned; do not wait for its work."""
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            try:
+                self.loop.run_forever()
+                return
+            except (KeyboardInterrupt, SystemExit):  # a task keeps it as its outcome; the other tasks go on
+                continue
+
+    def close(self, seconds: float) -> None:
+        """Cancel the running tasks, wait up to `seconds` for them, and close the loop."""
+        ended = asyncio.run_coroutine_threadsafe(_end_tasks(seconds), self.loop)
+        with suppress(TimeoutError):
+            ended.result(seconds + HEARTBEAT_SECONDS)
+        self.closed = True
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.join(HEARTBEAT_SECONDS)
+        if not self.is_alive():
+            self.loop.close()
+
+
+async def _end_tasks(seconds: float) -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=seconds)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+class Call(Generic[T]):
+    """A blocking function queued for a thread.
+
+    Its `outcome` can be cancelled until a thread takes the call; then only a Ctrl-C in that thread stops it.
+    """
+
+    def __init__(self, fn: Callable[[], T], context: Context) -> None:
+        self.outcome: Future[T] = Future()
+        self.pool: Workers | None = None
+        """The pool whose thread runs the call. None: not started, or run by the thread that waits for the run."""
+        self._fn = fn
+        self._context = context
+
+    def abandon(self) -> None:
+        """Stop waiting for the call: if a worker runs it, replace that thread."""
+        if self.pool:
+            self.pool.abandon(self)
+
+    def run(self) -> None:
+        """Run the function in this thread, unless it was cancelled.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C stopped it. The outcome stays open: its waiter is about to be cancelled,
+                and a second cancellation would cut off the clean-up after the first.
+        """
+        if not self.outcome.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._context.run(self._fn)
+        except KeyboardInterrupt:
+            raise
+        except StopIteration as error:  # a future refuses it, and the waiting task would wait for ever
+            stopped = RuntimeError("the function raised StopIteration; give next() a default")
+            stopped.__cause__ = error
+            self.outcome.set_exception(stopped)
+        except BaseException as error:
+            self.outcome.set_exception(error)
+            del self  # else the error's traceback holds this frame, and this frame the error
+        else:
+            self.outcome.set_result(result)
+
+
+class Workers:
+    """A pool of threads for blocking calls. They are daemons, so a sleeping call does not delay the end of the process.
+
+    A thread whose call was abandoned is replaced, up to MAX_REPLACED of them; when its call ends, so does a thread.
+    """
+
+    def __init__(self, max_threads: int) -> None:
+        self._max_threads = max_threads
+        self._calls: queue.SimpleQueue[Call[Any]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._unfinished = 0
+        self._threads = 0
+        self._abandoned: set[Call[Any]] = set()
+        self._numbers = itertools.count(1)
+
+    def put(self, call: Call[Any]) -> None:
+        """Run `call` in a worker, as soon as one is free.
+
+        Raises:
+            ThreadsExhaustedError: Abandoned calls occupy all threads.
+        """
+        if not has_threads():
+            loop_thread().loop.call_soon(_run_here, call)
+            return
+        with self._lock:
+            if self._is_exhausted():
+                raise self._exhausted()
+            self._calls.put(call)
+            self._unfinished += 1
+            self._grow()
+
+    def abandon(self, call: Call[Any]) -> None:
+        """Replace the thread that runs `call`, unless the call has ended."""
+        with self._lock:
+            if call.outcome.done():
+                return
+            self._abandoned.add(call)
+            self._grow()
+            if self._is_exhausted():
+                self._refuse_waiting()
+
+    def _capacity(self) -> int:
+        return self._max_threads + min(len(self._abandoned), MAX_REPLACED)
+
+    def _grow(self) -> None:
+        if self._threads < min(self._unfinished, self._capacity()):
+            self._threads += 1
+            name = f"adk-nb-worker-{next(self._numbers)}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def _is_exhausted(self) -> bool:
+        return len(self._abandoned) >= self._max_threads + MAX_REPLACED
+
+    def _exhausted(self) -> ThreadsExhaustedError:
+        return ThreadsExhaustedError(
+            f"no worker thread is free: {len(self._abandoned)} are kept by functions that ran past their timeout, or "
+            "whose run was stopped; give what they wait for (requests, sockets, locks) a timeout, or restart"
+        )
+
+    def _refuse_waiting(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                call = self._calls.get_nowait()
+                self._unfinished -= 1
+                if call.outcome.set_running_or_notify_cancel():
+                    call.outcome.set_exception(self._exhausted())
+
+    def _work(self) -> None:
+        while True:
+            call = self._calls.get()
+            call.pool = self
+            _run_here(call)
+            with self._lock:
+                self._unfinished -= 1
+                self._abandoned.discard(call)
+                if self._threads > self._capacity():
+                    self._threads -= 1
+                    return
+            del call
+
+
+def _run_here(call: Call[Any]) -> None:
+    try:
+        call.run()
+    except KeyboardInterrupt as error:  # no Ctrl-C reaches a worker: the function itself raised it
+        call.outcome.set_exception(error)
+
+
+class _Process:
+    """The threads of one process; a forked child starts without any."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.workers: dict[tuple[str, int], Workers] = {}
+        """(purpose, maximum number of threads) -> pool."""
+        self.loop_thread: LoopThread | None = None
+        self.foreground: ForegroundLoop | None = None
+
+
+_process = _Process()
+
+
+def loop_thread() -> LoopThread | ForegroundLoop:
+    """The package's one background loop, started at the first call; without threads, the loop of the only one."""
+    with _process.lock:
+        if not has_threads():
+            _process.foreground = foreground_loop(_process.foreground)
+            return _process.foreground
+        if _process.loop_thread is None or _process.loop_thread.closed:
+            _process.loop_thread = LoopThread("adk-nb-loop")
+        return _process.loop_thread
+
+
+def on_a_loop_thread() -> bool:
+    """True in a LoopThread, where a blocking call stops all other runs."""
+    return isinstance(threading.current_thread(), LoopThread)
+
+
+def workers(max_threads: int = MAX_WORKERS, /, *, purpose: str = "tools") -> Workers:
+    """The process's worker threads for `purpose`, shared by all callers with the same `max_threads`."""
+    key = purpose, max_threads
+    return _process.workers.get(key) or _process.workers.setdefault(key, Workers(max_threads))
+
+
+def repeat(step: Callable[[], float | None], *, name: str, after: float = 0) -> None:
+    """Call `step` in the background after some seconds, and again after as many as it returns, until it returns None.
+
+    On a daemon thread of that name; without threads, on timers of the only loop.
+    """
+    if has_threads():
+        threading.Thread(target=_repeat_here, args=[step, after], name=name, daemon=True).start()
+    else:
+        loop_thread().loop.call_later(after, _repeat_on_timers, step)
+
+
+def _repeat_here(step: Callable[[], float | None], after: float) -> None:
+    seconds: float | None = after
+    while seconds is not None:
+        time.sleep(seconds)
+        seconds = step()
+
+
+def _repeat_on_timers(step: Callable[[], float | None]) -> None:
+    if (seconds := step()) is not None:
+        loop_thread().loop.call_later(seconds, _repeat_on_timers, step)
+
+
+def _after_fork() -> None:
+    global _process
+    _process = _Process()
+
+
+@atexit.register
+def _at_exit() -> None:
+    if _process.loop_thread is not None:
+        _process.loop_thread.close(EXIT_SECONDS)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

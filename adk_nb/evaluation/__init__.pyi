@@ -1,0 +1,12 @@
+from adk_nb.evaluation.agent_evaluator import AgentEvaluator as AgentEvaluator
+from adk_nb.evaluation.case_run import CaseRun as CaseRun
+from adk_nb.evaluation.cases import Case as Case
+from adk_nb.evaluation.eval_case import EvalCase as EvalCase
+from adk_nb.evaluation.eval_set import EvalSet as EvalSet
+from adk_nb.evaluation.evaluation import Evaluation as Evaluation
+from adk_nb.evaluation.evaluation import aevaluate as aevaluate
+from adk_nb.evaluation.evaluation import evaluate as evaluate
+from adk_nb.evaluation.judges import judge as judge
+from adk_nb.evaluation.mapping import aagent_map as aagent_map
+from adk_nb.evaluation.mapping import agent_map as agent_map
+from adk_nb.evaluation.metrics import metric as metric

@@ -1,0 +1,296 @@
+"""Cases: messages to an agent and expectations, read from tables, files, frames and eval sets."""
+
+import csv
+import hashlib
+import io
+import json
+import mimetypes
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+from adk_nb import types
+from adk_nb.errors import InputError, closest
+from adk_nb.evaluation.eval_case import EvalCase, Invocation, content_text
+from adk_nb.evaluation.eval_set import EvalSet, read_eval_set
+from adk_nb.evaluation.frames import is_frame, rows_of_frame
+from adk_nb.lazy import require
+
+INPUTS = ("id", "message", "conversation", "initial_state", "files")
+"""Columns of the input. Every other column is an expectation, or a field of the message."""
+_FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?")
+"""The second line of a markdown table."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """The messages of one conversation, and the expectations of its result."""
+
+    id: str
+    messages: tuple[str | types.Content, ...]
+    """The user's messages, each sent after the answer to the one before."""
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """State in which the session begins."""
+    files: tuple[str, ...] = ()
+    """Paths of files that go with the first message."""
+    expected: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Metric -> what it expects."""
+    reference: tuple[Invocation, ...] = ()
+    """Expected turns of an eval set of google-adk."""
+    rubrics: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the input without the expectations: a changed expectation runs nothing again."""
+        messages = [
+            message if isinstance(message, str) else message.model_dump(mode="json") for message in self.messages
+        ]
+        identity = json.dumps([messages, dict(self.state), [_file_identity(path) for path in self.files]], default=repr)
+        return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+
+    @property
+    def question(self) -> str:
+        """The first message as text."""
+        first = self.messages[0]
+        return first if isinstance(first, str) else content_text(first)
+
+    def contents(self) -> Iterator[types.Content]:
+        """The messages as they are sent, with the files.
+
+        Raises:
+            InputError: A file cannot be read.
+        """
+        for number, message in enumerate(self.messages):
+            content = (
+                types.Content(role="user", parts=[types.Part(text=message)]) if isinstance(message, str) else message
+            )
+            if self.files and number == 0:
+                parts = [*(content.parts or ()), *(_file_part(path) for path in self.files)]
+                content = types.Content(role="user", parts=parts)
+            yield content
+
+
+def read_cases(source: Any, *, message: str | None = None, is_table_of_answers: bool = False) -> list[Case]:
+    """Read cases.
+
+    Args:
+        source: A markdown table or YAML as text; the path of a CSV, YAML, JSON or evalset file; a frame; an EvalSet;
+            a list of dicts, of cases or of messages.
+        message: Template of the message, with `{{column}}`. None: the column `message`.
+        is_table_of_answers: Columns that the message does not name are left alone instead of being expectations.
+
+    Raises:
+        InputError: There is none, an id is there twice, or a row has no message; the message says which.
+    """
+    return check_ids(iter_cases(source, message=message, is_table_of_answers=is_table_of_answers))
+
+
+def check_ids(cases: Iterable[Case]) -> list[Case]:
+    """The cases as a list.
+
+    Raises:
+        InputError: There is none, or an id is there twice.
+    """
+    by_id: dict[str, Case] = {}
+    for case in cases:
+        if case.id in by_id:
+            raise InputError(f"two cases have the id {case.id!r}; give each an id of its own, or leave the column out")
+        by_id[case.id] = case
+    if not by_id:
+        raise InputError("there is no case; write a table with a column 'message' and a row for each case")
+    return list(by_id.values())
+
+
+def iter_cases(source: Any, *, message: str | None = None, is_table_of_answers: bool = False) -> Iterator[Case]:
+    """As `read_cases`, one case at a time and without the check of their ids."""
+    if isinstance(source, EvalSet):
+        yield from map(case_of_eval_case, source.eval_cases)
+        return
+    numbers = count(1)
+    for row in _rows(source):
+        if isinstance(row, Case):
+            yield row
+        elif isinstance(row, EvalCase):
+            yield case_of_eval_case(row)
+        else:
+            yield _case_of_row(row, next(numbers), message, is_table_of_answers)
+
+
+def case_of_eval_case(eval_case: EvalCase) -> Case:
+    """The case of an eval case of google-adk.
+
+    Raises:
+        InputError: It has a scenario for a simulated user, or no turn.
+    """
+    if not eval_case.conversation:
+        raise InputError(
+            f"eval case {eval_case.eval_id!r} has no conversation; write down what the user says: adk_nb simulates none"
+        )
+    expected: dict[str, Any] = {}
+    if eval_case.final_session_state:
+        expected["state"] = eval_case.final_session_state
+    return Case(
+        id=eval_case.eval_id,
+        messages=tuple(turn.user_content for turn in eval_case.conversation),
+        state=eval_case.session_input.state if eval_case.session_input else {},
+        expected=expected,
+        reference=tuple(eval_case.conversation),
+        rubrics=tuple(rubric.rubric_content.text_property or "" for rubric in eval_case.rubrics or ()),
+    )
+
+
+def _rows(source: Any) -> Iterable[Any]:
+    if isinstance(source, Path):
+        return _rows_of_file(source)
+    if isinstance(source, str):
+        text = source.strip()
+        # By its form: a table, the path of a file, else YAML.
+        if text.startswith("|"):
+            return _rows_of_table(text)
+        return _rows_of_file(Path(text)) if "\n" not in text and Path(text).suffix else _rows_of_yaml(text)
+    if is_frame(source):
+        return rows_of_frame(source)
+    if isinstance(source, Iterable) and not isinstance(source, dict):
+        return cast(Iterable[Any], source)
+    raise InputError(f"cases are a table, a file, a frame or a list of dicts, got {cast(Any, source)!r:.60}")
+
+
+def _rows_of_file(path: Path) -> Iterable[Any]:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return read_eval_set(path).eval_cases
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # Excel begins a CSV file with a byte order mark
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"cannot read the cases in {str(path)!r}: {reason}") from error
+    if suffix == ".csv":
+        return csv.DictReader(io.StringIO(text))
+    if suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    if suffix in (".yaml", ".yml"):
+        return _rows_of_yaml(text)
+    if suffix == ".md":
+        return _rows_of_table(text.strip())
+    raise InputError(f"cases are read from .csv, .yaml, .json, .jsonl and .md files, not from {str(path)!r}")
+
+
+def _rows_of_table(text: str) -> list[dict[str, str]]:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) < 2 or not _SEPARATOR.fullmatch(lines[1]):
+        raise InputError("the second line of a table is | --- | --- |, with as many columns as the first")
+    columns = [name.lower() for name in _cells(lines[0])]
+    rows: list[dict[str, str]] = []
+    for number, line in enumerate(lines[2:], 1):
+        cells = _cells(line)
+        if len(cells) != len(columns):
+            raise InputError(
+                f"row {number} of the table has {len(cells)} cells, and the first line {len(columns)} columns; "
+                "write \\| for a bar within a cell"
+            )
+        rows.append({column: cell for column, cell in zip(columns, cells, strict=True) if cell})
+    return rows
+
+
+def _cells(line: str) -> list[str]:
+    inner = line.removeprefix("|")
+    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)]
+
+
+def _rows_of_yaml(text: str) -> Sequence[Any]:
+    yaml = require("yaml", package="pyyaml")
+    try:
+        data: Any = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"the cases are neither a table nor YAML: {error}") from None
+    if isinstance(data, Mapping):
+        data = cast(Mapping[str, Any], data).get("cases", [cast(Any, data)])
+    if not isinstance(data, list):
+        raise InputError("cases in YAML are a list: a line '- message: ...' for each case")
+    return cast(list[Any], data)
+
+
+def _case_of_row(row: Any, number: int, template: str | None, is_table_of_answers: bool) -> Case:
+    if isinstance(row, str):
+        row = {"message": row}
+    if not isinstance(row, Mapping):
+        raise InputError(f"case {number} is {row!r:.60}; a case is a dict with 'message', or a text")
+    fields: dict[str, Any] = {
+        str(name): value for name, value in cast(Mapping[Any, Any], row).items() if value is not None and value == value
+    }  # NaN, which frames have in empty cells, is not equal to itself
+    in_template = set(_FIELD.findall(template or ""))
+    files: Any = fields.get("files") or ()
+    return Case(
+        id=str(fields.get("id", f"case{number}")),
+        messages=_messages(fields, number, template),
+        state=_state(fields.get("initial_state", {}), number),
+        files=tuple(part.strip() for part in files.split(",")) if isinstance(files, str) else tuple(files),
+        expected={}
+        if is_table_of_answers
+        else {
+            name: value
+            for name, value in fields.items()
+            if name not in INPUTS and name not in in_template and value != ""
+        },
+    )
+
+
+def _messages(fields: Mapping[str, Any], number: int, template: str | None) -> tuple[str | types.Content, ...]:
+    if template is not None:
+        return (fill_template(template, fields, number),)
+    conversation = fields.get("conversation")
+    if conversation:
+        turns: list[Any] = (
+            cast(list[Any], conversation) if isinstance(conversation, list) else str(conversation).split("\n")
+        )
+        return tuple(turn if isinstance(turn, types.Content) else str(turn) for turn in turns)
+    message = fields.get("message")
+    if message is None or message == "":
+        columns = ", ".join(map(repr, fields)) or "none"
+        hint = f"; rename {near!r}" if (near := closest("message", fields)) else ""
+        raise InputError(f"case {number} has no 'message'; its columns are: {columns}{hint}")
+    return (message if isinstance(message, types.Content) else str(message),)
+
+
+def fill_template(template: str, fields: Mapping[str, Any], number: int) -> str:
+    """Put the fields of a row into `{{column}}`.
+
+    Raises:
+        InputError: The row has no such field.
+    """
+    missing = [name for name in _FIELD.findall(template) if name not in fields]
+    if missing:
+        columns = ", ".join(map(repr, fields)) or "none"
+        raise InputError(f"row {number} has no column {missing[0]!r} for the message; its columns are: {columns}")
+    return _FIELD.sub(lambda match: str(fields[match[1]]), template)
+
+
+def _state(value: Any, number: int) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = None
+    if not isinstance(value, Mapping):
+        raise InputError(f"'initial_state' of case {number} is JSON such as {{\"budget\": 5}}, got {value!r:.60}")
+    return cast(Mapping[str, Any], value)
+
+
+def _file_part(path: str) -> types.Part:
+    kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    try:
+        return types.Part(inline_data=types.Blob(data=Path(path).read_bytes(), mime_type=kind))
+    except OSError as error:
+        raise InputError(f"cannot read the file {path!r} of a case: {error.strerror}") from error
+
+
+def _file_identity(path: str) -> str:
+    try:
+        return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read the file {path!r} of a case: {error.strerror}") from error

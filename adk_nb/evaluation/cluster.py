@@ -1,0 +1,86 @@
+"""Rows on a Dask cluster: chunks of rows as tasks, each row committed by its worker to a shared session store."""
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from adk_nb import sync
+from adk_nb.errors import InputError
+from adk_nb.evaluation.batch import Batch, Row
+from adk_nb.evaluation.cases import Case
+from adk_nb.lazy import require
+from adk_nb.sessions.database_session_service import DatabaseSessionService
+
+CHUNK = 50
+"""Rows a task: a lost worker costs at most the row it was in, since done rows are found in the store."""
+_TIMEOUT = "5s"
+
+
+async def run_on_cluster(
+    batch: Batch, cases: Iterable[Case], *, repeats: int = 1, is_retry: bool = False
+) -> AsyncGenerator[Row, None]:
+    """As `Batch.run`, on the workers of `batch.scheduler`; rows come without events.
+
+    Raises:
+        InputError: The session store is not a database that workers reach, or no scheduler answers.
+        MissingExtraError: Dask is not installed.
+    """
+    service = batch.session_service
+    if not isinstance(service, DatabaseSessionService):
+        raise InputError(
+            "the workers of a cluster share a database; give "
+            f"session_service=DatabaseSessionService('postgresql://...'), got {type(service).__name__}"
+        )
+    distributed = require("distributed", package="'adk_nb[dask]'")
+    try:
+        client = await distributed.Client(batch.scheduler, asynchronous=True, timeout=_TIMEOUT)
+    except (OSError, TimeoutError) as error:
+        raise InputError(f"no Dask scheduler answers at {batch.scheduler!r}: {error}") from error
+    async with client:
+        spec = _spec(batch, service)
+        tasks = [
+            # Not pure: Dask would take two equal chunks for one.
+            client.submit(_run_chunk, spec, chunk, is_retry, pure=False, retries=3)
+            for chunk in _chunks(((case, repeat) for case in cases for repeat in range(repeats)), CHUNK)
+        ]
+        async for _, rows in distributed.as_completed(tasks, with_results=True):
+            for row in rows:
+                batch.count(row)
+                yield row
+
+
+def _spec(batch: Batch, service: DatabaseSessionService) -> dict[str, Any]:
+    """The arguments from which a worker makes the same batch."""
+    return {
+        "agent": batch.runner.app if batch.is_app else batch.agent,
+        "session_service": service,
+        "app_name": batch.runner.app_name,
+        "max_concurrency": batch.max_concurrency,
+        "confirm": batch.confirm,
+        "run_config": batch.run_config,
+    }
+
+
+def _run_chunk(spec: dict[str, Any], chunk: Sequence[tuple[Case, int]], is_retry: bool) -> list[Row]:
+    """Run some rows on a worker."""
+    return sync.run(_run_rows(spec, chunk, is_retry))
+
+
+async def _run_rows(spec: dict[str, Any], chunk: Sequence[tuple[Case, int]], is_retry: bool) -> list[Row]:
+    batch = Batch(**spec)
+    try:
+        return [
+            # The events stay in the store: only the result travels.
+            replace(row, events=(), state=None, interrupts=())
+            async for row in batch.run_rows(iter(chunk), is_retry=is_retry)
+        ]
+    finally:
+        await batch.close()
+        # A worker has its own copy of the service, with connections of its own.
+        await spec["session_service"].close()
+
+
+def _chunks(items: Iterator[tuple[Case, int]], size: int) -> Iterator[list[tuple[Case, int]]]:
+    while chunk := list(islice(items, size)):
+        yield chunk

@@ -1,0 +1,441 @@
+"""Evaluate an agent: run its cases, score the runs, and compare evaluations."""
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from adk_nb import sync
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.apps.app import App
+from adk_nb.errors import InputError
+from adk_nb.evaluation.batch import Batch, Confirm, Progress, Row
+from adk_nb.evaluation.case_run import CaseRun
+from adk_nb.evaluation.cases import Case, check_ids, iter_cases
+from adk_nb.evaluation.cluster import run_on_cluster
+from adk_nb.evaluation.frames import frame_of
+from adk_nb.evaluation.judges import judge
+from adk_nb.evaluation.metrics import Metric, Score, metrics_of
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.runtime.run_config import RunConfig
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.sqlite_session_service import SqliteSessionService
+
+Outcome = Literal["passed", "failed", "error", "pending", "not evaluated", "not run"]
+CaseOutcome = Literal["passed", "flaky", "failed", "pending", "not evaluated", "not run"]
+_MAX_IN_MEMORY = 1_000
+"""Rows whose sessions are kept in memory where no session service is given; more go to a temporary file."""
+
+
+@dataclass(kw_only=True, slots=True, repr=False)
+class ScoredRow:
+    """One run of a case with its scores."""
+
+    case: Case
+    repeat: int
+    session_id: str
+    """Session of the run."""
+    outcome: Outcome
+    answer: str = ""
+    scores: dict[str, Score] = field(default_factory=dict[str, Score])
+    error: str = ""
+    seconds: float = 0.0
+    cost_usd: float | None = None
+    is_reused: bool = False
+    """True: it ran before, and cost nothing now."""
+    waiting_for: tuple[str, ...] = ()
+    """Names of the tools whose calls wait for approval."""
+
+    def __repr__(self) -> str:
+        return f"ScoredRow({self.case.id!r}, repeat={self.repeat}, {self.outcome}, answer={self.answer!r:.60})"
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, in a line; empty if it passed."""
+        if self.error:
+            return self.error
+        if self.outcome == "pending":
+            return "an approval is open"
+        for verdict in ("failed", "not evaluated"):  # a failure says more than a metric that could not measure
+            for name, score in self.scores.items():
+                if score.verdict == verdict and score.reason:
+                    return score.reason if verdict == "failed" else f"{name}: {score.reason}"
+        return ""
+
+
+@dataclass(kw_only=True, repr=False)
+class CaseResult:
+    """All runs of a case."""
+
+    case: Case
+    rows: list[ScoredRow]
+
+    def __repr__(self) -> str:
+        return f"CaseResult({self.case.id!r}, {self.outcome}{f', {self.reason!r:.100}' if self.reason else ''})"
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """`flaky`: some runs passed and some did not."""
+        outcomes = Counter(row.outcome for row in self.rows)
+        unpassed = outcomes["failed"] + outcomes["error"]
+        if outcomes["passed"]:
+            return "flaky" if unpassed else "passed"
+        for outcome in ("pending", "not evaluated", "not run"):
+            if not unpassed and outcomes[outcome]:
+                return outcome
+        return "failed"
+
+    @property
+    def score(self) -> float | None:
+        """Share of the evaluated runs that passed. None: no run was evaluated."""
+        evaluated = [row for row in self.rows if row.outcome in ("passed", "failed", "error")]
+        return sum(row.outcome == "passed" for row in evaluated) / len(evaluated) if evaluated else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of `score` (Wilson). None: no run was evaluated."""
+        count = sum(row.outcome in ("passed", "failed", "error") for row in self.rows)
+        return wilson_interval(sum(row.outcome == "passed" for row in self.rows), count) if count else None
+
+    @property
+    def reason(self) -> str:
+        """The first reason of a run that did not pass."""
+        return next((row.reason for row in self.rows if row.outcome != "passed" and row.reason), "")
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars of all runs. None: unknown."""
+        costs = [row.cost_usd for row in self.rows if row.outcome != "not run"]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def seconds(self) -> float:
+        """Mean duration of a run."""
+        ran = [row.seconds for row in self.rows if row.outcome != "not run"]
+        return sum(ran) / len(ran) if ran else 0.0
+
+
+class Evaluation:
+    """The result of an evaluation."""
+
+    def __init__(
+        self, rows: Iterable[ScoredRow], *, batch: Batch, metrics: Sequence[Metric], progress: Progress
+    ) -> None:
+        self.rows = sorted(rows, key=lambda row: row.repeat)
+        """One for each case and repeat."""
+        self.metrics = list(metrics)
+        self.progress = progress
+        """Counts, cost and time of this evaluation, without what it reused."""
+        self.agent = batch.agent.name
+        self.version = batch.version
+        """Hash of the agent and its tools."""
+        self._batch = batch
+
+    def __repr__(self) -> str:
+        counts = Counter(case.outcome for case in self.cases)
+        text = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        score = "none" if self.score is None else f"{self.score:.2f}"
+        return f"Evaluation(agent={self.agent!r}, score={score}, {text})"
+
+    @property
+    def cases(self) -> list[CaseResult]:
+        """The results by case, in the order of the cases."""
+        by_id: dict[str, CaseResult] = {}
+        for row in self.rows:
+            by_id.setdefault(row.case.id, CaseResult(case=row.case, rows=[])).rows.append(row)
+        return list(by_id.values())
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the cases' scores, from 0 to 1. None: no case was evaluated."""
+        scores = [case.score for case in self.cases if case.score is not None]
+        return sum(scores) / len(scores) if scores else None
+
+    @property
+    def failed(self) -> list[CaseResult]:
+        """The cases that did not pass in every run, the flaky included."""
+        return [case for case in self.cases if case.outcome in ("failed", "flaky")]
+
+    @property
+    def df(self) -> Any:
+        """A pandas frame with a row for each run.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return frame_of(map(_flat, self.rows))
+
+    def run(self, case_id: str, repeat: int = 0) -> CaseRun:
+        """The run of a case, loaded from its session.
+
+        Raises:
+            InputError: There is no such run.
+        """
+        return sync.run(_load(self._batch, self._row(case_id, repeat)))
+
+    async def arun(self, case_id: str, repeat: int = 0) -> CaseRun:
+        """`run` for code that awaits."""
+        return await _load(self._batch, self._row(case_id, repeat))
+
+    def _row(self, case_id: str, repeat: int) -> ScoredRow:
+        row = next((row for row in self.rows if (row.case.id, row.repeat) == (case_id, repeat)), None)
+        if row is None:
+            ids = ", ".join(repr(case.case.id) for case in self.cases[:10])
+            run = f"run {repeat} of case" if repeat else "case"
+            raise InputError(f"there is no {run} {case_id!r}; the cases are: {ids}")
+        return row
+
+    def rescore(self, *metrics: Any) -> "Evaluation":
+        """Score the same runs with other metrics; no agent is asked."""
+        return sync.run(self.arescore(*metrics))
+
+    async def arescore(self, *metrics: Any) -> "Evaluation":
+        """`rescore` for code that awaits."""
+        chosen = metrics_of([result.case for result in self.cases], metrics)
+        rows = [await _score(await _load(self._batch, row), row, chosen) for row in self.rows]
+        return Evaluation(rows, batch=self._batch, metrics=chosen, progress=self.progress)
+
+    def rerun(self, *, failed: bool = False) -> "Evaluation":
+        """Run again what ended with an error, is pending or did not run; what is done is kept.
+
+        Args:
+            failed: Also what failed: its sessions are deleted.
+        """
+        return sync.run(self.arerun(failed=failed))
+
+    async def arerun(self, *, failed: bool = False) -> "Evaluation":
+        """`rerun` for code that awaits."""
+        # A row that is done counts as such while its session is there.
+        for row in self.rows if failed else ():
+            if row.outcome == "failed":
+                await self._batch.forget(row.case, row.repeat)
+        repeats = 1 + max((row.repeat for row in self.rows), default=0)
+        cases = [result.case for result in self.cases]
+        return await _evaluate(self._batch, cases, self.metrics, repeats=repeats, is_retry=True)
+
+    def answer(self, is_approved: bool, *, tool: str | None = None) -> "Evaluation":
+        """Approve or reject the open approvals of all runs, and let them run on.
+
+        Args:
+            is_approved: The answer.
+            tool: Only the calls of this tool. None: of all.
+        """
+        return sync.run(self.aanswer(is_approved, tool=tool))
+
+    async def aanswer(self, is_approved: bool, *, tool: str | None = None) -> "Evaluation":
+        """`answer` for code that awaits."""
+        for row in self.rows:
+            if row.outcome == "pending":
+                await self._batch.answer(row.case, row.repeat, is_approved=is_approved, tool=tool)
+        return await self.arerun()
+
+    def diff(self, before: "Evaluation") -> "Difference":
+        """The changes since an earlier evaluation."""
+        return Difference(before=before, after=self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Two evaluations side by side."""
+
+    before: Evaluation
+    after: Evaluation
+
+    @property
+    def flipped(self) -> list[tuple[str, CaseOutcome, CaseOutcome]]:
+        """Id, earlier and later outcome of the cases whose outcome changed."""
+        earlier: dict[str, CaseOutcome] = {case.case.id: case.outcome for case in self.before.cases}
+        return [
+            (case.case.id, earlier[case.case.id], case.outcome)
+            for case in self.after.cases
+            if case.case.id in earlier and earlier[case.case.id] != case.outcome
+        ]
+
+    @property
+    def added(self) -> list[str]:
+        """Ids of the cases that the earlier evaluation did not have."""
+        return sorted({case.case.id for case in self.after.cases} - {case.case.id for case in self.before.cases})
+
+    @property
+    def removed(self) -> list[str]:
+        """Ids of the cases that the later evaluation does not have."""
+        return sorted({case.case.id for case in self.before.cases} - {case.case.id for case in self.after.cases})
+
+    @property
+    def is_agent_changed(self) -> bool:
+        """True: the agent or one of its tools was edited between them."""
+        return self.before.version != self.after.version
+
+    def __repr__(self) -> str:
+        flips = ", ".join(f"{case}: {before} -> {after}" for case, before, after in self.flipped)
+        return f"Difference({flips or 'no case changed'})"
+
+
+def evaluate(agent: BaseAgent | App, cases: Any, **options: Any) -> Evaluation:
+    """`aevaluate` for code that does not await; works in a notebook cell."""
+    return sync.run(aevaluate(agent, cases, **options))
+
+
+async def aevaluate(
+    agent: BaseAgent | App,
+    cases: Any,
+    *,
+    metrics: Sequence[Any] = (),
+    repeats: int = 1,
+    budget_usd: float | None = None,
+    confirm_above_usd: float | None = None,
+    max_concurrency: int = 32,
+    confirm: Confirm = "ask",
+    judge_model: str | BaseLlm = "",
+    session_service: BaseSessionService | None = None,
+    app_name: str | None = None,
+    run_config: RunConfig | None = None,
+    scheduler: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Run an agent on cases, and score the runs.
+
+    Args:
+        agent: An agent or an app.
+        cases: A markdown table or YAML as text; the path of a CSV, YAML, JSON or evalset file; a frame; an EvalSet; a
+            list of dicts or of `Case`. Columns: `message` (or `conversation`), `id`, `initial_state` and `files`; every
+            other column is the name of a metric with what it expects.
+        metrics: Beside those of the columns: functions of a `CaseRun`, metrics such as `judge("is polite")`, or names.
+        repeats: Runs of each case.
+        budget_usd: US dollars that the runs may cost.
+        confirm_above_usd: If more is projected after five runs, no further run starts; `rerun()` goes on.
+        max_concurrency: Most runs at once.
+        confirm: Approvals in the runs: left open ("ask"), given ("yes"), refused ("no"), or given for listed tools.
+        judge_model: The model of the column `judge`. Empty: the default model.
+        session_service: Keeps the runs; what is done there is not run again.
+        app_name: The app of their sessions.
+        run_config: Of every run.
+        scheduler: Address of a Dask scheduler, `tcp://...`; needs a session service that its workers reach.
+        on_progress: Called at most once a second, and at the end.
+
+    Raises:
+        InputError: There is no case, a column is no metric, an expectation cannot be parsed, or an option is wrong;
+            nothing ran.
+    """
+    read = check_ids(iter_cases(cases))
+    if repeats < 1:
+        raise InputError(f"repeats is 1 or more, got {repeats}")
+    # Before anything runs: a wrong column costs no model call.
+    chosen = metrics_of(read, metrics, {"judge": judge(model=judge_model)})
+    batch = Batch(
+        agent,
+        session_service=session_service or default_service(len(read) * repeats),
+        app_name=app_name,
+        max_concurrency=max_concurrency,
+        budget_usd=budget_usd,
+        confirm_above_usd=confirm_above_usd,
+        confirm=confirm,
+        run_config=run_config,
+        on_progress=on_progress,
+        scheduler=scheduler,
+    )
+    return await _evaluate(batch, read, chosen, repeats=repeats)
+
+
+async def _evaluate(
+    batch: Batch, cases: Sequence[Case], metrics: Sequence[Metric], *, repeats: int, is_retry: bool = False
+) -> Evaluation:
+    rows: dict[tuple[str, int], ScoredRow] = {}
+    options: dict[str, Any] = {"repeats": repeats, "is_retry": is_retry}
+    running = run_on_cluster(batch, cases, **options) if batch.scheduler else batch.run(cases, **options)
+    async for row in running:
+        run = await _case_run(batch, row)
+        rows[row.case.id, row.repeat] = await _score(run, row, metrics)
+    in_order = [rows[case.id, repeat] for case in cases for repeat in range(repeats)]
+    return Evaluation(in_order, batch=batch, metrics=metrics, progress=batch.progress)
+
+
+async def _load(batch: Batch, row: ScoredRow) -> CaseRun:
+    session = await batch.load(row.case, row.repeat)
+    events, state = (session.events, session.state) if session else ([], dict[str, Any]())
+    return CaseRun(row.case, events, state, seconds=row.seconds, error=row.error)
+
+
+async def _case_run(batch: Batch, row: Row) -> CaseRun:
+    # Rows of a cluster come without events.
+    if not row.events and row.status != "not run":
+        session = await batch.load(row.case, row.repeat)
+        row.events, row.state = (session.events, dict(session.state)) if session else ([], {})
+    return CaseRun(row.case, row.events, row.state or {}, seconds=row.seconds, error=row.error)
+
+
+async def _score(run: CaseRun, row: Row | ScoredRow, metrics: Sequence[Metric]) -> ScoredRow:
+    status = row.status if isinstance(row, Row) else _status(row)
+    # Only a whole run is measured: a part of one would pass or fail by chance.
+    scores = (
+        {metric.name: await metric.score(run) for metric in metrics if metric.applies_to(run.case)}
+        if status == "done"
+        else dict[str, Score]()
+    )
+    return ScoredRow(
+        case=row.case,
+        repeat=row.repeat,
+        session_id=row.session_id,
+        outcome=_outcome(status, scores),
+        answer=run.answer,
+        scores=scores,
+        error=row.error,
+        seconds=row.seconds,
+        cost_usd=row.cost_usd,
+        is_reused=row.is_reused,
+        waiting_for=_waiting_for(row),
+    )
+
+
+def _waiting_for(row: Row | ScoredRow) -> tuple[str, ...]:
+    if isinstance(row, ScoredRow):
+        return row.waiting_for
+    return tuple(interrupt.call.name or "" for interrupt in row.interrupts if interrupt.is_approval)
+
+
+def _status(row: ScoredRow) -> str:
+    return row.outcome if row.outcome in ("error", "pending", "not run") else "done"
+
+
+def _outcome(status: str, scores: Mapping[str, Score]) -> Outcome:
+    if status != "done":
+        return status  # pyright: ignore[reportReturnType]
+    verdicts = [score.verdict for score in scores.values() if score.verdict != "informational"]
+    if "failed" in verdicts:
+        return "failed"
+    return "passed" if verdicts and all(verdict == "passed" for verdict in verdicts) else "not evaluated"
+
+
+def _flat(row: ScoredRow) -> Mapping[str, Any]:
+    flat: dict[str, Any] = {
+        "id": row.case.id,
+        "repeat": row.repeat,
+        "message": row.case.question,
+        "answer": row.answer,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "seconds": row.seconds,
+        "cost": row.cost_usd,
+        "run": row.session_id,
+    }
+    return flat | {f"{name.removesuffix('_score')}_score": score.value for name, score in row.scores.items()}
+
+
+def wilson_interval(passed: int, count: int, z: float = 1.96) -> tuple[float, float]:
+    """The interval of a share, 95 % by default, that also holds for few runs. Source: E. B. Wilson, 1927."""
+    share = passed / count
+    center = share + z * z / (2 * count)
+    spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    scale = 1 + z * z / count
+    return max(0.0, (center - spread) / scale), min(1.0, (center + spread) / scale)
+
+
+def default_service(row_count: int) -> BaseSessionService:
+    """Memory for few rows, and a temporary file for many."""
+    if row_count <= _MAX_IN_MEMORY:
+        return InMemorySessionService()
+    return SqliteSessionService(str(Path(tempfile.mkdtemp(prefix="adk_nb_rows_")) / "sessions.db"))

@@ -1,0 +1,53 @@
+"""Tables of other libraries, through narwhals: pandas, polars, pyarrow and modin."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from adk_nb.lazy import require
+
+_LIBRARIES = ("pandas", "polars", "pyarrow", "modin")
+
+
+def is_frame(value: Any) -> bool:
+    """True for a frame; imports no library."""
+    library = type(value).__module__.partition(".")[0]
+    return library in _LIBRARIES and library in sys.modules and hasattr(value, "columns")
+
+
+def rows_of_frame(frame: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a frame as dicts, one at a time.
+
+    Raises:
+        MissingExtraError: narwhals is not installed.
+    """
+    narwhals = require("narwhals", package="narwhals")
+    yield from narwhals.from_native(frame, eager_only=True).iter_rows(named=True)
+
+
+def add_columns(frame: Any, columns: Mapping[str, list[Any]]) -> Any:
+    """A frame of the same library with more columns; a column that is there is replaced.
+
+    Raises:
+        MissingExtraError: narwhals is not installed.
+    """
+    narwhals = require("narwhals", package="narwhals")
+    native = narwhals.from_native(frame, eager_only=True)
+    series = [
+        narwhals.new_series(name=name, values=values, backend=native.implementation) for name, values in columns.items()
+    ]
+    # pandas joins columns by index, and the frame may be sorted or filtered.
+    if native.implementation.is_pandas_like():
+        index = narwhals.to_native(native).index
+        series = [narwhals.maybe_set_index(column, index=index) for column in series]
+    return narwhals.to_native(native.with_columns(*series))
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """A pandas frame of rows.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    pandas = require("pandas", package="pandas")
+    return pandas.DataFrame([dict(row) for row in rows])

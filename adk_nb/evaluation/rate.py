@@ -1,0 +1,39 @@
+"""The number of rows that run at once, found from the refusals of the models' services."""
+
+from adk_nb import clock
+
+_START = 8
+
+
+class Rate:
+    """Additive increase and multiplicative decrease, as in TCP: one more row for each round without a refusal, half as
+    many after one.
+    """
+
+    def __init__(self, max_concurrency: int) -> None:
+        self._max = max_concurrency
+        self._limit = float(min(_START, max_concurrency))
+        self._paused_until = 0.0
+        self._has_been_refused = False
+
+    @property
+    def limit(self) -> int:
+        """Rows that may run now; 0 while a service asked to wait."""
+        return 0 if self.wait_seconds > 0 else int(self._limit)
+
+    @property
+    def wait_seconds(self) -> float:
+        """Seconds until the next row may start."""
+        return max(0.0, self._paused_until - clock.now())
+
+    def succeed(self) -> None:
+        """Note a row without a refusal."""
+        # Before the first refusal it grows by one a row, which doubles it each round, as TCP's slow start.
+        self._limit = min(self._max, self._limit + (1 / self._limit if self._has_been_refused else 1))
+
+    def refuse(self, wait_seconds: float) -> None:
+        """Note a refusal; refusals of rows that ran at once count as one."""
+        if self.wait_seconds == 0 or not self._has_been_refused:
+            self._limit = max(1.0, self._limit / 2)
+        self._has_been_refused = True
+        self._paused_until = max(self._paused_until, clock.now() + wait_seconds)

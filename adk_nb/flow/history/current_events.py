@@ -1,0 +1,123 @@
+"""The current events of a session: its events with summaries in place of those they cover."""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from adk_nb import types
+from adk_nb.events.event import Event
+from adk_nb.events.event_actions import EventCompaction
+from adk_nb.runtime.rewind import surviving
+from adk_nb.sessions.session import Session
+
+
+def current_events(session: Session) -> "CurrentEvents":
+    """The session's current events; updates a view that the session caches."""
+    view = session.views.get("current_events")
+    if view is None or view.seen_count > len(session.events):
+        view = session.views["current_events"] = CurrentEvents()
+    view.update(session.events)
+    return view
+
+
+class CurrentEvents:
+    """Current events, updated as events are appended."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self.seen_count = 0
+        self.events: list[Event] = []
+        """Oldest first: events that no summary covers, and summaries in the place of the others."""
+        self._ends: list[float] = []
+        """Running maximum of the events' end timestamps, for a binary search by time."""
+        self._calls: dict[str, Event] = {}
+        """Call id -> the covered event with the call."""
+        self._responses: dict[str, types.Part] = {}
+        """Call id -> the newest covered response."""
+
+    def update(self, events: list[Event]) -> None:
+        """Take in new events; start over with the surviving ones after a rewind."""
+        new = events[self.seen_count :]
+        if any(event.actions.rewind_before_invocation_id for event in new):
+            self._reset()
+            # A rewind may have removed events that are processed already.
+            new = surviving(events)
+        for event in new:
+            if event.actions.compaction:
+                self._insert_summary(event, event.actions.compaction)
+            else:
+                self._append(event)
+        self.seen_count = len(events)
+
+    def replaced_by(self, compaction: EventCompaction, scope: str | None) -> list[Event]:
+        """The events, older summaries among them, that a summary of that range would replace."""
+        return [
+            event for event in self.events[self._first_index(compaction) :] if _covers_event(compaction, scope, event)
+        ]
+
+    def call(self, key: str | None) -> Event | None:
+        """The covered event with the call of that id. None: no summary covers it."""
+        return self._calls.get(key or "")
+
+    def sibling_responses(self, key: str | None, event: Event) -> list[types.Part]:
+        """The covered responses to the other calls of `event`."""
+        sibling_ids = [call.id or "" for call in event.get_function_calls() if call.id != key]
+        return [self._responses[call_id] for call_id in sibling_ids if call_id in self._responses]
+
+    def _insert_summary(self, summary: Event, compaction: EventCompaction) -> None:
+        """Replace the events before a summary that it covers; do nothing if an older summary covers more."""
+        scope, start_index = summary.isolation_scope, self._first_index(compaction)
+        reachable = self.events[start_index:]
+        if any(_is_covered_by(compaction, scope, event) for event in reachable):
+            return
+        replaced = self.replaced_by(compaction, scope)
+        self._store_covered(replaced)
+        covered = {id(event) for event in replaced}
+        remaining = [event for event in reachable if id(event) not in covered]
+        later_indexes = (
+            index for index, event in enumerate(remaining) if time_range(event)[1] > compaction.end_timestamp
+        )
+        remaining.insert(next(later_indexes, len(remaining)), summary)
+        del self.events[start_index:], self._ends[start_index:]
+        for event in remaining:
+            self._append(event)
+
+    def _append(self, event: Event) -> None:
+        end = time_range(event)[1]
+        self.events.append(event)
+        self._ends.append(max(end, self._ends[-1]) if self._ends else end)
+
+    def _first_index(self, compaction: EventCompaction) -> int:
+        """Index of the first event that may lie in the range."""
+        return bisect_left(self._ends, compaction.start_timestamp)
+
+    def _store_covered(self, covered: Iterable[Event]) -> None:
+        for event in covered:
+            for part in event.parts:
+                if part.function_call and part.function_call.id:
+                    self._calls[part.function_call.id] = event
+                    self._responses.pop(part.function_call.id, None)  # an id used again
+                elif part.function_response and part.function_response.id:
+                    self._responses[part.function_response.id] = part
+
+
+def time_range(event: Event) -> tuple[float, float]:
+    """First and last timestamp of an event, or of the events that it summarizes."""
+    compaction = event.actions.compaction
+    return (compaction.start_timestamp, compaction.end_timestamp) if compaction else (event.timestamp, event.timestamp)
+
+
+def _covers_event(compaction: EventCompaction, scope: str | None, event: Event) -> bool:
+    start, end = time_range(event)
+    inside = compaction.start_timestamp <= start and end <= compaction.end_timestamp
+    return inside and event.isolation_scope == scope
+
+
+def _is_covered_by(compaction: EventCompaction, scope: str | None, event: Event) -> bool:
+    """True if `event` is a summary of the whole range and more."""
+    own_range = compaction.start_timestamp, compaction.end_timestamp
+    if not (event.actions.compaction and event.isolation_scope == scope) or time_range(event) == own_range:
+        return False
+    start, end = time_range(event)
+    return start <= own_range[0] and own_range[1] <= end

@@ -1,0 +1,92 @@
+"""The card on which all approvals of an evaluation that are alike are answered at once."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import UserError
+from adk_nb.evaluation.evaluation import Evaluation
+from adk_nb.events.event import Event
+from adk_nb.notebook.place import Mode
+from adk_nb.notebook.view.display import show_run
+from adk_nb.notebook.view.document import Text, document
+from adk_nb.notebook.view.evaluation_tables import approval_lines, pending_calls
+from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.run_view import Clicks, RunView
+from adk_nb.notebook.view.writers import bundle
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.sessions.session import Session
+
+Decide = Callable[[str, bool], Awaitable[None]]
+"""Answers all open approvals of the tool of a name."""
+
+
+async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, decide: Decide) -> None:
+    """Show a card a tool, with its first call and the number of the others; nothing where no page can click.
+
+    Args:
+        evaluation: The evaluation, which has pending runs.
+        agent: Its agent.
+        mode: As of the notebook's setting `display`.
+        decide: Called with the tool and the answer when a card is clicked.
+    """
+    view = show_run(agent, None, None, _no_edits, mode)
+    if not view.is_live:
+        return
+    counts = pending_calls(evaluation)
+    events, cards = await _first_calls(evaluation, set(counts))
+    view.open_interrupts = lambda: list(cards)
+    session = Session(id="approvals", app_name="approvals", user_id="user", events=events)
+    texts = bundle(document(*map(Text, approval_lines(counts))))
+    tools = {card.id: card.call.name or "" for card in cards}
+    view.show_open_cards(set(tools), session, _clicks(view, tools, decide), texts)
+    for card in cards:
+        tool = tools[card.id]
+        others = counts[tool] - 1
+        note = f"applies to {others} more {'call' if others == 1 else 'calls'} of {tool}, too" if others else ""
+        view.patch_card(card.id, {"note": note, "how": f"%eval approve {tool}"})
+
+
+def _no_edits(interrupt: Interrupt) -> None:
+    """No schema of arguments: an edit would be of one call, and the answer is of many."""
+
+
+async def _first_calls(evaluation: Evaluation, tools: set[str]) -> tuple[list[Event], list[Interrupt]]:
+    """The events of the first run that waits for each tool, and its approval."""
+    events, cards = list[Event](), list[Interrupt]()
+    for row in evaluation.rows:
+        if row.outcome != "pending" or tools.isdisjoint(row.waiting_for):
+            continue
+        run = await evaluation.arun(row.case.id, row.repeat)
+        events += run.events
+        for interrupt in open_interrupts(run.events):
+            if interrupt.is_approval and interrupt.call.name in tools:
+                cards.append(interrupt)
+                tools.discard(interrupt.call.name)
+    return events, cards
+
+
+def _clicks(view: RunView, tools: dict[str, str], decide: Decide) -> Clicks:
+    unanswered = set(tools)
+
+    async def answer(key: str, is_approved: bool) -> None:
+        try:
+            await decide(tools[key], is_approved)
+        except UserError as error:
+            view.reopen_card(key, str(error))
+            return
+        unanswered.discard(key)
+        state = "approved" if is_approved else "rejected"
+        view.answered_elsewhere({key: Verdict(state, is_click=True)}, last=not unanswered)
+        if not unanswered:
+            view.close()
+
+    def answered(key: str, value: Any, /, *, as_asked: bool = False) -> None:
+        decided = cast(dict[str, Any], value) if isinstance(value, dict) else {"confirmed": value}
+        if decided.get("args"):
+            view.reopen_card(key, "edited arguments would be those of one call; approve or reject all of them")
+        else:
+            view.resume_in_cell(lambda: answer(key, bool(decided.get("confirmed"))))
+
+    return Clicks(stop=lambda: None, answered=answered)

@@ -1,0 +1,375 @@
+"""`%%eval`: run an agent on cases and score its answers."""
+
+import difflib
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+from adk_nb import sync
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.apps.app import App
+from adk_nb.errors import EvaluationFailedError, InputError, closest
+from adk_nb.evaluation.batch import RECORD
+from adk_nb.evaluation.calls import call_text
+from adk_nb.evaluation.case_run import invocations_of, turn_as_reference
+from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.eval_case import EvalCase, SessionInput, content_text, get_all_tool_calls
+from adk_nb.evaluation.eval_set import EvalSet, write_eval_set
+from adk_nb.evaluation.evaluation import Difference, Evaluation, aevaluate
+from adk_nb.evaluation.fingerprint import agent_fingerprint
+from adk_nb.evaluation.metrics import BUILT_IN
+from adk_nb.notebook.evaluation_approvals import show_approvals
+from adk_nb.notebook.magics import values
+from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
+from adk_nb.notebook.magics.output import Host, Output, text
+from adk_nb.notebook.past_turns import find_turn, turns_of
+from adk_nb.notebook.place import display_mode, folder_of
+from adk_nb.notebook.registry.notebook import EvaluationRecord, Notebook
+from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.stored_run import show_stored_run
+from adk_nb.notebook.turn_options import notice_of
+from adk_nb.notebook.variables import user_variables
+from adk_nb.notebook.view.cell_output import OriginCell
+from adk_nb.notebook.view.document import Block, Code, Text
+from adk_nb.notebook.view.evaluation_tables import difference_blocks, evaluation_blocks, pending_calls, summary
+from adk_nb.notebook.view.notices import Notices
+from adk_nb.notebook.view.progress_line import ProgressLine
+from adk_nb.tools.function_tool import FunctionTool
+
+APP = "evaluation"
+"""The app of the runs' sessions, so that %session does not list them."""
+
+EVAL = Grammar(
+    "eval",
+    "Run an agent on cases, a row each, and score its answers. A run that is done is not repeated until the agent, a "
+    "tool of it or the case changes.",
+    cells=True,
+    examples=[
+        "%%eval planner --repeats 3\n| message | calls | answer |\n| --- | --- | --- |\n"
+        '| How long is a day on Jupiter? | planet_facts(planet="Jupiter") | contains 9.9 |',
+        "%eval planner --cases cases.csv --min 0.9",
+        "%eval add -1 --as jupiter",
+        "%eval diff -1 -2",
+        "%eval open jupiter",
+        "%eval export planner.evalset.json",
+    ],
+    arguments=[
+        Argument(
+            "WORD",
+            "the agent; or add TURN, open CASE, rerun, diff RUN RUN, approve [TOOL], reject [TOOL], export FILE",
+            many=True,
+            names="agent",
+        )
+    ],
+    options=[
+        Option("--cases VAR|FILE", "cases in a variable, or a CSV, YAML, JSON, .md or evalset file", names="variable"),
+        Option(
+            "--metrics a,b", "metrics beside those of the columns: functions of a run, or names", convert=values.names
+        ),
+        Option("--judge MODEL", "the model that answers the column judge", names="model"),
+        Option("--repeats N", "runs of each case", convert=values.positive_integer),
+        Option("--min SCORE", "fail the cell below this score, from 0 to 1", convert=values.share),
+        Option("--budget USD", "start no run once so many US dollars are spent", convert=values.dollars),
+        Option("--at-once N", "most runs at once (32)", convert=values.positive_integer),
+        Option("--yes", "approve what comes up in the runs"),
+        Option("--no", "reject what comes up in the runs"),
+        Option("--as NAME", "with add: the id of the case"),
+        Option("--failed", "with rerun: also what failed"),
+    ],
+    twin="evaluate(planner, cases, metrics=[polite], repeats=3), from adk_nb.evaluation; the last one is in _eval",
+)
+
+
+def eval(host: Host, line: str, cell: str | None) -> Any:
+    """Evaluate an agent, or look at an evaluation. The evaluation is in `_eval`, too.
+
+    Raises:
+        EvaluationFailedError: The score is below `--min`.
+        UserError: The line or a case is wrong; nothing ran.
+    """
+    args = EVAL.parse(line, cell)
+    first, *rest = args.word or [""]
+    if cell is None and first in _ACTIONS and first not in host.notebook.addressees:
+        return _ACTIONS[first](host, args, rest)
+    if rest and cell is None and (near := closest(first, _ACTIONS)):
+        raise InputError(f"{args.mark}: there is no action {first!r}; did you mean %eval {near}?")
+    if rest:
+        raise InputError(f"{args.mark}: unexpected {' '.join(rest)!r}; type {EVAL.usage}, see {args.mark}?")
+    return _evaluate(host, args, first or host.notebook.agent_for_text(), cell)
+
+
+def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
+    notebook = host.notebook
+    if args.yes and args.no:
+        raise InputError(f"{args.mark}: --yes and --no exclude each other; choose one")
+    agent = agent_named(notebook, name)
+    cases = _cases(host, args, name, cell)
+    show_model_notice(_root(agent))
+    with ProgressLine(host.settings.display) as progress:
+        evaluation = sync.run(
+            aevaluate(
+                agent,
+                cases,
+                metrics=_metrics(notebook, args.metrics or []),
+                repeats=args.repeats or 1,
+                budget_usd=args.budget,
+                confirm_above_usd=None if args.budget else host.settings.confirm_above_usd,
+                max_concurrency=args.at_once or 32,
+                confirm="yes" if args.yes else "no" if args.no else "ask",
+                judge_model=args.judge or "",
+                session_service=notebook.sessions.service,
+                app_name=APP,
+                scheduler=host.settings.scheduler or None,
+                on_progress=progress.show,
+            )
+        )
+    return _keep(host, evaluation, minimum=args.min)
+
+
+def _keep(host: Host, evaluation: Evaluation, *, minimum: float | None = None) -> Evaluation:
+    """Keep an evaluation as the last one, and fail the cell below `minimum`."""
+    _store(host.notebook, evaluation)
+    if pending_calls(evaluation):
+        _show_approvals(host, evaluation)
+    if minimum is not None and (evaluation.score is None or evaluation.score < minimum):
+        display(evaluation_output(evaluation, host.settings.display))
+        raise EvaluationFailedError(f"{summary(evaluation, has_costs=False)}; at least {minimum:g} is wanted")
+    return evaluation
+
+
+def _store(notebook: Notebook, evaluation: Evaluation) -> None:
+    notebook.evaluations.append(EvaluationRecord(evaluation, _source_of(notebook, evaluation.agent)))
+    notebook.variables["_eval"] = evaluation
+
+
+def _show_approvals(host: Host, evaluation: Evaluation) -> None:
+    """Show the cards of what waits; a click displays the table anew below them."""
+    cell, latest, mode = OriginCell(), evaluation, host.settings.display
+    shown: Any = None
+
+    async def decide(tool: str, is_approved: bool) -> None:
+        nonlocal latest, shown
+        latest = await latest.aanswer(is_approved, tool=tool)
+        _store(host.notebook, latest)
+        with cell.displays_here():
+            if shown:
+                shown.update(evaluation_output(latest, mode))
+            else:
+                shown = display(evaluation_output(latest, mode), display_id=True)
+
+    sync.run(show_approvals(evaluation, _root(agent_named(host.notebook, evaluation.agent)), mode, decide))
+
+
+def _root(agent: Any) -> BaseAgent:
+    return agent.root_agent if isinstance(agent, App) else agent
+
+
+def _source_of(notebook: Notebook, name: str) -> str:
+    """The sources of an agent's cell and of its tools; empty for an agent that Python made."""
+    definition = notebook.definitions.get(name)
+    if definition is None:
+        return ""
+    sources = [definition.source]
+    for tool in notebook.tools_named(definition.tools):
+        if isinstance(tool, FunctionTool):
+            with suppress(OSError, TypeError):  # a function that no cell defines
+                sources.append(inspect.getsource(tool.func))
+    return "\n".join(sources)
+
+
+def evaluation_output(evaluation: Evaluation, mode: Any) -> Output:
+    """The table of an evaluation, as a cell shows it."""
+    return Output(*evaluation_blocks(evaluation, has_costs=display_mode(mode) != "static"))
+
+
+def agent_named(notebook: Notebook, name: str) -> Any:
+    """The agent or app of a name, with its tools as they are defined now."""
+    value = notebook.variables.get(name)
+    agent = notebook.chat(name).agent  # built anew if one of its tools or members changed
+    return value if isinstance(value, App) else agent
+
+
+def show_model_notice(agent: BaseAgent) -> None:
+    """Say above a table that a stand-in or a recording answers, if one does."""
+    if blocks := Notices(notice_of(agent)).blocks():
+        display(Output(*blocks))
+
+
+def _cases(host: Host, args: Any, name: str, cell: str | None) -> Any:
+    """The cases of the cell, of `--cases`, or of `%eval add`."""
+    notebook = host.notebook
+    if args.cases and (cell or "").strip():
+        raise InputError(f"{args.mark}: cases are below the line or in --cases, not both")
+    if args.cases:
+        return source_named(host, args.cases)
+    if cell is not None and cell.strip():
+        return cell
+    if added := notebook.added_cases.get(name):
+        return list(added.values())
+    raise InputError(
+        f"{args.mark} needs cases: write a table below %%eval {name}, give --cases, or type %eval add -1 after a turn"
+    )
+
+
+def source_named(host: Host, word: str) -> Any:
+    """The value of a variable, or else the path of a file beside the notebook.
+
+    Raises:
+        InputError: There is neither.
+    """
+    if word in host.notebook.variables:
+        return host.notebook.variables[word]
+    path = folder_of(host.shell) / Path(word).expanduser()
+    if path.suffix or path.exists():
+        return path
+    near = closest(word, user_variables(host.notebook.variables))
+    hint = f"; did you mean {near!r}?" if near else ""
+    raise InputError(f"no variable or file {word!r}{hint}")
+
+
+def _metrics(notebook: Notebook, names: list[str]) -> list[Any]:
+    metrics: list[Any] = []
+    for name in names:
+        if name not in notebook.variables and name not in BUILT_IN:
+            near = closest(name, [*BUILT_IN, *user_variables(notebook.variables)])
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise InputError(
+                f"there is no metric {name!r}{hint}; define a function of a run in a cell, or use a name "
+                f"such as {', '.join(list(BUILT_IN)[:3])}"
+            )
+        metrics.append(notebook.variables.get(name, name))
+    return metrics
+
+
+# ---- actions
+
+
+def _add(host: Host, args: Any, rest: list[str]) -> Output:
+    """Make a case of a turn: its message, its calls and its answer."""
+    notebook = host.notebook
+    name = notebook.sessions.current
+    turn = find_turn(turns_of(notebook.sessions.history()), rest[0] if rest else "-1", name)
+    reference = tuple(turn_as_reference(done) for done in invocations_of(turn.events))[-1:]
+    if not reference or reference[0].final_response is None:
+        raise InputError("this turn has no answer yet, so there is nothing to expect; name another one: %eval add -2")
+    agent = notebook.agent_for_text()
+    cases = notebook.added_cases.setdefault(agent, {})
+    case_id = getattr(args, "as") or f"case{len(cases) + 1}"
+    cases[case_id] = Case(id=case_id, messages=(turn.message,), reference=reference)
+    calls = "; ".join(map(call_text, get_all_tool_calls(reference[0].intermediate_data))) or "none"
+    row = [case_id, turn.question, calls, f"like {content_text(reference[0].final_response)}"]
+    cells = " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row)
+    table = f"| id | message | calls | answer |\n| --- | --- | --- | --- |\n| {cells} |"
+    count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+    return Output(
+        Text(
+            f"case {case_id!r} added; {count} of {agent}: run with %eval {agent}, or correct in a cell %%eval {agent}"
+        ),
+        Code(table),
+    )
+
+
+def _open(host: Host, args: Any, rest: list[str]) -> Reply:
+    """Show the first run of a case."""
+    case_id = _single(rest, "CASE", "open")
+    evaluation = _last(host.notebook, 1).evaluation
+    run = evaluation.run(case_id, 0)
+    root = _root(agent_named(host.notebook, evaluation.agent))
+    events = [event for event in run.events if RECORD not in (event.custom_metadata or {})]
+    return sync.run(
+        show_stored_run(
+            root, run.case.question, events, run.case.state, host.settings.display, how_to_answer="%eval approve"
+        )
+    )
+
+
+def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
+    evaluation = _last(host.notebook, 1).evaluation
+    agent = agent_named(host.notebook, evaluation.agent)
+    if agent_fingerprint(_root(agent)) != evaluation.version:
+        raise InputError(
+            f"{evaluation.agent} or one of its tools changed since this evaluation; run its cell %%eval "
+            f"{evaluation.agent} again: that asks the changed one, and %eval diff compares"
+        )
+    return _again(host, lambda evaluation: evaluation.rerun(failed=args.failed))
+
+
+def _approve(host: Host, args: Any, rest: list[str]) -> Evaluation:
+    return _again(host, lambda evaluation: evaluation.answer(True, tool=rest[0] if rest else None))
+
+
+def _reject(host: Host, args: Any, rest: list[str]) -> Evaluation:
+    return _again(host, lambda evaluation: evaluation.answer(False, tool=rest[0] if rest else None))
+
+
+def _again(host: Host, change: Callable[[Evaluation], Evaluation]) -> Evaluation:
+    return _keep(host, change(_last(host.notebook, 1).evaluation))
+
+
+def _diff(host: Host, args: Any, rest: list[str]) -> Output:
+    """Compare two evaluations; the last two without numbers."""
+    words = rest or ["-1", "-2"]
+    if len(words) != 2:
+        raise InputError("%eval diff takes two evaluations: %eval diff -1 -2 compares the last with the one before")
+    after, before = (_last(host.notebook, _number(word)) for word in words)
+    lines = difflib.unified_diff(before.source.splitlines(), after.source.splitlines(), lineterm="", n=1)
+    changes = [line for line in lines if not line.startswith(("---", "+++"))]
+    blocks: list[Block] = difference_blocks(Difference(before=before.evaluation, after=after.evaluation), changes)
+    return Output(*blocks)
+
+
+def _export(host: Host, args: Any, rest: list[str]) -> Output:
+    """Write the cases of the last evaluation as an eval set of google-adk."""
+    path = folder_of(host.shell) / Path(_single(rest, "FILE", "export")).expanduser()
+    evaluation = _last(host.notebook, 1).evaluation
+    cases: list[EvalCase] = []
+    for result in evaluation.cases:
+        turns = list(result.case.reference)
+        if not turns and result.outcome == "passed":
+            turns = [turn_as_reference(turn) for turn in evaluation.run(result.case.id).turns]
+        if turns:
+            session = SessionInput(app_name=evaluation.agent, user_id="user", state=dict(result.case.state))
+            cases.append(EvalCase(eval_id=result.case.id, conversation=turns, session_input=session))
+    if not cases:
+        raise InputError("no case passed, so there is no right answer to write; see the table of %eval")
+    name = path.name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test")
+    write_eval_set(EvalSet(eval_set_id=name, eval_cases=cases), path)
+    left = len(evaluation.cases) - len(cases)
+    note = f"; {left} left out, as they did not pass" if left else ""
+    return text(f"wrote {len(cases)} {'case' if len(cases) == 1 else 'cases'} to {path.name}{note}")
+
+
+_ACTIONS: dict[str, Callable[[Host, Any, list[str]], Any]] = {
+    "add": _add,
+    "approve": _approve,
+    "diff": _diff,
+    "export": _export,
+    "open": _open,
+    "reject": _reject,
+    "rerun": _rerun,
+}
+
+
+def _single(rest: list[str], noun: str, action: str) -> str:
+    if len(rest) != 1:
+        raise InputError(f"%eval {action} takes one {noun}, as in %eval {action} {noun}")
+    return rest[0]
+
+
+def _number(word: str) -> int:
+    if not word.lstrip("-").isdigit() or not int(word.lstrip("-")) > 0:
+        raise InputError(f"an evaluation is -1 for the last, -2 for the one before, got {word!r}")
+    return int(word.lstrip("-"))
+
+
+def _last(notebook: Notebook, number: int) -> EvaluationRecord:
+    if number > len(notebook.evaluations):
+        count = len(notebook.evaluations)
+        made = "1 evaluation" if count == 1 else f"{count} evaluations"
+        some = f"there is {made}, and none is -{number}" if count else "there is no evaluation yet"
+        raise InputError(f"{some}; begin a cell with %%eval AGENT and a table of cases")
+    return notebook.evaluations[-number]

@@ -1,0 +1,250 @@
+"""Cards: requests to the user, failed turns and busy models, and the answers that clicks give."""
+
+import json
+import re
+import traceback
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, cast
+
+from adk_nb import locations, types
+from adk_nb.errors import InputError
+from adk_nb.notebook.view import interrupt_text
+from adk_nb.notebook.view.call_arguments import MOST_ON_PAGE, Schema, displayed_call
+from adk_nb.notebook.view.event_text import error_text, result_text
+from adk_nb.notebook.view.plain_text import cleaned, exact_text, json_text, name_text, one_line, shortened
+from adk_nb.notebook.view.view_state import Json
+from adk_nb.redaction import HIDDEN, hidden, without_known
+from adk_nb.runtime.interrupts import Interrupt
+
+_STATES = {("approve", False): "approved", ("approve", True): "edited", ("reject", False): "rejected"}
+
+
+def card_of(interrupt: Interrupt, schema: Schema | None = None) -> Json:
+    """The card of an open interrupt. `schema`: of the arguments of the call that an approval is about."""
+    card: Json = {
+        "id": interrupt.id,
+        "kind": "input" if interrupt.is_question else interrupt.kind,
+        "agent": one_line(interrupt.agent, 100),
+        "hint": interrupt_text.prompt_text(interrupt),
+        "answer_schema": _form_schema(interrupt),
+        "how": "",
+        "state": "asked",
+        "note": "",
+    }
+    if interrupt.kind == "credential":
+        need = interrupt_text.credential_need(interrupt)
+        need = "a name and a password" if need == "name:password" else need
+        card |= {"tool": interrupt_text.credential_tools(interrupt), "needs": need}
+        return card | {"link": interrupt_text.link(interrupt) or "", "note": interrupt_text.retry_note(interrupt)}
+    if interrupt.kind == "approval":
+        hint = interrupt_text.approval_prompt(interrupt)
+        args = interrupt.call.args or {}
+        return card | {"tool": name_text(interrupt.call.name), "hint": hint, "args": args, "schema": schema}
+    payload = {} if interrupt.payload is None else {"payload": interrupt.payload}
+    tool, args, more = interrupt_text.node_of(interrupt) or ("", payload, {})
+    return card | {"tool": tool and name_text(tool), "args": {**args, **more}}
+
+
+def _form_schema(interrupt: Interrupt) -> Json:
+    """The JSON schema of the value that the page is to send; empty for text, also where it is too large for a page."""
+    schema = {} if interrupt.kind == "approval" else interrupt.schema
+    return schema if len(json.dumps(schema, default=str)) <= MOST_ON_PAGE else {}
+
+
+def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
+    """The answer that a click on `card` is, and the fields that the card has from now on.
+
+    No secret that was typed is in those fields. An answer to an interrupt has its `value`, as `Chat.answer` takes it.
+
+    Returns:
+        None if the message is no answer to the card.
+
+    Raises:
+        InputError: Changed arguments hold the mark of a hidden secret where it does not stand for that secret.
+    """
+    decision, answer = message.get("decision"), {"kind": "answer", "id": card["id"]}
+    if card["kind"] == "error":
+        state = {"retry": "retried", "drop": "dropped"}.get(str(decision))
+        is_offered = state is not None and decision in card["ways"]
+        return ({**answer, "decision": decision}, {"state": state, "note": ""}) if is_offered else None
+    if card["kind"] == "approval":
+        answered = _approval_answer(card, message)
+    elif card["kind"] == "credential":
+        answered = _credential_answer(card, message)
+    else:
+        is_answer = decision == "answer" and "value" in message
+        answered = ({"value": message["value"]}, {"state": "sent"}) if is_answer else None
+    return ({**answer, **answered[0]}, answered[1]) if answered else None
+
+
+def _credential_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
+    if message.get("decision") == "refuse":
+        return {"value": None}, {"state": "refused", "note": ""}
+    value: Any = message.get("value")
+    fields = card["answer_schema"]["properties"]
+    if message.get("decision") != "answer" or not isinstance(value, dict) or value.keys() != fields.keys():
+        return None
+    typed = cast(Json, value)
+    if not all(isinstance(text, str) and text.strip() for text in typed.values()):
+        return None
+    return {"value": {name: text.strip() for name, text in typed.items()}}, {"state": "given", "note": ""}
+
+
+def _approval_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
+    decision = message.get("decision")
+    if card["changed"] and decision == "old":
+        note = " ".join(filter(None, ["as the tool was,", card["version"]])).rstrip(",")
+        return {"value": {"confirmed": True}, "as_asked": True}, {"state": "approved", "note": note}
+    if card["changed"] and decision == "reask":
+        return {"value": {"confirmed": False, "reason": interrupt_text.REASK_REASON}}, {"state": "reasked", "note": ""}
+    if decision not in ("approve", "reject") or not isinstance(message.get("args") or {}, dict):
+        return None
+    reason = message.get("reason")
+    args = _edited_args(card, message) if decision == "approve" else None
+    value: Json = {"confirmed": decision == "approve"} | ({} if args is None else {"args": args})
+    if decision == "reject" and isinstance(reason, str) and reason:
+        value["reason"] = reason
+    note = str(value.get("reason", "")) or ", ".join(_changes(card, args or {}))
+    return {"value": value}, {"state": _STATES[decision, args is not None], "note": note}
+
+
+def _edited_args(card: Json, message: Json) -> Json | None:
+    """All arguments, with the reader's over those that were asked about; None if they are the same."""
+    edited: Json = message.get("args") or {}
+    edited = {name: _with_secrets(name, value, card["args"].get(name)) for name, value in edited.items()}
+    args = {**card["args"], **edited}
+    return args if args != card["args"] else None
+
+
+def _with_secrets(name: str, edited: Any, original: Any) -> Any:
+    """An edited argument as the tool is to get it: the page had `[secret]` in place of each known secret."""
+    masked = without_known(original)
+    if edited == masked:
+        return original
+    if isinstance(edited, dict) and isinstance(original, dict):
+        parts, original_parts = cast(Json, edited), cast(Json, original)
+        return {key: _with_secrets(name, part, original_parts.get(key)) for key, part in parts.items()}
+    if isinstance(edited, list) and isinstance(original, list):
+        items, items_before = (
+            cast(list[Any], edited),
+            [*cast(list[Any], original), *[None] * len(cast(list[Any], edited))],
+        )
+        return [
+            _with_secrets(name, item, original_item) for item, original_item in zip(items, items_before, strict=False)
+        ]
+    if isinstance(edited, str) and HIDDEN in edited and masked != original:
+        raise InputError(f"{name}: {HIDDEN} stands for a hidden secret; leave the value as it is, or type all of it")
+    return cast(Any, edited)
+
+
+def _changes(card: Json, args: Json) -> list[str]:
+    return [
+        f"{name_text(name)} {_short(card['args'].get(name))} → {_short(value)}"
+        for name, value in args.items()
+        if name not in card["args"] or card["args"][name] != value
+    ]
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is None else shortened(exact_text(value), 80)
+
+
+FAILED = "failed"
+"""In the row of an error that stands whole beside it."""
+_MAX_TRACEBACK = 8_000
+"""Characters; the end is kept, which says what happened."""
+_PLACE = re.compile(r"\s*\((In\[\d+\] line \d+)\)$")
+
+
+class ErrorCards:
+    """The error cards of one run.
+
+    Args:
+        push: Takes ops of its view.
+    """
+
+    def __init__(self, push: Callable[[list[Json]], None]) -> None:
+        self._push = push
+        self._error: BaseException | None = None
+        self._failures: dict[str, Json] = {}
+        """By call id."""
+        self._busy_count = 0
+        self._is_busy = False
+
+    def failed(self, error: BaseException) -> None:
+        """As `RunView.failed`."""
+        self._error = error
+
+    def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], error: Exception) -> None:
+        """As `RunView.tool_failed`."""
+        if place := locations.cell_location(error):
+            arguments = [argument._asdict() for argument in displayed_call(tool, args).arguments]
+            failure = {"tool": tool, "arguments": arguments, "where": place, "traceback": cell_traceback(error)}
+            self._failures[call_id] = failure
+
+    def model_busy(self, model: str, error: str, seconds: float) -> None:
+        """As `RunView.model_busy`: a card without buttons, until `close_busy_card`."""
+        self.close_busy_card()
+        self._busy_count, self._is_busy = self._busy_count + 1, True
+        card: Json = {"id": f"wait{self._busy_count}", "kind": "wait", "state": "asked", "note": "", "seconds": seconds}
+        card |= {"title": f"{one_line(model, 100)} is busy", "hint": one_line(error, 100)}
+        self._push([{"op": "card", "card": card}])
+
+    def close_busy_card(self) -> None:
+        """The busy model has answered, or was given up."""
+        if self._is_busy:
+            self._is_busy = False
+            self._push([{"op": "card", "card": {"id": f"wait{self._busy_count}", "state": "over"}}])
+
+    def add_failures(self, ops: list[Json], responses: Sequence[types.FunctionResponse]) -> None:
+        """Add cell and traceback to the rows of failed calls; `ops` show `responses`, in their order."""
+        if not self._failures:
+            return
+        rows = iter([fields for op in ops if (fields := op.get("row", op)).get("ok") is False])
+        for response in responses:
+            row = next(rows, None) if result_text(response)[1] is False else None
+            if row is not None and (failure := self._failures.pop(response.id or "", None)):
+                row["failure"] = {**failure, "sent": shortened(json_text(response.response))}
+
+    def ended(self, agent: str, error: str, last: str) -> None:
+        """The run of `agent` ended with an error; `last`: the id of its last event, empty if there is none."""
+        exception, self._error = self._error, None
+        ways = ("retry", "drop") if last else ()
+        self._push([{"op": "patch", "id": f"{last}/error", "text": FAILED}])
+        self._push([{"op": "card", "card": error_card(f"error/{last}", agent, error, exception, ways)}])
+
+
+def error_card(key: str, agent: str, error: str, exception: BaseException | None, ways: Sequence[str]) -> Json:
+    """The card of a turn of `agent` that ended with an error. `ways`: of `retry` and `drop`, what can be done."""
+    sentence = error_text(error)
+    place = _PLACE.search(sentence)
+    return {
+        "id": key,
+        "kind": "error",
+        "agent": agent,
+        "title": hidden(cleaned(sentence[: place.start()] if place else sentence)),
+        "where": place[1] if place else "",
+        "traceback": cell_traceback(exception) if exception else "",
+        "ways": list(ways),
+        "state": "asked",
+        "note": "",
+    }
+
+
+def cell_traceback(error: BaseException) -> str:
+    """The traceback from the first line of a cell on, where there is one, with cells named as in the notebook."""
+    start = _first_cell(error.__traceback__)
+    text = "".join(traceback.TracebackException(type(error), error, start, compact=True).format())
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if cell := locations.cell_of(frame):
+            text = text.replace(f'File "{frame.f_code.co_filename}", line ', f"{cell} line ")
+    text = hidden(cleaned(text).rstrip())
+    return text if len(text) <= _MAX_TRACEBACK else f"…{text[-_MAX_TRACEBACK:]}"
+
+
+def _first_cell(trace: TracebackType | None) -> TracebackType | None:
+    frame = trace
+    while frame and locations.cell_of(frame.tb_frame) is None:
+        frame = frame.tb_next
+    return frame or trace

@@ -1,0 +1,153 @@
+"""Evaluations as tables: a row a case, what failed, what changed since another evaluation."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from adk_nb.evaluation.batch import Progress
+from adk_nb.evaluation.evaluation import CaseResult, Difference, Evaluation
+from adk_nb.notebook.view.document import Block, Code, Fold, Line, Span, Table, Text
+from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.spending import dollars
+
+MARKS = {"passed": "✓", "failed": "✗", "flaky": "~", "pending": "?", "not evaluated": "-", "not run": "…"}
+_MAX_ROWS = 200
+"""Cases in a table; the frame of the evaluation has all."""
+_MAX_FOLDS = 20
+"""Cases whose expected and actual answers are shown below the table."""
+
+
+def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool) -> list[Block]:
+    """A table of the cases, and details of those that did not pass.
+
+    Args:
+        evaluation: The evaluation.
+        has_costs: Show costs, and how many runs were reused. Durations are never shown: a saved table is compared.
+    """
+    cases = evaluation.cases
+    blocks: list[Block] = [Text(summary(evaluation, has_costs=has_costs)), _table(cases, has_costs=has_costs)]
+    blocks += map(Text, approval_lines(pending_calls(evaluation)))
+    if evaluation.progress.is_paused:
+        blocks.append(Text(f"{paused_text(evaluation.progress)}; %eval rerun goes on"))
+    unpassed = [case for case in cases if case.outcome in ("failed", "flaky")]
+    return [*blocks, *map(_details, unpassed[:_MAX_FOLDS])]
+
+
+def summary(evaluation: Evaluation, *, has_costs: bool) -> str:
+    """One line: `planner: 3 of 4 cases passed, 1 flaky, score 0.83`."""
+    counts = Counter(case.outcome for case in evaluation.cases)
+    total = len(evaluation.cases)
+    parts = [f"{evaluation.agent}: {counts['passed']} of {total} {'case' if total == 1 else 'cases'} passed"]
+    parts += [f"{counts[outcome]} {outcome}" for outcome in MARKS if outcome != "passed" and counts[outcome]]
+    if evaluation.score is not None:
+        parts.append(f"score {evaluation.score:.2f}")
+    if has_costs:
+        parts += _spending(evaluation.progress)
+    return ", ".join(parts)
+
+
+def pending_calls(evaluation: Evaluation) -> Counter[str]:
+    """Tool -> the number of its calls that wait for approval."""
+    return Counter(tool for row in evaluation.rows if row.outcome == "pending" for tool in row.waiting_for)
+
+
+def approval_lines(counts: Counter[str]) -> list[str]:
+    """Lines that say how to answer from a cell."""
+    return [
+        f"{count} {'call' if count == 1 else 'calls'} of {tool} wait for approval: %eval approve {tool}, or "
+        f"%eval reject {tool}"
+        for tool, count in counts.items()
+    ]
+
+
+def paused_text(progress: Progress) -> str:
+    """One line for a batch that `confirm_above_usd` has stopped."""
+    projected = dollars(progress.projected_usd or 0.0)
+    return f"paused with {progress.not_run} runs left: ≈ {projected} for all is more than AdkNb.confirm_above_usd"
+
+
+def _spending(progress: Progress) -> list[str]:
+    reused = [f"{progress.reused} done before"] if progress.reused else []
+    cost = [f"≈ {dollars(progress.cost_usd)}"] if progress.cost_usd else []
+    return [*reused, *cost]
+
+
+def _table(cases: Sequence[CaseResult], *, has_costs: bool) -> Table:
+    """A row a case; columns that are empty in all rows are left out."""
+    shown = cases[:_MAX_ROWS]
+    has_repeats = any(len(case.rows) > 1 for case in cases)
+    columns: dict[str, list[Line]] = {
+        "": [Span(MARKS[case.outcome], "strong") for case in shown],
+        "case": [case.case.id for case in shown],
+        "message": [one_line(case.case.question, 60) for case in shown],
+        "passed": [_share(case) if has_repeats else "" for case in shown],
+        "cost": [dollars(case.cost_usd) if case.cost_usd and has_costs else "" for case in shown],
+        "why not": [one_line(case.reason, 160) for case in shown],
+    }
+    head = [name for name, cells in columns.items() if any(cells)]
+    rest = len(cases) - len(shown)
+    rows = list(zip(*(columns[name] for name in head), strict=True))
+    return Table(head, rows, note=f"and {rest} more; see _eval.df" if rest else "")
+
+
+def _share(case: CaseResult) -> str:
+    """`2/3 (21-94 %)`: the runs that passed, and the interval of 95 %."""
+    if case.interval is None:
+        return ""
+    low, high = case.interval
+    passed = sum(row.outcome == "passed" for row in case.rows)
+    return f"{passed}/{len(case.rows)} ({low:.0%}-{high:.0%})".replace("%-", "-")
+
+
+def _details(case: CaseResult) -> Fold:
+    """The first run that did not pass: its scores and its answer."""
+    row = next(row for row in case.rows if row.outcome != "passed")
+    scores: list[Sequence[Line]] = [
+        [name, score.verdict, "" if score.value is None else f"{score.value:g}", score.reason]
+        for name, score in row.scores.items()
+    ]
+    blocks: list[Block] = [Text(f"message: {case.case.question}")]
+    if scores:
+        blocks.append(Table(["metric", "verdict", "value", "why"], scores))
+    blocks += [Text("answer:"), Code(row.answer)] if row.answer else [Text(row.reason)]
+    blocks.append(Text(f"its run: %eval open {case.case.id}", small=True))
+    return Fold(f"{MARKS[case.outcome]} {case.case.id}", tuple(blocks))
+
+
+def difference_blocks(difference: Difference, changes: Sequence[str]) -> list[Block]:
+    """Cases that flipped between two evaluations, and what changed in the agent.
+
+    Args:
+        difference: The two evaluations.
+        changes: Lines of the difference between the agent's cells; empty: none, or not known.
+    """
+    flips: list[Sequence[Line]] = [
+        [case, f"{MARKS[before]} {before}", f"{MARKS[after]} {after}"] for case, before, after in difference.flipped
+    ]
+    before, after = difference.before, difference.after
+    scores = " → ".join("none" if score is None else f"{score:.2f}" for score in (before.score, after.score))
+    blocks: list[Block] = [Text(f"score {scores}")]
+    blocks.append(Table(["case", "before", "after"], flips) if flips else Text("no case changed its outcome"))
+    for label, names in (("new", difference.added), ("gone", difference.removed)):
+        if names:
+            blocks.append(Text(f"{label}: {', '.join(names)}"))
+    if changes:
+        blocks += [Text(f"{after.agent} changed between them:"), Code("\n".join(changes))]
+    elif not difference.is_agent_changed:
+        blocks.append(Text(f"{after.agent} and its tools are the same in both"))
+    return blocks
+
+
+def progress_text(progress: Progress) -> str:
+    """One line: `12 of 40 rows, 3 running, 1 failed, ≈ $0.02 of $0.07, 20 s left`."""
+    total = "" if progress.total is None else f" of {progress.total}"
+    parts = [f"{progress.finished}{total} rows"]
+    counts = (("running", progress.running), ("failed", progress.failed), ("waiting for approval", progress.pending))
+    parts += [f"{count} {name}" for name, count in counts if count]
+    if progress.cost_usd:
+        projected = f" of {dollars(progress.projected_usd)}" if progress.projected_usd else ""
+        parts.append(f"≈ {dollars(progress.cost_usd)}{projected}")
+    if progress.waiting_seconds >= 1:
+        parts.append(f"waiting {progress.waiting_seconds:.0f} s, as the service asks")
+    elif progress.remaining_seconds:
+        parts.append(f"{progress.remaining_seconds:.0f} s left")
+    return ", ".join(parts)

@@ -1,0 +1,52 @@
+"""A line that says how far many runs are, renewed in place."""
+
+from types import TracebackType
+from typing import Any, Self
+
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+from adk_nb.evaluation.batch import Progress
+from adk_nb.notebook.place import Mode, display_mode
+from adk_nb.notebook.view.evaluation_tables import progress_text
+
+_DELAY = 2.0
+"""Seconds without a line: what is over sooner leaves the same outputs in the file wherever it ran."""
+
+
+class ProgressLine:
+    """Shows progress in the output of the cell; a saved notebook keeps nothing of it."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._is_shown = display_mode(mode) != "static"
+        self._handle: Any = None
+        self.last: Progress | None = None
+        """The counts at the end."""
+
+    def show(self, progress: Progress) -> None:
+        """Show how far it is."""
+        self.last = progress
+        if not self._is_shown:
+            return
+        bundle = {"text/plain": progress_text(progress)}
+        if progress.is_over:  # a later run of the same batch begins a line of its own
+            self._clear()
+        elif self._handle is None and progress.seconds < _DELAY:
+            return
+        elif self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._clear()
+
+    def _clear(self) -> None:
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)
+            self._handle = None

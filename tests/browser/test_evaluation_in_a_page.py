@@ -1,0 +1,48 @@
+"""The card of an evaluation: one click answers all approvals that are alike."""
+
+import pytest
+from hands import press, says
+from lab import Lab
+
+pytestmark = pytest.mark.browser
+
+AGENT = '''
+from adk_nb import Agent, types
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.tools.function_tool import FunctionTool
+
+paid = []
+
+def pay(amount: int) -> str:
+    """Pay an amount."""
+    paid.append(amount)
+    return "done"
+
+def answer(callback_context, llm_request):
+    last = llm_request.contents[-1].parts[-1]
+    if last.function_response:
+        part = types.Part(text=f"Paid {len(paid)}.")
+    else:
+        part = types.Part(function_call=types.FunctionCall(name="pay", args={"amount": int(last.text.split()[-1])}))
+    return LlmResponse(content=types.Content(role="model", parts=[part]))
+
+clerk = Agent(name="clerk", model="gemini-2.5-flash", tools=[FunctionTool(pay, require_confirmation=True)],
+              before_model_callback=answer)
+'''
+CASES = "%%eval clerk\n| id | message | answer |\n| --- | --- | --- |\n| a | Pay 1 | Paid |\n| b | Pay 2 | Paid |"
+
+
+def test_one_click_answers_the_approvals_of_all_runs(lab: Lab):
+    page = lab.open(lab.write("evaluation.ipynb", "%load_ext adk_nb", AGENT, CASES, "sorted(paid)", "%eval open a"))
+    for cell in range(3):
+        page.run_cell(cell)
+    says(page, 2, "%eval approve pay")
+    page.screenshot("evaluation-card")
+
+    press(page, 2, "Approve")
+    says(page, 2, "2 of 2 cases passed")
+    page.run_cell(3)
+    assert page.text(3) == "[1, 2]"
+    page.run_cell(4)
+    says(page, 4, "1 tool call")
+    page.screenshot("evaluation-run")

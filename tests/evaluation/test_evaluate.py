@@ -1,0 +1,328 @@
+"""An agent is evaluated on cases: run once, scored by metrics, compared."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adk_nb import Agent, types
+from adk_nb.errors import InputError
+from adk_nb.evaluation import CaseRun, evaluate, judge, metric
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.sessions import InMemorySessionService, SqliteSessionService
+
+
+def planet_facts(planet: str) -> dict[str, Any]:
+    """Facts about a planet."""
+    return {"planet": planet, "day_hours": 9.9}
+
+
+def _planner(*answers: Any) -> Agent:
+    return Agent(name="planner", model=ScriptedLlm(*answers), tools=[planet_facts])
+
+
+def _echo(calls: list[str]) -> Agent:
+    """Answers with the question, and notes it in `calls`."""
+
+    def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
+        text = llm_request.contents[-1].parts[-1].text
+        calls.append(text)
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=f"You said {text}.")]))
+
+    return Agent(name="echo", model="gemini-2.5-flash", before_model_callback=answer)
+
+
+def test_columns_of_a_table_are_metrics() -> None:
+    agent = _planner(call("planet_facts", planet="Jupiter"), "A day on Jupiter has 9.9 hours.")
+    evaluation = evaluate(
+        agent,
+        """
+        | message                       | calls                          | answer       |
+        |-------------------------------|--------------------------------|--------------|
+        | How long is a day on Jupiter? | planet_facts(planet="Jupiter") | contains 9.9 |
+        """,
+    )
+    (row,) = evaluation.rows
+    assert row.outcome == "passed"
+    assert {name: score.value for name, score in row.scores.items()} == {"calls": 1.0, "answer": 1.0}
+    assert evaluation.score == 1.0
+
+
+def test_a_failed_case_names_the_expected_and_the_actual_call() -> None:
+    agent = _planner(call("planet_facts", planet="Venus"), "Hot.")
+    evaluation = evaluate(agent, [{"message": "Jupiter?", "calls": 'planet_facts(planet="Jupiter")'}])
+    (failed,) = evaluation.failed
+    assert failed.outcome == "failed"
+    assert "planet_facts(planet='Jupiter')" in failed.reason and "planet_facts(planet='Venus')" in failed.reason
+
+
+@pytest.mark.parametrize(
+    ("expectation", "passes"),
+    [
+        ("9.9", True),
+        ("contains 9.9 HOURS", True),
+        ("equals a day has 9.9 hours", True),
+        ("equals 9.9", False),
+        (r"matches /\d\.\d hours/", True),
+        (r"matches ^\d", False),
+        ("one of ten, A day has 9.9 hours", True),
+        ("one of ten, eleven", False),
+        ("like 0.7: a day has nearly 9.9 hours", True),
+        ("like winter is cold", False),
+        ("where '9.9' in answer", True),
+        ("where len(answer) > 100", False),
+    ],
+)
+def test_an_answer_is_compared_as_the_column_says(expectation: str, passes: bool) -> None:
+    evaluation = evaluate(_planner("A day has 9.9 hours."), [{"message": "How long?", "answer": expectation}])
+    assert evaluation.rows[0].outcome == ("passed" if passes else "failed")
+
+
+def test_a_structured_answer_is_compared_by_its_fields() -> None:
+    agent = _planner('{"hours": 9.9, "name": "Jupiter"}')
+    cases = [{"message": "How long?", "answer": "where hours < 10 and name == 'Jupiter'"}]
+    assert evaluate(agent, cases).rows[0].outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("expected", "passes"),
+    [
+        ("none", False),
+        ("planet_facts", True),
+        ("planet_facts(*)", False),  # two calls were made
+        ("any order: planet_facts(planet='Mars'); planet_facts(planet='Venus')", True),
+        ("in order: planet_facts(planet='Mars'); planet_facts(planet='Venus')", False),
+        ("planet_facts(planet='Venus'); planet_facts(*)", True),
+    ],
+)
+def test_calls_are_compared_in_order_in_any_order_and_with_open_arguments(expected: str, passes: bool) -> None:
+    agent = _planner([call("planet_facts", planet="Venus"), call("planet_facts", planet="Mars")], "Done.")
+    if expected == "planet_facts":
+        agent = _planner(call("planet_facts", planet="Venus"), "Done.")
+    evaluation = evaluate(agent, [{"message": "Both?", "calls": expected}])
+    assert evaluation.rows[0].outcome == ("passed" if passes else "failed")
+
+
+def test_the_state_at_the_end_is_compared() -> None:
+    def save(tool_context: Any) -> str:
+        """Save."""
+        tool_context.state["saved"] = tool_context.state.get("saved", 0) + 1
+        return "saved"
+
+    def agent() -> Agent:
+        return Agent(name="saver", model=ScriptedLlm(call("save"), "Saved."), tools=[save])
+
+    cases = [{"message": "Save", "state": "saved == 3", "initial_state": {"saved": 2}}]
+    assert evaluate(agent(), cases).rows[0].outcome == "passed"
+    (row,) = evaluate(agent(), [{"message": "Save", "state": "saved == 2"}]).rows
+    assert row.outcome == "failed" and "saved = 1" in row.reason
+    (row,) = evaluate(agent(), [{"message": "Save", "state": "stored == 2"}]).rows
+    assert row.outcome == "failed" and "stored" in row.reason
+
+
+def test_a_conversation_is_held_in_one_session() -> None:
+    agent = _planner("Hello.", "9.9 hours.")
+    evaluation = evaluate(agent, [{"conversation": ["Hi", "How long?"], "answer": "9.9"}])
+    run = evaluation.run("case1")
+    assert [turn.user_content.parts[0].text for turn in run.turns] == ["Hi", "How long?"]  # type: ignore[index]
+    assert evaluation.rows[0].outcome == "passed"
+
+
+def test_metrics_of_ones_own_return_a_bool_or_a_number() -> None:
+    @metric(threshold=0.5)
+    def politeness(run: CaseRun) -> float:
+        return 0.6 if "please" in run.answer else 0.1
+
+    def short(run: CaseRun) -> bool:
+        return len(run.answer) < 20
+
+    evaluation = evaluate(_planner("Wait, please."), ["Now?"], metrics=[politeness, short])
+    (row,) = evaluation.rows
+    assert (row.outcome, row.scores["politeness"].value, row.scores["short"].value) == ("passed", 0.6, 1.0)
+
+
+def test_a_metric_that_raises_is_not_evaluated_and_the_others_go_on() -> None:
+    def broken(run: CaseRun) -> bool:
+        raise ZeroDivisionError("no hours")
+
+    evaluation = evaluate(_planner("Hi"), [{"message": "Hi", "answer": "hi"}], metrics=[broken])
+    (row,) = evaluation.rows
+    assert row.scores["broken"].verdict == "not evaluated" and "no hours" in row.scores["broken"].reason
+    assert row.scores["answer"].verdict == "passed"
+    assert row.outcome == "not evaluated"  # never green
+
+
+def test_the_reason_of_a_case_is_its_failure_not_the_metric_that_raised() -> None:
+    def broken(run: CaseRun) -> bool:
+        raise LookupError("no table")
+
+    cases = [{"message": "a", "answer": "no idea"}, {"message": "b", "answer": "five"}]
+    right, wrong = evaluate(_planner("No idea.", "Six."), cases, metrics=[broken]).cases
+    assert "broken" in right.reason and "no table" in right.reason
+    assert "'five'" in wrong.reason and "no table" not in wrong.reason
+
+
+def test_a_case_without_an_expectation_is_not_evaluated() -> None:
+    evaluation = evaluate(_planner("Hi"), ["Hi"])
+    assert evaluation.rows[0].outcome == "not evaluated"
+    assert evaluation.score is None
+
+
+def test_repeats_that_differ_make_a_case_flaky_with_an_interval() -> None:
+    agent = _planner("yes", "no", "yes")
+    (case,) = evaluate(agent, [{"message": "Well?", "answer": "yes"}], repeats=3, max_concurrency=1).cases
+    assert case.outcome == "flaky"
+    assert case.score == pytest.approx(2 / 3)
+    assert case.interval is not None
+    low, high = case.interval
+    assert 0.2 < low < 2 / 3 < high < 0.95
+
+
+def test_a_run_that_fails_is_an_error_with_its_reason() -> None:
+    evaluation = evaluate(_planner(RuntimeError("model is down"), "Fine."), [{"message": "Hi", "answer": "Fine"}] * 1)
+    (row,) = evaluation.rows
+    assert row.outcome == "error" and "model is down" in row.reason
+    assert evaluation.rerun().rows[0].outcome == "passed"
+
+
+def test_a_row_that_is_done_is_not_run_again_until_its_agent_or_question_changes(tmp_path: Path) -> None:
+    calls: list[str] = []
+    service = SqliteSessionService(str(tmp_path / "rows.db"))
+    cases = [{"message": "a"}, {"message": "b"}]
+    evaluate(_echo(calls), cases, session_service=service)
+    again = evaluate(_echo(calls), [*cases, {"message": "c"}], session_service=service)
+    assert sorted(calls) == ["a", "b", "c"]
+    assert [row.is_reused for row in again.rows] == [True, True, False]
+    edited = _echo(calls).clone(update={"instruction": "Be brief."})
+    evaluate(edited, cases, session_service=service)
+    assert sorted(calls) == ["a", "a", "b", "b", "c"]
+
+
+def test_an_edited_callback_or_setting_runs_the_rows_again() -> None:
+    service = InMemorySessionService()
+
+    def polite(callback_context: Any, llm_request: Any) -> LlmResponse:
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="You said it, please.")]))
+
+    agent = _echo([])
+    first = evaluate(agent, ["a"], session_service=service)
+    other = evaluate(agent.clone(update={"before_model_callback": polite}), ["a"], session_service=service)
+    cooler = agent.clone(update={"generate_content_config": types.GenerateContentConfig(temperature=0)})
+    assert [first.rows[0].answer, other.rows[0].answer] == ["You said a.", "You said it, please."]
+    assert not evaluate(cooler, ["a"], session_service=service).rows[0].is_reused
+    assert evaluate(agent, ["a"], session_service=service).rows[0].is_reused
+
+
+def test_scoring_again_asks_no_agent() -> None:
+    calls: list[str] = []
+    evaluation = evaluate(_echo(calls), [{"message": "a", "answer": "contains a"}])
+    rescored = evaluation.rescore(lambda run: run.answer.startswith("They"))
+    assert evaluation.rows[0].outcome == "passed"
+    assert rescored.rows[0].outcome == "failed"
+    assert calls == ["a"]
+
+
+def test_what_failed_is_run_again_on_request() -> None:
+    evaluation = evaluate(_planner("no", "yes"), [{"message": "Well?", "answer": "yes"}])
+    assert evaluation.rows[0].outcome == "failed"
+    assert evaluation.rerun().rows[0].outcome == "failed"
+    assert evaluation.rerun(failed=True).rows[0].outcome == "passed"
+
+
+def test_a_difference_names_the_cases_that_flipped() -> None:
+    cases = [{"id": "one", "message": "Well?", "answer": "yes"}, {"id": "two", "message": "And?", "answer": "yes"}]
+    before = evaluate(_planner("yes", "no"), cases, max_concurrency=1)
+    after = evaluate(_planner("yes", "yes"), cases, max_concurrency=1)
+    difference = after.diff(before)
+    assert difference.flipped == [("two", "failed", "passed")]
+    assert not difference.is_agent_changed
+
+
+def test_a_frame_has_a_row_for_each_run() -> None:
+    frame = evaluate(_planner("yes", "no"), [{"message": "Well?", "answer": "yes"}], repeats=2, max_concurrency=1).df
+    assert list(frame["outcome"]) == ["passed", "failed"]
+    assert list(frame["answer"]) == ["yes", "no"]
+    assert {"id", "repeat", "message", "reason", "seconds", "cost", "run"} <= set(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("cases", "facts"),
+    [
+        ([], ["message"]),
+        ("| message |\n| --- |", ["message"]),
+        ([{"message": "a", "id": "x"}, {"message": "b", "id": "x"}], ["'x'"]),
+        ([{"message": "a", "anwser": "b"}], ["'anwser'", "'answer'"]),
+        ([{"question": "a"}], ["'message'", "'question'"]),
+        ([{"message": "a", "calls": "planet_facts('Mars')"}], ["case1", "calls", "arguments"]),
+        ([{"message": "a", "calls": "planet_facts(planet=)"}], ["case1", "calls"]),
+        ([{"message": "a", "state": "saved ="}], ["case1", "state"]),
+        ([{"message": "a", "cost": "cheap"}], ["case1", "cost", "'cheap'"]),
+        ([{"message": "a", "answer": "matches ("}], ["case1", "answer"]),
+        ("| message | answer |\n| --- | --- |\n| a | b | c |", ["row 1", "3", "2"]),
+        ("no_such_file.csv", ["no_such_file.csv"]),
+        ("just: text", ["case 1", "'just'"]),
+        (7, ["7"]),
+    ],
+)
+def test_bad_cases_are_refused_before_anything_runs(cases: Any, facts: list[str]) -> None:
+    agent = _planner()  # would fail when it is asked
+    with pytest.raises(InputError) as refusal:
+        evaluate(agent, cases)
+    assert all(fact in str(refusal.value) for fact in facts), refusal.value
+
+
+@pytest.mark.parametrize("options", [{"budget_usd": 0}, {"repeats": 0}, {"max_concurrency": 0}, {"confirm": "maybe"}])
+def test_wrong_options_are_refused_with_their_value(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=str(next(iter(options.values())))):
+        evaluate(_planner(), ["a"], **options)
+
+
+def test_cases_are_read_from_csv_yaml_and_jsonl(tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text("id,message,answer\nx,Well?,yes\n")
+    (tmp_path / "cases.yaml").write_text("- id: x\n  message: Well?\n  answer: 'yes'\n")
+    (tmp_path / "cases.jsonl").write_text('{"id": "x", "message": "Well?", "answer": "yes"}\n')
+    for name in ("cases.csv", "cases.yaml", "cases.jsonl"):
+        (case,) = evaluate(_planner("yes"), str(tmp_path / name)).cases
+        assert (case.case.id, case.outcome) == ("x", "passed")
+
+
+# ---- judges
+
+
+def _verdicts(*holds: bool) -> str:
+    return json.dumps({"verdicts": [{"reason": "it says so", "holds": holding} for holding in holds]})
+
+
+def test_a_column_of_properties_is_judged_by_a_model() -> None:
+    asked = ScriptedLlm(_verdicts(True, False))
+    cases = [{"message": "Hi", "judge": "is polite\nnames a price"}]
+    evaluation = evaluate(_planner("Good day."), cases, judge_model=asked)
+    score = evaluation.rows[0].scores["judge"]
+    assert (score.verdict, score.value) == ("failed", 0.5)
+    assert "'names a price'" in score.reason and "it says so" in score.reason
+    assert "Good day." in str(asked.requests[0].contents)
+
+
+def test_samples_of_a_judge_decide_by_majority() -> None:
+    polite = judge("is polite", model=ScriptedLlm(_verdicts(True), _verdicts(False), _verdicts(True)), samples=3)
+    assert evaluate(_planner("Good day."), ["Hi"], metrics=[polite]).rows[0].scores["judge"].verdict == "passed"
+
+
+@pytest.mark.parametrize("answers", [["banana", "banana again"], [_verdicts(True, True)]], ids=["text", "one too many"])
+def test_a_judge_that_answers_nonsense_has_no_verdict(answers: list[str]) -> None:
+    evaluation = evaluate(
+        _planner("Good day."),
+        [{"message": "Hi", "answer": "Good day"}],
+        metrics=[judge("is polite", model=ScriptedLlm(*answers))],
+    )
+    assert evaluation.rows[0].scores["judge"].verdict == "not evaluated"
+    assert evaluation.rows[0].scores["answer"].verdict == "passed"
+
+
+def test_a_judge_that_fails_leaves_the_other_metrics() -> None:
+    broken = judge("is polite", model=ScriptedLlm(RuntimeError("quota is used up")))
+    evaluation = evaluate(_planner("Good day."), [{"message": "Hi", "answer": "Good day"}], metrics=[broken])
+    assert evaluation.rows[0].scores["answer"].verdict == "passed"
+    assert "quota is used up" in evaluation.rows[0].scores["judge"].reason

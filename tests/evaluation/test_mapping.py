@@ -1,0 +1,118 @@
+"""A table is answered row by row."""
+
+import json
+from typing import Any, Literal
+
+import pandas
+import polars
+import pytest
+from pydantic import BaseModel
+
+from adk_nb import Agent, types
+from adk_nb.errors import ConfigurationError, InputError
+from adk_nb.evaluation import agent_map
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.sessions import InMemorySessionService
+
+ROWS = [{"text": "Great!", "stars": 5}, {"text": "Bad.", "stars": 1}, {"text": "Great!", "stars": 4}]
+
+
+class Label(BaseModel):
+    label: Literal["good", "bad"]
+    confidence: float
+
+
+def _classifier(asked: list[str]) -> Agent:
+    def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
+        text = llm_request.contents[-1].parts[-1].text
+        asked.append(text)
+        if "broken" in text:
+            raise RuntimeError("no model")
+        label = {"label": "good" if "Great" in text else "bad", "confidence": 0.9}
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=json.dumps(label))]))
+
+    return Agent(name="classify", model="gemini-2.5-flash", before_model_callback=answer)
+
+
+def test_rows_with_the_same_message_are_asked_once() -> None:
+    asked: list[str] = []
+    table = agent_map(_classifier(asked), ROWS, message="Classify: {{text}}", schema=Label)
+    assert sorted(asked) == ["Classify: Bad.", "Classify: Great!"]
+    assert [row["label"] for row in table] == ["good", "bad", "good"]
+    assert [row["stars"] for row in table] == [5, 1, 4]
+    assert table[0]["_run"] == table[2]["_run"] != table[1]["_run"]
+    assert {row["_status"] for row in table} == {"done"}
+    assert "label" not in ROWS[0]
+
+
+def test_without_a_schema_the_text_is_the_answer() -> None:
+    (row,) = agent_map(_classifier([]), [{"message": "Great!"}])
+    assert json.loads(row["answer"])["label"] == "good"
+
+
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_a_frame_stays_of_its_library(library: Any) -> None:
+    frame = library.DataFrame(ROWS)
+    answered = agent_map(_classifier([]), frame, message="{{text}}", schema=Label)
+    assert isinstance(answered, library.DataFrame)
+    assert list(answered["label"]) == ["good", "bad", "good"]
+    assert list(answered["stars"]) == [5, 1, 4]
+    assert list(frame.columns) == ["text", "stars"]
+
+
+def test_a_pandas_frame_keeps_its_index() -> None:
+    frame = pandas.DataFrame(ROWS, index=[30, 10, 20])
+    answered = agent_map(_classifier([]), frame, message="{{text}}", schema=Label)
+    assert list(answered.index) == [30, 10, 20]
+    assert list(answered["label"]) == ["good", "bad", "good"]
+
+
+def test_a_row_that_fails_says_why_and_the_others_go_on() -> None:
+    table = agent_map(_classifier([]), [{"text": "Great!"}, {"text": "broken"}], message="{{text}}", schema=Label)
+    assert [row["_status"] for row in table] == ["done", "error"]
+    assert "no model" in table[1]["_error"] and table[1]["label"] is None
+
+
+def test_rows_that_are_done_are_not_asked_again() -> None:
+    asked: list[str] = []
+    service = InMemorySessionService()
+    agent = _classifier(asked)
+    agent_map(agent, ROWS, message="{{text}}", schema=Label, session_service=service)
+    agent_map(agent, [*ROWS, {"text": "Fine."}], message="{{text}}", schema=Label, session_service=service)
+    assert sorted(asked) == ["Bad.", "Fine.", "Great!"]
+
+
+def test_another_schema_asks_again() -> None:
+    asked: list[str] = []
+    service, agent = InMemorySessionService(), _classifier(asked)
+    agent_map(agent, ROWS, message="{{text}}", session_service=service)
+    table = agent_map(agent, ROWS, message="{{text}}", schema=Label, session_service=service)
+    assert len(asked) == 4 and table[0]["label"] == "good"
+
+
+def test_a_function_makes_the_message() -> None:
+    asked: list[str] = []
+    agent_map(_classifier(asked), ROWS[:1], message=lambda row: f"{row['text']} ({row['stars']} stars)")
+    assert asked == ["Great! (5 stars)"]
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "facts"),
+    [
+        ([], {}, ["no row"]),
+        (ROWS, {}, ["'message'", "'text'", "'stars'"]),
+        (ROWS, {"message": "{{txet}}"}, ["'txet'", "'text'"]),
+        ("text", {}, ["'text'"]),
+        (["text"], {}, ["row 1", "'text'"]),
+        (ROWS, {"message": "{{text}}", "budget_usd": 0}, ["0"]),
+    ],
+)
+def test_a_table_that_cannot_be_asked_is_refused(data: Any, options: Any, facts: list[str]) -> None:
+    with pytest.raises(InputError) as refusal:
+        agent_map(_classifier([]), data, **options)
+    assert all(fact in str(refusal.value) for fact in facts), refusal.value
+
+
+def test_a_schema_has_fields() -> None:
+    with pytest.raises(ConfigurationError, match="int"):
+        agent_map(_classifier([]), ROWS, message="{{text}}", schema=int)

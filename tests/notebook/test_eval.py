@@ -1,0 +1,251 @@
+"""`%%eval`: cases in a cell, the table of results, and what can be done with it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from adk_nb.evaluation.eval_set import read_eval_set
+from adk_nb.evaluation.evaluation import Evaluation
+from tests.notebook.conftest import Shell
+
+MODEL = """
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb import types
+
+asked = []
+def answer(callback_context, llm_request):
+    last = llm_request.contents[-1].parts[-1]
+    if last.function_response:
+        part = types.Part(text=f"It has {last.function_response.response['day_hours']} hours.")
+    else:
+        asked.append(last.text)
+        planet = next((word for word in ("Jupiter", "Venus") if word in last.text), None)
+        call = types.FunctionCall(name="planet_facts", args={"planet": planet})
+        part = types.Part(function_call=call) if planet else types.Part(text="Which planet?")
+    return LlmResponse(content=types.Content(role="model", parts=[part]))
+"""
+TOOL = '''%%tool
+def planet_facts(planet: str) -> dict:
+    """Facts about a planet."""
+    return {"planet": planet, "day_hours": 9.9}
+'''
+AGENT = """%%agent planner --tools planet_facts --model gemini-2.5-flash
+Answer with facts.
+"""
+EVAL = """%%eval planner
+| id | message | calls | answer |
+| --- | --- | --- | --- |
+| jupiter | How long is a day on Jupiter? | planet_facts(planet="Jupiter") | 9.9 |
+| venus | How long is a day on Venus? | planet_facts(planet="Venus") | 5832 |
+"""
+
+
+@pytest.fixture
+def planner(shell: Shell) -> Shell:
+    """A shell with an agent that knows one number."""
+    shell.cell(MODEL)
+    shell.cell(TOOL)
+    shell.cell(AGENT)
+    shell.cell("planner.before_model_callback = answer")
+    return shell
+
+
+def _text(shell: Shell, value: object) -> str:
+    """What a cell shows of a value, as text."""
+    data, _ = shell.ip.display_formatter.format(value)  # type: ignore[union-attr]
+    return data["text/plain"]
+
+
+def test_a_table_of_cases_becomes_a_table_of_results(planner: Shell) -> None:
+    evaluation = planner.cell(EVAL)
+    assert isinstance(evaluation, Evaluation) and planner.names["_eval"] is evaluation
+    shown = _text(planner, evaluation)
+    assert "1 of 2" in shown and "✓  jupiter" in shown and "✗  venus" in shown
+    assert "5832" in shown and "9.9 hours" in shown  # what was expected, and what came
+
+
+def test_the_same_cell_asks_nobody_again(planner: Shell) -> None:
+    planner.cell(EVAL)
+    planner.cell(EVAL)
+    assert len(planner.names["asked"]) == 2
+
+
+def test_an_edited_agent_is_asked_again_and_the_difference_names_its_line(planner: Shell) -> None:
+    planner.cell(EVAL)
+    planner.cell(AGENT.replace("Answer with facts.", "Answer in hours."))
+    planner.cell("planner.before_model_callback = answer")
+    planner.cell(EVAL.replace("5832", "9.9"))
+    assert len(planner.names["asked"]) == 4
+    difference = str(planner.cell("%eval diff -1 -2"))
+    assert "venus" in difference and "✗ failed" in difference and "✓ passed" in difference
+    assert "-Answer with facts." in difference and "+Answer in hours." in difference
+
+
+def test_an_edited_tool_or_variable_runs_the_rows_again(planner: Shell) -> None:
+    planner.cell("tone = 'friendly'")
+    planner.cell(AGENT.replace("Answer with facts.", "Be {{tone}}."))
+    planner.cell("planner.before_model_callback = answer")
+    planner.cell(EVAL)
+    planner.cell(TOOL.replace("9.9", "5832"))
+    assert [row.outcome for row in planner.cell(EVAL).rows] == ["failed", "passed"]
+    planner.cell("tone = 'stern'")
+    planner.cell(EVAL)
+    assert len(planner.names["asked"]) == 6
+
+
+def test_below_the_minimum_the_cell_fails_and_shows_its_table(planner: Shell) -> None:
+    printed = planner.fails(EVAL.replace("%%eval planner", "%%eval planner --min 0.9"))
+    assert "EvaluationFailedError" in printed and "0.50" in printed and "0.9" in printed
+    assert "✗  venus" in printed
+    planner.cell(EVAL.replace("%%eval planner", "%%eval planner --min 0.5"))
+
+
+def test_a_run_of_a_case_is_opened(planner: Shell) -> None:
+    planner.cell(EVAL)
+    opened = planner.cell("%eval open jupiter")
+    assert opened.text == "It has 9.9 hours." and opened.status == "done"
+    assert "planet_facts" in opened._repr_mimebundle_()["text/html"]
+    assert "'nowhere'" in planner.fails("%eval open nowhere")
+
+
+def test_a_turn_becomes_a_case(planner: Shell) -> None:
+    planner.cell("%chat planner How long is a day on Jupiter?")
+    added = str(planner.cell("%eval add -1 --as jupiter"))
+    assert "'jupiter'" in added and "planet_facts(planet='Jupiter')" in added
+    evaluation = planner.cell("%eval planner")
+    assert evaluation.score == 1.0
+    assert set(evaluation.rows[0].scores) == {"tool_trajectory_avg_score", "response_match_score"}
+
+
+def test_cases_are_exported_for_google_adk(planner: Shell, tmp_path: Path) -> None:
+    planner.cell(EVAL)
+    printed = str(planner.cell(f"%eval export {tmp_path}/planner.evalset.json"))
+    assert "planner.evalset.json" in printed and "1" in printed
+    (case,) = read_eval_set(tmp_path / "planner.evalset.json").eval_cases
+    assert case.eval_id == "jupiter"
+    evaluation = planner.cell(f"%eval planner --cases {tmp_path}/planner.evalset.json")
+    assert evaluation.score == 1.0
+
+
+def test_cases_come_from_a_variable_or_a_file(planner: Shell, tmp_path: Path) -> None:
+    planner.cell("cases = [{'message': 'How long is a day on Jupiter?', 'answer': '9.9'}]")
+    assert planner.cell("%eval planner --cases cases").score == 1.0
+    (tmp_path / "cases.json").write_text(json.dumps({"eval_set_id": "x", "eval_cases": []}))
+    assert "message" in planner.fails(f"%eval planner --cases {tmp_path}/cases.json")
+
+
+def test_metrics_of_the_notebook_are_named(planner: Shell) -> None:
+    planner.cell("def short(run): return len(run.answer) < 10")
+    evaluation = planner.cell(EVAL.replace("%%eval planner", "%%eval planner --metrics short"))
+    assert {row.scores["short"].verdict for row in evaluation.rows} == {"failed"}
+    planner.cell("cases = [{'message': 'a'}]")
+    assert "'shrt'" in planner.fails("%eval planner --cases cases --metrics shrt")
+
+
+def test_open_approvals_are_answered_for_all_runs(planner: Shell) -> None:
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    evaluation = planner.cell(EVAL)
+    assert {row.outcome for row in evaluation.rows} == {"pending"}
+    assert "%eval approve planet_facts" in _text(planner, evaluation)
+    approved = planner.cell("%eval approve planet_facts")
+    assert [row.outcome for row in approved.rows] == ["passed", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "facts"),
+    [
+        ("%eval planner", ["%%eval planner", "--cases", "%eval add"]),
+        ("%eval plannr --cases x", ["'plannr'", "planner"]),
+        ("%eval planner venus", ["venus"]),
+        ("%eval planner --cases nothing", ["'nothing'"]),
+        ("%eval open", ["CASE"]),
+        ("%eval opn venus", ["'opn'", "%eval open"]),
+        ("%eval diff -1", ["-1", "-2"]),
+        ("%eval diff a b", ["'a'"]),
+        ("%eval rerun", ["no evaluation"]),
+        ("%%eval planner --min 2\n| message |\n| --- |\n| a |", ["'2'"]),
+        ("%%eval planner --budget 0\n| message |\n| --- |\n| a |", ["'0'"]),
+        ("%%eval planner --yes --no\n| message |\n| --- |\n| a |", ["--yes", "--no"]),
+        ("%%eval planner\n| mesage |\n| --- |\n| a |", ["'message'", "'mesage'"]),
+        ("%%eval planner\n| message | anser |\n| --- | --- |\n| a | b |", ["'anser'", "'answer'"]),
+    ],
+)
+def test_a_wrong_line_says_what_to_type(planner: Shell, cell: str, facts: list[str]) -> None:
+    printed = planner.fails(cell)
+    assert all(fact in printed for fact in facts), printed
+    assert planner.names["asked"] == []
+
+
+def test_map_answers_a_table(planner: Shell) -> None:
+    planner.cell("rows = [{'planet': 'Jupiter'}, {'planet': 'Venus'}, {'planet': 'Jupiter'}]")
+    table = planner.cell('%map planner --over rows --message "How long is a day on {{planet}}?"')
+    assert [row["answer"] for row in table] == ["It has 9.9 hours."] * 3
+    assert len(planner.names["asked"]) == 2 and planner.names["_map"] is table
+    planner.cell("from adk_nb import Chat")
+    same = planner.cell("Chat(planner).map(rows, message='How long is a day on {{planet}}?')")
+    assert [row["answer"] for row in same] == ["It has 9.9 hours."] * 3
+
+
+def test_map_refuses_what_it_cannot_ask(planner: Shell) -> None:
+    planner.cell("rows = [{'planet': 'Jupiter'}]")
+    assert "--over" in planner.fails("%map planner")
+    assert "'message'" in planner.fails("%map planner --over rows")
+    assert "'plnt'" in planner.fails('%map planner --over rows --message "{{plnt}}"')
+    assert "'rowz'" in planner.fails("%map planner --over rowz")
+    assert planner.names["asked"] == []
+
+
+def test_a_changed_agent_is_not_rerun_as_it_was(planner: Shell) -> None:
+    planner.cell(EVAL)
+    planner.cell(AGENT.replace("with facts", "with numbers"))
+    assert "%%eval planner" in planner.fails("%eval rerun --failed")
+
+
+def test_open_approvals_of_a_changed_agent_run_on_as_they_were_asked(planner: Shell) -> None:
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    planner.cell(EVAL)
+    planner.cell(AGENT.replace("with facts", "with numbers"))
+    approved = planner.cell("%eval approve planet_facts")
+    assert [row.outcome for row in approved.rows] == ["passed", "failed"]
+
+
+PRICED = """
+def answer(callback_context, llm_request):
+    usage = types.GenerateContentResponseUsageMetadata(candidates_token_count=1000, total_token_count=1000)
+    content = types.Content(role="model", parts=[types.Part(text="yes")])
+    return LlmResponse(content=content, usage_metadata=usage, model_version="gemini-2.5-flash")
+
+planner.before_model_callback = answer
+rows = [{"message": f"question {number}"} for number in range(100)]
+"""
+
+
+def test_what_is_projected_above_the_limit_pauses_until_it_is_allowed(planner: Shell) -> None:
+    planner.cell(PRICED)
+    planner.cell("%config AdkNb.confirm_above_usd = 0.1")
+    paused = planner.cell("%eval planner --cases rows --at-once 1")
+    assert [row.outcome for row in paused.rows].count("not run") == 95
+    assert "95 runs" in _text(planner, paused) and "%eval rerun" in _text(planner, paused)
+    assert not [row for row in planner.cell("%eval rerun").rows if row.outcome == "not run"]
+    answered = planner.cell("%map planner --over rows --at-once 1 --message 'map {{message}}'")
+    assert [row["_status"] for row in answered].count("not run") == 95
+    assert "--budget" in planner.printed
+
+
+def test_rows_without_an_answer_are_counted_below_a_table(planner: Shell) -> None:
+    planner.cell("def fail(callback_context, llm_request):\n    raise RuntimeError('no luck')")
+    planner.cell("planner.before_model_callback = fail")
+    planner.cell("rows = [{'message': 'a'}, {'message': 'b'}]")
+    answered = planner.cell("%map planner --over rows")
+    assert all("no luck" in row["_error"] for row in answered)
+    assert "2 of 2" in planner.printed and "_error" in planner.printed
+
+
+def test_a_stand_in_is_named_above_the_table(shell: Shell) -> None:
+    shell.cell("%%agent clerk -m offline\nAnswer.")
+    shell.cell("%%eval clerk\n| message | answer |\n| --- | --- |\n| a | b |")
+    assert "Offline stand-in" in shell.printed
+    shell.cell("rows = [{'message': 'a'}]")
+    shell.cell("%map clerk --over rows")
+    assert "Offline stand-in" in shell.printed
