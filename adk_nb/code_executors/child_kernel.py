@@ -24,6 +24,8 @@ INTERRUPT_SECONDS = 2.0
 _MAX_DROPPED = 10_000_000
 """Limit of characters beyond the kept output; code that prints more is interrupted."""
 _REPLY_SECONDS = 2.0
+_MAX_SOCKET_PATH = 100
+"""Characters, a few fewer than sun_path has on macOS: jupyter_client appends a number. Source: unix(4)."""
 # Its standard input is a pipe of this process, which closes when this process dies, however that happens.
 _BOOT = """
 import os, sys, threading
@@ -83,9 +85,7 @@ class ChildKernel:
         connect = require("jupyter_client.connect", package="ipykernel")
         folder = WorkFolder()
         connection = str(folder.private / "kernel.json")
-        # A sandbox has a network of its own; sockets in the folder are reachable from both sides.
-        transport = {"transport": "ipc", "ip": str(folder.private / "socket")} if isolation.is_sandbox else {}
-        connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **transport)
+        connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **_transport(folder))
         log = folder.private / "kernel.log"
         kernel = [sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection]
         options = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
@@ -228,6 +228,15 @@ class ChildKernel:
     def _image_name(self, extension: str) -> str:
         self._images += 1
         return f"image_{self._images}.{extension}"
+
+
+def _transport(folder: WorkFolder) -> dict[str, str]:
+    """Sockets in the folder, as a TCP port that is free now may be taken when the kernel binds it.
+
+    They also lead into a sandbox, which has a network of its own.
+    """
+    path = str(folder.private / "socket")
+    return {} if sys.platform == "win32" or len(path) > _MAX_SOCKET_PATH else {"transport": "ipc", "ip": path}
 
 
 class _Client(Protocol):

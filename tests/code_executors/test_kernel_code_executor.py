@@ -100,6 +100,14 @@ def test_a_user_does_not_see_the_variables_of_anothers_session_of_the_same_id(ex
     assert "True" in gave(talk.say())[1]
 
 
+def test_a_kernel_needs_no_port_that_another_process_may_take(executor: KernelCodeExecutor):
+    code = "from ipykernel import get_connection_info\nprint(get_connection_info(unpack=True)['transport'])"
+
+    ((ok, output),) = runs(executor, code)
+
+    assert ok and "ipc" in output
+
+
 def test_two_that_share_a_kernel_take_turns_from_whatever_loop_they_run_on(executor: KernelCodeExecutor):
     first, second = coding(executor, "n = 1\nn"), coding(executor, "n = 2\nn")
 
