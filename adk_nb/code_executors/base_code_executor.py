@@ -50,6 +50,11 @@ class BaseCodeExecutor(BaseModel, ABC):
         """True if the model's own service runs the code."""
         return False
 
+    @property
+    def reach(self) -> str:
+        """What its code can reach, for the approver of a script."""
+        return "with your permissions: it can reach your files and the network"
+
     @abstractmethod
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput

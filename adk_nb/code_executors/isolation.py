@@ -111,6 +111,8 @@ def select_isolation(level: Level, executor: str) -> Isolation:
     return NONE
 
 
+SANDBOX_REACH = "in a sandbox: it can reach neither your files nor the network"
+"""What code in a sandbox can reach, for the approver of a script."""
 MISSING = "neither bwrap nor unshare works on this machine"
 
 

@@ -15,7 +15,7 @@ from pydantic import PrivateAttr
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.environment import environment
-from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isolation
+from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, Isolation, Level, select_isolation
 from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, exit_text
 from adk_nb.errors import ConfigurationError
@@ -61,6 +61,10 @@ class UnsafeLocalCodeExecutor(BaseCodeExecutor):
                 raise ConfigurationError(f"UnsafeLocalCodeExecutor cannot be {field}=True; use KernelCodeExecutor")
         super().__init__(**fields)
         self._isolation = select_isolation(self.isolation, type(self).__name__)
+
+    @property
+    def reach(self) -> str:
+        return SANDBOX_REACH if self._isolation.is_sandbox else super().reach
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput

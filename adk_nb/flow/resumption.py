@@ -206,13 +206,16 @@ class ResumedCalls:
         executed = {
             response.id: response.response not in PLACEHOLDERS for response in last_event.get_function_responses()
         }
-        tools = {call.id: self._tools[call.name or ""] for call in calls if call.name in self._tools}
+        fingerprints = {
+            call.id: fingerprint(self._tools[call.name or ""], confirmations[call.id or ""].args or call.args or {})
+            for call in calls
+            if call.name in self._tools
+        }
         needed = {
             key: ConfirmationNeeded(
-                confirmation=confirmations[key], ran=executed.get(key, True), tool=tool and fingerprint(tool)
+                confirmation=confirmations[key], ran=executed.get(key, True), tool=fingerprints.get(key)
             )
             for key in missing_ids
-            for tool in [tools.get(key)]
         }
         return request_event(self._spec.name, ctx.branch, calls, needed)
 

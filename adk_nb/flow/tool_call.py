@@ -169,7 +169,7 @@ async def _refusal(
     tool: BaseTool, args: dict[str, Any], approved: dict[str, Any], context: Context, decision: Decision
 ) -> dict[str, Any] | None:
     """The result of a call that may not run after its decision. None: it runs; a tool may handle its own rejection."""
-    is_redefined = decision.tool_fingerprint is not None and decision.tool_fingerprint != fingerprint(tool)
+    is_redefined = decision.tool_fingerprint is not None and decision.tool_fingerprint != fingerprint(tool, args)
     confirmation = decision.confirmation
     if not confirmation.confirmed:
         # Only a tool that requested its confirmation while it ran handles a rejection itself.

@@ -82,21 +82,24 @@ def _confirmations_needed(
     actions: EventActions, calls: Sequence[types.FunctionCall], results: list[CallResult], tools: Tools
 ) -> dict[str, approvals.ConfirmationNeeded]:
     """The confirmations to request, by call id."""
-    names = {call.id or "": call.name or "" for call in calls}
+    calls_by_id = {call.id or "": call for call in calls}
     placeholder_ids = {
         key for result in results if result.is_placeholder for key in result.actions.requested_tool_confirmations
     }
     return {
         key: approvals.ConfirmationNeeded(
-            confirmation=confirmation, ran=key not in placeholder_ids, tool=_fingerprint(tools, names.get(key, ""))
+            confirmation=confirmation,
+            ran=key not in placeholder_ids,
+            tool=_fingerprint(tools, calls_by_id.get(key), confirmation.args),
         )
         for key, confirmation in actions.requested_tool_confirmations.items()
     }
 
 
-def _fingerprint(tools: Tools, name: str) -> str | None:
-    tool = tools.get(name)
-    return fingerprint(tool) if tool else None
+def _fingerprint(tools: Tools, call: types.FunctionCall | None, args: dict[str, Any] | None) -> str | None:
+    """The fingerprint of a call's tool. `args`: a callback's, in place of the model's."""
+    tool = tools.get(call.name or "") if call else None
+    return fingerprint(tool, (call.args or {}) if args is None else args) if tool and call else None
 
 
 async def _run_single(

@@ -108,7 +108,7 @@ def is_redefined(interrupt: Interrupt, agent: BaseAgent, history: History) -> bo
         return False
     asks = asking_agent(agent, interrupt, history)
     tool = tools_of(asks).get(interrupt.call.name or "") if asks else None
-    return tool is not None and fingerprint(tool) != interrupt.tool_fingerprint
+    return tool is not None and fingerprint(tool, interrupt.call.args or {}) != interrupt.tool_fingerprint
 
 
 def schema_of(agent: BaseAgent, interrupt: Interrupt) -> dict[str, Any] | None:

@@ -78,10 +78,13 @@ def _request(call: types.FunctionCall, needed: ConfirmationNeeded) -> types.Func
     confirmation = {"hint": requested.hint or default_hint(call.name or ""), "confirmed": False}
     if requested.payload is not None:
         confirmation["payload"] = requested.payload
+    tool_info: dict[str, Any] = {"tool": needed.tool, "ran": needed.ran}
+    if requested.documents:
+        tool_info["documents"] = requested.documents
     args = {
         "originalFunctionCall": call.model_dump(exclude_none=True),
         "toolConfirmation": confirmation,
-        TOOL_INFO: {"tool": needed.tool, "ran": needed.ran},
+        TOOL_INFO: tool_info,
     }
     return types.FunctionCall(id=f"adk-{clock.new_id()}", name=REQUEST, args=args)
 

@@ -3,8 +3,8 @@
 Source of the shapes on the wire: google-adk 2.13.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from adk_nb import clock, types
@@ -70,6 +70,8 @@ class Interrupt:
     """The question to the user; empty if neither the tool nor the model gave one."""
     payload: Any = None
     """JSON shown with the question."""
+    documents: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Approval only: texts that the approver must see whole, by title."""
     asked_at: float = 0.0
     """Seconds since the epoch, UTC."""
     tool_fingerprint: str | None = None
@@ -255,6 +257,7 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
         agent=event.author,
         ran=tool_info.get("ran") is True,
         tool_fingerprint=tool_info.get("tool"),
+        documents=tool_info.get("documents") or {},
         branch=event.branch,
         invocation_id=event.invocation_id,
         asked_at=event.timestamp,

@@ -118,6 +118,10 @@ class BaseTool:
         """The question for the approver. None: the standard question."""
         return None
 
+    def call_target(self, args: dict[str, Any]) -> str:
+        """The target of a call: an approval is valid for that target only. The default is `bound_to`."""
+        return self.bound_to
+
     async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
         """The approval to request before this call. None: no approval is needed."""
         if not await self.check_require_confirmation(args, tool_context):

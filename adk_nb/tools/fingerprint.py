@@ -19,8 +19,10 @@ class _Token(str):
     """A piece of the fingerprint's text, not a value found in the function."""
 
 
-def fingerprint(tool: BaseTool) -> str:
-    """A hash of a tool's declaration, code and `bound_to`. Running the same cell again gives the same hash.
+def fingerprint(tool: BaseTool, args: dict[str, Any] | None = None) -> str:
+    """A hash of a tool's declaration, code and target. Running the same cell again gives the same hash.
+
+    `args`: of the call that an approval is about, for `BaseTool.call_target`. None: the target is `bound_to`.
 
     Covers the function's code, the functions that it wraps or closes over, their constants, and defaults and variables
     that they do not change. Data that a tool may change while it works is left out: global variables, attributes,
@@ -29,8 +31,9 @@ def fingerprint(tool: BaseTool) -> str:
     """
     declared = tool.declaration.model_dump(mode="json", exclude_none=True) if tool.declaration else None
     func: Any = tool.func if isinstance(tool, FunctionTool) else type(tool).run_async
+    target = tool.bound_to if args is None else tool.call_target(args)
     # Parts are joined with a null character, so that adjacent parts cannot merge.
-    parts = [type(tool).__qualname__, tool.name, tool.bound_to, json.dumps(declared, sort_keys=True, default=repr)]
+    parts = [type(tool).__qualname__, tool.name, target, json.dumps(declared, sort_keys=True, default=repr)]
     return hashlib.sha256("\0".join([*parts, *_tokens(func)]).encode()).hexdigest()[:32]
 
 

@@ -12,11 +12,13 @@ from adk_nb.notebook import settings
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, table, text
+from adk_nb.notebook.place import folder_of
 from adk_nb.notebook.registry import agent_options
 from adk_nb.notebook.registry.agent_cell import stale_variables
 from adk_nb.notebook.registry.agent_options import FrontMatter
 from adk_nb.notebook.registry.definitions import AgentDefinition, FieldValue
 from adk_nb.notebook.registry.notebook import Notebook
+from adk_nb.notebook.registry.skills import skill_folders
 from adk_nb.notebook.view.drawing import drawing_of, kind_of, tree_of
 from adk_nb.notebook.view.panels.graph import drawn
 from adk_nb.notebook.view.panels.graph import picture as picture_of
@@ -37,6 +39,7 @@ AGENT = Grammar(
         "%%agent refine --kind loop --max-iterations 4\nwriter -> critic\nuntil: session_state.get('score', 0) >= 8",
         "%%agent ask_all --kind parallel\nweather, news",
         "%%agent reader --output-schema Trip --set include_contents=none\nRead the message and fill in the form.",
+        "%%agent clerk --skills skills\nAnswer letters of customers.",
         "%%agent researcher\n---\nmodel: gemini-3.8-flash\ntools: [search, read_page]\nset:\n  include_contents: none\n"
         "---\nYou are a careful researcher. Cite a source for each claim.",
     ],
@@ -47,6 +50,12 @@ AGENT = Grammar(
         Option("-m, --model MODEL", "a model, or a variable that holds one", names="model"),
         Option(
             "-t, --tools a,b", "names of its tools, which later cells may define", names="tool", convert=values.names
+        ),
+        Option(
+            "--skills DIR",
+            "a folder of skills: folders with a SKILL.md, which it loads when it needs them; several: a,b",
+            names="folder",
+            convert=values.names,
         ),
         Option(
             "--sub a,b",
@@ -144,6 +153,7 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
         model=args.model or "",
         model_object=notebook.model_named(args.model) if args.model else None,
         tools=tuple(dict.fromkeys(args.tools or ())),
+        skills=skill_folders(f"{args.mark} --skills", args.skills or (), folder_of(host.shell)),
         members=tuple(args.sub or ()),
         mode=args.mode,
         description=args.description or "",
@@ -233,7 +243,7 @@ def _check_team(args: Any) -> None:
     mark = f"{args.mark} --kind {args.kind}"
     if args.sub:
         raise InputError(f"{mark} has no --sub; write the names of the agents below the line")
-    for option in ("model", "tools", "output-key", "output-schema", "input-schema", "mode", "set"):
+    for option in ("model", "tools", "skills", "output-key", "output-schema", "input-schema", "mode", "set"):
         if getattr(args, option.replace("-", "_")):
             raise InputError(f"{mark} has no --{option}; define it in the cells of its agents")
     if args.max_iterations and args.kind != "loop":
@@ -292,16 +302,16 @@ def agents(host: Host, line: str, cell: str | None) -> Any:
         return as_json(facts)
     if not facts:
         return text("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
-    headers = ["agent", "kind", "model", "tools", "agents", "defined", "used"]
-    listed = table(headers, [_row(agent) for agent in facts], optional=("kind", "agents", "used"))
+    headers = ["agent", "kind", "model", "tools", "skills", "agents", "defined", "used"]
+    listed = table(headers, [_row(agent) for agent in facts], optional=("kind", "skills", "agents", "used"))
     return listed.below(*filter(None, map(_stale_line, facts)))
 
 
 def _row(agent: dict[str, Any]) -> list[str]:
-    tools, members = ", ".join(agent["tools"]), ", ".join(agent["agents"])
+    tools, skills, members = (", ".join(agent[key]) for key in ("tools", "skills", "agents"))
     name = f"{agent['name']} v{agent['version']}" if agent["version"] else agent["name"]
     defined, used = _cell(agent["defined_in"]) or "Python", _cell(agent["last_used"])
-    return [name, agent["kind"] or agent["mode"], agent["model"], tools, members, defined, used]
+    return [name, agent["kind"] or agent["mode"], agent["model"], tools, skills, members, defined, used]
 
 
 def _show(notebook: Notebook, name: str) -> Output:
@@ -309,7 +319,7 @@ def _show(notebook: Notebook, name: str) -> Output:
     agent = _facts(notebook, name)
     definition = notebook.definitions.get(name)
     facts = [f"v{agent['version']}" if agent["version"] else "Python", agent["kind"] or agent["mode"], agent["model"]]
-    facts += [f"{key} {', '.join(agent[key])}" for key in ("tools", "agents") if agent[key]]
+    facts += [f"{key} {', '.join(agent[key])}" for key in ("tools", "skills", "agents") if agent[key]]
     facts += [f"{key.replace('_', ' ')} {_cell(agent[key])}" for key in ("defined_in", "last_used") if agent[key]]
     title = " · ".join([name, *filter(None, facts)])
     instruction = getattr(notebook.agent(name), "instruction", "")
@@ -337,6 +347,7 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
         "mode": getattr(agent, "mode", None) or "",
         "model": "" if kind else model,
         "tools": tools,
+        "skills": list(definition.skills) if definition else [],
         "agents": list(members),
         "defined_in": definition.cell if definition else None,
         "last_used": notebook.used.get(agent.name) or None,

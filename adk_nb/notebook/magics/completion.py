@@ -1,6 +1,7 @@
 """Completion in the lines and cells of the magics: options, values, and names of what is defined."""
 
 import inspect
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -150,6 +151,22 @@ def _files(*suffixes: str) -> list[str]:
     return sorted(file.name for file in Path().iterdir() if file.suffix in suffixes)
 
 
+def _folders(notebook: Notebook) -> list[str]:
+    """Folders that hold skills, here and one level below; without any, the folders here."""
+    folders = [entry for entry in sorted(Path().iterdir()) if _is_plain_folder(entry)]
+    below = [entry for folder in folders for entry in sorted(folder.iterdir()) if _is_plain_folder(entry)]
+    with_skills = [folder for folder in [*folders, *below] if _has_skills(folder)]
+    return [folder.as_posix() for folder in with_skills or folders]
+
+
+def _is_plain_folder(path: Path) -> bool:
+    return path.is_dir() and path.name[0] not in "._" and " " not in path.name and os.access(path, os.R_OK)
+
+
+def _has_skills(folder: Path) -> bool:
+    return any((entry / "SKILL.md").exists() for entry in folder.iterdir())
+
+
 def _attachments(notebook: Notebook) -> list[str]:
     files = [file.name for file in Path().iterdir() if file.is_file() and file.name[0] != "." and " " not in file.name]
     return [*_variables(notebook), *sorted(files)]
@@ -161,6 +178,7 @@ _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "document": lambda notebook: _files(".yaml", ".yml", ".json"),
     "field": lambda notebook: FIELDS,
     "file": lambda notebook: _files(".json"),
+    "folder": _folders,
     "function": _functions,
     "interrupt": lambda notebook: [str(open_.number) for open_ in notebook.sessions.history().interrupts(kinds=ALL)],
     "model": _models,

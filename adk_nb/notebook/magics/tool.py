@@ -11,6 +11,7 @@ from adk_nb.notebook.magics.output import Host, as_json, table, text
 from adk_nb.notebook.place import folder_of
 from adk_nb.notebook.registry import tool_cell, toolsets
 from adk_nb.notebook.registry.notebook import Notebook
+from adk_nb.notebook.registry.skills import catalog_of, problem_lines
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.function_tool import FunctionTool
@@ -113,12 +114,31 @@ def tools(host: Host, line: str, cell: str | None) -> Any:
         return as_json(_declaration(notebook, args.schema))
     if args.schema is not None:
         return as_json({name: _declaration(notebook, name) for name in names})
-    if not names:
+    skills, problems = _skills(notebook)
+    if not (names or skills or problems):
         return text("no tool is defined yet; begin a cell with %%tool, see %%tool?")
     approval = "approval, effect" if any(_effect(notebook, name) for name in names) else "approval"
     headers = ["tool", "description", approval, "defined", "used by"]
-    listed = table(headers, [_row(notebook, name) for name in names], optional=(approval, "used by"))
-    return listed.below(*(fault for name in names for fault in _faults(notebook, name)))
+    rows = [*(_row(notebook, name) for name in names), *skills]
+    listed = table(headers, rows, optional=(approval, "used by"))
+    return listed.below(*(fault for name in names for fault in _faults(notebook, name)), *problems)
+
+
+def _skills(notebook: Notebook) -> tuple[list[list[str]], list[str]]:
+    """Return a row for each skill of the agents' cells, and a line for each that is left out."""
+    users: dict[tuple[str, str], list[str]] = {}
+    rows: dict[tuple[str, str], list[str]] = {}
+    problems: dict[str, None] = {}
+    for agent, definition in notebook.definitions.items():
+        for folder, path in definition.skills.items():
+            catalog = catalog_of({folder: path})
+            problems |= dict.fromkeys(problem_lines(catalog))
+            for name, skill in catalog.skills.items():
+                users.setdefault((folder, name), []).append(agent)
+                description = " ".join(skill.frontmatter.description.split())
+                approval = "always, of scripts" if skill.has_scripts else ""
+                rows[folder, name] = [f"skill {name}", description, approval, folder]
+    return [[*row, ", ".join(users[key])] for key, row in rows.items()], list(problems)
 
 
 def _row(notebook: Notebook, name: str) -> list[str]:

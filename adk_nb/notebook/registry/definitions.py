@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from adk_nb.events.event import Event
@@ -64,6 +65,8 @@ class AgentDefinition:
     model_object: BaseLlm | None = None
     """The model itself, where a variable was named."""
     tools: tuple[str, ...] = ()
+    skills: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    """Folders of its skills, by what the cell says."""
     description: str = ""
     output_key: str | None = None
     max_iterations: int | None = None
@@ -94,6 +97,7 @@ class AgentDefinition:
                 self.kind, *self.members, str(self.max_concurrency), str(self.mode),
                 *(f"{key}={text}" for key, text in self.variables.items()),
                 *(f"{key}={field.text}" for key, field in sorted(self.fields.items())),
+                *(f"skills={folder}" for folder in self.skills),
             ]
         )  # fmt: skip
 
@@ -106,6 +110,8 @@ class AgentDefinition:
         parts.append(f"model {self.model or self.default_model}")
         if self.tools:
             parts.append("tools " + ", ".join(self.tools))
+        if self.skills:
+            parts.append("skills " + ", ".join(self.skills))
         if self.members:
             parts.append("agents " + ", ".join(self.members))
         if self.mode:
@@ -122,8 +128,8 @@ class AgentDefinition:
             changes.append(f"{body} {_lines_changed(old.instruction, self.instruction)}")
         if model := self.model_change(old):
             changes.append(model)
-        if self.tools != old.tools:
-            changes.append(f"tools {_names_changed(old.tools, self.tools)}")
+        names = {"tools": (old.tools, self.tools), "skills": (tuple(old.skills), tuple(self.skills))}
+        changes += [f"{noun} {_names_changed(*pair)}" for noun, pair in names.items() if pair[0] != pair[1]]
         if self.kind == "llm" and self.members != old.members:
             changes.append(f"agents {_names_changed(old.members, self.members)}")
         changes += [f"{{{{{path}}}}}" for path, text in self.variables.items() if old.variables.get(path, text) != text]

@@ -29,6 +29,7 @@ from adk_nb.notebook.registry.definitions import (
 )
 from adk_nb.notebook.registry.names import Names
 from adk_nb.notebook.registry.session_store import APP, USER, events_label
+from adk_nb.notebook.registry.skills import skill_notes, skill_toolset
 from adk_nb.notebook.registry.templates import Location, Template, parse
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.display import Mode
@@ -106,7 +107,7 @@ class Notebook(Names):
         self._refuse_circle(definition)
         if definition.model and definition.model_object is None:
             LLMRegistry.resolve(definition.model)
-        notes = notes_on(definition, template, self)
+        notes = [*notes_on(definition, template, self), *skill_notes(definition.skills)]
         old = self.definitions.get(name)
         is_unchanged = old is not None and old.digest == definition.digest
         if old and is_unchanged and self.variables.get(name) is self.cell_agents[name]:
@@ -192,6 +193,7 @@ class Notebook(Names):
         for option in ("max_iterations", "mode"):
             if value := getattr(definition, option):
                 fields[option] = value
+        skills = [skill_toolset(definition.skills)] if definition.skills else []
         return CellAgent(
             name=definition.name,
             model=definition.model_object or definition.model,
@@ -199,10 +201,10 @@ class Notebook(Names):
             template=not definition.raw,
             description=definition.description,
             output_key=definition.output_key,
-            tools=list(self.tools_named([tool for tool in definition.tools if self.has_tool(tool)])),
+            tools=[*self.tools_named([tool for tool in definition.tools if self.has_tool(tool)]), *skills],
             sub_agents=team_cell.clone_members(definition, self),
             **fields,
-        ).bind(self, definition.tools, template)
+        ).bind(self, definition.tools, template, skills)
 
     def _bind(self, name: str, agent: BaseAgent) -> None:
         """Bind an agent to its name, also in its chats: their interrupts still resume in the old one."""

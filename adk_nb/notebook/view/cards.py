@@ -40,6 +40,8 @@ def card_of(interrupt: Interrupt, schema: Schema | None = None) -> Json:
     if interrupt.kind == "approval":
         hint = interrupt_text.approval_prompt(interrupt)
         args = interrupt.call.args or {}
+        documents = [{"title": title, "text": text} for title, text in interrupt_text.documents(interrupt)]
+        card |= {"documents": documents} if documents else {}
         return card | {"tool": name_text(interrupt.call.name), "hint": hint, "args": args, "schema": schema}
     payload = {} if interrupt.payload is None else {"payload": interrupt.payload}
     tool, args, more = interrupt_text.node_of(interrupt) or ("", payload, {})

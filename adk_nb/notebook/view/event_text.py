@@ -25,6 +25,7 @@ from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.interrupts import input_of
 from adk_nb.sessions.state import State
 from adk_nb.tools.content_blocks import with_references
+from adk_nb.tools.skill_tools import LOAD_SKILL
 
 WAITS = "waiting for you"
 STOPPED = INVOCATION_ABORTED
@@ -160,6 +161,15 @@ def action_texts(event: Event, *, with_transfer: bool = True) -> list[str]:
 def transfer_text(agent: str) -> str:
     """The marker of a transfer."""
     return f"→ transfer to {one_line(agent, 100)}"
+
+
+def loaded_skill(response: types.FunctionResponse) -> str:
+    """The marker of a skill that was loaded; empty for any other result."""
+    result = response.response or {}
+    is_skill = (
+        str(response.name).endswith(LOAD_SKILL) and {"skill_name", "instructions", "frontmatter"} <= result.keys()
+    )
+    return f"skill {one_line(str(result['skill_name']), 100)} loaded" if is_skill else ""
 
 
 def failed_attempts(event: Event) -> list[str]:

@@ -11,7 +11,7 @@ from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view import call_arguments
 from adk_nb.notebook.view.call_arguments import VALUES_LIMIT, Schema, Schemas, call_line
-from adk_nb.notebook.view.document import Block, Card, Item, Items, Link, Section, Span, Text, joined, parts_of
+from adk_nb.notebook.view.document import Block, Card, Code, Item, Items, Link, Section, Span, Text, joined, parts_of
 from adk_nb.notebook.view.plain_text import (
     abridged,
     arguments_text,
@@ -108,6 +108,19 @@ def prompt_text(interrupt: Interrupt) -> str:
 def approval_prompt(interrupt: Interrupt) -> str:
     """The prompt of an approval, and the payload that it asks for beside a yes; empty without both."""
     return " · ".join(filter(None, (prompt_text(interrupt), _payload_text(interrupt.payload))))
+
+
+def documents(interrupt: Interrupt) -> list[tuple[str, str]]:
+    """Title and text of what an approver must see whole, with escapes for what cannot be seen."""
+    return [
+        (f"{one_line(with_escapes(title))}, {_line_count(text)}", with_escapes(without_known(text.rstrip("\n"))))
+        for title, text in interrupt.documents.items()
+    ]
+
+
+def _line_count(text: str) -> str:
+    count = len(text.rstrip("\n").split("\n"))
+    return "1 line" if count == 1 else f"{count:,} lines"
 
 
 def _prompt_line(interrupt: Interrupt) -> str:
@@ -296,7 +309,10 @@ def _typed_approvals(approvals: Sequence[Interrupt], magic: str, redefined: Cont
 
 def _approval(interrupt: Interrupt, title: str, agent: str, schema: Schema | None) -> Card:
     call = Span(call_of(interrupt, schema), "code", exact=True)
-    return Card((Span(title, "strong"), f" {agent}", call), tuple(map(_note, _remarks(interrupt, schema))))
+    below: list[Block] = [_note(remark) for remark in _remarks(interrupt, schema)]
+    for document, text in documents(interrupt):
+        below += [Text((Span(document, "strong"),)), Code(Span(text, exact=True))]
+    return Card((Span(title, "strong"), f" {agent}", call), tuple(below))
 
 
 def _note(text: str) -> Text:

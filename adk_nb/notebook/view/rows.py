@@ -220,6 +220,8 @@ class RunRows:
             if call.tool == TRANSFER and fields.get("ok") and (agent := event.actions.transfer_to_agent):
                 fields |= {"kind": "marker", "tool": None, "result": None, "ok": None}
                 fields["text"], row_ops.is_transfer = event_text.transfer_text(agent), True
+            if skill := event_text.loaded_skill(response):
+                fields = {"kind": "marker", "tool": None, "result": None, "ok": None, "text": skill}
             if call.row:
                 row_ops.patch(call.row, **fields)
                 continue

@@ -40,6 +40,7 @@ _CARD: Json = {
     "needs": "",
     "link": "",
     "args": {},
+    "documents": [],
     "schema": None,
     "answer_schema": None,
     "how": "",

@@ -110,13 +110,13 @@ const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:ee(r),value:r})
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let i=(e.oneOf??e.anyOf??
 []).map(r=>At(r,t));return i.length&&i.every(r=>r!==null)?i.flat():null}var et=n=>typeof n=="object"&&n!==null&&!Array.isArray(
 n);var Ae=3;function Ee(n,t,e,s){if(n==="enum")return Me(t,s?e:t.default);if(n==="boolean")return Ce((s?e:t.default)===!0);
-if(n==="json")return Te(e,s);let i=je(n,t,e),r=()=>!(n==="string"?i.value:i.value.trim());return{node:i,read(){return r()&&
+if(n==="json")return je(e,s);let i=Te(n,t,e),r=()=>!(n==="string"?i.value:i.value.trim());return{node:i,read(){return r()&&
 !s&&!t.nullable?{skip:!0}:r()&&t.nullable?n==="string"&&!s?{skip:!0}:{value:null}:n==="string"?{value:i.value}:se(i.value.
 trim(),n,t)}}}function Me({enum:n=[]},t){let e=o("select","input",...n.map(s=>o("option","",b(String(s)))));return e.selectedIndex=
 n.findIndex(s=>K(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:n[e.selectedIndex]}}}function Ce(n){let t=o("\
-input","check");return t.type="checkbox",t.checked=n,{node:t,read:()=>({value:t.checked})}}function Te(n,t){let e=o("tex\
+input","check");return t.type="checkbox",t.checked=n,{node:t,read:()=>({value:t.checked})}}function je(n,t){let e=o("tex\
 tarea","input");return e.value=t?b(JSON.stringify(n,null,2)):"",e.rows=Math.min(8,e.value.split(`
-`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:ne(e.value)}}function je(n,t,e){let i=n==="string"&&typeof e==
+`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:ne(e.value)}}function Te(n,t,e){let i=n==="string"&&typeof e==
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return i instanceof HTMLInputElement&&
 Object.assign(i,{type:r?"password":"text",spellcheck:!1}),i.autocomplete=r?"new-password":"off",n!=="string"&&(i.inputMode=
@@ -138,7 +138,7 @@ fieldset","group",o("legend","field-name",b(n)),oe(t));l.append(...a.map(d=>d.bo
 length?{value:{...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:n,box:l,node:a[0]?.node,check:h}}function Mt(n,t,e){
 return K(t,e)?[]:!et(t)||!et(e)?[o("div","",o("b","",b(n)),` ${V(t)} → ${V(e)}`)]:[...new Set([...Object.keys(t),...Object.
 keys(e)])].flatMap(i=>Mt(`${n}.${i}`,t[i],e[i]))}function re(n,t){n.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
-(e.stopPropagation(),t())})}var Ie=12,T=class{constructor(t,e,{label:s="Send",look:i="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
+(e.stopPropagation(),t())})}var Ie=12,j=class{constructor(t,e,{label:s="Send",look:i="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
 send=e,this.label=s,this.changed=r,this.values=h,this.go=p(s,i,()=>this.submit()),this.root=t??{},this.schema=O(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(h||this.schema.
@@ -196,46 +196,49 @@ null;(a.contains(i)&&i instanceof HTMLElement?i:h??a).focus()}card(t){if(t.kind=
 t);if(it(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind==="input",i=o("div","ask",o("span","icon",e?"⚠":
 ""),` ${t.agent} `,...Be(t)),r=this.frame(t,i,e?"alertdialog":"group"),a=t.hint?o("div",s?"question":"hint",t.hint):"",l=Ct(
 t.arguments,(h,d)=>this.showAll(t,h,d))??"";return r.append(...s?[a,l]:[l,a]),r.append(...(t.remarks??[]).map(h=>o("div",
-"remark",h))),e?this.#e(r,t,i.textContent??""):r.append(this.outcome(t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.
-note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="input"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),
-this.view.said.textContent=[s,e.kind==="input"?e.hint:"",e.note].filter(Boolean).join(" ")}decision(t){let e=(t.arguments??
-[]).map(({name:l,text:h})=>`${l}=${h}`).join(", "),s=t.tool?o("code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",i=t.agent===
-this.store.title?null:o("span","dim",` · ${t.agent}`),r=o("div","ask",this.outcome(t,s),i),a=this.frame(t,r,"group");return a.
-classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.said.textContent="",a}frame(t,e,s){let i=o("d\
-iv","card",e);return e.id=w(),i.dataset.state=t.state,i.dataset.card=t.id,i.dataset.kind=t.kind,i.tabIndex=-1,i.setAttribute(
-"aria-labelledby",e.id),i.setAttribute("role",s),i.addEventListener("keydown",r=>this.onCardKey(r)),i}notice(t){let e=this.
-store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:i,parts:r,said:a}=t.kind==="wait"?ce(t):de(t,e,s),l=this.frame(t,i,
-"group");return l.append(...r),e?this.view.said.textContent=a:t.kind==="wait"?l.hidden=!0:(t.state!=="asked"||this.store.
-sent.has(t.id))&&l.append(this.outcome(t)),l}outcome({state:t,note:e},s=null){let[i,r]=Vt[t]??["…","sent; the kernel a\
-nswers when it is free"],a=!e||e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${i} ${r}`),s?" ":"",
-s,a&&!a.startsWith(":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let i=this.forms.get(e.id);if(i&&!(e.changed&&
-i.values)){s.append(i.node);return}let r=k=>{this.forms.set(e.id,k),f(s,k.node),k.first?.focus()},a=()=>this.#s(e),l=k=>()=>this.
-leaveForm(e.id,k),h=e.how?o("span","twin","or type: ",o("code","",e.how)):"",d=p("Reject…","reject",()=>r(this.reasonForm(
-e,a,l("reject")))),u=p("Approve","go",()=>this.answer(a(),!0));if(e.changed){s.append(this.offerAfterAChange(e,u,d,h));return}
-let c=p("Edit…","edit",()=>{this.whole(e,k=>r(this.editForm(k,a,l("edit"))))}),m=[u,e.kind==="approval"?c:null,d];e.destructive&&
-m.reverse(),s.append(o("div","buttons",...m,h))}#s(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(
-t);let s=this.nodes.get(t);s&&(s.drawn=""),this.paint();let i=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);i instanceof
-HTMLElement&&i.focus()}editForm(t,e,s){let r={label:"Approve unchanged",changed:"Approve with these changes",more:[p("Ba\
-ck","back",s)],leave:s,values:t.args};return new T(t.schema,a=>this.answer(e(),!0,{args:a}),r)}reasonForm({kind:t},e,s){
-let i={type:"string",title:t==="approval"?"reason (optional; the model is told)":"reason (optional)"},r=l=>this.answer(e(),
-!1,{reason:l?.reason?.trim()||null}),a={label:"Reject",look:"reject",more:[p("Back","back",s)],leave:s};return new T({properties:{
-reason:i},"x-titles":!0},r,a)}answer(t,e,{args:s=null,reason:i=null}={}){t.kind==="approval"?this.store.decide(t,e?"appr\
-ove":"reject",{args:s,reason:i}):this.store.decide(t,"answer",{value:i?{confirmed:e,reason:i}:{confirmed:e}})}whole(t,e){
-t.args?e(t):this.store.need("call",t.id,e)}showAll(t,e,s){let i=[...e.closest(".adknb-arguments")?.children??[]].findIndex(
-r=>r.contains(e));this.store.need("call",t.id,({texts:r})=>{e.classList.add("adknb-whole"),e.tabIndex=0,e.textContent=r[i],
-s.remove()})}offerAfterAChange(t,e,s,i){e.disabled=!0;let r=d=>this.store.decide(t,d,{args:null,reason:null}),a=p("Re-as\
-k","go",()=>r("reask")),l=t.version?p(`Run old version (${t.version})`,"edit",()=>r("old")):"",h=o("div","problem",t.changed);
-return o("div","",h,o("div","buttons",e,a,l,s,i))}offerToGive(t,e){let s=this.#n(e,()=>{let i=(l,h)=>{this.forms.delete(
-e.id),this.store.decide(this.#s(e),l,h)},r=p("Refuse","refuse",()=>i("refuse",{})),a={...e.answer_schema,"x-titles":!0};
-return new T(a,l=>i("answer",{value:l}),{label:"Continue",more:[r]})});f(s.twin,"or type: ",o("code","",e.how)),t.append(
-Pe(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#s(e),"answer",{value:a}),i=this.#n(e,()=>new T(
-e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(i.twin,...r?["or type it below"]:["or type: ",o("code","",e.how)]),
-t.append(i.node)}#n(t,e){let s=this.forms.get(t.id)??e();return this.forms.set(t.id,s),s}isNext(t){return t===[...this.store.
-cards.values()].find(e=>e.kind==="input"&&this.store.isOpen(e))}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};
-function it({kind:n,state:t}){return t!=="asked"&&n!=="error"&&n!=="wait"}function Be({kind:n,tool:t,needs:e}){return n===
-"credential"?["calls ",o("b","",t),`, which needs ${e}`]:n==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Pe(n){
-if(!/^https?:/i.test(n))return null;let t=o("a","link",`Open ${new URL(n).host}`);return t.href=n,t.target="_blank",t.rel=
-"noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the address it leads to:"))}var Re=8,ot=class{constructor(t,e){this.store=t,this.view=e,this.input=o("textarea","input say"),this.input.rows=1,this.
+"remark",h))),r.append(...(t.documents??[]).map(Pe)),e?this.#e(r,t,i.textContent??""):r.append(this.outcome(t)),r}#e(t,e,s){
+t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="input"&&!e.tool?this.
+offerToAnswer(t,e):this.offer(t,e),this.view.said.textContent=[s,e.kind==="input"?e.hint:"",e.note].filter(Boolean).join(
+" ")}decision(t){let e=(t.arguments??[]).map(({name:l,text:h})=>`${l}=${h}`).join(", "),s=t.tool?o("code","",`${t.tool}(${e}\
+)`):t.hint?`"${t.hint}"`:"",i=t.agent===this.store.title?null:o("span","dim",` · ${t.agent}`),r=o("div","ask",this.outcome(
+t,s),i),a=this.frame(t,r,"group");return a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.said.
+textContent="",a}frame(t,e,s){let i=o("div","card",e);return e.id=w(),i.dataset.state=t.state,i.dataset.card=t.id,i.dataset.
+kind=t.kind,i.tabIndex=-1,i.setAttribute("aria-labelledby",e.id),i.setAttribute("role",s),i.addEventListener("keydown",r=>this.
+onCardKey(r)),i}notice(t){let e=this.store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:i,parts:r,said:a}=t.kind==="wa\
+it"?ce(t):de(t,e,s),l=this.frame(t,i,"group");return l.append(...r),e?this.view.said.textContent=a:t.kind==="wait"?l.hidden=
+!0:(t.state!=="asked"||this.store.sent.has(t.id))&&l.append(this.outcome(t)),l}outcome({state:t,note:e},s=null){let[i,r]=Vt[t]??
+["…","sent; the kernel answers when it is free"],a=!e||e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b",
+"",`${i} ${r}`),s?" ":"",s,a&&!a.startsWith(":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let i=this.forms.
+get(e.id);if(i&&!(e.changed&&i.values)){s.append(i.node);return}let r=k=>{this.forms.set(e.id,k),f(s,k.node),k.first?.focus()},
+a=()=>this.#s(e),l=k=>()=>this.leaveForm(e.id,k),h=e.how?o("span","twin","or type: ",o("code","",e.how)):"",d=p("Reject…",
+"reject",()=>r(this.reasonForm(e,a,l("reject")))),u=p("Approve","go",()=>this.answer(a(),!0));if(e.changed){s.append(this.
+offerAfterAChange(e,u,d,h));return}let c=p("Edit…","edit",()=>{this.whole(e,k=>r(this.editForm(k,a,l("edit"))))}),m=[u,
+e.kind==="approval"?c:null,d];e.destructive&&m.reverse(),s.append(o("div","buttons",...m,h))}#s(t){return this.store.cards.
+get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.nodes.get(t);s&&(s.drawn=""),this.paint();let i=this.nodes.get(
+t)?.node.querySelector(`.adknb-${e}`);i instanceof HTMLElement&&i.focus()}editForm(t,e,s){let r={label:"Approve unchange\
+d",changed:"Approve with these changes",more:[p("Back","back",s)],leave:s,values:t.args};return new j(t.schema,a=>this.answer(
+e(),!0,{args:a}),r)}reasonForm({kind:t},e,s){let i={type:"string",title:t==="approval"?"reason (optional; the model is t\
+old)":"reason (optional)"},r=l=>this.answer(e(),!1,{reason:l?.reason?.trim()||null}),a={label:"Reject",look:"reject",more:[
+p("Back","back",s)],leave:s};return new j({properties:{reason:i},"x-titles":!0},r,a)}answer(t,e,{args:s=null,reason:i=null}={}){
+t.kind==="approval"?this.store.decide(t,e?"approve":"reject",{args:s,reason:i}):this.store.decide(t,"answer",{value:i?{confirmed:e,
+reason:i}:{confirmed:e}})}whole(t,e){t.args?e(t):this.store.need("call",t.id,e)}showAll(t,e,s){let i=[...e.closest(".adk\
+nb-arguments")?.children??[]].findIndex(r=>r.contains(e));this.store.need("call",t.id,({texts:r})=>{e.classList.add("adk\
+nb-whole"),e.tabIndex=0,e.textContent=r[i],s.remove()})}offerAfterAChange(t,e,s,i){e.disabled=!0;let r=d=>this.store.decide(
+t,d,{args:null,reason:null}),a=p("Re-ask","go",()=>r("reask")),l=t.version?p(`Run old version (${t.version})`,"edit",()=>r(
+"old")):"",h=o("div","problem",t.changed);return o("div","",h,o("div","buttons",e,a,l,s,i))}offerToGive(t,e){let s=this.#n(
+e,()=>{let i=(l,h)=>{this.forms.delete(e.id),this.store.decide(this.#s(e),l,h)},r=p("Refuse","refuse",()=>i("refuse",{})),
+a={...e.answer_schema,"x-titles":!0};return new j(a,l=>i("answer",{value:l}),{label:"Continue",more:[r]})});f(s.twin,"or\
+ type: ",o("code","",e.how)),t.append(Re(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#s(e),"a\
+nswer",{value:a}),i=this.#n(e,()=>new j(e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(i.twin,...r?["or type it \
+below"]:["or type: ",o("code","",e.how)]),t.append(i.node)}#n(t,e){let s=this.forms.get(t.id)??e();return this.forms.set(
+t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="input"&&this.store.isOpen(e))}onCardKey(t){
+t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function it({kind:n,state:t}){return t!=="asked"&&n!=="error"&&
+n!=="wait"}function Be({kind:n,tool:t,needs:e}){return n==="credential"?["calls ",o("b","",t),`, which needs ${e}`]:n===
+"input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Pe({title:n,text:t},e){let s=o("pre","json source",t);s.tabIndex=
+0,s.setAttribute("role","group"),s.setAttribute("aria-label",n);let i=o("details","document",o("summary","",n),s);return i.
+open=e===0,i}function Re(n){if(!/^https?:/i.test(n))return null;let t=o("a","link",`Open ${new URL(n).host}`);return t.href=
+n,t.target="_blank",t.rel="noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the addr\
+ess it leads to:"))}var qe=8,ot=class{constructor(t,e){this.store=t,this.view=e,this.input=o("textarea","input say"),this.input.rows=1,this.
 input.id=w(),this.hint=o("div","dim hint-line"),this.hint.id=`${this.input.id}-hint`,this.input.setAttribute("aria-descr\
 ibedby",this.hint.id),this.input.addEventListener("input",()=>this.grow()),this.send=p("Send","go",()=>this.say());let s=o(
 "label","hidden",`Message to ${t.title}`);s.htmlFor=this.input.id,this.node=o("div","composer",s,this.input,this.send,this.
@@ -246,7 +249,7 @@ er, or stop it.":""}isTypedHere(t){return["error","wait"].includes(t.kind)||t.ki
 e=[...this.store.cards.values()].some(s=>s.kind==="input"&&this.store.isOpen(s));this.send.disabled=!!t,this.input.disabled=
 !!this.store.gone,this.hint.textContent=t||`Enter sends${e?" your answer":""}, Shift+Enter makes a new line.`}touch(t){t.
 op==="status"&&(this.waits=!1)}say(){let t=this.input.value;!t.trim()||this.reason||this.store.say({kind:"ask",text:t})&&
-(this.input.value="",this.waits=!0,this.grow(),this.paint(),this.input.focus())}grow(){this.input.rows=Math.min(Re,this.
+(this.input.value="",this.waits=!0,this.grow(),this.paint(),this.input.focus())}grow(){this.input.rows=Math.min(qe,this.
 input.value.split(`
 `).length)}onKey(t){t.stopPropagation(),t.key==="Escape"?this.view.leave():t.key==="Enter"&&t.target===this.input&&!t.shiftKey&&
 !t.isComposing&&(t.preventDefault(),this.say())}};var rt=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
@@ -261,30 +264,30 @@ if(l?.drawn===a)continue;let[h,d]=F[i.state]??["",""],u=o("span","stands",o("spa
 o("span","author",i.label),o("span","words",r));c.dataset.mark=i.state,c.dataset.lane=String(this.color(i.id)),l?l.node.
 replaceWith(c):this.node.append(c),this.nodes.set(i.id,{node:c,drawn:a})}}words(t){return t?t.kind==="call"?`⚙ ${t.tool}\
 (${t.args}) ${t.result??t.text}`:t.text.trim().split(`
-`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var qe=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
- THEAD TR UL".split(" ")),De=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),He=/^(https?:|mailto:|#)/i;
+`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var De=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
+ THEAD TR UL".split(" ")),He=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),Fe=/^(https?:|mailto:|#)/i;
 function P(n){let t=document.createElement("template");t.innerHTML=n;for(let e of[...t.content.querySelectorAll("*")]){let s=e.
-tagName.toUpperCase();if(De.has(s)){e.remove();continue}let i=s==="A"?e.getAttribute("href"):null;for(let{name:r}of[...e.
-attributes])r!=="start"&&r!=="title"&&r!=="align"&&e.removeAttribute(r);i&&He.test(i.trim())&&(e.setAttribute("href",i.trim()),
-e.setAttribute("target","_blank"),e.setAttribute("rel","noopener noreferrer nofollow")),qe.has(s)||e.replaceWith(...e.childNodes)}
-for(let e of t.content.querySelectorAll("table")){let s=o("div","wide");e.replaceWith(s),s.append(e)}return t.content}var jt=n=>n.
-html!==null&&n.html!==void 0;function ht(n,t){let e=o("div","html",P(n));return Tt(e,t),e}function Tt(n,t){/\\[([]/.test(
+tagName.toUpperCase();if(He.has(s)){e.remove();continue}let i=s==="A"?e.getAttribute("href"):null;for(let{name:r}of[...e.
+attributes])r!=="start"&&r!=="title"&&r!=="align"&&e.removeAttribute(r);i&&Fe.test(i.trim())&&(e.setAttribute("href",i.trim()),
+e.setAttribute("target","_blank"),e.setAttribute("rel","noopener noreferrer nofollow")),De.has(s)||e.replaceWith(...e.childNodes)}
+for(let e of t.content.querySelectorAll("table")){let s=o("div","wide");e.replaceWith(s),s.append(e)}return t.content}var Tt=n=>n.
+html!==null&&n.html!==void 0;function ht(n,t){let e=o("div","html",P(n));return jt(e,t),e}function jt(n,t){/\\[([]/.test(
 n.textContent)&&(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(n)}var lt=class{constructor(t){this.manager=t,
 this.length=0,this.tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","html"),this.node=o("di\
 v","growing",this.complete,this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let i=document.createElement(
-"div");i.append(P(t.slice(this.length))),this.complete.append(...i.childNodes),Tt(this.complete,this.manager),this.length=
-t.length}f(this.tail,P(e)),Tt(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, b\
-lockquote, pre, h4, h5, h6, pre > code");)s=s.lastElementChild;s.append(this.caret)}};function j(n,t="Search suggestions"){
+"div");i.append(P(t.slice(this.length))),this.complete.append(...i.childNodes),jt(this.complete,this.manager),this.length=
+t.length}f(this.tail,P(e)),jt(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, b\
+lockquote, pre, h4, h5, h6, pre > code");)s=s.lastElementChild;s.append(this.caret)}};function T(n,t="Search suggestions"){
 let e=o("iframe","page");return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.
 title=t,e.srcdoc=n,e}function Lt(n,t){if(!/^data:image\//.test(n))return null;let e=o("img","image");return e.src=n,e.alt=
-t??"",e}function R(n){return n?.length?o("div","looked-at",...n.map(Fe)):null}function Fe({kind:n,src:t,alt:e,html:s,note:i,
-page:r,title:a,text:l}){return n==="image"?Lt(t,e):n==="table"?o("div","html",P(s),i?o("div","dim",i):null):n==="page"?j(
-r,a):o("div","dim",l)}var Nt=2e3;function L(n,t="",e=!0){if(n===null||typeof n!="object")return o("div","leaf",_t(t),Ke(n));let s=Array.isArray(
+t??"",e}function R(n){return n?.length?o("div","looked-at",...n.map(Ke)):null}function Ke({kind:n,src:t,alt:e,html:s,note:i,
+page:r,title:a,text:l}){return n==="image"?Lt(t,e):n==="table"?o("div","html",P(s),i?o("div","dim",i):null):n==="page"?T(
+r,a):o("div","dim",l)}var Nt=2e3;function L(n,t="",e=!0){if(n===null||typeof n!="object")return o("div","leaf",_t(t),Je(n));let s=Array.isArray(
 n)?n.map((d,u)=>[String(u),d]):Object.entries(n),[i,r]=Array.isArray(n)?"[]":"{}";if(!s.length)return o("div","leaf",_t(
 t),o("span","dim",i+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,l=o("details","branch",o("summary","",_t(t),
 o("span","dim",`${i} ${a} ${r}`))),h=()=>{l.childElementCount===1&&l.append(o("div","twigs",...s.map(([d,u])=>L(u,d,!1))))};
 return l.addEventListener("toggle",()=>l.open&&h()),e&&h(),l.open=e,l}function _t(n){return n===""?null:o("span","name",
-`${n}: `)}function Ke(n){let t=typeof n=="string"?n:JSON.stringify(n),e=o("span",typeof n=="string"?"string":"atom",t.slice(
+`${n}: `)}function Je(n){let t=typeof n=="string"?n:JSON.stringify(n),e=o("span",typeof n=="string"?"string":"atom",t.slice(
 0,Nt));if(t.length<=Nt)return e;let s=p(`… ${(t.length-Nt).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
 remove()});return o("span","",e," ",s)}var dt=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
 "aria-label","State"),this.node.tabIndex=0}paint(){let{state:t,cards:e}=this.store,s=t.some(a=>a.kind),i=[...e.values()].
@@ -309,15 +312,15 @@ this.button.textContent=`${this.folded?"▸":"▾"} ${this.line}`,this.button.ti
 a-expanded",String(!this.folded)),this.node.hidden=!this.folded||this.drawn===t&&!this.node.hasChildNodes(),!(!t||!this.
 folded||this.drawn===t)&&(this.drawn=t,f(this.node,this.question(t),...this.members(t),this.answer(t)),this.node.hidden=
 !this.node.hasChildNodes())}get line(){let{rows:t,earlier:e,status:s,usage:i}=this.store,r=[...t.values()].filter(l=>l.kind===
-"call").length;return[r?$(r,"tool call"):$(t.size+e,"event"),s.seconds?Je(s.seconds):"",i.tokens?$(i.tokens,"token"):""].
+"call").length;return[r?$(r,"tool call"):$(t.size+e,"event"),s.seconds?We(s.seconds):"",i.tokens?$(i.tokens,"token"):""].
 filter(Boolean).join(" · ")}question({question:t}){return!t||Bt(W(this.store.manager,this.store.own_id),t)?null:o("div",
 "asked",o("span","author","you"),St(o("div","text",t)))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("div","\
 asked member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:i,shown:r}){let a=[...this.
-store.cards.values()].some(it),l=ht(a?s:e+s,this.store.manager),h=R(r);if(l.append(...(i??[]).map(c=>j(c)),...h?[h]:[]),
+store.cards.values()].some(it),l=ht(a?s:e+s,this.store.manager),h=R(r);if(l.append(...(i??[]).map(c=>T(c)),...h?[h]:[]),
 !l.hasChildNodes())return null;let d=t===this.store.title?null:o("span","author",t),u=o("div","answered",d,St(l));return u.
-toggleAttribute("data-bare",!d),u}},Je=n=>n<60?`${Math.max(n,.1).toFixed(1)} s`:C(n);function Bt(n,t){let e=s=>s.replace(
+toggleAttribute("data-bare",!d),u}},We=n=>n<60?`${Math.max(n,.1).toFixed(1)} s`:C(n);function Bt(n,t){let e=s=>s.replace(
 /\s+/g," ").trim();return e(t)!==""&&e(n).includes(e(t))}var Pt=n=>n.author==="user"?"you":n.author;function q(n){let t=Pt(n);return n.kind==="call"?`${t} ${n.tool}(${n.args}) ${n.
-result??n.text}`.trim():`${t} ${n.kind==="text"||n.kind==="user"?"":`${n.kind}: `}${n.text.replace(/\s+/g," ")}`}var We=3,pt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.open=new Set,this.dirty=new Set,this.
+result??n.text}`.trim():`${t} ${n.kind==="text"||n.kind==="user"?"":`${n.kind}: `}${n.text.replace(/\s+/g," ")}`}var Ue=3,pt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.open=new Set,this.dirty=new Set,this.
 selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new ct(t),this.earlier=o("div",
 "earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.setAttribute("aria-live",
 "off"),this.node.setAttribute("aria-label","Events"),this.node.addEventListener("keydown",s=>this.onKey(s)),this.node.addEventListener(
@@ -333,7 +336,7 @@ textContent=e.earlier?`${e.earlier} earlier rows`:"",this.nodes.has(this.selecte
 status!=="done");return()=>{i&&(t.scrollTop=t.scrollHeight)}}#s(){let t=[...this.nodes].find(([,{node:e}])=>!e.hidden);this.
 select(t?.[0]??null,!1)}forget(){if(this.nodes.size!==this.store.rows.size)for(let[t,{node:e}]of this.nodes)this.store.rows.
 has(t)||(e.remove(),this.nodes.delete(t),this.open.delete(t))}paintRow(t,e){if(!t)return;let s=this.nodes.get(e);if(s&&t.
-streaming&&this.#a(s,t))return;let i=s?.node??o("div","row");this.#n(i,t);let r=o("div","what"),a=t.streaming&&jt(t)?new lt(
+streaming&&this.#a(s,t))return;let i=s?.node??o("div","row");this.#n(i,t);let r=o("div","what"),a=t.streaming&&Tt(t)?new lt(
 this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);let h=this.details.may(t)?this.disclosure(
 t):o("span","more"),d=this.numbers(t);f(i,h,this.author(t,s),r,d,this.detail(t)),s||this.node.append(i);let u=t.kind==="\
 call"&&t.result===null&&t.ok===null;this.nodes.set(e,{node:i,growing:a,text:t.streaming?l:null,length:t.text.length,ms:d,
@@ -341,14 +344,14 @@ waits:u})}#n(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.lan
 t.tabIndex=e.id===this.selected?0:-1,t.setAttribute("aria-busy",String(!!e.streaming)),t.hidden=!this.fits(e)||this.#i(e)}#a(t,e){
 if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(t.length)),t.length=e.text.length;else return!1;
 return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){let i=this.store.rows.get(t);if(!i||!(s||i.
-streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=C(r):i.streaming&&(e.textContent=r>=We?`no text fo\
+streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=C(r):i.streaming&&(e.textContent=r>=Ue?`no text fo\
 r ${C(r)}`:"")}}author(t,e){let s=Pt(t),i=o("span","author",s),r=e?e.node.previousElementSibling:this.node.lastElementChild;
 return i.toggleAttribute("data-again",r?.querySelector(".adknb-author")?.textContent===s),i.title=s,s.length>this.longest&&
 (this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),i}numbers(t){let e=o("spa\
 n","ms",g(t.ms));return t.usage&&(e.append(o("div","tokens",t.usage.text)),e.title=t.usage.title),e}fill(t,e){if(e.kind===
 "call")return this.fillCall(t,e),null;if(e.kind==="error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.
-append(o("span","label dim","thought ")),jt(e)){let i=ht(e.html+(e.tail??""),this.store.manager);return t.append(i,...(e.
-pages??[]).map(r=>j(r))),t.append(R(e.shown)??""),null}let s=document.createTextNode(e.text);return t.append(o("span","t\
+append(o("span","label dim","thought ")),Tt(e)){let i=ht(e.html+(e.tail??""),this.store.manager);return t.append(i,...(e.
+pages??[]).map(r=>T(r))),t.append(R(e.shown)??""),null}let s=document.createTextNode(e.text);return t.append(o("span","t\
 ext",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(R(e.shown)??""),s}fillCall(t,e){if(t.append(o("span","i\
 con","⚙")," ",o("span","call",e.tool,"(",o("wbr",""),o("span","args",e.args),")")),e.text&&t.append(" ",o("span","tex\
 t",e.text)),e.result===null&&e.ok===null){this.store.status.status==="running"&&t.append(" ",o("span","dim","…"));return}
@@ -393,7 +396,7 @@ r),this.chips.replaceChildren(...r.map(a=>this.#e(a))))}#t({label:t,folded:e}){r
 label:e,text:s}=t,i=o("button","chip notice-chip",e);i.type="button",i.title=s,i.setAttribute("aria-controls",this.node.
 id);let r=()=>i.setAttribute("aria-expanded",String(this.#t(t)));return i.addEventListener("click",()=>{this.toggled.delete(
 e)||this.toggled.add(e),r(),this.paint()}),r(),i}};var pe=new Map;function x(n){pe.set(n.name,n)}function fe({name:n,title:t,module:e}){return e?{name:n,title:t,mount:(s,i)=>new Rt(
-n,Ue(e),s,i)}:pe.get(n)??null}var ue=new Map;function Ue(n){let t=ue.get(n);if(t)return t;let e=URL.createObjectURL(new Blob(
+n,Ge(e),s,i)}:pe.get(n)??null}var ue=new Map;function Ge(n){let t=ue.get(n);if(t)return t;let e=URL.createObjectURL(new Blob(
 [n],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return ue.set(n,s),s}var Rt=class{constructor(t,e,s,i){
 this.root=s,this.view=me(t,i),this.render=void 0,e.then(r=>{this.render=r.default.render,i.repaint()},r=>f(s,o("div","pr\
 oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function me(n,t){
@@ -407,16 +410,16 @@ this.isOffered&&this.request.now(),this.part.opened?.()}touch(t){this.isOffered&
 try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},qt=class{constructor(t,e){
 this.store=t,this.what=e,this.sent=0,this.timer=0}get data(){return this.store.panels.get(this.what)}now(){this.cancel(),
 this.sent=performance.now(),this.store.say({kind:"need",what:this.what})}soon(){this.timer||=window.setTimeout(()=>this.
-now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var Ge=new Set(["rect","path","text"]),ze=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
-dasharray text-anchor font-size font-weight".split(" "));function Ve({width:n,height:t,shapes:e}){let s=v("svg",{width:n,
-height:t,viewBox:`0 0 ${n} ${t}`});s.style.minWidth=`${Math.round(n*.65)}px`;for(let{tag:i,at:r,text:a,key:l}of e){if(!Ge.
-has(i))continue;let h=v(i,Object.fromEntries(Object.entries(r).filter(([d])=>ze.has(d))));h.dataset.key=l,h.textContent=
+now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var ze=new Set(["rect","path","text"]),Ve=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
+dasharray text-anchor font-size font-weight".split(" "));function Ye({width:n,height:t,shapes:e}){let s=v("svg",{width:n,
+height:t,viewBox:`0 0 ${n} ${t}`});s.style.minWidth=`${Math.round(n*.65)}px`;for(let{tag:i,at:r,text:a,key:l}of e){if(!ze.
+has(i))continue;let h=v(i,Object.fromEntries(Object.entries(r).filter(([d])=>Ve.has(d))));h.dataset.key=l,h.textContent=
 a,s.append(h)}return s}var bt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
 "role","img"),this.node.tabIndex=0}followPath(){let t=this.node.getBoundingClientRect(),e=this.node.querySelector("rect:\
 is([data-mark=now], [data-mark=waits]):not([fill=none])");if(!e)return;let s=e.getBoundingClientRect();(s.top<t.top||s.bottom>
 t.bottom)&&(this.node.scrollTop+=(s.top+s.bottom-t.top-t.bottom)/2),(s.left<t.left||s.right>t.right)&&(this.node.scrollLeft+=
 (s.left+s.right-t.left-t.right)/2)}paint(){let{drawing:t,marks:e}=this.store;if(this.node.hidden=!t,!!t){this.drawn!==t&&
-(this.drawn=t,f(this.node,Ve(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
+(this.drawn=t,f(this.node,Ye(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
 e);this.node.setAttribute("aria-label",[t.title,...this.standing()].join("; ")),this.followPath()}}#t(t,e){let{key:s=""}=t.
 dataset,i=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==i&&(t.dataset.mark=i,s.startsWith("s:")?t.textContent=F[i]?.[0]??
 "":s.startsWith("c:")&&(t.textContent=i))}standing(){let{drawing:t,marks:e}=this.store,s=(t?.shapes??[]).filter(({at:i,key:r})=>i["\
@@ -475,11 +478,11 @@ o("div","dim","Nothing has been timed yet.")),this.table.hidden=!t.length,this.p
 map(c=>Math.max(c.begin,c.end??0))),i=Math.min(...t.map(c=>c.begin))>=s?0:Math.min(...t.map(c=>c.begin)),r=Math.min(230,
 Math.round(e*.34)),a=e-r-62,l=c=>r+(c-i)/(s-i||1)*a,h=t.length*vt+22,d=v("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
 role:"img"});d.setAttribute("aria-label",`${t.length} bars over ${g(s-i)}; the table below says the same`);let u=c=>s-i<
-1e3?g(c):`${(c/1e3).toFixed(1)} s`;for(let c of Ye(i,s,Math.max(2,Math.floor(a/90))))d.append(v("path",{class:"adknb-gri\
+1e3?g(c):`${(c/1e3).toFixed(1)} s`;for(let c of Xe(i,s,Math.max(2,Math.floor(a/90))))d.append(v("path",{class:"adknb-gri\
 d",d:`M${l(c)} 16V${h}`})),d.append(v("text",{class:"adknb-tick",x:l(c),y:11,"text-anchor":"middle"},u(c-i)));return d.append(
 ...t.map((c,m)=>this.bar(c,20+m*vt,l,s,r,e))),d}bar(t,e,s,i,r,a){let[l,h]=[s(t.begin),Math.max(s(t.end??i),s(t.begin)+2)],
 d=v("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
-12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":xt[t.kind]?.[0]??""} ${t.name}`;d.append(v("title",{},Xe(t))),d.append(v(
+12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":xt[t.kind]?.[0]??""} ${t.name}`;d.append(v("title",{},Qe(t))),d.append(v(
 "rect",{class:"adknb-hit",x:0,y:e,width:a,height:vt})),d.append(v("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
 c-1))}…`:m));let k=t.kind==="agent"?6:12,N=(S,$t,A)=>v("rect",{class:`adknb-${A}`,x:S,y:e+(vt-k)/2,width:Math.max(1,$t-
 S),height:k,rx:2}),M=t.first===null?null:s(t.first);M===null?d.append(N(l,h,t.kind==="model"?"waits":"work")):d.append(N(
@@ -488,12 +491,12 @@ l,M,"waits"),N(M,h,"work"));let yt=t.end===null?"…":g(t.end-t.begin);d.append(
 return;let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o(
 "tr","",...[s.error?`${xt[s.kind]?.[1]} ✗ ${s.error}`:xt[s.kind]?.[1]??s.kind,s.name,s.agent,g(s.begin)||"0",s.first===
 null?"":g(s.first-s.begin),s.end===null?ge(s):g(s.end-s.begin)].map(i=>o("td","",i))));this.table.querySelector("table")?.
-remove(),this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function Ye(n,t,e){let s=(t-n)/e,i=10**
+remove(),this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function Xe(n,t,e){let s=(t-n)/e,i=10**
 Math.floor(Math.log10(s||1)),r=[1,2,5,10].map(l=>l*i).find(l=>l>=.8*s)??s,a=Math.max(r,t-n<1e3?1:100);return Array.from(
-{length:Math.floor((t-n)/a)+1},(l,h)=>n+h*a)}function ge(n){return n.kind==="person"?"still waits":"still at work"}function Xe(n){
+{length:Math.floor((t-n)/a)+1},(l,h)=>n+h*a)}function ge(n){return n.kind==="person"?"still waits":"still at work"}function Qe(n){
 let t=n.end===null?ge(n):`took ${g(n.end-n.begin)}`,e=n.first===null?"":`, first piece after ${g(n.first-n.begin)}`,s=`${xt[n.
 kind]?.[1]??n.kind} ${n.name}: began at ${g(n.begin)||"0 ms"}, ${t}${e}`;return n.error?`${s}; ${n.error}`:s}x({name:"wa\
-terfall",title:"Waterfall",mount:(n,t)=>new Ht(n,t)});var Qe={user:"of this user",app:"of all",temp:"of this turn"},Ft=class{constructor(t,e){this.store=e.store,this.whole=void 0,
+terfall",title:"Waterfall",mount:(n,t)=>new Ht(n,t)});var Ze={user:"of this user",app:"of all",temp:"of this turn"},Ft=class{constructor(t,e){this.store=e.store,this.whole=void 0,
 this.editing=null,this.sent=null,this.drawn=null,this.choices="",this.against=o("select","input"),this.against.setAttribute(
 "aria-label","Compare with"),this.against.addEventListener("change",()=>this.paint(this.whole)),this.against.addEventListener(
 "keydown",s=>s.stopPropagation()),this.add=p("Add a key","small",()=>this.edit("")),this.problem=o("div","problem"),this.
@@ -509,9 +512,9 @@ mayEdit;let r=this.store.rows.get(this.against.value),a=r?(r.changes??[]).map(u=
 l=JSON.stringify([a,this.editing,this.mayEdit,t]);if(l===this.drawn||this.editing!==null&&this.drawn)return;this.drawn=l;
 let h=this.editing===""?this.form("",""):null;f(this.rows,h,...a.map(u=>this.row(u,!r)));let d=this.rows.querySelector("\
 input, textarea");d instanceof HTMLElement&&d.focus()}row(t,e){let{key:s,kind:i}=t,r=i==="-",a=e&&!r?this.whole?.find(m=>m.
-key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[l,h]=ts(s),d=o("span","chip",l);d.title=Qe[l]??
+key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[l,h]=es(s),d=o("span","chip",l);d.title=Ze[l]??
 "of this session",d.dataset.scope=l;let u=o("span","mark",i||" ",I[i]?o("span","hidden",I[i]):null),c=o("div","key-row",
-u,d,o("div","key-name",h),Ze(t,a));return c.dataset.mark=i,e&&!r&&l!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
+u,d,o("div","key-name",h),ts(t,a));return c.dataset.mark=i,e&&!r&&l!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
 let e=p("Edit","small",()=>this.edit(t));e.setAttribute("aria-label",`Edit ${t}`);let s=p("Delete","small",()=>this.say(
 {kind:"state",key:t,text:null}));return s.setAttribute("aria-label",`Delete ${t}`),o("div","key-buttons",e,s)}form(t,e){
 let s=t?null:this.input("Key","name, user:name or app:name",""),i=this.input("Value","JSON, or else text",e),r=()=>this.
@@ -520,9 +523,9 @@ key-form",t?o("b","",t):s,i,p("Save","go small",r),p("Cancel","small",a),this.pr
 n",h=>{h.stopPropagation(),h.key==="Escape"?a():h.key==="Enter"&&!h.shiftKey&&!h.isComposing&&!(h.target instanceof HTMLButtonElement)&&
 (h.preventDefault(),r())}),l}input(t,e,s){let i=o(s.includes(`
 `)?"textarea":"input","input");return i.value=s,i.placeholder=e,i.setAttribute("aria-label",`${t} (${e})`),i}say(t){this.
-sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.say(t)}};function Ze({kind:n,old:t,
+sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.say(t)}};function ts({kind:n,old:t,
 value:e},s){let i=n==="-",r=n==="~"||i?o("div","was",o("span","hidden","was "),J(t??"")):null;return o("div","values",r,
-i?null:o("div","value",J(s??e??"")))}function ts(n){let t=n.indexOf(":");return t<0?["session",n]:[n.slice(0,t),n.slice(
+i?null:o("div","value",J(s??e??"")))}function es(n){let t=n.indexOf(":");return t<0?["session",n]:[n.slice(0,t),n.slice(
 t+1)]}x({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:n=>n.state.length>0,mount:(n,t)=>new Ft(
 n,t)});x({name:"graph",title:"Graph",asks:null,exists:n=>!!n.drawing,mount(n,t){let e=o("div","dim standing");return n.removeAttribute(
 "tabindex"),n.append(e),{paint(){t.picture.node.parentNode!==n&&e.before(t.picture.node),e.textContent=t.picture.standing().
@@ -542,12 +545,12 @@ drawn&&(this.drawn=i,t.length?s?f(this.body,...this.call(s)):f(this.body,o("div"
  ${a}`).join(", "),s=[g(t.ms),t.first_ms===null?"":`first piece after ${g(t.first_ms)}`],i=[t.model,e&&`tokens: ${e}`,...s].
 filter(Boolean).join(" · "),r=t.system.map(a=>a.text).join("");return[o("div","dim facts",i),t.error?o("div","problem",
 `✗ ${t.error}`):null,D("System instruction","",r,!0,o("div","sent",...t.system.flatMap(we))),D("Tools",String(t.tools.
-length),t.tools,!1,...t.tools.map(es)),D("History",$(t.messages,"message"),t.history,!0,...be(t.history)),D("Settings","",
+length),t.tools,!1,...t.tools.map(ss)),D("History",$(t.messages,"message"),t.history,!0,...be(t.history)),D("Settings","",
 t.settings&&Object.keys(t.settings),!1,L(t.settings)),D("Answer","",t.answer,!0,...be(t.answer)),D("Raw response","",t.raw,
 !1,t.raw?o("div","",B("Copy",()=>JSON.stringify(t.raw,null,2)),L(t.raw)):null)]}};function D(n,t,e,s,...i){if(!e||!e.length&&
 typeof e!="object"||Array.isArray(e)&&!e.length)return null;let r=o("details","part",o("summary","",o("b","",n),t?o("spa\
 n","dim",` ${t}`):null),...i);return r.open=s,r}function we({text:n,source:t}){if(!t)return[n];let e=o("mark","put",o("s\
-pan","hidden",`put in for ${t}: `),n||"(nothing)",o("span","source",t));return e.title=`put in for ${t}`,[e]}function es({
+pan","hidden",`put in for ${t}: `),n||"(nothing)",o("span","source",t));return e.title=`put in for ${t}`,[e]}function ss({
 name:n,description:t,parameters:e}){return o("div","tool-sent",o("div","call",n),o("div","dim",t),e?L(e,"parameters",!1):
 null)}function be(n){return n.map(({role:t,kind:e,text:s})=>{let i=o("div","said",o("span","role",t),o("span","dim",e),o(
 "div","sent",...s.flatMap(we)));return i.dataset.kind=e,i})}x({name:"prompt",title:"Prompt",asks:"prompts",refresh:["pat\
@@ -555,13 +558,13 @@ ch","status"],mount:(n,t)=>new Kt(n,t)});var Jt=class{constructor(t,e){this.stor
 store.artifacts.keys())this.requested.has(t)||(this.requested.add(t),this.store.say({kind:"need",what:"artifact",id:t}))}touch(t){
 t.op==="artifact"&&this.opened()}paint(){for(let t of this.store.artifacts.values()){let e=this.store.panels.get(`artifa\
 ct/${t.id}`),s=this.nodes.get(t.id);if(s&&s.drawn===e)continue;let i=this.artifact({...t,...e},!!e);s?s.node.replaceWith(
-i):this.root.append(i),this.nodes.set(t.id,{node:i,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${ss(
+i):this.root.append(i),this.nodes.set(t.id,{node:i,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${ns(
 t.size)}`,i=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:l}=t;if(r){let d=p("Download",
-"small",()=>X(a.split("/").pop()??a,l,ns(r)));d.setAttribute("aria-label",`Download ${a}`),i.append(d)}let h=e?this.content(
+"small",()=>X(a.split("/").pop()??a,l,is(r)));d.setAttribute("aria-label",`Download ${a}`),i.append(d)}let h=e?this.content(
 t):o("div","dim","…");return o("div","artifact",i,h)}content(t){return t.image?Lt(t.image,t.alt):t.html?o("div","html",
-P(t.html)):t.page?j(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
-an be downloaded.":"Too large for a page.")}};function ss(n){return n<1e3?`${n} bytes`:n<1e6?`${(n/1e3).toFixed(1)} kB`:
-`${(n/1e6).toFixed(1)} MB`}function ns(n){return Uint8Array.from(atob(n),t=>t.charCodeAt(0))}x({name:"artifacts",title:"\
-Artifacts",asks:null,exists:n=>n.artifacts.size>0,mount:(n,t)=>new Jt(n,t)});function gi(n,t=[]){let e=new Y(n);for(let i of t)e.receive(i);let s=new Set;return Gt(e.own_id,n.widget_manager),{show(i){
+P(t.html)):t.page?T(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
+an be downloaded.":"Too large for a page.")}};function ns(n){return n<1e3?`${n} bytes`:n<1e6?`${(n/1e3).toFixed(1)} kB`:
+`${(n/1e6).toFixed(1)} MB`}function is(n){return Uint8Array.from(atob(n),t=>t.charCodeAt(0))}x({name:"artifacts",title:"\
+Artifacts",asks:null,exists:n=>n.artifacts.size>0,mount:(n,t)=>new Jt(n,t)});function bi(n,t=[]){let e=new Y(n);for(let i of t)e.receive(i);let s=new Set;return Gt(e.own_id,n.widget_manager),{show(i){
 let r=[...s].find(l=>l.isOrphan);r?.moveTo(i);let a=r??new kt(e,i,n.widget_manager);return s.add(a),e.views.add(a),e.say(
-{kind:"page",stays:U(n.widget_manager)}),e.say({kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{gi as open,x as registerPanel};
+{kind:"page",stays:U(n.widget_manager)}),e.say({kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{bi as open,x as registerPanel};

@@ -68,6 +68,7 @@ export class Cards {
     const args = argumentList(card.arguments, (value, more) => this.showAll(card, value, more)) ?? "";
     node.append(...(isInput ? [hint, args] : [args, hint]));
     node.append(...(card.remarks ?? []).map((remark) => el("div", "remark", remark)));
+    node.append(...(card.documents ?? []).map(documentPart));
     if (open) this.#open(node, card, head.textContent ?? "");
     else node.append(this.outcome(card));
     return node;
@@ -375,6 +376,22 @@ export function isDecided({ kind, state }) {
 function asks({ kind, tool, needs }) {
   if (kind === "credential") return ["calls ", el("b", "", tool), `, which needs ${needs}`];
   return kind === "input" && !tool ? ["asks"] : ["asks to call ", el("b", "", tool)];
+}
+
+/**
+ * A text that has to be read before the answer. Those after the first may be opened.
+ *
+ * @param {{ title: string; text: string }} document
+ * @param {number} index
+ */
+function documentPart({ title, text }, index) {
+  const source = el("pre", "json source", text);
+  source.tabIndex = 0;
+  source.setAttribute("role", "group");
+  source.setAttribute("aria-label", title);
+  const node = el("details", "document", el("summary", "", title), source);
+  node.open = index === 0;
+  return node;
 }
 
 /** @param {string} uri */

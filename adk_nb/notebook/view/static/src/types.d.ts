@@ -99,6 +99,7 @@ export interface Card {
   args: Record<string, unknown> | null;
   arguments: Argument[];
   remarks?: string[];
+  documents?: { title: string; text: string }[];
   destructive?: boolean;
   schema: Schema;
   answer_schema: Schema | null;
