@@ -32,7 +32,7 @@ class SkillDiscoveryMode(Enum):
 
 
 class SkillToolset(BaseToolset):
-    """Skills as tools: `list_skills`, `load_skill`, `load_skill_resource`, and `run_skill_script` where scripts can run.
+    """Skills as tools: `list_skills`, `load_skill`, `load_skill_resource` and, if scripts can run, `run_skill_script`.
 
     A script runs only after an approval, in which the approver sees all of it.
 

@@ -20,7 +20,7 @@ from adk_nb.notebook.export.scope import (
 )
 from adk_nb.notebook.export.statements import Statement
 from adk_nb.notebook.export.target import LEFT_OUT, is_class_there, is_known_there
-from adk_nb.notebook.export.tools import tool_code
+from adk_nb.notebook.export.tools import skills_code, tool_code
 from adk_nb.notebook.registry import templates
 from adk_nb.notebook.registry.agent_cell import CellAgent
 from adk_nb.notebook.registry.definitions import AgentDefinition
@@ -107,6 +107,9 @@ def llm_agent(definition: AgentDefinition, scope: Scope) -> Piece:
     if limit and scope.target.is_google:
         scope.note(f"{name}: max_iterations is left out; google-adk has RunConfig(max_llm_calls=...)")
     tools = [tool_code(tool, name, scope) for tool in definition.tools]
+    tool_names = list(tools)
+    skills, skill_names = skills_code(definition, scope)
+    tools += [f"_{name}_skills"] * bool(skills)
     model, model_variables = _model(definition, scope)
     members = list(map(scope.agent_member, definition.members))
     keywords: Keywords = {
@@ -121,9 +124,9 @@ def llm_agent(definition: AgentDefinition, scope: Scope) -> Piece:
         "max_iterations": str(limit) if limit and not scope.target.is_google else None,
     }
     fields, field_variables = _other_fields(agent, definition, scope)
-    early = ["LlmAgent", *tools, *model_variables, *definition.members, *field_variables]
+    early = ["LlmAgent", *tool_names, *skill_names, *model_variables, *definition.members, *field_variables]
     early += ["_from_state"] * ("_from_state(" in function) + ["Any"] * bool(function)
-    return Piece(f"{function}{name} = {call_code('LlmAgent', keywords | fields)}", early)
+    return Piece(f"{function}{skills}{name} = {call_code('LlmAgent', keywords | fields)}", early)
 
 
 def _model(definition: AgentDefinition, scope: Scope) -> tuple[str | None, list[str]]:

@@ -35,6 +35,8 @@ def _ask_in_terminal() -> None:
     reply = chat.ask(" ".join(sys.argv[1:]) or input("you: "))
     while approvals := [interrupt for interrupt in reply.interrupts if interrupt.is_approval]:
         approval = approvals[0]
+        for title, text in approval.documents.items():
+            print(f"---- {title}\\n{text}\\n----")
         question = f"may {approval.call.name} run with {approval.call.args}? [y/N] "
         yes = input(question).strip().lower() in ("y", "yes")
         reply = chat.approve(approval.id) if yes else chat.reject(approval.id)
@@ -67,11 +69,14 @@ _STANDARD = {
 _OF_TARGET = {
     "agents": ("BaseAgent", "LlmAgent", "LoopAgent", "ParallelAgent", "SequentialAgent"),
     "agents.invocation_context": ("InvocationContext",),
+    "code_executors": ("UnsafeLocalCodeExecutor",),
     "events": ("Event", "EventActions"),
+    "skills": ("load_skill_from_dir",),
     "tools": ("FunctionTool", "LongRunningFunctionTool"),
     "tools.mcp_tool": ("McpToolset",),
     "tools.mcp_tool.mcp_session_manager": ("SseConnectionParams", "StreamableHTTPConnectionParams"),
     "tools.openapi_tool.openapi_spec_parser.openapi_toolset": ("OpenAPIToolset",),
+    "tools.skill_toolset": ("SkillDiscoveryMode", "SkillToolset"),
     "workflow": ("DEFAULT_ROUTE", "JoinNode", "Workflow"),
 }
 """Module -> its names in the written code, the same in both packages."""

@@ -7,11 +7,13 @@ from typing import Any
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.export.scope import Keywords, Piece, Scope, call_code, is_data, list_code, text_code
-from adk_nb.notebook.registry.definitions import ToolsetOrigin
+from adk_nb.notebook.registry.definitions import AgentDefinition, ToolsetOrigin
+from adk_nb.notebook.registry.skills import catalog_of, script_isolation
 from adk_nb.tools.conditions import argument_names
 from adk_nb.tools.effects import effect_of
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
+from adk_nb.tools.skill_tools import LOAD_SKILL, LOAD_SKILL_RESOURCE
 
 RENAMED_CODE = '''\
 def _named(function: Any, name: str, description: str) -> Any:
@@ -97,6 +99,31 @@ def toolset(name: str, origin: ToolsetOrigin, scope: Scope) -> Piece:
         "spec_str_type": text_code("json" if Path(origin.address).suffix == ".json" else "yaml"),
     }
     return Piece(f"{name} = {call_code('OpenAPIToolset', keywords | options)}", ["OpenAPIToolset", "Path", *needs])
+
+
+def skills_code(definition: AgentDefinition, scope: Scope) -> tuple[str, list[str]]:
+    """The code that binds `_<agent>_skills`, and the names it needs; empty for an agent without skills.
+
+    google-adk would run scripts without asking, so that they stay texts there.
+    """
+    catalog = catalog_of(definition.skills)
+    if not catalog.skills:
+        return "", []
+    needs = ["SkillToolset", "SkillDiscoveryMode", "load_skill_from_dir", "Path"]
+    loads: list[str] = []
+    for skill in catalog.skills.values():
+        path = Path(os.path.relpath(skill.path or "", scope.folder)).as_posix()
+        scope.note(f"{definition.name} reads the skill {path}, relative to the written file: take it along")
+        loads.append(f"load_skill_from_dir(Path(__file__).parent.joinpath({text_code(path)}))")
+    keywords: Keywords = {"skills": list_code(loads), "discovery_mode": "SkillDiscoveryMode.EAGER"}
+    scripts = [name for name, skill in catalog.skills.items() if skill.has_scripts]
+    if scripts and scope.target.is_google:
+        keywords["tool_filter"] = list_code(map(text_code, (LOAD_SKILL, LOAD_SKILL_RESOURCE)))
+        scope.note(f"scripts of {', '.join(scripts)} do not run there; google-adk would run them without approval")
+    elif scripts:
+        keywords["code_executor"] = f"UnsafeLocalCodeExecutor(isolation={text_code(script_isolation())})"
+        needs.append("UnsafeLocalCodeExecutor")
+    return f"_{definition.name}_skills = {call_code('SkillToolset', keywords)}\n\n", needs
 
 
 def _auth_config(tool: FunctionTool, scope: Scope) -> str | None:
