@@ -250,7 +250,8 @@ class AnswerCheck:
         return is_redefined(interrupt, self.agent_of(interrupt.id), self.history)
 
     def _redefined_message(self, interrupt: Interrupt) -> str:
-        message = f"{interrupt.call.name} was redefined since this was asked"
+        subject = "a file of the skill was changed" if interrupt.documents else f"{interrupt.call.name} was redefined"
+        message = f"{subject} since this was asked"
         again, no = self._ways(interrupt, redefined=True)
         if not again.endswith("reask"):
             return f"{message}; refuse the call with {no}, and ask again"

@@ -1,5 +1,6 @@
 """Skills for an agent: it is told what there is, and loads what it needs."""
 
+import logging
 from collections.abc import Sequence
 from enum import Enum
 
@@ -20,6 +21,8 @@ from adk_nb.tools.skill_tools import (
     LoadSkillTool,
     SkillSource,
 )
+
+logger = logging.getLogger(__name__)
 
 
 class SkillDiscoveryMode(Enum):
@@ -100,13 +103,17 @@ class SkillToolset(BaseToolset):
         )
 
     def _report_problems(self) -> None:
-        """Tell the viewer of a run of each skill that is left out from now on."""
-        problems = self._source.problems
+        """Tell the viewer of the run, or the log, of each skill that is left out from now on."""
         report = on_toolset_failure.get()
-        for name in problems if report else ():
-            if report and self._reported.get(name) != problems[name]:
-                report(f"skill {name!r:.100} is left out: {problems[name]}")
-        self._reported = dict(problems)
+        for name, reason in self._source.problems.items():
+            if self._reported.get(name) == reason:
+                continue
+            text = f"skill {name!r:.100} is left out: {reason}"
+            if report:
+                report(text)
+            else:
+                logger.warning("%s", text)
+        self._reported = dict(self._source.problems)
 
 
 def _instruction(prefix: str, tools: Sequence[str], *, runs_scripts: bool) -> str:
