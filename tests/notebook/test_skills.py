@@ -91,8 +91,6 @@ def test_a_skill_that_goes_bad_later_is_named_in_the_turn(shell: Shell, work: Pa
 
     faults = [record.message for record in caplog.records]
     assert len(faults) == 1 and faults[0].startswith("skill 'letters' is left out: SKILL.md does not begin")
-        "skill 'letters' is left out: SKILL.md does not begin wi"[:54]
-    ]
 
 
 @pytest.mark.parametrize(
