@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adk_nb import sync
+from adk_nb.code_executors.isolation import USER_REACH
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
@@ -53,7 +54,7 @@ class BaseCodeExecutor(BaseModel, ABC):
     @property
     def reach(self) -> str:
         """What its code can reach, for the approver of a script."""
-        return "with your permissions: it can reach your files and the network"
+        return USER_REACH
 
     @abstractmethod
     def execute_code(

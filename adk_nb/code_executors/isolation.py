@@ -112,7 +112,8 @@ def select_isolation(level: Level, executor: str) -> Isolation:
 
 
 SANDBOX_REACH = "in a sandbox: it can reach neither your files nor the network"
-"""What code in a sandbox can reach, for the approver of a script."""
+USER_REACH = "with your permissions: it can reach your files and the network"
+"""What code in a sandbox can reach, and any other code, for the approver of a script."""
 MISSING = "neither bwrap nor unshare works on this machine"
 
 

@@ -182,7 +182,7 @@ class RunSkillScriptTool(SkillTool):
         result = await executor.execute_code_async(tool_context.get_invocation_context(), code_input)
         return {
             "skill_name": job.skill.name,
-            "file_path": job.path,
+            "file_path": args["file_path"],
             "stdout": result.stdout,
             "stderr": result.stderr,
             "status": "error" if result.failed else "warning" if result.stderr else "success",

@@ -168,7 +168,7 @@ def test_a_load_is_a_line_of_the_run_and_the_script_stands_in_the_request(shell:
     done = shell.cell("%confirm --yes")
 
     assert [row["text"] for row in rows] == ["skill trip-budget loaded"]
-    for shown in (str(waiting), waiting._repr_mimebundle_()["text/markdown"], str(listed)):
+    for shown in (str(waiting), waiting._repr_mimebundle_()["text/html"], str(listed)):
         assert "scripts/report.py, 3 lines" in shown and "print('report', *sys.argv[1:])" in shown
         assert "python scripts/report.py --city Oslo" in shown
     assert done.text == "It costs 3."

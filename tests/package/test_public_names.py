@@ -22,6 +22,7 @@ CLOUD = {
         "VertexAiMemoryBankService": "SqliteMemoryService",
         "VertexAiRagMemoryService": "SqliteMemoryService",
     },
+    "adk_nb.skills": {"load_skill_from_gcs_dir": "load_skill_from_dir"},
     "adk_nb.sessions": {"VertexAiSessionService": "DatabaseSessionService"},
     "adk_nb.tools": {"APIHubToolset": "OpenAPIToolset"},
     "adk_nb.tools.retrieval": {"VertexAiRagRetrieval": "FilesRetrieval"},
@@ -156,6 +157,10 @@ PATHS: dict[str, str] = {
     "adk_nb.sessions.session": "Session",
     "adk_nb.sessions.sqlite_session_service": "SqliteSessionService",
     "adk_nb.sessions.state": "State StateSchemaError",
+    "adk_nb.skills": (
+        "Frontmatter Resources Script Skill SkillCatalog list_skills_in_dir load_skill_from_dir load_skills_from_dir"
+    ),
+    "adk_nb.skills.models": "Frontmatter Resources Script Skill",
     "adk_nb.tools": (
         "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool "
         "MCPToolset McpToolset StaticToolset ToolContext TransferToAgentTool VertexAiSearchTool "
@@ -200,6 +205,9 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.preload_memory_tool": "PreloadMemoryTool preload_memory preload_memory_tool",
     "adk_nb.tools.retrieval": "BaseRetrievalTool FilesRetrieval LlamaIndexRetrieval",
     "adk_nb.tools.retrieval.base_retrieval_tool": "BaseRetrievalTool",
+    "adk_nb.tools.skill_toolset": (
+        "ListSkillsTool LoadSkillResourceTool LoadSkillTool RunSkillScriptTool SkillDiscoveryMode SkillToolset"
+    ),
     "adk_nb.tools.tool_confirmation": "ToolConfirmation",
     "adk_nb.tools.tool_context": "ToolContext",
     "adk_nb.tools.url_context_tool": "UrlContextTool url_context",

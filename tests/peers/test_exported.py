@@ -12,11 +12,13 @@ import pytest
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.export.target import GOOGLE_ADK
-from tests.support.exports import NOTEBOOKS, Notebook, forget, told_in_the_notebook
+from tests.support.exports import MODEL, NOTEBOOKS, Notebook, forget, told_in_the_notebook
+from tests.support.skills import write_skill
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parent.parent / ".venv-adk/bin/python"
-ROOMS = "agents apps artifacts code_executors events memory models planners plugins sessions tools workflow".split()  # noqa: SIM905
+ROOMS = ["agents", "apps", "artifacts", "code_executors", "events", "memory", "models", "planners", "plugins"]
+ROOMS += ["sessions", "skills", "tools", "workflow"]
 TRIED = """
 import json, sys
 missing = []
@@ -49,6 +51,26 @@ def test_google_adk_tells_the_same_events_of_what_was_exported(shell: Any, tmp_p
 
     by_google = told_by_google_adk(tmp_path, NOTEBOOKS)
     assert by_google == told
+
+
+def test_google_adk_loads_the_skills_of_an_exported_agent(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    shell.ip.starting_dir = str(tmp_path)
+    files: dict[str, str | bytes] = {"references/prices.md": "Bus: 3", "scripts/report.py": "print(1)"}
+    write_skill(tmp_path / "skills", files=files)
+    notebook = Notebook(
+        [f"%%agent clerk -m {MODEL} --skills skills\nAnswer."],
+        [
+            [("load_skill", {"skill_name": "trip-budget"})],
+            [("load_skill_resource", {"skill_name": "trip-budget", "file_path": "references/prices.md"})],
+            "It costs 3.",
+        ],
+    )
+    told = told_in_the_notebook(shell, notebook)
+    shell.cell("%export exported")
+
+    by_google = told_by_google_adk(tmp_path, {"exported": notebook})["exported"]
+    assert [event["said"] for event in by_google] == [event["said"] for event in told]
 
 
 def test_google_adk_has_each_name_where_an_export_imports_it():

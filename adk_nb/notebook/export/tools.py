@@ -120,7 +120,7 @@ def skills_code(definition: AgentDefinition, scope: Scope) -> tuple[str, list[st
     if scripts and scope.target.is_google:
         keywords["tool_filter"] = list_code(map(text_code, (LOAD_SKILL, LOAD_SKILL_RESOURCE)))
         scope.note(f"scripts of {', '.join(scripts)} do not run there; google-adk would run them without approval")
-    elif scripts:
+    elif scripts and "code_executor" not in definition.fields:
         keywords["code_executor"] = f"UnsafeLocalCodeExecutor(isolation={text_code(script_isolation())})"
         needs.append("UnsafeLocalCodeExecutor")
     return f"_{definition.name}_skills = {call_code('SkillToolset', keywords)}\n\n", needs

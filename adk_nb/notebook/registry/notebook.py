@@ -193,7 +193,8 @@ class Notebook(Names):
         for option in ("max_iterations", "mode"):
             if value := getattr(definition, option):
                 fields[option] = value
-        skills = [skill_toolset(definition.skills)] if definition.skills else []
+        has_executor = "code_executor" in fields
+        skills = [skill_toolset(definition.skills, has_executor=has_executor)] if definition.skills else []
         return CellAgent(
             name=definition.name,
             model=definition.model_object or definition.model,

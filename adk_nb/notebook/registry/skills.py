@@ -39,9 +39,12 @@ def skill_folders(mark: str, names: Sequence[str], folder: Path) -> dict[str, Pa
     return folders
 
 
-def skill_toolset(folders: Mapping[str, Path]) -> SkillToolset:
-    """The toolset of these folders. Scripts run in a sandbox where this machine has one."""
-    executor = UnsafeLocalCodeExecutor(isolation=script_isolation())
+def skill_toolset(folders: Mapping[str, Path], *, has_executor: bool) -> SkillToolset:
+    """The toolset of these folders. Scripts run in a sandbox where this machine has one.
+
+    `has_executor`: they run with the `code_executor` that the agent's cell names.
+    """
+    executor = None if has_executor else UnsafeLocalCodeExecutor(isolation=script_isolation())
     return SkillToolset(catalog_of(folders), code_executor=executor, discovery_mode=SkillDiscoveryMode.EAGER)
 
 
