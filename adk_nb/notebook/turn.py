@@ -49,7 +49,7 @@ MessageBuilder = Callable[[History], types.Content | None]
 """Returns the message to a session with that history. None: the run resumes without one."""
 _NO_OPTIONS = TurnOptions()
 _A_CLICK = "a click"
-_CHANGED = "the tool changed since this was asked"
+_CHANGED = "changed since this was asked"
 _TOO_LATE = "this answer does not count: another was there first"
 
 
@@ -451,15 +451,19 @@ class TurnRunner:
 
     def tools_changed(self) -> None:
         """Let the cards of open approvals say whether their tools are as they were when they were asked for."""
-        if not self.cards:
-            return
-        open_, magic = [interrupt for interrupt in self.interrupts() if interrupt.kind != "task"], self.magic()
+        if self.cards:
+            self._mark_changed(self.interrupts())
+
+    def _mark_changed(self, interrupts: Sequence[Interrupt]) -> None:
+        open_, magic = [interrupt for interrupt in interrupts if interrupt.kind != "task"], self.magic()
         changed = self.redefined(open_)
         for interrupt in open_:
             is_changed = interrupt.id in changed
             version = self.versions.label(interrupt) if self.versions and is_changed else ""
             typed = commands(interrupt, magic, open_, redefined=is_changed)[0]
-            fields = {"changed": _CHANGED if is_changed else "", "version": version, "how": typed}
+            subject = "a file of the skill was" if interrupt.documents else "the tool"
+            fields = {"changed": f"{subject} {_CHANGED}" if is_changed else "", "version": version, "how": typed}
+            fields |= {"note": ""} if is_changed else {}  # it would say the same again
             for view in self.cards.asking(interrupt.id) if interrupt.kind == "approval" else ():
                 view.patch_card(interrupt.id, fields)
 
@@ -542,8 +546,10 @@ class TurnRunner:
         try:
             await self.answer({key: value}, view, by=_A_CLICK, as_asked=as_asked)
         except InputError as error:
-            if any(interrupt.id == key for interrupt in await self._interrupts()):
+            open_ = await self._interrupts()
+            if any(interrupt.id == key for interrupt in open_):
                 view.reopen_card(key, str(error))
+                self._mark_changed(open_)  # a file of a skill changes without a cell
             else:  # another kernel has taken the answer
                 view.mark_stale(key)
 
