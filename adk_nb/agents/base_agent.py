@@ -13,6 +13,7 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.locations import warn
+from adk_nb.runtime import observer
 from adk_nb.runtime.checkpoints import ended
 from adk_nb.runtime.context import CallbackContext
 from adk_nb.runtime.history import history_of
@@ -191,11 +192,14 @@ class BaseAgent(BaseModel):
         Yields:
             Events as they happen. The caller appends each to the session before it asks for the next.
         """
-        return self._run(parent_context, self._run_async_impl)
+        return self._observed(parent_context, self._run(parent_context, self._run_async_impl))
 
     def run_live(self, parent_context: InvocationContext, /) -> AsyncGenerator[Event, None]:
         """`run_async` as a live conversation, in which the user may speak at any time."""
-        return self._run(parent_context, self._run_live_impl)
+        return self._observed(parent_context, self._run(parent_context, self._run_live_impl))
+
+    def _observed(self, ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        return observer.registered.agent(self, ctx, events) if observer.registered else events
 
     async def _run(self, parent_context: InvocationContext, work: _Work) -> AsyncGenerator[Event, None]:
         ctx = self._own_context(parent_context)

@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from adk_nb.evaluation.frames import frame_of
 from adk_nb.evaluation.judges import judge
 from adk_nb.evaluation.metrics import Metric, Score, metrics_of
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.runtime import observer
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
@@ -368,14 +369,19 @@ async def _case_run(batch: Batch, row: Row) -> CaseRun:
     return CaseRun(row.case, row.events, row.state or {}, seconds=row.seconds, error=row.error)
 
 
+async def _scores(run: CaseRun, metrics: Sequence[Metric]) -> dict[str, Score]:
+    return {metric.name: await metric.score(run) for metric in metrics if metric.applies_to(run.case)}
+
+
+def _observed_scores(run: CaseRun, metrics: Sequence[Metric]) -> Awaitable[dict[str, Score]]:
+    scores = _scores(run, metrics)
+    return observer.registered.evaluation(run.case.id, run.events, scores) if observer.registered else scores
+
+
 async def _score(run: CaseRun, row: Row | ScoredRow, metrics: Sequence[Metric]) -> ScoredRow:
     status = row.status if isinstance(row, Row) else _status(row)
     # Only a whole run is measured: a part of one would pass or fail by chance.
-    scores = (
-        {metric.name: await metric.score(run) for metric in metrics if metric.applies_to(run.case)}
-        if status == "done"
-        else dict[str, Score]()
-    )
+    scores = await _observed_scores(run, metrics) if status == "done" else dict[str, Score]()
     return ScoredRow(
         case=row.case,
         repeat=row.repeat,

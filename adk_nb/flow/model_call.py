@@ -18,6 +18,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import ESCALATE, REPLAYED, LlmResponse, ends_turn, was_replayed
 from adk_nb.models.response_stream import ResponseStream
+from adk_nb.runtime import observer
 from adk_nb.runtime.call_ids import claim, new_call_id
 from adk_nb.runtime.context import Context, settle_state
 from adk_nb.runtime.hooks import Hook, first_result
@@ -203,7 +204,10 @@ async def ask_model(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
     if ctx := counting.get():
         ctx.count_llm_call()
     answer: LlmResponse | None = None
-    async with aclosing(model.generate_content_async(request)) as responses:
+    stream = model.generate_content_async(request)
+    if observer.registered:
+        stream = observer.registered.model_call(ctx, model, request, stream)
+    async with aclosing(stream) as responses:
         async for response in responses:
             # The last response of a stream may carry nothing but usage.
             if answer is None or not _is_empty(response):
@@ -227,9 +231,11 @@ def _model_responses(
 def _send(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, event_id: str
 ) -> AsyncGenerator[LlmResponse, None]:
-    """The model's own stream, with a trace where one is active."""
-    model = spec.canonical_model
-    responses = model.generate_content_async(request, ctx.run_config.streams)
+    """The model's own stream, observed, and with a trace where one is active."""
+    model, streams = spec.canonical_model, ctx.run_config.streams
+    responses = model.generate_content_async(request, streams)
+    if observer.registered:
+        responses = observer.registered.model_call(ctx, model, request, responses, streams=streams)
     if (trace := current_trace.get()) is None:
         return responses
     traced_request = TracedRequest(

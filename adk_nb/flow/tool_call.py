@@ -17,7 +17,7 @@ from adk_nb.flow.model_call import UNREADABLE
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.locations import cell_location
 from adk_nb.redaction import hidden
-from adk_nb.runtime import approvals
+from adk_nb.runtime import approvals, observer
 from adk_nb.runtime.cancellation import foreign_cancellation
 from adk_nb.runtime.context import Context, call_state, settle_state
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
@@ -70,7 +70,7 @@ async def call_through_gate(
 
 
 async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
-    """Call the tool, with a trace where one is active.
+    """Call the tool, observed, and with a trace where one is active.
 
     Raises:
         Exception: Raised by the tool. SystemExit, and the cancellation of a task that it awaited, become errors.
@@ -91,7 +91,9 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
 
 
 def _call_traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awaitable[Any]:
-    result = tool.run_async(args=args, tool_context=context)
+    result: Awaitable[Any] = tool.run_async(args=args, tool_context=context)
+    if observer.registered:
+        result = observer.registered.tool_call(tool, args, context, result)
     if (trace := current_trace.get()) is None:
         return result
     ctx = context.get_invocation_context()

@@ -11,17 +11,20 @@ from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import NODE_APPROVAL
+from adk_nb.runtime import observer
 from adk_nb.runtime.history import CHECKPOINT, History, awaited_keys, history_of
 from adk_nb.runtime.interrupts import answered_value
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import without_answers
 from adk_nb.runtime.parallel_streams import ParallelStreams, StreamEnd
+from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.inner_runs import AgentAdopter, InnerRuns
 from adk_nb.workflow.join_node import JoinNode
 from adk_nb.workflow.node_context import NodeOptions
 from adk_nb.workflow.node_run import NodeRun
+from adk_nb.workflow.tool_node import ToolNode
 from adk_nb.workflow.values import from_stored, to_stored
 
 logger = logging.getLogger(__name__)
@@ -208,7 +211,7 @@ class Walk:
             return self._inner.output_of(run, ctx, node_like, node_input, options)
 
         # An inner run does not count: its caller holds a place while it waits for it.
-        self._running.start(key, run.events(ctx, run_node), limited=not run.caller)
+        self._running.start(key, _observed(run, ctx, run.events(ctx, run_node)), limited=not run.caller)
 
     # -- pauses
 
@@ -339,6 +342,13 @@ def _checkpoint_in(event: Event, name: str, path: str) -> dict[str, Any] | None:
 
 def _status(run: NodeRun, status: int) -> dict[str, Any]:
     return {"status": status, "interrupts": list(run.interrupt_ids)}
+
+
+def _observed(run: NodeRun, ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    # Agents and tools are observed where they run.
+    if observer.registered is None or isinstance(run.node, AgentNode | ToolNode | JoinNode):
+        return events
+    return observer.registered.node(run.node.name, ctx, run.path, events)
 
 
 def _common_branch(branches: Iterable[str | None]) -> str | None:

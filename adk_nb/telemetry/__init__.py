@@ -1,0 +1,11 @@
+"""OpenTelemetry: a span for each agent, model call and tool call, by its conventions for generative AI."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "instrument": "adk_nb.telemetry.instrumentation",
+        "uninstrument": "adk_nb.telemetry.instrumentation",
+    },
+)
