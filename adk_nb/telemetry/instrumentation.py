@@ -59,14 +59,11 @@ def instrument(
     global _close
     if conventions not in VERSIONS:
         raise ConfigurationError(f"conventions={conventions!r} is no version of them; write one of {VERSIONS}")
-    address = traces_address(endpoint) if endpoint else None
-    # The interface alone may come with another package.
     api: Any = require("opentelemetry.trace", package=PACKAGE)
     destination = None
-    if address:
-        require("opentelemetry.sdk.trace", package=PACKAGE)
-        require("opentelemetry.exporter.otlp.proto.http.trace_exporter", package=PACKAGE)
-        destination = _late("Destination")(address, without_credentials(address))
+    if endpoint:
+        safe = check_endpoint(endpoint)
+        destination = _late("Destination")(traces_address(endpoint), safe)
     provider = tracer_provider or api.get_tracer_provider()
     if destination:
         # The interface alone has no processors: nobody has set a provider.
@@ -90,8 +87,23 @@ def uninstrument() -> None:
         close()
 
 
+def check_endpoint(endpoint: str) -> str:
+    """The endpoint without its credentials, to be shown; they become known secrets.
+
+    Raises:
+        ConfigurationError: It is no http or https address.
+        MissingExtraError: OpenTelemetry is not installed.
+    """
+    address = traces_address(endpoint)
+    # Another package may have brought OpenTelemetry's interface alone.
+    require("opentelemetry.sdk.trace", package=PACKAGE)
+    require("opentelemetry.exporter.otlp.proto.http.trace_exporter", package=PACKAGE)
+    remember_url(address)
+    return without_credentials(endpoint.strip())
+
+
 def traces_address(endpoint: str) -> str:
-    """The address that takes spans at an endpoint; its credentials become known secrets.
+    """The address that takes spans at an endpoint.
 
     Raises:
         ConfigurationError: It is no http or https address.
@@ -103,7 +115,6 @@ def traces_address(endpoint: str) -> str:
         rest = re.sub(r"^[a-z+.-]*:/+", "", safe, flags=re.IGNORECASE)
         guess = f"http://{rest or 'localhost:4318'}"
         raise ConfigurationError(f"{safe!r} is no address for OTLP over HTTP; write {guess!r}")
-    remember_url(text)
     path = parts.path.rstrip("/")
     return parts._replace(path=path if path.endswith(_PATH) else path + _PATH, fragment="").geturl()
 

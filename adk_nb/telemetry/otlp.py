@@ -21,8 +21,8 @@ SEND_SECONDS = 1.0
 """Interval of the batches: a user looks for a run as soon as it has ended."""
 _PAUSE_SECONDS = 10.0
 """After a failed batch, those of the next seconds are dropped: a queue that fills up would slow the runs."""
-_END_SECONDS = 3.0
-"""How long the end of the process waits for the last batch."""
+_TIMEOUT = 5.0
+"""Seconds for a batch, with its retries; at the end of the process there are none."""
 
 _sending = threading.local()
 
@@ -55,8 +55,7 @@ class Destination(SpanProcessor):
             return
         self._is_closed = True
         atexit.unregister(self.shutdown)
-        if self._exporter.is_failing:
-            self._exporter.shutdown()
+        self._exporter.end_retries()
         self._batches.shutdown()
 
 
@@ -64,34 +63,45 @@ class _QuietExporter(SpanExporter):
     """Sends spans, and logs one warning when an endpoint begins to fail."""
 
     def __init__(self, endpoint: str, safe_endpoint: str) -> None:
-        self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_END_SECONDS)
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_TIMEOUT)
         self._safe_endpoint = safe_endpoint
+        self._records: list[logging.LogRecord] = []
+        """What the exporter logs of the present batch."""
         self._failed_at: float | None = None
+        self._is_ending = False
         self._is_closed = False
 
-    @property
-    def is_failing(self) -> bool:
-        return self._failed_at is not None
+    def end_retries(self) -> None:
+        """Try the batches that are left once, or not at all if the last one failed."""
+        self._is_ending = True
+        if self._failed_at is not None:
+            self.shutdown()
+
+    def note(self, record: logging.LogRecord) -> None:
+        """Note what the exporter logs; it logs each failed attempt before it waits for the next."""
+        self._records.append(record)
+        if self._is_ending:
+            self.shutdown()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         if self._is_closed or (self._failed_at is not None and time.monotonic() < self._failed_at + _PAUSE_SECONDS):
             return SpanExportResult.FAILURE
-        _sending.reasons = reasons = list[str]()
+        self._records, _sending.exporter = [], self
         try:
             result = self._exporter.export(spans)
         finally:
-            _sending.reasons = None
+            _sending.exporter = None
         if result is SpanExportResult.SUCCESS:
             self._failed_at = None
             return result
-        if self._failed_at is None and not self._is_closed:
-            logger.warning("%s", self._warning(reasons))
+        if self._failed_at is None:
+            logger.warning("%s", self._warning())
         self._failed_at = time.monotonic()
         return result
 
-    def _warning(self, reasons: list[str]) -> str:
-        reason = hidden(reasons[0])[:200] if reasons else "no reason given"
-        hint = "; port 4317 takes gRPC, and OTLP over HTTP has 4318" if ":4317/" in self._safe_endpoint else ""
+    def _warning(self) -> str:
+        reason = _reason(self._records[0]) if self._records else "the exporter gave no reason"
+        hint = "; port 4317 takes gRPC, and OTLP over HTTP has 4318" if ":4317" in self._safe_endpoint else ""
         return f"no spans reach {self._safe_endpoint}: {reason}{hint}; runs go on without them"
 
     def shutdown(self) -> None:
@@ -100,13 +110,22 @@ class _QuietExporter(SpanExporter):
             self._exporter.shutdown()
 
 
+def _reason(record: logging.LogRecord) -> str:
+    """The reason of a failure that OTLPSpanExporter has logged: an exception, or a status."""
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    error = next((argument for argument in arguments if isinstance(argument, Exception)), None)
+    if error is not None:
+        return f"no answer within {_TIMEOUT:g} s" if "Timeout" in type(error).__name__ else "no connection"
+    status = next((argument for argument in arguments if isinstance(argument, int)), None)
+    return f"HTTP {status}" if status else hidden(record.getMessage())[:200]
+
+
 def _is_from_others(record: logging.LogRecord) -> bool:
     """False for what OTLPSpanExporter logs of this module's own batches: the warning says it once."""
-    reasons: list[str] | None = getattr(_sending, "reasons", None)
-    if reasons is None:
-        return True
-    reasons.append(record.getMessage())
-    return False
+    exporter: _QuietExporter | None = getattr(_sending, "exporter", None)
+    if exporter:
+        exporter.note(record)
+    return exporter is None
 
 
 logging.getLogger(OTLPSpanExporter.__module__).addFilter(_is_from_others)

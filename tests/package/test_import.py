@@ -28,7 +28,7 @@ def test_the_package_itself_loads_nothing_heavy():
     "room",
     [
         *"agents artifacts auth code_executors engines events memory models notebook planners sessions tools".split(),  # noqa: SIM905
-        *("tools.mcp_tool", "tools.openapi_tool"),
+        *("telemetry", "tools.mcp_tool", "tools.openapi_tool"),
     ],
 )
 def test_a_face_loads_nothing_before_a_name_is_used(room: str):

@@ -161,6 +161,7 @@ PATHS: dict[str, str] = {
         "Frontmatter Resources Script Skill SkillCatalog list_skills_in_dir load_skill_from_dir load_skills_from_dir"
     ),
     "adk_nb.skills.models": "Frontmatter Resources Script Skill",
+    "adk_nb.telemetry": "instrument uninstrument",
     "adk_nb.tools": (
         "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool "
         "MCPToolset McpToolset StaticToolset ToolContext TransferToAgentTool VertexAiSearchTool "

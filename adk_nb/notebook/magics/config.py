@@ -27,7 +27,15 @@ _TURN_SETTINGS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", 
 """Settings that are copied to `notebook.settings.now`."""
 
 # Imported when a setting needs it: %load_ext has to be fast.
-_late, _ = face(__name__, {"LLMRegistry": "adk_nb.models.registry"})
+_late, _ = face(
+    __name__,
+    {
+        "LLMRegistry": "adk_nb.models.registry",
+        "check_endpoint": "adk_nb.telemetry.instrumentation",
+        "instrument": "adk_nb.telemetry.instrumentation",
+        "uninstrument": "adk_nb.telemetry.instrumentation",
+    },
+)
 
 
 class AdkNb(Configurable):
@@ -98,6 +106,20 @@ class AdkNb(Configurable):
         help="Limit of a turn in seconds, after which it ends with an error; a running sync tool is finished first. "
         "None: no limit.",
     ).tag(config=True)
+    otlp = Unicode(
+        "",
+        help="Where spans of all runs are sent over OTLP, by OpenTelemetry's conventions for generative AI: "
+        "'http://localhost:4318'. Headers, such as a key, are those of the variable OTEL_EXPORTER_OTLP_HEADERS. Empty: "
+        "nowhere.",
+    ).tag(config=True)
+    otlp_content = Bool(
+        False, help="Send messages, arguments and results with the spans, without the secrets that are known."
+    ).tag(config=True)
+    otlp_conventions = Enum(
+        ("latest", "1.36"),
+        "latest",
+        help="Version of the conventions that the spans follow; 1.36 is for what was built on gen_ai.system.",
+    ).tag(config=True)
     show_thoughts = Bool(True, help="Show the thoughts of models with their answers.").tag(config=True)
     interp_max_chars = Int(
         4_000, help="Limit of characters of a {{variable}} in an instruction or a message; the rest is cut off."
@@ -114,7 +136,7 @@ class AdkNb(Configurable):
         self.on_sessions: Callable[[str], None] | None = None
         """Callback that opens the address of sessions; raises a UserError if it cannot."""
         self._addresses: dict[str, str] = {}
-        """Address of sessions without its password -> with it."""
+        """Address of sessions, or of an endpoint, without its password -> with it."""
         super().__init__(**values)
 
     def update_config(self, config: Config) -> None:
@@ -211,6 +233,25 @@ class AdkNb(Configurable):
             self.on_sessions = callback
             raise
 
+    @validate("otlp")
+    def _check_endpoint(self, proposal: Any) -> str:
+        endpoint = proposal.value.strip()
+        if not endpoint or endpoint in self._addresses:
+            return endpoint
+        with _trait_errors():
+            safe = _late("check_endpoint")(endpoint)
+        self._addresses[safe] = endpoint
+        return safe
+
+    @observe("otlp", "otlp_content", "otlp_conventions")
+    def _send_spans(self, change: Any) -> None:
+        if self.otlp:
+            endpoint = self._addresses[self.otlp]
+            content = self.otlp_content or None  # the variable of other instrumentations may ask for it, too
+            _late("instrument")(endpoint, content=content, conventions=self.otlp_conventions)
+        elif change.name == "otlp":
+            _late("uninstrument")()
+
     @observe("confirm")
     def _set_policy(self, change: Any) -> None:
         settings.now.confirm = change.new
@@ -240,6 +281,8 @@ class AdkNb(Configurable):
         self.confirm = "ask"
         settings.now = settings.Settings()
         google_adk.give_google_adk_back()
+        if self.otlp:
+            _late("uninstrument")()
         self._restore_model()
 
     def apply(self) -> None:
@@ -248,6 +291,8 @@ class AdkNb(Configurable):
             os.environ[MODEL_VARIABLE] = self.model
         if self.google_adk:
             google_adk.stand_in_for_google_adk()
+        if self.otlp:
+            self._send_spans(Bunch(name="otlp", new=self.otlp))
         for name in _TURN_SETTINGS:
             self._set_for_turns(Bunch(name=name, new=getattr(self, name)))
 
