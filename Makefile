@@ -18,7 +18,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?=
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or browser_all or peers or servers or real_server or binder or long or faults)
+QUICK = not (kernel or browser or live or browser_all or peers or servers or backends or real_server or binder or long or faults)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 # Whose tests may start kernels and browsers; tests/conftest.py sees to it that no others do.
@@ -29,7 +29,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sy
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style bundle front_end browser browser-all axe kernels peers servers real-server litellm bench docs binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults style bundle front_end browser browser-all axe kernels peers servers backends real-server litellm bench docs binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ peers: $(VENV)/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Agains
 servers: $(VENV)/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
 	@$(VENV)/bin/python -m pytest -m servers $(ARGS)
 
+backends: $(VENV)/dev.stamp chromium .venv-phoenix/phoenix.stamp ## Send spans to Phoenix, and look at them in its pages
+	@$(VENV)/bin/python -m pytest -m backends $(ARGS)
+
 real-server: $(VENV)/dev.stamp .venv-server/server.stamp ## Against llama.cpp's own server, with a model of noise; and the walk of docs/pages/walk.md
 	@$(VENV)/bin/python -m pytest -m real_server $(ARGS)
 
@@ -93,7 +96,7 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 
 # Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
 
-$(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-docs/bin/python .venv-binder/bin/python:
+$(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-phoenix/bin/python .venv-docs/bin/python .venv-binder/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
@@ -134,6 +137,10 @@ build/kernels/%/stamp: Makefile | $(VENV)/dev.stamp
 
 .venv-server/server.stamp: Makefile | .venv-server/bin/python
 	.venv-server/bin/python $(PIP) install -q 'gguf>=0.19,<1' 'xllamacpp>=2026.10' # which carries llama.cpp's server
+	@touch $@
+
+.venv-phoenix/phoenix.stamp: Makefile | .venv-phoenix/bin/python
+	.venv-phoenix/bin/python $(PIP) install -q 'arize-phoenix>=20.26,<21'
 	@touch $@
 
 axe: build/axe/stamp ## What checks that the live view is accessible, from npm
