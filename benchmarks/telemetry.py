@@ -4,7 +4,7 @@
 
 Each cell is a process of its own and rounds are outermost, as in `run.py`. The exporter takes the spans and does
 nothing: what a network costs is another matter. `--baseline` is a checkout without telemetry, beside which `off` is
-measured. The last column has a model that needs 20 ms, as no real one does: the share of a turn's wall time.
+measured. The last row is wall time: in a turn with a single tool of 20 ms, faster than any model's service answers.
 """
 
 import argparse
@@ -72,7 +72,16 @@ async def cell(peer: str, mode: str) -> dict[str, float]:
     chats = [await agent.chat() for _ in range(6)]
     await chats[0].turn("go")
     figures["a streamed piece"] = typical([await timed(chat) for chat in chats[1:]]) / PIECES
+    agent = PEERS[peer](Script(tool="doze", rounds=1))
+    wall = [await wall_time(await agent.chat()) for _ in range(40)]
+    figures["a turn of 20 ms, wall"] = typical(wall[10:])
     return figures
+
+
+async def wall_time(chat: Any) -> float:
+    start = time.perf_counter()
+    await chat.turn("hello there")
+    return (time.perf_counter() - start) * 1e6
 
 
 def typical(values: list[float]) -> float:

@@ -7,6 +7,7 @@ https://github.com/open-telemetry/semantic-conventions/tree/v1.36.0/docs/gen-ai.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -86,15 +87,17 @@ CONVENTIONS: Mapping[Version, Conventions] = {
 
 def provider_of(model: BaseLlm) -> str:
     """The model's provider: a well-known name, or the class's own without `Llm`."""
-    name = type(model).__name__
-    provider = next((_PROVIDERS[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in _PROVIDERS), "")
-    client_settings: dict[str, Any] = getattr(model, "client_kwargs", {})
-    if provider == "gcp.gemini" and client_settings.get("vertexai"):
+    provider = _provider_of(type(model))
+    if provider == "gcp.gemini" and getattr(model, "client_kwargs", {}).get("vertexai"):
         return "gcp.vertex_ai"
     # litellm names models `provider/model`.
-    if not provider and name == "LiteLlm" and "/" in model.model:
-        return model.model.partition("/")[0]
-    return provider or name.removesuffix("Llm").removesuffix("Model").lower()
+    return model.model.partition("/")[0] if provider == "lite" and "/" in model.model else provider
+
+
+@lru_cache(maxsize=256)
+def _provider_of(kind: type[BaseLlm]) -> str:
+    name = next((_PROVIDERS[base.__name__] for base in kind.__mro__ if base.__name__ in _PROVIDERS), "")
+    return name or kind.__name__.removesuffix("Llm").removesuffix("Model").lower()
 
 
 def operation_of(provider: str) -> str:
@@ -115,7 +118,8 @@ def request_attributes(model: BaseLlm, request: LlmRequest, conventions: Convent
         attributes["gen_ai.output.type"] = "json"
     if streams and conventions.has_details:
         attributes["gen_ai.request.stream"] = True
-    if address := getattr(model, "base_url", None):
+    # Asking pydantic for a field that a model has not costs more than all the rest.
+    if "base_url" in type(model).model_fields and (address := getattr(model, "base_url", None)):
         attributes |= _server(address)
     return attributes
 
