@@ -18,6 +18,7 @@ from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, Sequent
 from adk_nb.agents.live_request_queue import LiveRequestQueue
 from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import ConfigurationError, ModelHTTPError
+from adk_nb.evaluation.judges import judge
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models import LlmResponse, OpenAILlm, ScriptedLlm
@@ -249,6 +250,24 @@ def test_a_run_that_answers_an_approval_links_to_the_run_that_asked_also_in_anot
     assert link.context.trace_id == asked.context.trace_id
     assert not asked.links
     assert all(not span.links for span in answered[1:])
+
+
+def test_a_run_that_failed_and_is_resumed_links_to_its_first_part(spans: Spans, tmp_path: Path) -> None:
+    model = ScriptedLlm(call("add", a=1, b=2), TimeoutError("late"), "three")
+    root = LlmAgent(name="a", model=model, tools=[add])
+    app = App(name="shop", root_agent=root, resumability_config=ResumabilityConfig(is_resumable=True))
+    runner = InMemoryRunner(app=app)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(turn(runner, "hello"))
+    session = asyncio.run(runner.look_at("ada", "s"))
+    assert session
+    asyncio.run(turn(runner, None, invocation_id=session.events[0].invocation_id))
+
+    first, second = [span for span in spans.taken() if span.name == "invoke_agent a"]
+    assert first.context and [link.context.span_id for link in second.links] == [first.context.span_id]
+    invocations = {attributes(span)["adk_nb.invocation_id"] for span in (first, second)}
+    assert len(invocations) == 1
 
 
 # ---- what spans say
@@ -615,6 +634,21 @@ def test_scores_are_events_in_the_trace_of_the_run_they_are_of(spans: Spans) -> 
         assert said["gen_ai.evaluation.score.label"] == label
         assert said["gen_ai.evaluation.score.value"] == float(label == "passed")
         assert "gen_ai.evaluation.explanation" not in said
+
+
+def test_the_questions_to_a_judge_are_under_the_evaluation(spans: Spans) -> None:
+    polite = judge("is polite", model=ScriptedLlm("banana", "banana again", model="judge"))
+
+    evaluation.evaluate(agent("a", "Good day."), [{"id": "hi", "message": "Hi"}], metrics=[polite])
+
+    assert spans.tree() == [
+        "invoke_agent a",
+        "  chat scripted",
+        "  evaluate hi",
+        "    invoke_agent judge",
+        "      chat judge",
+        "      chat judge",
+    ]
 
 
 # ---- beginning and end
