@@ -65,8 +65,9 @@ class _QuietExporter(SpanExporter):
     def __init__(self, endpoint: str, safe_endpoint: str) -> None:
         self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_TIMEOUT)
         self._safe_endpoint = safe_endpoint
-        self._records: list[logging.LogRecord] = []
-        """What the exporter logs of the present batch."""
+        self._reason = ""
+        """Why the present batch failed first."""
+        self._has_warned = False
         self._failed_at: float | None = None
         self._is_ending = False
         self._is_closed = False
@@ -79,30 +80,34 @@ class _QuietExporter(SpanExporter):
 
     def note(self, record: logging.LogRecord) -> None:
         """Note what the exporter logs; it logs each failed attempt before it waits for the next."""
-        self._records.append(record)
+        error = _connection_error(record)
+        self._reason = self._reason or error or _status(record)
+        # A busy service may take the next attempt; one that nobody has started is worth a word at once.
+        if error:
+            self._warn()
         if self._is_ending:
             self.shutdown()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         if self._is_closed or (self._failed_at is not None and time.monotonic() < self._failed_at + _PAUSE_SECONDS):
             return SpanExportResult.FAILURE
-        self._records, _sending.exporter = [], self
+        self._reason, _sending.exporter = "", self
         try:
             result = self._exporter.export(spans)
         finally:
             _sending.exporter = None
         if result is SpanExportResult.SUCCESS:
-            self._failed_at = None
+            self._failed_at, self._has_warned = None, False
             return result
-        if self._failed_at is None:
-            logger.warning("%s", self._warning())
+        self._warn()
         self._failed_at = time.monotonic()
         return result
 
-    def _warning(self) -> str:
-        reason = _reason(self._records[0]) if self._records else "the exporter gave no reason"
-        hint = "; port 4317 takes gRPC, and OTLP over HTTP has 4318" if ":4317" in self._safe_endpoint else ""
-        return f"no spans reach {self._safe_endpoint}: {reason}{hint}; runs go on without them"
+    def _warn(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            hint = "; port 4317 takes gRPC, and OTLP over HTTP has 4318" if ":4317" in self._safe_endpoint else ""
+            logger.warning("no spans reach %s: %s%s; runs go on without them", self._safe_endpoint, self._reason, hint)
 
     def shutdown(self) -> None:
         if not self._is_closed:
@@ -110,13 +115,16 @@ class _QuietExporter(SpanExporter):
             self._exporter.shutdown()
 
 
-def _reason(record: logging.LogRecord) -> str:
-    """The reason of a failure that OTLPSpanExporter has logged: an exception, or a status."""
-    arguments = record.args if isinstance(record.args, tuple) else ()
-    error = next((argument for argument in arguments if isinstance(argument, Exception)), None)
-    if error is not None:
-        return f"no answer within {_TIMEOUT:g} s" if "Timeout" in type(error).__name__ else "no connection"
-    status = next((argument for argument in arguments if isinstance(argument, int)), None)
+def _connection_error(record: logging.LogRecord) -> str | None:
+    """What an exception that OTLPSpanExporter has logged means. None: it logged none."""
+    error = next((argument for argument in record.args or () if isinstance(argument, Exception)), None)
+    if error is None:
+        return None
+    return f"no answer within {_TIMEOUT:g} s" if "Timeout" in type(error).__name__ else "no connection"
+
+
+def _status(record: logging.LogRecord) -> str:
+    status = next((argument for argument in record.args or () if isinstance(argument, int)), None)
     return f"HTTP {status}" if status else hidden(record.getMessage())[:200]
 
 

@@ -79,6 +79,19 @@ def test_credentials_are_sent_and_shown_nowhere(collector: Collector, caplog: py
     assert redaction.hidden("s3cret-of-ada") == "[secret]"
 
 
+def test_an_endpoint_that_is_busy_is_named_with_its_reason(
+    collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    collector.status = 503
+    telemetry.instrument(collector.url)
+
+    one_run()
+    telemetry.uninstrument()
+
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert collector.url in warning and "Service Unavailable" in warning
+
+
 @pytest.mark.parametrize(
     ("address", "safe"),
     [
