@@ -22,6 +22,8 @@
         TurnFailedError            a turn failed, and the setting says that its cell fails too
         StorageError               a disk or a database failed
         RecordingMismatchError     a replayed model got a request that was not recorded
+        A2AClientError             an agent of another process gave no answer, or failed
+          AgentCardResolutionError its card was not found, or says nothing that can be called
       AlreadyExistsError           a session or an event with this id exists
       StaleSessionError            the session was changed since it was read
       ModelError                   the model's service failed or sent an invalid response
@@ -179,6 +181,17 @@ class StorageError(UserError):
 
 class RecordingMismatchError(UserError):
     """A replayed model got a request that was not recorded."""
+
+
+class A2AClientError(UserError):
+    """An agent of another process did not answer, refused the message, or failed."""
+
+    task_id: str | None = None
+    """Of the task that failed, or that may still go on there. None: unknown."""
+
+
+class AgentCardResolutionError(A2AClientError):
+    """The card of an agent of another process was not found, or nothing in it can be called."""
 
 
 class AlreadyExistsError(AdkNbError):

@@ -10,11 +10,8 @@ from types import ModuleType
 
 _PEER, _OURS = "google.adk", "adk_nb"
 _CLOUD = "it is a client of Google Cloud; use OpenAPIToolset, McpToolset or a function instead"
-_A2A = "agents of other processes are not reached; use them here, as sub_agents or with AgentTool"
 _INSTEAD = {
-    "a2a": _A2A,
     "agents.config_agent_utils": "write the agent in a cell that begins with %%agent NAME",
-    "agents.remote_a2a_agent": _A2A,
     "cli": "type %chat NAME to talk to an agent",
     "evaluation.local_eval_service": "call adk_nb.evaluation.evaluate(agent, cases)",
     "telemetry": "type %trace to see what models and tools were asked",

@@ -20,7 +20,7 @@ from adk_nb.notebook.magics.config import AdkNb  # noqa: E402
 PURPOSES = {
     "panels": "the hook for panels of your own",
     "notebook": "magics, chats, the live view; HTTP workflows",
-    "engines": "runs shared by several workers",
+    "engines": "runs shared by several workers; agents of other processes",
     "runners": "the front door: one message in, events out",
     "run_execution": "one run: agent, plugins, session",
     "apps": "agents with plugins; graphs of agents",

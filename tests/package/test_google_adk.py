@@ -75,7 +75,6 @@ def test_the_code_of_a_course_runs_and_hears_once_what_it_runs_on():
     [
         ("google.adk.cli.fast_api", "%chat"),
         ("google.adk.evaluation.local_eval_service", "evaluate("),
-        ("google.adk.agents.remote_a2a_agent", "AgentTool"),
         ("google.adk.tools.bigquery", "Google Cloud"),
         ("google.adk.nowhere", "nowhere"),
     ],

@@ -1,0 +1,101 @@
+"""The agent card: what a served agent says about itself, and reading the cards of others."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adk_nb.a2a.protocol import EXTRA, JSONRPC, VERSIONS, a2a_types
+from adk_nb.agents.version import version_of
+from adk_nb.errors import ConfigurationError
+from adk_nb.lazy import require
+from adk_nb.tools.base_toolset import BaseToolset
+
+BEARER = "bearer"
+"""Name of the card's security scheme."""
+
+
+def build_card(agent: Any, url: str, *, has_token: bool = False) -> Any:
+    """The card of an agent: name, description, a skill for itself, for each of its tools, and for those under it.
+
+    Args:
+        agent: An agent or a graph. Its instruction is not told: a card is public.
+        url: Address of the JSON-RPC endpoint.
+        has_token: Calls need a bearer token.
+    """
+    a2a = a2a_types()
+    card = a2a.AgentCard(
+        name=agent.name,
+        description=agent.description or f"The agent {agent.name}",
+        version=version_of(agent)[:8],
+        supported_interfaces=[
+            a2a.AgentInterface(url=url, protocol_binding=JSONRPC, protocol_version=version) for version in VERSIONS
+        ],
+        capabilities=a2a.AgentCapabilities(streaming=True),
+        default_input_modes=["text/plain", "application/json", "*/*"],
+        default_output_modes=["text/plain", "application/json", "*/*"],
+        skills=list(_skills(agent, "")),
+    )
+    if has_token:
+        card.security_schemes[BEARER].http_auth_security_scheme.scheme = BEARER
+        card.security_requirements.add().schemes[BEARER].SetInParent()
+    return card
+
+
+def _skills(agent: Any, prefix: str) -> Iterator[Any]:
+    own = a2a_types().AgentSkill(
+        id=f"{prefix}{agent.name}",
+        name=agent.name,
+        description=agent.description or f"The agent {agent.name}",
+        tags=["agent"],
+    )
+    yield own
+    for name, description in _tools_of(agent):
+        yield a2a_types().AgentSkill(id=f"{own.id}.{name}", name=name, description=description, tags=["tool"])
+    for member in getattr(agent, "sub_agents", ()):
+        yield from _skills(member, f"{own.id}.")
+
+
+def _tools_of(agent: Any) -> Iterator[tuple[str, str]]:
+    """Name and description of the agent's tools; those of a toolset are not listed, as that may need a connection."""
+    for tool in getattr(agent, "tools", None) or ():
+        if isinstance(tool, BaseToolset):
+            continue
+        name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+        description = getattr(tool, "description", None) or getattr(tool, "__doc__", None) or ""
+        if name:
+            yield name, description.strip().partition("\n\n")[0] or name
+
+
+def load_card(source: Any) -> Any:
+    """A card from a card, or from the path of a JSON file.
+
+    Raises:
+        ConfigurationError: There is no such file, or it is no agent card.
+    """
+    if isinstance(source, a2a_types().AgentCard):
+        return source
+    path = Path(source).expanduser()
+    try:
+        return parse_card(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigurationError(f"agent_card: the file {str(path)!r} was not read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"agent_card: the file {str(path)!r} is no agent card: {error}") from error
+
+
+def parse_card(value: Any) -> Any:
+    """A card from JSON, of protocol 1.0 or 0.3.
+
+    Raises:
+        ValueError: It has not the form of a card.
+    """
+    parse = require("a2a.client.card_resolver", package=EXTRA).parse_agent_card
+    parse_error = require("google.protobuf.json_format", package=EXTRA).ParseError
+    try:
+        card = parse(value)
+    except parse_error as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    if not card.name or not card.supported_interfaces:
+        raise ValueError("it names no agent, or no address to call")
+    return card

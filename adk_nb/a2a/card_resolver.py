@@ -1,0 +1,100 @@
+"""Find the agent card of a remote agent, and the interface in it to call."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from adk_nb.a2a.agent_card import load_card, parse_card
+from adk_nb.a2a.http_client import LostError, explained
+from adk_nb.a2a.protocol import BINDINGS, CARD_PATH, OLD_CARD_PATH, VERSIONS
+from adk_nb.errors import A2AClientError, AgentCardResolutionError, ConfigurationError
+from adk_nb.models.http_address import is_loopback, public_url
+
+
+def is_url(source: Any) -> bool:
+    """True for the address of an agent or of its card."""
+    return isinstance(source, str) and source.startswith(("http://", "https://"))
+
+
+async def resolve_card(source: Any, http: Any, seconds: float) -> Any:
+    """The card of a remote agent, checked.
+
+    Args:
+        source: A card, the path of its JSON, its address, or the address of the agent.
+        http: The httpx client.
+        seconds: Its timeout, for errors.
+
+    Raises:
+        AgentCardResolutionError: There is no card, or nothing in it that can be called.
+        LostError: The server was not reached.
+        ConfigurationError: The file is no card.
+    """
+    if not is_url(source):
+        return _checked(load_card(source), None)
+    failures: list[str] = []
+    for url in _candidates(source):
+        try:
+            return _checked(await _fetch(url, http, seconds), url)
+        except LostError:
+            raise  # no other path of that server would answer
+        except (A2AClientError, ValueError) as error:
+            if isinstance(error, AgentCardResolutionError):
+                raise
+            failures.append(str(error))
+    raise AgentCardResolutionError(f"there is no agent card at {public_url(source)!r}: {'; '.join(failures)}")
+
+
+def _candidates(source: str) -> Iterator[str]:
+    """Addresses to try, in order."""
+    parts = urlsplit(source)
+    path = "/" + parts.path.lstrip("/")  # f"http://host:port/{AGENT_CARD_WELL_KNOWN_PATH}" has two slashes
+    if path.endswith(".json"):
+        yield parts._replace(path=path, fragment="").geturl()
+        return
+    for card_path in (CARD_PATH, OLD_CARD_PATH):
+        yield parts._replace(path=path.rstrip("/") + card_path, fragment="").geturl()
+
+
+async def _fetch(url: str, http: Any, seconds: float) -> Any:
+    with explained(url, seconds):
+        response = await http.get(url, headers={"Accept": "application/json"})
+        response.raise_for_status()
+    try:
+        return parse_card(response.json())
+    except ValueError as error:
+        raise ValueError(f"{public_url(url)!r} answered no agent card: {error}") from error
+
+
+def _checked(card: Any, url: str | None) -> Any:
+    """`card` with the interfaces that can be called. `url`: where it was fetched; None: the author has it."""
+    offered = [f"{one.protocol_binding} {one.protocol_version}".strip() for one in card.supported_interfaces]
+    usable = [one for one in card.supported_interfaces if one.protocol_binding in BINDINGS and _is_spoken(one)]
+    if not usable:
+        raise AgentCardResolutionError(
+            f"the agent {card.name!r} is not understood: its card offers {', '.join(offered)}, and what is spoken "
+            f"here is {' and '.join(BINDINGS)} of A2A {' and '.join(VERSIONS)}"
+        )
+    # A token must not go where a foreign card points, nor a request into a private network.
+    near = [one for one in usable if url is None or _origin(one.url) == _origin(url)]
+    if not near:
+        raise AgentCardResolutionError(
+            f"the card at {public_url(url or '')!r} has calls sent to another server, {public_url(usable[0].url)!r}; "
+            "if that is right, pass the card as a file: RemoteA2aAgent(agent_card='card.json')"
+        )
+    del card.supported_interfaces[:]
+    card.supported_interfaces.extend(near)
+    return card
+
+
+def _is_spoken(interface: Any) -> bool:
+    version = interface.protocol_version or VERSIONS[0]
+    return any(version == spoken or version.startswith(f"{spoken}.") for spoken in VERSIONS)
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    try:
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        raise ConfigurationError(f"{public_url(url)!r} is no address: its port is no number") from None
+    return parts.scheme, "localhost" if is_loopback(url) else (parts.hostname or "").lower(), port

@@ -1,0 +1,242 @@
+"""`RemoteA2aAgent`: an agent of another process, as an agent of ours."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from pydantic import PrivateAttr
+
+from adk_nb import clock, parts, sync, types
+from adk_nb.a2a.agent_card import load_card
+from adk_nb.a2a.card_resolver import is_url
+from adk_nb.a2a.message_parts import data_part, to_a2a_part
+from adk_nb.a2a.protocol import a2a_types
+from adk_nb.a2a.remote_answer import RemoteAnswer
+from adk_nb.a2a.remote_connection import RemoteConnection
+from adk_nb.a2a.remote_questions import (
+    CALLS,
+    CONTEXT_ID,
+    TASK_ID,
+    answer_parts,
+    answered_calls,
+    closing_parts,
+    last_event,
+)
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import A2AClientError, ConfigurationError, InputError
+from adk_nb.events.event import Event, as_content
+from adk_nb.flow.history.contents import read_contents
+from adk_nb.flow.history.quoting import break_marks
+from adk_nb.redaction import remember, remember_url
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.tools.mcp_tool.content import clean_text
+from adk_nb.wire import fast_private_attributes
+
+DEFAULT_TIMEOUT = 600.0
+_DESCRIPTION = 1_000
+"""Characters of a description that another agent's card gives."""
+
+
+@fast_private_attributes
+class RemoteA2aAgent(BaseAgent):
+    """An agent that works in another process, reached by the A2A protocol (1.0 or 0.3).
+
+    It works like any agent: in a chat, as a sub-agent, in a graph, or as an AgentTool. Each session here is a context
+    there, and its id is kept in the events, so that the conversation goes on after a restart. A message carries what
+    the agent has not seen yet: the user's text, and what other agents said, quoted. If the other agent asks or needs an
+    approval, the run is interrupted here, and the answer goes on with its task. State is not shared.
+
+    Raises:
+        ConfigurationError: `agent_card` is none.
+        A2AClientError: Only the address was given, and there is no agent.
+        MissingExtraError: a2a-sdk is not installed.
+    """
+
+    agent_card: Any = None
+    """As it was given."""
+
+    _connection: RemoteConnection = PrivateAttr()
+    _background: set["asyncio.Task[None]"] = PrivateAttr(default_factory=set["asyncio.Task[None]"])
+    """Cancellations that are under way."""
+
+    def __init__(
+        self,
+        name: str,
+        agent_card: Any = None,
+        *,
+        description: str = "",
+        timeout: float = DEFAULT_TIMEOUT,
+        token: str | None = None,
+        httpx_client: Any = None,
+        **fields: Any,
+    ) -> None:
+        """Nothing is sent yet, if there is a name and a card.
+
+        Args:
+            name: Its name here. With no `agent_card`: the address of the agent, which is asked for its name and
+                description at once.
+            agent_card: Address of the agent or of its card, path of the card's JSON, or an AgentCard.
+            description: Its task, for other agents. Empty: the card's, once it is known.
+            timeout: The longest silence of the other agent, in seconds.
+            token: Sent as `Authorization: Bearer`; it is hidden in all output.
+            httpx_client: A client of your own, for example with a proxy or other headers; you close it.
+            **fields: Of BaseAgent.
+        """
+        remember(token)
+        if agent_card is None:
+            name, agent_card = "", name
+        source = agent_card.strip() if isinstance(agent_card, str) else agent_card
+        if not source:
+            raise ConfigurationError("agent_card is empty; write RemoteA2aAgent('http://localhost:8001')")
+        connection = RemoteConnection(source, token, timeout, httpx_client)
+        card = None
+        if is_url(source):
+            remember_url(source)
+            card = None if name else sync.run(connection.card())
+        else:
+            card = load_card(source)
+        description = description or (_description(card) if card else "")
+        super().__init__(name=name or _name(card), description=description, agent_card=source, **fields)
+        self._connection = connection
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        turn = _Turn(self, ctx)
+        card = await self._connection.card()
+        self.description = self.description or _description(card)
+        answer = RemoteAnswer(self.name, turn.new_event, turn.earlier)
+        try:
+            async with aclosing(self._connection.send(await turn.message())) as updates:
+                async for event in _events(updates, turn, answer):
+                    yield event
+        except A2AClientError:
+            for event in answer.remainder():
+                yield event
+            raise
+        except (asyncio.CancelledError, GeneratorExit):
+            if answer.is_working:
+                self._cancel(answer.task_id)
+            raise
+        for event in answer.finish():
+            yield event
+
+    def _cancel(self, task_id: str) -> None:
+        """Stop a remote task that nobody reads any more, in the background."""
+        task = asyncio.get_running_loop().create_task(self._connection.cancel(task_id))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+
+async def _events(
+    updates: AsyncGenerator[Any, None], turn: "_Turn", answer: RemoteAnswer
+) -> AsyncGenerator[Event, None]:
+    """The events of the updates; once the message has arrived, first that which closes what it answers."""
+    is_first = True
+    async for update in updates:
+        for event in turn.closing_events() if is_first else ():
+            yield event
+        is_first = False
+        for event in answer.read(update):
+            yield event
+
+
+class _Turn:
+    """One message to the remote agent: what it answers, and what is in it."""
+
+    def __init__(self, agent: RemoteA2aAgent, ctx: InvocationContext) -> None:
+        self._name = agent.name
+        self._ctx = ctx
+        history = history_of(ctx.session)
+        event = self._asking_event() or last_event(agent.name, history, ctx.branch)
+        metadata = (event.custom_metadata if event else None) or {}
+        self._context_id = str(metadata.get(CONTEXT_ID, ""))
+        self.earlier: Mapping[str, Any] = metadata if CALLS in metadata else {}
+        """Custom metadata of the question that this message answers; empty if the remote agent asked nothing."""
+
+    def new_event(self, **fields: Any) -> Event:
+        """An event of the agent."""
+        return Event(author=self._name, branch=self._ctx.branch, invocation_id=self._ctx.invocation_id, **fields)
+
+    def closing_events(self) -> Iterator[Event]:
+        """The event that closes what the message answers, if its own event has not."""
+        open_ = [one for one in self._open_interrupts() if one.id in self.earlier.get(CALLS, {})]
+        answered = [response.id or "" for response in self._answers()]
+        closing = list(answered_calls(open_, answered)) if answered else closing_parts(open_, self._text())
+        if closing:
+            yield self.new_event(content=parts.content("user", closing))
+
+    async def message(self) -> Any:
+        """The message to send.
+
+        Raises:
+            InputError: There is nothing to send.
+        """
+        a2a = a2a_types()
+        answers = self._answers()
+        sent = answer_parts(answers, self.earlier[CALLS]) if answers else await self._new_parts()
+        if not sent:
+            raise InputError(f"there is nothing to send to remote agent {self._name!r}; send it a message")
+        return a2a.Message(
+            message_id=clock.new_id(),
+            role=a2a.Role.ROLE_USER,
+            parts=sent,
+            context_id=self._context_id,
+            task_id=str(self.earlier.get(TASK_ID, "")),
+        )
+
+    def _asking_event(self) -> Event | None:
+        """The event of this agent with the question that the user's message answers."""
+        calls = history_of(self._ctx.session).calls
+        records = [calls.newest(key) for key in self._ctx.calls_answered]
+        return next((one.event for one in records if one and one.event.author == self._name), None)
+
+    def _answers(self) -> list[types.FunctionResponse]:
+        known: Mapping[str, Any] = self.earlier.get(CALLS, {})
+        return [response for response in self._ctx.responses if response.id in known]
+
+    def _open_interrupts(self) -> list[Interrupt]:
+        return history_of(self._ctx.session).interrupts() if self.earlier else []
+
+    def _text(self) -> str:
+        content = self._ctx.user_content
+        return "".join(part.text or "" for part in (content and content.parts) or ())
+
+    async def _new_parts(self) -> list[Any]:
+        """What the remote agent has not seen."""
+        ctx = self._ctx
+        if ctx.delegated_input:  # called as a tool
+            return _sent(ctx.delegated_input.parts or ())
+        if ctx.node and ctx.node.input is not None and ctx.node.input is not ctx.user_content:
+            return _node_input(ctx.node.input)
+        contents = await read_contents(ctx.session, self._name, ctx.branch, ctx.isolation_scope)
+        unseen: list[types.Part] = []
+        for content in reversed(contents):
+            if content.role == "model":
+                break
+            unseen[:0] = content.parts or ()
+        return _sent(unseen or (ctx.user_content and ctx.user_content.parts) or ())
+
+
+def _sent(ours: Sequence[types.Part]) -> list[Any]:
+    return [part for part in map(to_a2a_part, ours) if part is not None]
+
+
+def _node_input(value: Any) -> list[Any]:
+    if isinstance(value, str | types.Content | types.Part):
+        return _sent(as_content(value).parts or ())
+    return [data_part(value)]
+
+
+def _description(card: Any) -> str:
+    """The card's description: text of another, which models here read."""
+    text = " ".join(break_marks(clean_text(card.description)).split())
+    return text if len(text) <= _DESCRIPTION else f"{text[:_DESCRIPTION]} ..."
+
+
+def _name(card: Any) -> str:
+    """A name for an agent that has none here: that of its card."""
+    name = re.sub(r"\W+", "_", card.name).strip("_")
+    return name if name.isidentifier() and name != "user" else f"agent_{name}"[:60].rstrip("_")

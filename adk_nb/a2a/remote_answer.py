@@ -1,0 +1,171 @@
+"""The updates of a remote task as events of our agent."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adk_nb import types
+from adk_nb.a2a.message_parts import from_a2a_parts, text_of
+from adk_nb.a2a.protocol import TYPE as DATA_TYPE
+from adk_nb.a2a.protocol import WAITING, WORKING, metadata_of, state_name
+from adk_nb.a2a.remote_questions import ARTIFACTS, CALLS, CONTEXT_ID, TASK_ID, question_event, question_of
+from adk_nb.a2a.task_updates import error_line
+from adk_nb.errors import A2AClientError
+from adk_nb.events.event import Event
+
+NewEvent = Callable[..., Event]
+"""Makes an event of our agent from its fields."""
+
+
+@dataclass(kw_only=True)
+class _Artifact:
+    parts: list[Any] = field(default_factory=list[Any])
+    text: str = ""
+    """Of the parts."""
+    event_id: str = field(default_factory=Event.new_id)
+    """Of the partial events and of the whole one."""
+    is_told: bool = False
+    """True: its whole event was made."""
+
+
+class RemoteAnswer:
+    """Reads the updates of a remote task, and makes events of them.
+
+    Text streams as partial events; each artifact ends with a whole one. Status messages of a task that works are
+    thoughts: no part of the answer.
+    """
+
+    def __init__(self, agent: str, new_event: NewEvent, earlier: Mapping[str, Any]) -> None:
+        """`earlier`: custom metadata of the question that the message answers; empty for a new task."""
+        self._agent = agent
+        self._new_event = new_event
+        self._known_calls = [remote_id for remote_id, _ in earlier.get(CALLS, {}).values()]
+        self._known_artifacts: Sequence[str] = earlier.get(ARTIFACTS, ())
+        self._artifacts: dict[str, _Artifact] = {}
+        self._status: Any = None
+        self._texts: set[str] = set()
+        """Texts of the whole events."""
+        self.context_id = self.task_id = ""
+        self._has_events = False
+
+    @property
+    def is_working(self) -> bool:
+        """True while the remote task goes on."""
+        return bool(self.task_id) and (self._status is None or state_name(self._status) in WORKING)
+
+    def read(self, update: Any) -> Iterator[Event]:
+        """The events of an update."""
+        kind = update.WhichOneof("payload")
+        content = getattr(update, kind)
+        self.context_id = content.context_id or self.context_id
+        if kind == "message":
+            yield from self._whole(content.parts, Event.new_id())
+            return
+        self.task_id = (content.id if kind == "task" else content.task_id) or self.task_id
+        if kind == "artifact_update":
+            yield from self._read_artifact(content)
+            return
+        self._status = content.status
+        if kind == "task":
+            yield from self._read_snapshot(content)
+        elif state_name(content.status) in WORKING and content.status.message.parts:
+            yield from self._progress(content.status.message.parts)
+
+    def finish(self) -> Iterator[Event]:
+        """The events at the end of the task, or where it waits.
+
+        Raises:
+            A2AClientError: The task failed.
+        """
+        yield from self.remainder()
+        state = state_name(self._status) if self._status is not None else ""
+        told = list(self._status.message.parts) if self._status is not None else []
+        if state in WAITING:
+            yield from self._question(told)
+        elif state in ("TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"):
+            raise self._failure(state, told)
+        else:
+            if told and text_of(told) not in self._texts:
+                yield from self._whole(told, Event.new_id())
+            elif not self._has_events:
+                yield self._new_event(custom_metadata=self._metadata())
+
+    def remainder(self) -> Iterator[Event]:
+        """Whole events of what has come and has none yet: nothing of a broken answer is lost."""
+        for artifact in self._artifacts.values():
+            if not artifact.is_told:
+                yield from self._tell(artifact)
+
+    def _read_artifact(self, update: Any) -> Iterator[Event]:
+        artifact = self._artifacts.setdefault(update.artifact.artifact_id, _Artifact())
+        parts = list(update.artifact.parts)
+        is_first = not artifact.parts
+        if update.append:
+            fresh = text_of(parts)
+            artifact.parts, artifact.text = [*artifact.parts, *parts], artifact.text + fresh
+        else:
+            fresh = self._replace(artifact, parts)
+        artifact.is_told = False
+        # What comes whole at once needs no partial event.
+        if fresh and not (update.last_chunk and is_first):
+            yield self._partial(artifact.event_id, types.Part(text=fresh))
+        if update.last_chunk:
+            yield from self._tell(artifact)
+
+    def _replace(self, artifact: _Artifact, parts: list[Any]) -> str:
+        """Give an artifact other parts. Returns what is new of the text, if it goes on from the text so far."""
+        earlier, artifact.parts, artifact.text = artifact.text, parts, text_of(parts)
+        return artifact.text.removeprefix(earlier) if artifact.text.startswith(earlier) else ""
+
+    def _read_snapshot(self, task: Any) -> Iterator[Event]:
+        """Take the artifacts of a task as they are now, and show what is new of their text."""
+        for stored in task.artifacts:
+            parts = list(stored.parts)
+            artifact = self._artifacts.get(stored.artifact_id)
+            if stored.artifact_id in self._known_artifacts or (artifact and artifact.text == text_of(parts) != ""):
+                continue
+            artifact = self._artifacts.setdefault(stored.artifact_id, _Artifact())
+            fresh = self._replace(artifact, parts)
+            artifact.is_told = False
+            if fresh and state_name(task.status) in WORKING:
+                yield self._partial(artifact.event_id, types.Part(text=fresh))
+
+    def _progress(self, parts: Sequence[Any]) -> Iterator[Event]:
+        if text := text_of(parts):
+            yield self._partial(Event.new_id(), types.Part(text=text, thought=True))
+
+    def _partial(self, event_id: str, part: types.Part) -> Event:
+        return self._new_event(id=event_id, content=types.Content(role="model", parts=[part]), partial=True)
+
+    def _tell(self, artifact: _Artifact) -> Iterator[Event]:
+        artifact.is_told = True
+        yield from self._whole(artifact.parts, artifact.event_id)
+
+    def _whole(self, parts: Iterable[Any], event_id: str) -> Iterator[Event]:
+        # Calls and results are the inner work of an agent of ADK.
+        shown = [part for part in parts if DATA_TYPE not in metadata_of(part)]
+        if ours := from_a2a_parts(shown):
+            self._texts.add(text_of(shown))
+            self._has_events = True
+            content = types.Content(role="model", parts=ours)
+            yield self._new_event(id=event_id, content=content, custom_metadata=self._metadata())
+
+    def _question(self, told: Sequence[Any]) -> Iterator[Event]:
+        question = question_of(self._agent, told, self._known_calls)
+        artifacts = [*self._known_artifacts, *self._artifacts]
+        metadata = {**self._metadata(), CALLS: dict(question.remote_calls), ARTIFACTS: artifacts}
+        if question.calls:
+            yield self._new_event(custom_metadata=metadata, **question_event(question))
+
+    def _failure(self, state: str, told: Sequence[Any]) -> A2AClientError:
+        text = error_line(text_of(told))
+        outcome = {"TASK_STATE_REJECTED": "refused the message", "TASK_STATE_CANCELED": "was stopped"}.get(
+            state, "failed"
+        )
+        error = A2AClientError(f"remote agent {self._agent!r} {outcome}" + (f": {text}" if text else ""))
+        error.task_id = self.task_id
+        return error
+
+    def _metadata(self) -> dict[str, Any]:
+        ids = {CONTEXT_ID: self.context_id, TASK_ID: self.task_id}
+        return {key: value for key, value in ids.items() if value}

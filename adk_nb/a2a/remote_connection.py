@@ -1,0 +1,169 @@
+"""Send a message to a remote agent, and follow its task to the end, also when the connection breaks."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from adk_nb import clock
+from adk_nb.a2a.card_resolver import resolve_card
+from adk_nb.a2a.http_client import LostError, explained, new_client
+from adk_nb.a2a.protocol import BINDINGS, EXTRA, WORKING, a2a_types, state_name
+from adk_nb.errors import A2AClientError
+from adk_nb.lazy import require
+from adk_nb.models.connections import PerLoop
+
+_RETRY_DELAYS = (0.2, 0.5, 1.0, 2.0)
+"""Seconds before each attempt to find a task again."""
+_POLL_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds between two looks at a task that does not stream; the last one repeats."""
+_CANCEL_SECONDS = 5.0
+
+
+class RemoteConnection:
+    """A remote agent's card, and the client for it; the card is fetched once, at the first use."""
+
+    def __init__(self, source: Any, token: str | None, seconds: float, http: Any) -> None:
+        """`source`: as `resolve_card` takes it. `http`: an httpx client of the caller's. None: one for each loop."""
+        self._source = source
+        self._token = token
+        self._seconds = seconds
+        self._own_http = http
+        self._clients: PerLoop[Any] = PerLoop()
+        self._card: Any = None
+
+    async def card(self) -> Any:
+        """The checked card.
+
+        Raises:
+            A2AClientError: There is none.
+        """
+        if self._card is None:
+            self._card = await resolve_card(self._source, await self._http(), self._seconds)
+        return self._card
+
+    async def send(self, message: Any) -> AsyncGenerator[Any, None]:
+        """Send a message, and yield the updates until its task ends or waits for another message.
+
+        A task that is lost on the way is looked up again and followed on: a snapshot of it is an update, too.
+
+        Raises:
+            LostError: The agent was not reached, or was lost for good.
+            A2AClientError: It refused the message.
+        """
+        client, request = await self._client(), a2a_types().SendMessageRequest(message=message)
+        task_id, state = message.task_id, ""
+        try:
+            async with aclosing(self._updates(client.send_message(request))) as updates:
+                async for update in updates:
+                    task_id, state = _progress(update) or (task_id, state)
+                    yield update
+        except LostError as error:
+            if not task_id or not state:
+                raise  # nobody knows whether the message arrived
+            error.task_id = task_id
+            async with aclosing(self._find_again(client, task_id, error)) as updates:
+                async for update in updates:
+                    yield update
+            return
+        if state in WORKING:
+            async with aclosing(self._find_again(client, task_id, None)) as updates:
+                async for update in updates:
+                    yield update
+
+    async def cancel(self, task_id: str) -> None:
+        """Ask the agent to stop a task; errors do not matter."""
+        try:
+            async with asyncio.timeout(_CANCEL_SECONDS):
+                client = await self._client()
+                with explained(self._url, self._seconds):
+                    await client.cancel_task(a2a_types().CancelTaskRequest(id=task_id))
+        except (A2AClientError, TimeoutError):
+            return
+
+    async def _http(self) -> Any:
+        if self._own_http is not None:
+            return self._own_http
+        return await self._clients.get(None, lambda: new_client(self._token, self._seconds))
+
+    async def _client(self) -> Any:
+        sdk = require("a2a.client", package=EXTRA)
+        card = await self.card()
+        config = sdk.ClientConfig(httpx_client=await self._http(), supported_protocol_bindings=list(BINDINGS))
+        return sdk.ClientFactory(config).create(card)
+
+    @property
+    def _url(self) -> str:
+        return self._card.supported_interfaces[0].url
+
+    async def _updates(self, stream: Any) -> AsyncGenerator[Any, None]:
+        """The updates of a stream, each within the time limit: a server that only keeps the line open is silent."""
+        async with aclosing(stream):
+            while True:
+                with explained(self._url, self._seconds):
+                    async with asyncio.timeout(self._seconds):
+                        update = await anext(stream, None)
+                if update is None:
+                    return
+                yield update
+
+    async def _find_again(self, client: Any, task_id: str, lost: LostError | None) -> AsyncGenerator[Any, None]:
+        """Follow a task on from a snapshot. `lost`: the error that broke the stream. None: the server ended it."""
+        delays = iter(_RETRY_DELAYS)
+        while True:
+            try:
+                async with aclosing(self._follow(client, task_id, polls=lost is None)) as updates:
+                    async for update in updates:
+                        yield update
+                return
+            except LostError as error:
+                lost = lost or error
+                if (delay := next(delays, None)) is None:
+                    lost.task_id = task_id
+                    raise lost from error
+                await asyncio.sleep(delay)
+
+    async def _follow(self, client: Any, task_id: str, *, polls: bool) -> AsyncGenerator[Any, None]:
+        """Snapshots and updates of a task until it no longer works. `polls`: the server does not stream."""
+        a2a, card = a2a_types(), await self.card()
+        waits, deadline = iter(_POLL_SECONDS), clock.now() + self._seconds
+        snapshot: Any = None
+        while True:
+            with explained(self._url, self._seconds):
+                task = await client.get_task(a2a.GetTaskRequest(id=task_id))
+            if task != snapshot:
+                snapshot, deadline = task, clock.now() + self._seconds
+                yield a2a.StreamResponse(task=task)
+            if state_name(task.status) not in WORKING:
+                return
+            if clock.now() > deadline:
+                raise LostError(f"{self._url!r} reported nothing new of task {task_id!r} for {self._seconds:g} seconds")
+            if polls or not card.capabilities.streaming:
+                await asyncio.sleep(next(waits, _POLL_SECONDS[-1]))
+                continue
+            polls = True  # after the subscription, a look at the task says how it ended
+            async with aclosing(self._subscription(client, task_id)) as updates:
+                async for update in updates:
+                    yield update
+
+    async def _subscription(self, client: Any, task_id: str) -> AsyncGenerator[Any, None]:
+        """The updates of a task that is under way; none if it has ended meanwhile."""
+        stream = client.subscribe(a2a_types().SubscribeToTaskRequest(id=task_id))
+        try:
+            async with aclosing(self._updates(stream)) as updates:
+                async for update in updates:
+                    yield update
+        except LostError:
+            raise
+        except A2AClientError:
+            return
+
+
+def _progress(update: Any) -> tuple[str, str] | None:
+    """Id and state of the task that an update is about. None: it has no state."""
+    kind = update.WhichOneof("payload")
+    if kind == "task":
+        return update.task.id, state_name(update.task.status)
+    if kind == "status_update":
+        return update.status_update.task_id, state_name(update.status_update.status)
+    return None

@@ -1,0 +1,143 @@
+"""What a remote agent waits for, as an interrupt of ours, and the user's answer, as it wants it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from adk_nb import parts, types
+from adk_nb.a2a.message_parts import data_part, from_a2a_parts, response_part, text_of
+from adk_nb.a2a.protocol import a2a_types
+from adk_nb.errors import A2AClientError
+from adk_nb.events.event import Event
+from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST
+from adk_nb.runtime.call_ids import new_call_id
+from adk_nb.runtime.history import History
+from adk_nb.runtime.interrupts import Interrupt, answered_value
+
+CONTEXT_ID, TASK_ID = "a2a:context_id", "a2a:task_id"
+"""Keys in the custom metadata of a remote agent's events. Source: google-adk 2.13."""
+CALLS = "a2a:calls"
+"""Key beside them: our call id -> id and name of the remote call; both empty if the remote agent asked in words."""
+ARTIFACTS = "a2a:artifacts"
+"""Key beside them: ids of the artifacts that the user has seen before the question."""
+_APPROVED = "answered; what the other agent did is in its next message"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The calls with which a remote agent's waiting task is told to the user."""
+
+    calls: Sequence[types.FunctionCall]
+    remote_calls: Mapping[str, Sequence[str]]
+    """The value of `CALLS`."""
+
+
+def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -> Question:
+    """The question in the status of a task.
+
+    Args:
+        agent: Name of our agent, for errors.
+        status_parts: A2A parts of the status' message.
+        known: Ids of the remote calls that the user was asked about already.
+
+    Raises:
+        A2AClientError: It asks for a credential, which is not sent on.
+    """
+    prompt = text_of(status_parts).strip()
+    remote = [part.function_call for part in from_a2a_parts(status_parts) if part.function_call]
+    if any(call.name == CREDENTIAL_REQUEST for call in remote):
+        raise A2AClientError(f"{_wants_credential(agent)}: {prompt}" if prompt else _wants_credential(agent))
+    if not remote:
+        local = _asked_in_words(prompt or "it waits for your answer")
+        return Question(calls=[local], remote_calls={local.id or "": ["", ""]})
+    pairs = [(_local_call(call, prompt), call) for call in remote if call.id not in known]
+    return Question(
+        calls=[local for local, _ in pairs],
+        remote_calls={local.id or "": [call.id or "", call.name or ""] for local, call in pairs},
+    )
+
+
+def _wants_credential(agent: str) -> str:
+    return (
+        f"remote agent {agent!r} needs a credential, which is never sent on to another agent; "
+        "it has to be given where that agent runs"
+    )
+
+
+def _asked_in_words(prompt: str) -> types.FunctionCall:
+    return types.FunctionCall(id=new_call_id(), name=INPUT_REQUEST, args={"message": prompt})
+
+
+def _local_call(remote: types.FunctionCall, prompt: str) -> types.FunctionCall:
+    """The call that asks our user what the remote call asks."""
+    args = remote.args or {}
+    if remote.name == APPROVAL_REQUEST and isinstance(original := args.get("originalFunctionCall"), dict):
+        # An id of ours: one of theirs may be that of another call here.
+        original = {**cast(dict[str, Any], original), "id": new_call_id()}
+        confirmation = args.get("toolConfirmation")
+        request = {"originalFunctionCall": original}
+        request["toolConfirmation"] = cast(dict[str, Any], confirmation) if isinstance(confirmation, dict) else {}
+        return types.FunctionCall(id=new_call_id(), name=APPROVAL_REQUEST, args=request)
+    if remote.name == CHOICE:
+        return types.FunctionCall(id=new_call_id(), name=CHOICE, args=args)
+    if remote.name == INPUT_REQUEST:
+        fields = {key: args[key] for key in ("message", "payload", "response_schema") if key in args}
+        return types.FunctionCall(id=new_call_id(), name=INPUT_REQUEST, args={"message": prompt, **fields})
+    call = _asked_in_words(prompt or f"{remote.name} waits for its result")
+    return call.model_copy(update={"args": {**(call.args or {}), "payload": {remote.name or "call": args}}})
+
+
+def question_event(question: Question) -> dict[str, Any]:
+    """The fields of the event that interrupts the run."""
+    return {
+        "content": parts.content("model", [types.Part(function_call=call) for call in question.calls]),
+        "long_running_tool_ids": {call.id or "" for call in question.calls},
+    }
+
+
+# ---- the answer
+
+
+def answer_parts(responses: Sequence[types.FunctionResponse], remote_calls: Mapping[str, Sequence[str]]) -> list[Any]:
+    """The user's answers as parts for the remote agent.
+
+    Args:
+        responses: The answers.
+        remote_calls: The value of `CALLS`.
+    """
+    return [_answer_part(response, *remote_calls[response.id or ""]) for response in responses]
+
+
+def _answer_part(response: types.FunctionResponse, remote_id: str, remote_name: str) -> Any:
+    if remote_id:
+        return response_part(types.FunctionResponse(id=remote_id, name=remote_name, response=response.response or {}))
+    value = answered_value(response)
+    return a2a_types().Part(text=value) if isinstance(value, str) else data_part(value)
+
+
+def answered_calls(interrupts: Sequence[Interrupt], answered: Sequence[str]) -> Iterator[types.Part]:
+    """Results that close approvals, as a local call's result does: the remote call has its result elsewhere."""
+    for interrupt in interrupts:
+        if interrupt.kind == "approval" and interrupt.id in answered:
+            yield parts.result(interrupt.call.id, interrupt.call.name or "", {"result": _APPROVED})
+
+
+def closing_parts(interrupts: Sequence[Interrupt], text: str) -> list[types.Part]:
+    """Responses that close questions which a plain message has answered."""
+    return [
+        parts.result(interrupt.id, interrupt.call.name or "", {"result": text})
+        for interrupt in interrupts
+        if interrupt.kind == "input"
+    ]
+
+
+def last_event(agent: str, history: History, branch: str | None) -> Event | None:
+    """The newest event of `agent` on `branch` that names its context."""
+    return next(
+        (
+            event
+            for event in history.newest()
+            if event.author == agent and event.branch == branch and CONTEXT_ID in (event.custom_metadata or {})
+        ),
+        None,
+    )
