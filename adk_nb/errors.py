@@ -23,6 +23,7 @@
         StorageError               a disk or a database failed
         RecordingMismatchError     a replayed model got a request that was not recorded
         A2AClientError             an agent of another process gave no answer, or failed
+          A2AConnectionError       it was not reached, or was lost on the way
           AgentCardResolutionError its card was not found, or says nothing that can be called
       AlreadyExistsError           a session or an event with this id exists
       StaleSessionError            the session was changed since it was read
@@ -188,6 +189,10 @@ class A2AClientError(UserError):
 
     task_id: str | None = None
     """Of the task that failed, or that may still go on there. None: unknown."""
+
+
+class A2AConnectionError(A2AClientError):
+    """An agent of another process was not reached, or nothing came for too long: its task may still go on."""
 
 
 class AgentCardResolutionError(A2AClientError):

@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adk_nb.a2a.agent_card import load_card, parse_card
-from adk_nb.a2a.http_client import LostError, explained
+from adk_nb.a2a.http_client import explained
 from adk_nb.a2a.protocol import BINDINGS, CARD_PATH, OLD_CARD_PATH, VERSIONS
-from adk_nb.errors import A2AClientError, AgentCardResolutionError, ConfigurationError
+from adk_nb.errors import A2AClientError, A2AConnectionError, AgentCardResolutionError, ConfigurationError
 from adk_nb.models.http_address import is_loopback, public_url
 
 
@@ -26,7 +26,7 @@ async def resolve_card(source: Any, http: Any, seconds: float) -> Any:
 
     Raises:
         AgentCardResolutionError: There is no card, or nothing in it that can be called.
-        LostError: The server was not reached.
+        A2AConnectionError: The server was not reached.
         ConfigurationError: The file is no card.
     """
     if not is_url(source):
@@ -35,7 +35,7 @@ async def resolve_card(source: Any, http: Any, seconds: float) -> Any:
     for url in _candidates(source):
         try:
             return _checked(await _fetch(url, http, seconds), url)
-        except LostError:
+        except A2AConnectionError:
             raise  # no other path of that server would answer
         except (A2AClientError, ValueError) as error:
             if isinstance(error, AgentCardResolutionError):

@@ -1,21 +1,19 @@
 """The HTTP client of remote agents, and what its errors mean."""
 
+import ssl
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 from adk_nb.a2a.protocol import EXTRA, MAX_BYTES
-from adk_nb.errors import A2AClientError
+from adk_nb.errors import A2AClientError, A2AConnectionError
 from adk_nb.lazy import require
 from adk_nb.models.http_address import public_url, redacted_excerpt, redirect_hint
 from adk_nb.redaction import hidden
 
 CONNECT_SECONDS = 10.0
-
-
-class LostError(A2AClientError):
-    """The connection broke, or nothing came for too long: the task may still go on."""
 
 
 def new_client(token: str | None, seconds: float) -> Any:
@@ -27,13 +25,12 @@ def new_client(token: str | None, seconds: float) -> Any:
         token: Sent as `Authorization: Bearer`.
         seconds: The longest wait for the next bytes.
     """
-    httpx = _httpx()
     # Uncompressed, so that the limit counts the bytes of the content.
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    return httpx.AsyncClient(
+    return _httpx().AsyncClient(
         headers=headers,
-        timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS),
-        transport=_bounded_transport(httpx),
+        timeout=_httpx().Timeout(seconds, connect=CONNECT_SECONDS),
+        transport=_bounded_transport()(),
         trust_env=False,
         follow_redirects=False,
     )
@@ -43,39 +40,60 @@ def _httpx() -> ModuleType:
     return require("httpx", package=EXTRA)
 
 
-def _bounded_transport(httpx: ModuleType) -> Any:
-    """A transport that aborts replies which are too long."""
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Cached: loading them takes longer than a request."""
+    return _httpx().create_ssl_context(trust_env=False)
 
-    class BoundedStream(httpx.AsyncByteStream):
+
+async def _bounded(chunks: Any, *, is_packed: bool) -> AsyncGenerator[bytes, None]:
+    """The chunks of a reply, until they are too many."""
+    if is_packed:
+        raise _httpx().DecodingError("the reply is compressed, which was not requested, so its size is unknown")
+    remaining = MAX_BYTES
+    async for chunk in chunks:
+        remaining -= len(chunk)
+        if remaining < 0:
+            raise _httpx().DecodingError(f"the reply has more than {MAX_BYTES} bytes")
+        yield chunk
+
+
+@cache
+def _bounded_stream() -> type[Any]:
+    """The class of replies that end with an error if they are too long."""
+
+    class BoundedStream(_httpx().AsyncByteStream):
         def __init__(self, stream: Any, *, is_packed: bool) -> None:
             self._stream = stream
             self._is_packed = is_packed
 
-        async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-            if self._is_packed:
-                raise httpx.DecodingError("the reply is compressed, which was not requested, so its size is unknown")
-            remaining = MAX_BYTES
-            async for chunk in self._stream:
-                remaining -= len(chunk)
-                if remaining < 0:
-                    raise httpx.DecodingError(f"the reply has more than {MAX_BYTES} bytes")
-                yield chunk
+        def __aiter__(self) -> AsyncGenerator[bytes, None]:
+            return _bounded(self._stream, is_packed=self._is_packed)
 
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    transport = httpx.AsyncHTTPTransport(trust_env=False)
+    return BoundedStream
 
-    class BoundedTransport(httpx.AsyncBaseTransport):
+
+@cache
+def _bounded_transport() -> type[Any]:
+    """The class of transports with such replies."""
+
+    class BoundedTransport(_httpx().AsyncBaseTransport):
+        def __init__(self) -> None:
+            self._transport = _httpx().AsyncHTTPTransport(verify=_certificates(), trust_env=False)
+
         async def handle_async_request(self, request: Any) -> Any:
-            response = await transport.handle_async_request(request)
-            response.stream = BoundedStream(response.stream, is_packed="content-encoding" in response.headers)
+            response = await self._transport.handle_async_request(request)
+            is_packed = "content-encoding" in response.headers
+            response.stream = _bounded_stream()(response.stream, is_packed=is_packed)
             return response
 
         async def aclose(self) -> None:
-            await transport.aclose()
+            await self._transport.aclose()
 
-    return BoundedTransport()
+    return BoundedTransport
 
 
 @contextmanager
@@ -83,31 +101,39 @@ def explained(url: str, seconds: float) -> Generator[None, None, None]:
     """Raise errors of httpx and a2a-sdk as ours.
 
     Raises:
-        LostError: The connection broke, or there was no answer in time.
+        A2AConnectionError: The connection broke, or there was no answer in time.
         A2AClientError: The agent refused.
     """
     a2a_error = require("a2a.utils.errors", package=EXTRA).A2AError
+    parse_error = require("google.protobuf.json_format", package=EXTRA).ParseError
+    httpx = _httpx()
     try:
         yield
-    except (a2a_error, _httpx().HTTPError, _httpx().InvalidURL, TimeoutError) as error:
+    except (a2a_error, parse_error, httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
         raise _error_of(error, public_url(url), seconds) from error
 
 
 def _error_of(error: BaseException, url: str, seconds: float) -> A2AClientError:
     httpx = _httpx()
-    cause: Any = error
-    while cause.__cause__ and not isinstance(cause, httpx.HTTPError):
-        cause = cause.__cause__
+    cause: Any = next(_causes(error, httpx.HTTPError, httpx.InvalidURL, TimeoutError), error)
     reason = hidden(" ".join(str(cause).split()))[:300] or type(cause).__name__
     if isinstance(cause, httpx.HTTPStatusError):
         return A2AClientError(_status_message(cause.response, url))
     if isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.InvalidURL | httpx.UnsupportedProtocol):
-        return LostError(f"{url!r} was not reached: {reason}; is the server of that agent running there?")
+        return A2AConnectionError(f"{url!r} was not reached: {reason}; is the server of that agent running there?")
     if isinstance(cause, httpx.TimeoutException | TimeoutError):
-        return LostError(f"{url!r} sent nothing for {seconds:g} seconds; RemoteA2aAgent(timeout=...) is longer")
+        message = f"{url!r} sent nothing for {seconds:g} seconds; RemoteA2aAgent(timeout=...) waits longer"
+        return A2AConnectionError(message)
     if isinstance(cause, httpx.TransportError):
-        return LostError(f"the connection to {url!r} was lost: {reason}")
+        return A2AConnectionError(f"the connection to {url!r} was lost: {reason}")
     return A2AClientError(f"{url!r} answered: {reason}")
+
+
+def _causes(error: BaseException | None, *kinds: type[BaseException]) -> Generator[BaseException, None, None]:
+    while error is not None:
+        if isinstance(error, kinds):
+            yield error
+        error = error.__cause__
 
 
 def _status_message(response: Any, url: str) -> str:

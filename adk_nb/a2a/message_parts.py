@@ -126,18 +126,18 @@ def _from_data(part: Any) -> types.Part:
 
 
 def data_of(part: Any) -> Any:
-    """The JSON of a data part; whole numbers, which the protocol has as floats, are whole."""
+    """The JSON of a data part; whole numbers, which the protocol has as floats, are whole, and keys are sorted."""
     value = require("google.protobuf.json_format", package=EXTRA).MessageToDict(part.data)
-    return _whole_numbers(value)
+    return _plain(value)
 
 
-def _whole_numbers(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {key: _whole_numbers(item) for key, item in cast(dict[str, Any], value).items()}
+        return {key: _plain(item) for key, item in sorted(cast(dict[str, Any], value).items())}
     if isinstance(value, list):
-        return [_whole_numbers(item) for item in cast(list[Any], value)]
+        return [_plain(item) for item in cast(list[Any], value)]
     return value
 
 

@@ -2,36 +2,23 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
 from pydantic import PrivateAttr
 
-from adk_nb import clock, parts, sync, types
+from adk_nb import sync
 from adk_nb.a2a.agent_card import load_card
 from adk_nb.a2a.card_resolver import is_url
-from adk_nb.a2a.message_parts import data_part, to_a2a_part
-from adk_nb.a2a.protocol import a2a_types
 from adk_nb.a2a.remote_answer import RemoteAnswer
 from adk_nb.a2a.remote_connection import RemoteConnection
-from adk_nb.a2a.remote_questions import (
-    CALLS,
-    CONTEXT_ID,
-    TASK_ID,
-    answer_parts,
-    answered_calls,
-    closing_parts,
-    last_event,
-)
+from adk_nb.a2a.remote_turn import RemoteTurn
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import A2AClientError, ConfigurationError, InputError
-from adk_nb.events.event import Event, as_content
-from adk_nb.flow.history.contents import read_contents
+from adk_nb.errors import A2AClientError, ConfigurationError
+from adk_nb.events.event import Event
 from adk_nb.flow.history.quoting import break_marks
 from adk_nb.redaction import remember, remember_url
-from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.mcp_tool.content import clean_text
 from adk_nb.wire import fast_private_attributes
@@ -104,14 +91,15 @@ class RemoteA2aAgent(BaseAgent):
         self._connection = connection
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        turn = _Turn(self, ctx)
+        turn = RemoteTurn(self.name, ctx)
         card = await self._connection.card()
         self.description = self.description or _description(card)
         answer = RemoteAnswer(self.name, turn.new_event, turn.earlier)
         try:
-            async with aclosing(self._connection.send(await turn.message())) as updates:
+            async with aclosing(self._connection.send(turn.message())) as updates:
                 async for event in _events(updates, turn, answer):
-                    yield event
+                    if not event.partial or ctx.run_config.streams:
+                        yield event
         except A2AClientError:
             for event in answer.remainder():
                 yield event
@@ -131,7 +119,7 @@ class RemoteA2aAgent(BaseAgent):
 
 
 async def _events(
-    updates: AsyncGenerator[Any, None], turn: "_Turn", answer: RemoteAnswer
+    updates: AsyncGenerator[Any, None], turn: RemoteTurn, answer: RemoteAnswer
 ) -> AsyncGenerator[Event, None]:
     """The events of the updates; once the message has arrived, first that which closes what it answers."""
     is_first = True
@@ -141,93 +129,6 @@ async def _events(
         is_first = False
         for event in answer.read(update):
             yield event
-
-
-class _Turn:
-    """One message to the remote agent: what it answers, and what is in it."""
-
-    def __init__(self, agent: RemoteA2aAgent, ctx: InvocationContext) -> None:
-        self._name = agent.name
-        self._ctx = ctx
-        history = history_of(ctx.session)
-        event = self._asking_event() or last_event(agent.name, history, ctx.branch)
-        metadata = (event.custom_metadata if event else None) or {}
-        self._context_id = str(metadata.get(CONTEXT_ID, ""))
-        self.earlier: Mapping[str, Any] = metadata if CALLS in metadata else {}
-        """Custom metadata of the question that this message answers; empty if the remote agent asked nothing."""
-
-    def new_event(self, **fields: Any) -> Event:
-        """An event of the agent."""
-        return Event(author=self._name, branch=self._ctx.branch, invocation_id=self._ctx.invocation_id, **fields)
-
-    def closing_events(self) -> Iterator[Event]:
-        """The event that closes what the message answers, if its own event has not."""
-        open_ = [one for one in self._open_interrupts() if one.id in self.earlier.get(CALLS, {})]
-        answered = [response.id or "" for response in self._answers()]
-        closing = list(answered_calls(open_, answered)) if answered else closing_parts(open_, self._text())
-        if closing:
-            yield self.new_event(content=parts.content("user", closing))
-
-    async def message(self) -> Any:
-        """The message to send.
-
-        Raises:
-            InputError: There is nothing to send.
-        """
-        a2a = a2a_types()
-        answers = self._answers()
-        sent = answer_parts(answers, self.earlier[CALLS]) if answers else await self._new_parts()
-        if not sent:
-            raise InputError(f"there is nothing to send to remote agent {self._name!r}; send it a message")
-        return a2a.Message(
-            message_id=clock.new_id(),
-            role=a2a.Role.ROLE_USER,
-            parts=sent,
-            context_id=self._context_id,
-            task_id=str(self.earlier.get(TASK_ID, "")),
-        )
-
-    def _asking_event(self) -> Event | None:
-        """The event of this agent with the question that the user's message answers."""
-        calls = history_of(self._ctx.session).calls
-        records = [calls.newest(key) for key in self._ctx.calls_answered]
-        return next((one.event for one in records if one and one.event.author == self._name), None)
-
-    def _answers(self) -> list[types.FunctionResponse]:
-        known: Mapping[str, Any] = self.earlier.get(CALLS, {})
-        return [response for response in self._ctx.responses if response.id in known]
-
-    def _open_interrupts(self) -> list[Interrupt]:
-        return history_of(self._ctx.session).interrupts() if self.earlier else []
-
-    def _text(self) -> str:
-        content = self._ctx.user_content
-        return "".join(part.text or "" for part in (content and content.parts) or ())
-
-    async def _new_parts(self) -> list[Any]:
-        """What the remote agent has not seen."""
-        ctx = self._ctx
-        if ctx.delegated_input:  # called as a tool
-            return _sent(ctx.delegated_input.parts or ())
-        if ctx.node and ctx.node.input is not None and ctx.node.input is not ctx.user_content:
-            return _node_input(ctx.node.input)
-        contents = await read_contents(ctx.session, self._name, ctx.branch, ctx.isolation_scope)
-        unseen: list[types.Part] = []
-        for content in reversed(contents):
-            if content.role == "model":
-                break
-            unseen[:0] = content.parts or ()
-        return _sent(unseen or (ctx.user_content and ctx.user_content.parts) or ())
-
-
-def _sent(ours: Sequence[types.Part]) -> list[Any]:
-    return [part for part in map(to_a2a_part, ours) if part is not None]
-
-
-def _node_input(value: Any) -> list[Any]:
-    if isinstance(value, str | types.Content | types.Part):
-        return _sent(as_content(value).parts or ())
-    return [data_part(value)]
 
 
 def _description(card: Any) -> str:

@@ -83,12 +83,13 @@ class RemoteAnswer:
         if state in WAITING:
             yield from self._question(told)
         elif state in ("TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"):
+            yield from self._arrival()
             raise self._failure(state, told)
         else:
             if told and text_of(told) not in self._texts:
                 yield from self._whole(told, Event.new_id())
-            elif not self._has_events:
-                yield self._new_event(custom_metadata=self._metadata())
+            else:
+                yield from self._arrival()
 
     def remainder(self) -> Iterator[Event]:
         """Whole events of what has come and has none yet: nothing of a broken answer is lost."""
@@ -149,6 +150,11 @@ class RemoteAnswer:
             self._has_events = True
             content = types.Content(role="model", parts=ours)
             yield self._new_event(id=event_id, content=content, custom_metadata=self._metadata())
+
+    def _arrival(self) -> Iterator[Event]:
+        """An event without content, if there is no other: what was sent is not sent again."""
+        if not self._has_events and (metadata := self._metadata()):
+            yield self._new_event(custom_metadata=metadata)
 
     def _question(self, told: Sequence[Any]) -> Iterator[Event]:
         question = question_of(self._agent, told, self._known_calls)

@@ -2,16 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from adk_nb import clock
 from adk_nb.a2a.card_resolver import resolve_card
-from adk_nb.a2a.http_client import LostError, explained, new_client
+from adk_nb.a2a.http_client import explained, new_client
 from adk_nb.a2a.protocol import BINDINGS, EXTRA, WORKING, a2a_types, state_name
-from adk_nb.errors import A2AClientError
+from adk_nb.errors import A2AClientError, A2AConnectionError
 from adk_nb.lazy import require
-from adk_nb.models.connections import PerLoop
 
 _RETRY_DELAYS = (0.2, 0.5, 1.0, 2.0)
 """Seconds before each attempt to find a task again."""
@@ -24,12 +23,11 @@ class RemoteConnection:
     """A remote agent's card, and the client for it; the card is fetched once, at the first use."""
 
     def __init__(self, source: Any, token: str | None, seconds: float, http: Any) -> None:
-        """`source`: as `resolve_card` takes it. `http`: an httpx client of the caller's. None: one for each loop."""
+        """`source`: as `resolve_card` takes it. `http`: an httpx client of the caller's. None: one for each message."""
         self._source = source
         self._token = token
         self._seconds = seconds
         self._own_http = http
-        self._clients: PerLoop[Any] = PerLoop()
         self._card: Any = None
 
     async def card(self) -> Any:
@@ -39,7 +37,8 @@ class RemoteConnection:
             A2AClientError: There is none.
         """
         if self._card is None:
-            self._card = await resolve_card(self._source, await self._http(), self._seconds)
+            async with self._http() as http:
+                self._card = await resolve_card(self._source, http, self._seconds)
         return self._card
 
     async def send(self, message: Any) -> AsyncGenerator[Any, None]:
@@ -48,49 +47,56 @@ class RemoteConnection:
         A task that is lost on the way is looked up again and followed on: a snapshot of it is an update, too.
 
         Raises:
-            LostError: The agent was not reached, or was lost for good.
+            A2AConnectionError: The agent was not reached, or was lost for good.
             A2AClientError: It refused the message.
         """
-        client, request = await self._client(), a2a_types().SendMessageRequest(message=message)
+        async with self._client() as client, aclosing(self._exchange(client, message)) as updates:
+            async for update in updates:
+                yield update
+
+    async def _exchange(self, client: Any, message: Any) -> AsyncGenerator[Any, None]:
+        request = a2a_types().SendMessageRequest(message=message)
         task_id, state = message.task_id, ""
+        lost: A2AConnectionError | None = None
         try:
             async with aclosing(self._updates(client.send_message(request))) as updates:
                 async for update in updates:
                     task_id, state = _progress(update) or (task_id, state)
                     yield update
-        except LostError as error:
-            if not task_id or not state:
+        except A2AConnectionError as error:
+            if not state:
                 raise  # nobody knows whether the message arrived
-            error.task_id = task_id
-            async with aclosing(self._find_again(client, task_id, error)) as updates:
-                async for update in updates:
-                    yield update
-            return
-        if state in WORKING:
-            async with aclosing(self._find_again(client, task_id, None)) as updates:
+            lost = error
+        if lost or state in WORKING:
+            async with aclosing(self._find_again(client, task_id, lost)) as updates:
                 async for update in updates:
                     yield update
 
     async def cancel(self, task_id: str) -> None:
         """Ask the agent to stop a task; errors do not matter."""
         try:
-            async with asyncio.timeout(_CANCEL_SECONDS):
-                client = await self._client()
+            async with asyncio.timeout(_CANCEL_SECONDS), self._client() as client:
                 with explained(self._url, self._seconds):
                     await client.cancel_task(a2a_types().CancelTaskRequest(id=task_id))
         except (A2AClientError, TimeoutError):
             return
 
-    async def _http(self) -> Any:
+    @asynccontextmanager
+    async def _http(self) -> AsyncGenerator[Any, None]:
         if self._own_http is not None:
-            return self._own_http
-        return await self._clients.get(None, lambda: new_client(self._token, self._seconds))
+            yield self._own_http
+            return
+        async with new_client(self._token, self._seconds) as http:
+            yield http
 
-    async def _client(self) -> Any:
+    @asynccontextmanager
+    async def _client(self) -> AsyncGenerator[Any, None]:
+        """A client of a2a-sdk."""
         sdk = require("a2a.client", package=EXTRA)
         card = await self.card()
-        config = sdk.ClientConfig(httpx_client=await self._http(), supported_protocol_bindings=list(BINDINGS))
-        return sdk.ClientFactory(config).create(card)
+        async with self._http() as http:
+            config = sdk.ClientConfig(httpx_client=http, supported_protocol_bindings=list(BINDINGS))
+            yield sdk.ClientFactory(config).create(card)
 
     @property
     def _url(self) -> str:
@@ -107,7 +113,9 @@ class RemoteConnection:
                     return
                 yield update
 
-    async def _find_again(self, client: Any, task_id: str, lost: LostError | None) -> AsyncGenerator[Any, None]:
+    async def _find_again(
+        self, client: Any, task_id: str, lost: A2AConnectionError | None
+    ) -> AsyncGenerator[Any, None]:
         """Follow a task on from a snapshot. `lost`: the error that broke the stream. None: the server ended it."""
         delays = iter(_RETRY_DELAYS)
         while True:
@@ -116,7 +124,7 @@ class RemoteConnection:
                     async for update in updates:
                         yield update
                 return
-            except LostError as error:
+            except A2AConnectionError as error:
                 lost = lost or error
                 if (delay := next(delays, None)) is None:
                     lost.task_id = task_id
@@ -137,7 +145,9 @@ class RemoteConnection:
             if state_name(task.status) not in WORKING:
                 return
             if clock.now() > deadline:
-                raise LostError(f"{self._url!r} reported nothing new of task {task_id!r} for {self._seconds:g} seconds")
+                raise A2AConnectionError(
+                    f"{self._url!r} reported nothing new of task {task_id!r} for {self._seconds:g} seconds"
+                )
             if polls or not card.capabilities.streaming:
                 await asyncio.sleep(next(waits, _POLL_SECONDS[-1]))
                 continue
@@ -153,7 +163,7 @@ class RemoteConnection:
             async with aclosing(self._updates(stream)) as updates:
                 async for update in updates:
                     yield update
-        except LostError:
+        except A2AConnectionError:
             raise
         except A2AClientError:
             return

@@ -1,0 +1,134 @@
+"""One message to a remote agent: what it answers, and what that agent has not seen yet."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from adk_nb import clock, parts, types
+from adk_nb.a2a.message_parts import data_part, to_a2a_part
+from adk_nb.a2a.protocol import a2a_types
+from adk_nb.a2a.remote_questions import (
+    CALLS,
+    CONTEXT_ID,
+    TASK_ID,
+    answer_parts,
+    answered_calls,
+    closing_parts,
+    last_event,
+)
+from adk_nb.errors import InputError
+from adk_nb.events.event import Event, as_content
+from adk_nb.flow.history.quoting import quote_parts
+from adk_nb.runtime.branches import calls_to
+from adk_nb.runtime.history import history_of
+from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.invocation_context import InvocationContext
+
+
+class RemoteTurn:
+    """One message to the remote agent: what it answers, and what is in it."""
+
+    def __init__(self, agent: str, ctx: InvocationContext) -> None:
+        self._agent = agent
+        self._ctx = ctx
+        history = history_of(ctx.session)
+        event = self._asking_event() or last_event(agent, history, ctx.branch)
+        metadata = (event.custom_metadata if event else None) or {}
+        self._context_id = str(metadata.get(CONTEXT_ID, ""))
+        self.earlier: Mapping[str, Any] = metadata if CALLS in metadata else {}
+        """Custom metadata of the question that this message answers; empty if the remote agent asked nothing."""
+
+    def new_event(self, **fields: Any) -> Event:
+        """An event of the agent."""
+        return Event(author=self._agent, branch=self._ctx.branch, invocation_id=self._ctx.invocation_id, **fields)
+
+    def closing_events(self) -> Iterator[Event]:
+        """The event that closes what the message answers, if its own event has not."""
+        open_ = [one for one in self._open_interrupts() if one.id in self.earlier.get(CALLS, {})]
+        answered = [response.id or "" for response in self._answers()]
+        closing = list(answered_calls(open_, answered)) if answered else closing_parts(open_, self._text())
+        if closing:
+            yield self.new_event(content=parts.content("user", closing))
+
+    def message(self) -> Any:
+        """The message to send.
+
+        Raises:
+            InputError: There is nothing to send.
+        """
+        a2a = a2a_types()
+        answers = self._answers()
+        sent = answer_parts(answers, self.earlier[CALLS]) if answers else self._new_parts()
+        if not sent:
+            raise InputError(f"there is nothing to send to remote agent {self._agent!r}; send it a message")
+        return a2a.Message(
+            message_id=clock.new_id(),
+            role=a2a.Role.ROLE_USER,
+            parts=sent,
+            context_id=self._context_id,
+            task_id=str(self.earlier.get(TASK_ID, "")),
+        )
+
+    def _asking_event(self) -> Event | None:
+        """The event of this agent with the question that the user's message answers."""
+        calls = history_of(self._ctx.session).calls
+        records = [calls.newest(key) for key in self._ctx.calls_answered]
+        return next((one.event for one in records if one and one.event.author == self._agent), None)
+
+    def _answers(self) -> list[types.FunctionResponse]:
+        known: Mapping[str, Any] = self.earlier.get(CALLS, {})
+        return [response for response in self._ctx.responses if response.id in known]
+
+    def _open_interrupts(self) -> list[Interrupt]:
+        return history_of(self._ctx.session).interrupts() if self.earlier else []
+
+    def _text(self) -> str:
+        content = self._ctx.user_content
+        return "".join(part.text or "" for part in (content and content.parts) or ())
+
+    def _new_parts(self) -> list[Any]:
+        """What the remote agent has not seen."""
+        ctx = self._ctx
+        if ctx.delegated_input:  # called as a tool
+            return _sent(ctx.delegated_input.parts or ())
+        if ctx.node and ctx.node.input is not None and ctx.node.input is not ctx.user_content:
+            return _node_input(ctx.node.input)
+        unseen = unseen_parts(self._agent, ctx)
+        return _sent(unseen or (ctx.user_content and ctx.user_content.parts) or ())
+
+
+def _sent(ours: Sequence[types.Part]) -> list[Any]:
+    return [part for part in map(to_a2a_part, ours) if part is not None]
+
+
+def _node_input(value: Any) -> list[Any]:
+    if isinstance(value, str | types.Content | types.Part):
+        return _sent(as_content(value).parts or ())
+    return [data_part(value)]
+
+
+def unseen_parts(agent: str, ctx: InvocationContext) -> list[types.Part]:
+    """What was said since the last event of a remote agent: the user's messages, and those of others, quoted."""
+    unseen: list[types.Part] = []
+    for event in history_of(ctx.session).newest():
+        if event.author == agent and event.branch == ctx.branch and event.custom_metadata:
+            break
+        if _is_visible(event, ctx):
+            unseen[:0] = _said(event)
+    return unseen
+
+
+def _is_visible(event: Event, ctx: InvocationContext) -> bool:
+    if event.isolation_scope != ctx.isolation_scope:
+        return False
+    if not event.branch or not ctx.branch:
+        return not calls_to(event.branch)
+    return f"{ctx.branch}.".startswith(f"{event.branch}.")
+
+
+def _said(event: Event) -> list[types.Part]:
+    """Text and files of an event; calls and results are inner work."""
+    said = [part for part in event.parts if (part.text or part.inline_data or part.file_data) and not part.thought]
+    if event.author == "user":
+        return said
+    quote = quote_parts(event.author, said) if said else None
+    return (quote and quote.parts) or []
