@@ -491,7 +491,7 @@ def test_a_task_whose_stream_breaks_is_found_again(service: Service):
 
 
 def test_a_server_that_goes_away_leaves_what_has_come_and_an_error(service: Service):
-    gone = Answer(b"", cut=0, reset=True)
+    gone = Answer(b"{}", cut=0, reset=True)
     answering(service, SendStreamingMessage=lost("Two days"), GetTask=gone)
 
     talk = Talk(RemoteA2aAgent(name="planner", agent_card=service.url))
@@ -518,16 +518,16 @@ def test_a_reply_that_is_huge_is_cut_off(service: Service, monkeypatch: pytest.M
     assert "10000 bytes" in message
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"data: nonsense\n\n",
-        b'data: {"jsonrpc": "2.0", "id": 1}\n\n',
-        b"[]",
-        b"\xff",
-        b'{"jsonrpc": "2.0", "id": 1, "result": {"task": 3}}',
-    ],
-)
+NONSENSE = [
+    b"data: nonsense\n\n",
+    b'data: {"jsonrpc": "2.0", "id": 1}\n\n',
+    b"[]",
+    b"\xff",
+    b'{"jsonrpc": "2.0", "id": 1, "result": {"task": 3}}',
+]
+
+
+@pytest.mark.parametrize("body", NONSENSE)
 def test_an_answer_that_is_none(service: Service, body: bytes):
     answering(service, SendStreamingMessage=Answer(body, headers=EVENTS if body[:1] == b"d" else {}))
 
