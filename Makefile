@@ -109,7 +109,7 @@ $(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
 	@touch $@ $(VENV)/lab.stamp
 
 .venv-adk/bench.stamp: Makefile | .venv-adk/bin/python
-	.venv-adk/bin/python $(PIP) install -q 'google-adk[db]==2.13.0' rouge-score tabulate pandas google-cloud-aiplatform
+	.venv-adk/bin/python $(PIP) install -q 'google-adk[a2a,db]==2.13.0' uvicorn rouge-score tabulate pandas google-cloud-aiplatform
 	@touch $@
 
 .venv-kernel6/dev.stamp: pyproject.toml | .venv-kernel6/bin/python
