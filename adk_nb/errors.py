@@ -22,9 +22,6 @@
         TurnFailedError            a turn failed, and the setting says that its cell fails too
         StorageError               a disk or a database failed
         RecordingMismatchError     a replayed model got a request that was not recorded
-        A2AClientError             an agent of another process gave no answer, or failed
-          A2AConnectionError       it was not reached, or was lost on the way
-          AgentCardResolutionError its card was not found, or says nothing that can be called
       AlreadyExistsError           a session or an event with this id exists
       StaleSessionError            the session was changed since it was read
       ModelError                   the model's service failed or sent an invalid response
@@ -34,6 +31,9 @@
         ServiceUnreachable         HTTP_CONNECTION
         UnexpectedModelAnswer
           InvalidResponse          INVALID_RESPONSE
+      A2AClientError               an agent of another process gave no answer, or failed
+        A2AConnectionError         it was not reached, or was lost on the way
+        AgentCardResolutionError   its card was not found, or says nothing that can be called
       CredentialError              a service gave no token for a credential
       NodeTimeoutError             a graph's node took too long
       LlmCallsLimitExceededError   too many model calls in one invocation
@@ -184,21 +184,6 @@ class RecordingMismatchError(UserError):
     """A replayed model got a request that was not recorded."""
 
 
-class A2AClientError(UserError):
-    """An agent of another process did not answer, refused the message, or failed."""
-
-    task_id: str | None = None
-    """Of the task that failed, or that may still go on there. None: unknown."""
-
-
-class A2AConnectionError(A2AClientError):
-    """An agent of another process was not reached, or nothing came for too long: its task may still go on."""
-
-
-class AgentCardResolutionError(A2AClientError):
-    """The card of an agent of another process was not found, or nothing in it can be called."""
-
-
 class AlreadyExistsError(AdkNbError):
     """A session with this id, or an event with this id in the session, exists."""
 
@@ -265,6 +250,21 @@ class InvalidResponse(UnexpectedModelAnswer):
     def code(self) -> str:
         """The same for every one."""
         return "INVALID_RESPONSE"
+
+
+class A2AClientError(AdkNbError):
+    """An agent of another process did not answer, refused the message, or failed."""
+
+    task_id: str | None = None
+    """Of the task that failed, or that may still go on there. None: unknown."""
+
+
+class A2AConnectionError(A2AClientError):
+    """An agent of another process was not reached, or nothing came for too long: its task may still go on."""
+
+
+class AgentCardResolutionError(A2AClientError):
+    """The card of an agent of another process was not found, or nothing in it can be called."""
 
 
 class CredentialError(AdkNbError):

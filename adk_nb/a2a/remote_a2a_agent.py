@@ -38,8 +38,7 @@ class RemoteA2aAgent(BaseAgent):
     approval, the run is interrupted here, and the answer goes on with its task. State is not shared.
 
     Raises:
-        ConfigurationError: `agent_card` is none.
-        A2AClientError: Only the address was given, and there is no agent.
+        ConfigurationError: `agent_card` is none; or only the address was given, and no agent is there.
         MissingExtraError: a2a-sdk is not installed.
     """
 
@@ -83,7 +82,7 @@ class RemoteA2aAgent(BaseAgent):
         card = None
         if is_url(source):
             remember_url(source)
-            card = None if name else sync.run(connection.card())
+            card = None if name else _card_now(connection)
         else:
             card = load_card(source)
         description = description or (_description(card) if card else "")
@@ -129,6 +128,13 @@ async def _events(
         is_first = False
         for event in answer.read(update):
             yield event
+
+
+def _card_now(connection: RemoteConnection) -> Any:
+    try:
+        return sync.run(connection.card())
+    except A2AClientError as error:
+        raise ConfigurationError(str(error)) from error
 
 
 def _description(card: Any) -> str:

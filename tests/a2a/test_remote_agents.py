@@ -354,7 +354,7 @@ def test_nobody_at_the_address():
     message = error_of(RemoteA2aAgent(name="planner", agent_card=url), "A2AConnectionError")
 
     assert url in message and "running" in message
-    with pytest.raises(A2AClientError, match="not reached"):
+    with pytest.raises(ConfigurationError, match="not reached"):
         RemoteA2aAgent(url)
 
 

@@ -35,6 +35,9 @@ PATHS: dict[str, str] = {
         "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode Workflow run "
         "stand_in_for_google_adk tool types"
     ),
+    "adk_nb.a2a": "A2aServer RemoteA2aAgent to_a2a",
+    "adk_nb.a2a.utils": "to_a2a",
+    "adk_nb.a2a.utils.agent_to_a2a": "to_a2a",
     "adk_nb.agents": (
         "Agent BaseAgent CallbackContext Context InvocationContext LiveRequest LiveRequestQueue LlmAgent "
         "LoopAgent McpInstructionProvider ParallelAgent RunConfig SequentialAgent StreamingMode"
@@ -51,6 +54,9 @@ PATHS: dict[str, str] = {
     ),
     "adk_nb.agents.mcp_instruction_provider": "McpInstructionProvider",
     "adk_nb.agents.readonly_context": "ReadonlyContext",
+    "adk_nb.agents.remote_a2a_agent": (
+        "A2AClientError AGENT_CARD_WELL_KNOWN_PATH AgentCardResolutionError DEFAULT_TIMEOUT RemoteA2aAgent"
+    ),
     "adk_nb.agents.run_config": "RunConfig StreamingMode ToolThreadPoolConfig",
     "adk_nb.apps": "App BaseEventsSummarizer EventsCompactionConfig LlmEventSummarizer ResumabilityConfig",
     "adk_nb.apps.app": "App EventsCompactionConfig ResumabilityConfig",

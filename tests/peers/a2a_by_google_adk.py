@@ -51,17 +51,16 @@ def serve() -> None:
     socket = config.bind_socket()
     port = socket.getsockname()[1]
     config.app = to_a2a(agent, host="127.0.0.1", port=port)
-    server = uvicorn.Server(config)
+    Server(config).run(sockets=[socket])
 
-    async def run() -> None:
-        serving = asyncio.create_task(server.serve(sockets=[socket]))
-        while not server.started:
-            await asyncio.sleep(0.01)
-        sys.stdout.write(f"http://127.0.0.1:{port}\n")
+
+class Server(uvicorn.Server):
+    """Prints its address once it listens."""
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        sys.stdout.write(f"http://127.0.0.1:{sockets[0].getsockname()[1]}\n")
         sys.stdout.flush()
-        await serving
-
-    asyncio.run(run())
 
 
 async def ask_remote(url: str, messages: list[str]) -> list[Any]:
