@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from adk_nb import types
@@ -12,11 +12,11 @@ from adk_nb.a2a.message_parts import data_of, from_a2a_parts, text_of
 from adk_nb.a2a.protocol import TYPE as DATA_TYPE
 from adk_nb.a2a.protocol import WAITING, metadata_of, state_name
 from adk_nb.a2a.task_updates import TaskUpdates
-from adk_nb.errors import AdkNbError, InputError
-from adk_nb.events.requests import APPROVAL_REQUEST
+from adk_nb.errors import InputError
+from adk_nb.events.event import Event
 from adk_nb.runners import Runner
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import ALL, Interrupt, answer
+from adk_nb.runtime.interrupts import ALL, Interrupt, answer, opened_by
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.sessions.session import Session
 from adk_nb.tools import input_answer
@@ -27,30 +27,15 @@ _METADATA = "a2a_metadata"
 """Key of the events' custom metadata. Source: google-adk 2.13."""
 
 
-class Approver(Protocol):
-    """Whoever answers approvals where the agent runs, as a notebook does by its cards."""
-
-    async def __call__(
-        self, interrupts: Sequence[Interrupt], *, runner: Runner, user_id: str, session_id: str
-    ) -> types.Content | None:
-        """The message that answers one or more of the interrupts. None: nobody answers, and the task goes on waiting.
-
-        The task waits for the return of this; it is cancelled with the task.
-        """
-        ...
-
-
 class Executor:
     """The agent behind an A2A server, as a2a-sdk calls it.
 
     Args:
         runner: Returns the runner of the next message.
-        approver: Answers approvals. None: the client does.
     """
 
-    def __init__(self, runner: Callable[[], Runner], approver: Approver | None) -> None:
+    def __init__(self, runner: Callable[[], Runner]) -> None:
         self._runner = runner
-        self._approver = approver
         self._runs: dict[str, _TaskRun] = {}
         """Task id -> its run."""
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
@@ -65,7 +50,7 @@ class Executor:
         turn = self._turns.get(key) or asyncio.Lock()
         self._turns[key] = turn
         updates = TaskUpdates(queue, context.task_id, context.context_id)
-        run = self._runs[context.task_id] = _TaskRun(self._runner, self._approver, context, updates, user_id)
+        run = self._runs[context.task_id] = _TaskRun(self._runner, context, updates, user_id)
         try:
             if context.current_task is None:
                 await updates.submitted(context.message)
@@ -88,23 +73,22 @@ class Executor:
 class _TaskRun:
     """The work on one message of a task."""
 
-    def __init__(
-        self, runner: Callable[[], Runner], approver: Approver | None, context: Any, updates: TaskUpdates, user_id: str
-    ) -> None:
+    def __init__(self, runner: Callable[[], Runner], context: Any, updates: TaskUpdates, user_id: str) -> None:
         self.stop = asyncio.Event()
         """Set it to stop the run."""
         self.ended = asyncio.Event()
         self.is_running = False
-        """True while the agent works; False while it waits for its turn or an approver."""
+        """True while the agent works; False while it waits for its turn."""
         self._runner_of = runner
-        self._approver = approver
         self._context = context
         self._updates = updates
         self._user_id = user_id
-        self._failure = ""
-        """Message of the last event with an error."""
+        self._failure: str | None = ""
+        """Message of the last event, if it is an error."""
         self._has_begun = False
         """True once an event was stored."""
+        self._published: list[str] = []
+        """Ids of the interrupts that the client knows the task to wait for now."""
 
     async def run(self) -> None:
         """Answer the message."""
@@ -118,24 +102,20 @@ class _TaskRun:
         except InputError as error:
             await self._refuse(runner, error)
         except Exception as error:
-            if not isinstance(error, AdkNbError):
-                logger.warning("task %s failed", self._context.task_id, exc_info=True)
+            logger.warning("A2A task %s failed: %s: %s", self._context.task_id, type(error).__name__, error)
             await self._updates.failed(self._failure or str(error) or type(error).__name__)
 
-    async def _follow(self, runner: Runner, message: types.Content | None) -> None:
-        while message is not None:
-            await self._stream(runner, message)
-            if self.stop.is_set():
-                await self._updates.state("CANCELED")
-                return
-            open_ = self._open_interrupts(await self._session(runner))
-            if not open_:
-                await (self._updates.failed(self._failure) if self._failure else self._updates.state("COMPLETED"))
-                return
+    async def _follow(self, runner: Runner, message: types.Content) -> None:
+        await self._stream(runner, message)
+        open_ = self._open_interrupts(await self._session(runner))
+        if self.stop.is_set():
+            await self._updates.state("CANCELED")
+        elif self._failure:
+            await self._updates.failed(self._failure)
+        elif not open_:
+            await self._updates.state("COMPLETED")
+        elif [interrupt.id for interrupt in open_] != self._published:
             await self._updates.waiting(open_)
-            message = await self._decision(runner, open_)
-            if message is not None:
-                await self._updates.state("WORKING")
 
     async def _stream(self, runner: Runner, message: types.Content) -> None:
         """Run the agent, and publish its events."""
@@ -155,20 +135,27 @@ class _TaskRun:
             async with aclosing(events):
                 async for event in events:
                     self._has_begun = True
-                    if event.error_code:
-                        self._failure = event.error_message or event.error_code
+                    self._note_failure(event)
+                    await self._note_waiting(event)
                     await self._updates.event(event)
                     await self._updates.files(event, runner, session)
         finally:
             self.is_running = False
 
-    async def _decision(self, runner: Runner, open_: Sequence[Interrupt]) -> types.Content | None:
-        """The approver's answer. None: the client answers."""
-        approvals = [interrupt for interrupt in open_ if interrupt.is_approval]
-        if not (self._approver and approvals):
-            return None
-        session = await self._session(runner)
-        return await self._approver(approvals, runner=runner, user_id=self._user_id, session_id=session.id)
+    def _note_failure(self, event: Event) -> None:
+        """Note the error that a run ends with; one inside of a tool is the tool's, and others may answer after one."""
+        if not (event.partial or event.isolation_scope):
+            self._failure = (event.error_message or event.error_code) if event.error_code else ""
+
+    async def _note_waiting(self, event: Event) -> None:
+        """Publish that the run waits, or works again: the runner of a notebook waits in the run, for its cards."""
+        asked = [interrupt for interrupt in opened_by(event) if interrupt.is_approval or interrupt.kind == "credential"]
+        if asked:
+            await self._updates.waiting(asked)
+            self._published = [interrupt.id for interrupt in asked]
+        elif self._published and not event.partial:
+            await self._updates.state("WORKING")
+            self._published = []
 
     async def _refuse(self, runner: Runner, error: InputError) -> None:
         """Tell the client that its message does not do; a task that waited goes on waiting."""
@@ -201,7 +188,6 @@ class _TaskRun:
         ours = from_a2a_parts(sent)
         responses = [part for part in ours if part.function_response]
         if responses:
-            self._refuse_approvals(responses, open_)
             return types.Content(role="user", parts=responses)
         if not (self._was_waiting and open_):
             return types.Content(role="user", parts=ours)
@@ -214,9 +200,3 @@ class _TaskRun:
         data = [part for part in sent if part.WhichOneof("content") == "data" and DATA_TYPE not in metadata_of(part)]
         value = data_of(data[0]) if data else input_answer.parse(question, text_of(sent))
         return types.Content(role="user", parts=[answer(question, value)])
-
-    def _refuse_approvals(self, responses: Sequence[types.Part], open_: Sequence[Interrupt]) -> None:
-        ids = {key for interrupt in open_ if interrupt.is_approval for key in interrupt.answer_ids or (interrupt.id,)}
-        answered = [part.function_response for part in responses if part.function_response]
-        if self._approver and any(one.name == APPROVAL_REQUEST or one.id in ids for one in answered):
-            raise InputError("an approval is given where the agent runs, not by a client")

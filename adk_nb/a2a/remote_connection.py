@@ -50,9 +50,20 @@ class RemoteConnection:
             A2AConnectionError: The agent was not reached, or was lost for good.
             A2AClientError: It refused the message.
         """
-        async with self._client() as client, aclosing(self._exchange(client, message)) as updates:
-            async for update in updates:
-                yield update
+        async with self._client() as client:
+            try:
+                async with aclosing(self._exchange(client, message)) as updates:
+                    async for update in updates:
+                        yield update
+                return
+            except A2AClientError as error:
+                if not message.task_id or not _is_unknown_task(error):
+                    raise
+            # The server has started again, and its tasks are gone; the context may be there, with its open question.
+            message.task_id = ""
+            async with aclosing(self._exchange(client, message)) as updates:
+                async for update in updates:
+                    yield update
 
     async def _exchange(self, client: Any, message: Any) -> AsyncGenerator[Any, None]:
         request = a2a_types().SendMessageRequest(message=message)
@@ -177,3 +188,7 @@ def _progress(update: Any) -> tuple[str, str] | None:
     if kind == "status_update":
         return update.status_update.task_id, state_name(update.status_update.status)
     return None
+
+
+def _is_unknown_task(error: A2AClientError) -> bool:
+    return isinstance(error.__cause__, require("a2a.utils.errors", package=EXTRA).TaskNotFoundError)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from adk_nb.a2a.agent_card import build_card, load_card
-from adk_nb.a2a.executor import Approver, Executor
+from adk_nb.a2a.executor import Executor
 from adk_nb.a2a.protocol import CARD_PATH, EXTRA, MAX_BYTES
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
@@ -32,7 +32,6 @@ class A2aServer:
         *,
         agent_card: Any = None,
         token: str | None = None,
-        approver: Approver | None = None,
         task_store: Any = None,
     ) -> None:
         """Make the routes; nothing is served yet.
@@ -43,7 +42,6 @@ class A2aServer:
             url: Address of the endpoint, as clients reach it; it ends with a slash.
             agent_card: An AgentCard, or the path of its JSON. None: made of the agent.
             token: What a client must send as `Authorization: Bearer`. None: everyone who reaches the port may call.
-            approver: Answers approvals where the agent runs. None: the client does.
             task_store: A TaskStore of a2a-sdk. None: tasks are kept in memory.
         """
         if not url.endswith("/"):
@@ -56,7 +54,7 @@ class A2aServer:
         handlers = require("a2a.server.request_handlers", package=EXTRA)
         tasks = require("a2a.server.tasks", package=EXTRA)
         self._handler = handlers.DefaultRequestHandler(
-            agent_executor=Executor(self._runner_of, approver),
+            agent_executor=Executor(self._runner_of),
             task_store=task_store or tasks.InMemoryTaskStore(),
             agent_card=self.card(),
         )

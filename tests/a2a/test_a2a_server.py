@@ -31,9 +31,11 @@ from adk_nb import clock, sync, types
 from adk_nb.a2a import A2aServer, to_a2a
 from adk_nb.agents import BaseAgent, LlmAgent
 from adk_nb.errors import ConfigurationError
+from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner, Runner
-from adk_nb.runtime.interrupts import Interrupt, answer
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import answer
 from adk_nb.sessions import SqliteSessionService
 from adk_nb.tools import FunctionTool, request_input
 from tests.a2a.loopback import LoopbackServer, served
@@ -247,17 +249,28 @@ def test_words_approve_nothing_and_a_function_response_does():
     with_client(paying(paid, "Done."), work)
 
 
-def test_who_approves_where_the_agent_runs_is_asked_and_the_client_is_not():
-    paid: list[float] = []
-    clicked = threading.Event()
-    asked: list[str] = []
+class CardRunner(InMemoryRunner):
+    """Waits for a click within the run, as the runner of a notebook does."""
 
-    async def approve(
-        interrupts: Sequence[Interrupt], *, runner: Runner, user_id: str, session_id: str
-    ) -> types.Content | None:
-        asked.extend(name for interrupt in interrupts for name in interrupt.names)
-        await asyncio.to_thread(clicked.wait, 60)
-        return types.Content(role="user", parts=[answer(interrupts[0], True)])
+    def __init__(self, agent: BaseAgent) -> None:
+        super().__init__(agent)
+        self.clicked = threading.Event()
+
+    async def run_async(self, *, new_message: Any = None, **options: Any) -> AsyncGenerator[Event, None]:
+        events: list[Event] = []
+        async for event in super().run_async(new_message=new_message, **options):
+            events.append(event)
+            yield event
+        for interrupt in open_interrupts(events):
+            await asyncio.to_thread(self.clicked.wait, 60)
+            yes = types.Content(role="user", parts=[answer(interrupt, True)])
+            async for event in super().run_async(new_message=yes, **options):
+                yield event
+
+
+def test_a_task_that_waits_for_a_card_where_its_agent_runs_says_so_and_goes_on():
+    paid: list[float] = []
+    runner = CardRunner(paying(paid, "Done."))
 
     async def work(talker: Talker) -> None:
         states: list[int] = []
@@ -266,12 +279,11 @@ def test_who_approves_where_the_agent_runs_is_asked_and_the_client_is_not():
                 states.append(update.status_update.status.state)
                 if states[-1] == WAITS:
                     assert not paid
-                    clicked.set()
+                    runner.clicked.set()
         assert states == [TaskState.TASK_STATE_WORKING, WAITS, TaskState.TASK_STATE_WORKING, DONE]
-        assert (asked, paid) == (["pay"], [250.0])
+        assert paid == [250.0]
 
-    runner = InMemoryRunner(paying(paid, "Done."))
-    with_client(runner.agent, work, lambda port: _app(runner, port, approver=approve))  # pyright: ignore[reportArgumentType]
+    with_client(runner.agent, work, lambda port: _app(runner, port))  # pyright: ignore[reportArgumentType]
 
 
 def _app(runner: Any, port: int, **options: Any) -> Any:

@@ -17,7 +17,7 @@ from adk_nb.agents.remote_a2a_agent import AGENT_CARD_WELL_KNOWN_PATH
 from adk_nb.errors import A2AClientError, ConfigurationError, InputError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runners import InMemoryRunner
+from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import answer
 from adk_nb.sessions import SqliteSessionService
@@ -100,6 +100,24 @@ def test_the_conversation_goes_on_in_another_process(tmp_path: Path):
             talk(RemoteA2aAgent(name="planner", agent_card=server.url), text)
 
     assert requests(there)[1] == [("user", "Where to?"), ("model", "Rome, then."), ("user", "For how long?")]
+
+
+def test_a_question_is_answered_in_another_process_also_if_the_server_has_started_again(tmp_path: Path):
+    there = planner(call("adk_request_input", message="Which city?"), "Rome it is.", tools=[request_input])
+
+    def app(port: int) -> Any:
+        service = SqliteSessionService(str(tmp_path / "there.db"))
+        return to_a2a(there, port=port, runner=Runner(app_name="trips", agent=there, session_service=service))
+
+    replies: list[str] = []
+    for text in ("Plan", "Rome"):
+        with served(app) as server:
+            agent = RemoteA2aAgent(name="planner", agent_card=server.url)
+            service = SqliteSessionService(str(tmp_path / "here.db"))
+            replies.append(str(Chat(agent, session="s", session_service=service).ask(text)))
+
+    assert "Which city?" in replies[0] and "Rome it is." in replies[1]
+    assert requests(there)[1][-1] == ("user", "answers {'result': 'Rome'}")
 
 
 def test_as_a_sub_agent_it_gets_what_was_said_before_and_the_root_gets_the_next_message():
@@ -336,6 +354,15 @@ def test_a_failure_there_is_one_line_here_and_the_next_message_is_answered():
     assert "'planner'" in failure and "the model is ill" in failure and "\n" not in failure
     assert told(again) == [("planner", "Rome, then. .")]
     assert requests(there)[1][-2:] == [("user", "Plan"), ("user", "Once more")]
+
+
+def test_an_error_inside_of_its_tool_is_not_its_own():
+    inner = LlmAgent(name="inner", description="Helps.", model=ScriptedLlm(ValueError("no map")))
+    tool = AgentTool(inner, stream_events=True)
+    with remote(planner(call("inner", request="a map"), "Without a map, then.", tools=[tool])) as agent:
+        events = Talk(agent).say("Plan")
+
+    assert told(events) == [("planner", "Without a map, then. .")]
 
 
 def test_a_tool_that_fails_there_is_an_error_for_the_model_that_called_it_here():

@@ -345,7 +345,7 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
         "version": definition.version if definition else None,
         "kind": kind,
         "mode": getattr(agent, "mode", None) or "",
-        "model": "" if kind else model,
+        "model": model if agent.is_llm and not kind else "",
         "tools": tools,
         "skills": list(definition.skills) if definition else [],
         "agents": list(members),
