@@ -11,6 +11,7 @@ from pydantic import PrivateAttr
 from adk_nb import sync
 from adk_nb.a2a.agent_card import load_card
 from adk_nb.a2a.card_resolver import is_url
+from adk_nb.a2a.protocol import a2a_types
 from adk_nb.a2a.remote_answer import RemoteAnswer
 from adk_nb.a2a.remote_connection import RemoteConnection
 from adk_nb.a2a.remote_turn import RemoteTurn
@@ -72,6 +73,7 @@ class RemoteA2aAgent(BaseAgent):
             httpx_client: A client of your own, for example with a proxy or other headers; you close it.
             **fields: Of BaseAgent.
         """
+        a2a_types()  # else the first message would be refused
         remember(token)
         if agent_card is None:
             name, agent_card = "", name

@@ -11,9 +11,11 @@ _OURS = "adk_nb"
 _FLAT_PACKAGES = ("workflow", "apps", "plugins", "planners", "code_executors", "memory", "artifacts", "sessions")
 """Packages whose files google-adk names otherwise; it has the names in the package itself."""
 _NAMES = {
+    "a2a.utils.agent_to_a2a": "to_a2a",
     "agents": "Agent LlmAgent",
     "agents.callback_context": "CallbackContext",
     "agents.context": "Context",
+    "agents.remote_a2a_agent": "RemoteA2aAgent",
     "agents.run_config": "RunConfig StreamingMode",
     "apps": "App",
     "apps.app": "EventsCompactionConfig",
@@ -40,7 +42,19 @@ _NAMES = {
 """Modules of google-adk -> names that adk_nb, or a package in it, has too."""
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _OURS_ALONE = frozenset(
-    {"Chat", "Reply", "run", "HttpLlm", "OfflineLlm", "RecordedLlm", "ScriptedLlm", "END", "ToolNode", "GraphBuilder"}
+    {
+        "A2aServer",
+        "Chat",
+        "Reply",
+        "run",
+        "HttpLlm",
+        "OfflineLlm",
+        "RecordedLlm",
+        "ScriptedLlm",
+        "END",
+        "ToolNode",
+        "GraphBuilder",
+    }
     | {"build_node", "KernelCodeExecutor", "SqliteMemoryService", "AgentNode", "OllamaLlm", "StaticToolset", "call"}
     | {"built_in_code_execution", "register_search_backend", "tool", "SkillCatalog"}
 )
