@@ -17,7 +17,7 @@ from tests.support.skills import write_skill
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parent.parent / ".venv-adk/bin/python"
-ROOMS = ["agents", "apps", "artifacts", "code_executors", "events", "memory", "models", "planners", "plugins"]
+ROOMS = ["a2a", "agents", "apps", "artifacts", "code_executors", "events", "memory", "models", "planners", "plugins"]
 ROOMS += ["sessions", "skills", "tools", "workflow"]
 TRIED = """
 import json, sys
