@@ -53,8 +53,9 @@ faults: $(VENV)/dev.stamp postgresql ## Kill processes a thousand times, fill an
 style: $(VENV)/dev.stamp front_end ## ruff, pyright strict, import-linter; eslint, prettier, tsc; and the bundle is what its sources make
 	@$(VENV)/bin/python -m pytest -q tests/package/test_style.py
 
-bundle: $(VENV)/dev.stamp ## view.js, view.css and loader.js of the live view, of its modules in static/src
+bundle: $(VENV)/dev.stamp ## view.js, view.css and loader.js of the live view, and the extension of JupyterLab, of their modules
 	@$(VENV)/bin/python tests/front_end/view_build.py build
+	@$(VENV)/bin/python -m tests.front_end.labextension_build
 
 front_end: $(VENV)/dev.stamp
 	@$(VENV)/bin/python tests/front_end/view_build.py install
@@ -94,17 +95,19 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 	@rm -rf build dist .ruff_cache .import_linter_cache .hypothesis .pytest_cache
 	@find adk_nb tests benchmarks notebooks -name __pycache__ -prune -exec rm -rf {} +
 
-# Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable.
+# Environments. A stamp is renewed when pyproject.toml changes; the package itself is installed editable, but for the
+# extension of JupyterLab, which pip copies into the environment.
+LABEXTENSION := editors/jupyterlab/labextension/package.json
 
 $(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-phoenix/bin/python .venv-docs/bin/python .venv-binder/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
-$(VENV)/lab.stamp: pyproject.toml | $(VENV)/bin/python
+$(VENV)/lab.stamp: pyproject.toml $(LABEXTENSION) | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP) install -q -e '.[lab]'
 	@touch $@
 
-$(VENV)/dev.stamp: pyproject.toml | $(VENV)/bin/python
+$(VENV)/dev.stamp: pyproject.toml $(LABEXTENSION) | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP) install -q -e '.[dev]'
 	@touch $@ $(VENV)/lab.stamp
 

@@ -1,7 +1,8 @@
 """Write what the docs take from the code: `python docs/generate.py`.
 
 `pages/magics.md` comes from the grammars that the magics parse their lines with, `pictures/floors.svg` from the import
-contract in `pyproject.toml`. Both are committed, so that they can be read without building the site.
+contract in `pyproject.toml`. Both are committed, so that they can be read without building the site. So do editors: the
+names that they highlight come from the same grammars.
 """
 
 import re
@@ -16,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from adk_nb.notebook.magics import catalog  # noqa: E402
 from adk_nb.notebook.magics.config import AdkNb  # noqa: E402
+from docs.editor_grammars import magics_json  # noqa: E402
 
 PURPOSES = {
     "panels": "the hook for panels of your own",
@@ -121,7 +123,11 @@ def _table_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-GENERATED = {"docs/pages/magics.md": magics_page, "docs/pictures/floors.svg": floors_picture}
+GENERATED = {
+    "docs/pages/magics.md": magics_page,
+    "docs/pictures/floors.svg": floors_picture,
+    "editors/jupyterlab/src/magics.json": magics_json,
+}
 """Path from the root of the repository -> the function that returns what the file holds."""
 
 if __name__ == "__main__":

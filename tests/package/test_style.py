@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from front_end import view_build
 
+from tests.front_end import labextension_build
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 
@@ -57,6 +59,13 @@ def test_the_view_is_what_its_sources_make(tmp_path: Path):
 
     stale += [] if view_build.PANEL_INDEX.read_text() == view_build.panel_index() else ["panels/index.js"]
     assert not stale, f"{stale} differ from what static/src makes; type: make bundle"
+
+
+def test_the_extension_of_jupyterlab_is_what_its_sources_make(tmp_path: Path):
+    labextension_build.build(tmp_path / "built")
+
+    built, committed = (labextension_build.files(folder) for folder in (tmp_path / "built", labextension_build.BUILT))
+    assert built == committed, f"{labextension_build.BUILT} differs from what its sources make; type: make bundle"
 
 
 ALLOWED_SCANS = {

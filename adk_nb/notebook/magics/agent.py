@@ -30,6 +30,7 @@ AGENT = Grammar(
     "agent",
     "Define an agent: its name on the line, its instruction below. Run the cell again to change it.",
     cells=True,
+    body="prose",
     examples=[
         "%%agent weather -t get_weather\nAnswer in one sentence.\nAlways call get_weather; never guess.",
         "%%agent guide --model gemini-3.5-flash-lite --output-key plan\nPlan a trip for {user:name?} within {budget}.",
@@ -108,6 +109,7 @@ WORKFLOW = Grammar(
     "Define a workflow: write its graph below the line, one edge or chain per line. Names are those of agents, tools"
     " and functions of this notebook; later cells may define them.",
     cells=True,
+    body="edges",
     examples=[
         "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
         "%%workflow ask_all\n# both at once; sum_up gets what both said\nSTART -> (weather, news) -> sum_up",

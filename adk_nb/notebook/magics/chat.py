@@ -36,6 +36,7 @@ CHAT = Grammar(
     "chat",
     "Send a message to an agent and watch its run. Without a text: open a chat box.",
     takes_text=True,
+    body="prose",
     examples=[
         "%chat weather Is it warmer in Paris or in Oslo?",
         "%%chat ans << weather\nPlan a weekend for these places:\n{{places}}",

@@ -3,7 +3,7 @@
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,6 +121,14 @@ def _argument(notebook: Notebook, grammar: Grammar, tokens: list[str], fragment:
 def known_names(notebook: Notebook, kind: str) -> list[str]:
     """Return the names of a kind (see `Option.names`), in the order to propose them."""
     return _KINDS[kind](notebook) if kind in _KINDS else []
+
+
+def known_among(notebook: Notebook, names: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return those of `names`, by kind, that the notebook has. A variable may hold an agent, a tool or a node."""
+    known = {kind: {*known_names(notebook, kind)} for kind in names}
+    for kind in known.keys() - {"state"}:
+        known[kind] |= notebook.variables.keys()
+    return {kind: [name for name in asked if name in known[kind]] for kind, asked in names.items()}
 
 
 def _models(notebook: Notebook) -> list[str]:

@@ -48,6 +48,7 @@ EVAL = Grammar(
     "Run an agent on cases, a row each, and score its answers. A run that is done is not repeated until the agent, a "
     "tool of it or the case changes.",
     cells=True,
+    body="table",
     examples=[
         "%%eval planner --repeats 3\n| message | calls | answer |\n| --- | --- | --- |\n"
         '| How long is a day on Jupiter? | planet_facts(planet="Jupiter") | contains 9.9 |',

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion
+from IPython.core.display import JSON
+from IPython.core.getipython import get_ipython
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
 import adk_nb
@@ -38,6 +40,7 @@ _late, _ = face(
         "debug_view": "adk_nb.notebook.debug_view",
         "evaluation_output": "adk_nb.notebook.magics.eval",
         "mime_bundle": "adk_nb.notebook.magics.agent",
+        "known_among": "adk_nb.notebook.magics.completion",
         "propose": "adk_nb.notebook.magics.completion",
         "resumed_note": "adk_nb.notebook.magics.session",
         "begin_from_environment": "adk_nb.notebook.magics.record",
@@ -167,6 +170,17 @@ def unload_ipython_extension(shell: Any) -> None:
     old.preload.pause()
     for event, callback in old.events:
         shell.events.unregister(event, callback)
+
+
+def known_names(names: dict[str, list[str]]) -> JSON | None:
+    """Answer an editor: which of `names`, by kind as in `Option.names`, this notebook has; None if nothing is defined.
+
+    The extension of JupyterLab evaluates it (`editors/jupyterlab/src/names.js`), and only where this file is loaded.
+    """
+    shell = get_ipython()
+    if getattr(shell, _NOTEBOOK, None) is None or (magics := _registered(shell)) is None:
+        return None
+    return JSON(_late("known_among")(magics.notebook, names))
 
 
 def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:

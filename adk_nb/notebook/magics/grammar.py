@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from adk_nb.errors import InputError, closest
 from adk_nb.notebook.magics.values import either, is_option, next_token, split_tokens
@@ -134,6 +134,8 @@ class Grammar:
     """The line ends in free text, in which quotes and `#` have no meaning."""
     cells: bool = False
     """Help shows it with `%%`."""
+    body: Literal["", "prose", "edges", "table", "python"] = ""
+    """The kind of text below the line, by which editors highlight it."""
     pairs: bool = False
     """Values of `key=value` may have blanks around `=`, and JSON without quotes around it."""
     surplus_hint: str = ""

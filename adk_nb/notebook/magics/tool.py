@@ -26,6 +26,7 @@ TOOL = Grammar(
     "tool",
     "Run the cell as Python and make tools of the functions it defines. On one line: make tools of existing functions.",
     cells=True,
+    body="python",
     examples=[
         '%%tool\ndef get_weather(city: str) -> dict:\n    """Weather for a city."""\n    return {"temp_c": 21}',
         '%%tool --confirm "amount > 100"\n'

@@ -1,0 +1,13 @@
+declare module "@jupyterlab/codemirror" {
+  export const IEditorExtensionRegistry: object;
+  export const IEditorLanguageRegistry: object;
+}
+
+declare module "@jupyterlab/notebook" {
+  export const INotebookTracker: object;
+  export const NotebookActions: {
+    executed: {
+      connect(slot: (sender: unknown, args: { notebook: { model: { sharedModel: object } | null } }) => void): void;
+    };
+  };
+}
