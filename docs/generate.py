@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from adk_nb.notebook.magics import catalog  # noqa: E402
 from adk_nb.notebook.magics.config import AdkNb  # noqa: E402
-from docs.editor_grammars import magics_json  # noqa: E402
+from docs.editor_grammars import cells_tmlanguage, magics_json  # noqa: E402
 
 PURPOSES = {
     "panels": "the hook for panels of your own",
@@ -127,6 +127,7 @@ GENERATED = {
     "docs/pages/magics.md": magics_page,
     "docs/pictures/floors.svg": floors_picture,
     "editors/jupyterlab/src/magics.json": magics_json,
+    "editors/vscode/syntaxes/cells.tmLanguage.json": cells_tmlanguage,
 }
 """Path from the root of the repository -> the function that returns what the file holds."""
 

@@ -111,7 +111,7 @@ test("after any edits a cell is read as if it had been opened so", async () => {
     "%%eval a\n| a | b |\n|---|---|\n",
   ]) {
     let state = await editor(start);
-    for (let round = 0; round < 150; round++) {
+    for (let round = 0; round < 50; round++) {
       const from = next(state.doc.length + 1);
       const to = Math.min(state.doc.length, from + (next(3) ? 0 : next(12)));
       state = edited(state, from, to, pieces[next(pieces.length)]);

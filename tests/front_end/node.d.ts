@@ -13,3 +13,8 @@ declare module "node:assert/strict" {
   };
   export default assert;
 }
+
+declare module "node:fs" {
+  export function readFileSync(path: string): Uint8Array<ArrayBuffer>;
+  export function readFileSync(path: string, encoding: string): string;
+}
