@@ -55,7 +55,6 @@ function lineLanguage(tokensOf) {
 }
 
 const LINES = {
-  magic: lineLanguage((line, row) => (row === 0 ? magicTokens(line) : [])).parser,
   edges: lineLanguage(edgeTokens).parser,
   team: lineLanguage(teamTokens).parser,
   table: lineLanguage(rowTokens).parser,
@@ -63,12 +62,36 @@ const LINES = {
 
 const data = defineLanguageFacet();
 const DOCUMENT = NodeType.define({ id: 0, name: "Document", top: true, props: [[languageDataProp, data]] });
-const SECTIONS = Object.fromEntries(
-  ["magic", "fence", "yaml", "prose", "edges", "team", "table", "python"].map((name, index) => [
-    name,
-    NodeType.define({ id: index + 1, name, props: [styleTags({ fence: tags.bracket })] }),
-  ]),
+const STYLES = styleTags({
+  fence: tags.bracket,
+  ...Object.fromEntries(Object.entries(TAGS).map(([type, tag]) => [`${type}-token`, tag])),
+});
+const NODES = Object.fromEntries(
+  [
+    "magic",
+    "fence",
+    "yaml",
+    "prose",
+    "edges",
+    "team",
+    "table",
+    "python",
+    ...Object.keys(TAGS).map((type) => `${type}-token`),
+  ].map((name, index) => [name, NodeType.define({ id: index + 1, name, props: [STYLES] })]),
 );
+
+/**
+ * A section that another parser reads, or the tokens of a magic's line. These are no language of their own: in some
+ * releases @lezer/common takes the first nested language for that of all positions, and the line stands first.
+ * @param {import("./cells.js").Section} section
+ * @param {string} text Of the cell.
+ */
+function sectionTree({ type, from, to }, text) {
+  const tokens = type === "magic" ? magicTokens(text.slice(from, to)).filter((token) => token.type in TAGS) : [];
+  const trees = tokens.map((token) => new Tree(NODES[`${token.type}-token`], [], [], token.to - token.from));
+  const positions = tokens.map((token) => token.from);
+  return new Tree(NODES[type], trees, positions, to - from);
+}
 
 /** The parser that finds the sections; `wrap` parses what is in them. */
 class SectionParser extends Parser {
@@ -89,8 +112,9 @@ class SectionParser extends Parser {
       stoppedAt: null,
       stopAt() {},
       advance() {
-        const sections = parseCell(input.read(0, input.length))?.sections ?? [];
-        const trees = sections.map(({ type, from, to }) => new Tree(SECTIONS[type], [], [], to - from));
+        const text = input.read(0, input.length);
+        const sections = parseCell(text)?.sections ?? [];
+        const trees = sections.map((section) => sectionTree(section, text));
         const positions = sections.map(({ from }) => from);
         return new Tree(DOCUMENT, trees, positions, input.length);
       },
