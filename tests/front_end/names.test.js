@@ -120,10 +120,32 @@ test("a cell without names asks nothing, nor does one that is gone", async () =>
   assert.equal(closed.requests.length, 0);
 });
 
-test("another kernel knows nothing of what the last one knew", async () => {
+test("another kernel knows nothing of what the last one knew, and an answer that comes late is dropped", async () => {
   const notebook = new Notebook([["variable", "x"]], { variable: ["x"] });
   await pass();
-  notebook.known = null;
   notebook.names.forget();
   assert.equal(notebook.names.isKnown("variable", "x"), undefined);
+
+  /** @type {((answer: Record<string, string[]>) => void)[]} */
+  const answers = [];
+  const names = new Names(
+    () =>
+      new Promise((resolve) => {
+        answers.push(resolve);
+      }),
+  );
+  const reader = {
+    wanted: () => /** @type {[string, string][]} */ ([["variable", "x"]]),
+    refresh: () => names.join(reader),
+  };
+  names.join(reader);
+  await pass();
+  names.forget();
+  answers[0]({ variable: ["x"] });
+  await pass(0);
+  assert.equal(names.isKnown("variable", "x"), undefined);
+  await pass();
+  answers[1]({ variable: [] });
+  await pass(0);
+  assert.equal(names.isKnown("variable", "x"), false);
 });

@@ -9,6 +9,9 @@ import { Names } from "./names.js";
 /** @typedef {import("./lab.js").Kernel} Kernel */
 /** @typedef {import("./lab.js").NotebookPanel} NotebookPanel */
 
+/** A cell that fails aborts the requests behind it. */
+const ATTEMPTS = 3;
+
 /** @type {WeakMap<object, Names>} What its kernel knows, by the document of a notebook. */
 const books = new WeakMap();
 
@@ -21,8 +24,12 @@ async function evaluate(kernel, expression) {
   if (!kernel || (await kernel.info).language_info.name !== "python") return null;
   // Silent: no history, no number, no hooks of cells, nothing for other front ends.
   const request = { code: "", silent: true, store_history: false, allow_stdin: false, stop_on_error: false };
-  const { content } = await kernel.requestExecute({ ...request, user_expressions: { names: expression } }).done;
-  return content.status === "ok" ? (content.user_expressions?.names?.data?.["application/json"] ?? null) : null;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const { content } = await kernel.requestExecute({ ...request, user_expressions: { names: expression } }).done;
+    if (content.status === "ok") return content.user_expressions?.names?.data?.["application/json"] ?? null;
+    if (content.status !== "aborted") return null;
+  }
+  return null;
 }
 
 /** @param {NotebookPanel} panel */

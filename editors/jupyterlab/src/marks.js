@@ -130,7 +130,9 @@ export function cellMarks(namesOf) {
 
     /** @param {import("@codemirror/view").ViewUpdate} update */
     update(update) {
-      const isAnswer = update.transactions.some((transaction) => transaction.effects.some((one) => one.is(answered)));
+      const isAnswer = update.transactions.some((transaction) =>
+        transaction.effects.some((effect) => effect.is(answered)),
+      );
       if (update.docChanged || update.viewportChanged || isAnswer) this.draw();
     }
 

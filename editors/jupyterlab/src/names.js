@@ -23,7 +23,8 @@ export class Names {
     this._isStale = false;
     this._isAsking = false;
     this._isAskedAgain = false;
-    this._isDisposed = false;
+    /** Counts the kernels; an answer of an earlier one is dropped. */
+    this._kernel = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
   }
@@ -56,12 +57,14 @@ export class Names {
 
   /** Forget all answers: the kernel is another one. */
   forget() {
+    this._kernel += 1;
+    this._isAsking = this._isAskedAgain = false;
     this._known.clear();
     for (const reader of [...this._readers]) reader.refresh();
   }
 
   dispose() {
-    this._isDisposed = true;
+    this._kernel += 1;
     clearTimeout(this._timer);
     this._readers.clear();
   }
@@ -73,7 +76,7 @@ export class Names {
 
   _askSoon() {
     clearTimeout(this._timer);
-    if (!this._isDisposed) this._timer = setTimeout(() => void this._ask(), DELAY_MS);
+    if (this._readers.size > 0) this._timer = setTimeout(() => void this._ask(), DELAY_MS);
   }
 
   async _ask() {
@@ -85,12 +88,12 @@ export class Names {
     if (names.length === 0) return;
     const kinds = /** @type {Record<string, string[]>} */ ({});
     for (const [kind, name] of names) (kinds[kind] ??= []).push(name);
-    const isAnew = this._isStale;
+    const [isAnew, kernel] = [this._isStale, this._kernel];
     this._isAsking = true;
     this._isStale = this._isAskedAgain = false;
     const answer = await this._evaluate(`${IN_KERNEL}(${JSON.stringify(kinds)})`).catch(() => null);
+    if (kernel !== this._kernel) return;
     this._isAsking = false;
-    if (this._isDisposed) return;
     if (isAnew) this._known.clear();
     for (const [kind, name] of names) this._known.set(`${kind} ${name}`, answer?.[kind]?.includes(name));
     for (const reader of [...this._readers]) reader.refresh();

@@ -1,0 +1,194 @@
+// The extension as a container of module federation, which the lab loads: https://webpack.js.org/concepts/module-federation
+// The build puts the extension and the names of the lab's modules that it imports where the comments are. It carries
+// none of them itself: an editor's extensions must share one copy of CodeMirror.
+
+/** @typedef {{get(): Promise<() => unknown>, loaded?: unknown}} SharedModule */
+
+(() => {
+  /** @type {string[]} */
+  const names = ["@codemirror/language", "@codemirror/state", "@codemirror/view", "@jupyterlab/codemirror", "@jupyterlab/notebook", "@lezer/common", "@lezer/highlight"];
+  const body = (/** @type {(name: string) => unknown} */ require, /** @type {{exports: object}} */ module) => {
+    var L=Object.defineProperty;var ae=Object.getOwnPropertyDescriptor;var ie=Object.getOwnPropertyNames;var le=Object.prototype.hasOwnProperty;var ue=(e,t)=>{for(var s in t)L(e,s,{get:t[s],enumerable:!0})},ce=(e,t,s,o)=>{if(t&&typeof t=="object"||typeof t=="funct\
+ion")for(let n of ie(t))!le.call(e,n)&&n!==s&&L(e,n,{get:()=>t[n],enumerable:!(o=ae(t,n))||o.enumerable});return e};var pe=e=>ce(L({},"__esModule",{value:!0}),e);var Be={};ue(Be,{default:()=>We});module.exports=pe(Be);var O=require("@jupyterlab/codemirror"),j=require("@jupyterlab/notebook");var d=require("@codemirror/language"),b=require("@codemirror/state"),m=require("@lezer/common"),p=require("@lezer/highlight");var K={agent:{body:"prose",text:!1,options:{"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"-t":{value:!0,
+names:"tool"},"--tools":{value:!0,names:"tool"},"--sub":{value:!0,names:"agent"},"--mode":{value:!0,choices:["chat","sin\
+gle_turn","task"]},"--kind":{value:!0,choices:["sequential","parallel","loop","llm"]},"--description":{value:!0},"--outp\
+ut-key":{value:!0,names:"state"},"--output-schema":{value:!0,names:"variable"},"--input-schema":{value:!0,names:"variabl\
+e"},"--max-iterations":{value:!0},"--set":{value:!0,names:"field"},"--raw":{},"--root":{},"--replace":{}}},workflow:{body:"\
+edges",text:!1,options:{"--description":{value:!0},"--max-concurrency":{value:!0},"--root":{},"--replace":{}}},tool:{body:"\
+python",text:!1,options:{"--confirm":{},"--thread":{},"--timeout":{value:!0},"--effect":{value:!0,choices:["pure","idemp\
+otent","once"]},"--long-running":{},"--pause":{},"--only":{value:!0},"--replace":{},"--rename":{value:!0},"--openapi":{value:!0,
+names:"document"},"--mcp":{value:!0}}},chat:{body:"prose",text:!0,options:{"-s":{value:!0,names:"session"},"--session":{
+value:!0,names:"session"},"--new":{},"--attach":{value:!0,names:"attachment"},"--error":{},"-t":{value:!0,names:"tool"},
+"--tools":{value:!0,names:"tool"},"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"--max-cost":{value:!0},
+"-q":{},"--quiet":{},"--height":{value:!0},"--static":{},"--yes":{},"--no":{},"--ask":{},"--raw":{},"--record":{},"--rep\
+lay":{}}},agents:{body:"",text:!1,options:{"--graph":{names:"agent"},"--show":{value:!0,names:"agent"},"--rm":{value:!0,
+names:"agent"},"--json":{}}},tools:{body:"",text:!1,options:{"--schema":{names:"tool"}}},state:{body:"",text:!1,options:{
+"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--del":{value:!0,names:"state"},"--json":{},"--d\
+iff":{}}},session:{body:"",text:!1,options:{"--as":{value:!0},"-s":{value:!0,names:"session"},"--session":{value:!0,names:"\
+session"},"--at":{value:!0},"--replace":{},"--edited":{}}},trace:{body:"",text:!1,options:{"-s":{value:!0,names:"session"},
+"--session":{value:!0,names:"session"},"--last":{},"--waterfall":{},"--why":{},"--raw":{value:!0},"--diff":{value:!0,names:"\
+turn"},"--export":{value:!0}}},rewind:{body:"",text:!1,options:{"--at":{value:!0},"--dry-run":{},"--rerun":{},"-s":{value:!0,
+names:"session"},"--session":{value:!0,names:"session"}}},confirm:{body:"",text:!1,options:{"-s":{value:!0,names:"sessio\
+n"},"--session":{value:!0,names:"session"},"--yes":{},"--no":{},"--reask":{},"--old":{},"--all":{},"--edit":{value:!0},"\
+--payload":{value:!0},"--reason":{value:!0}}},eval:{body:"table",text:!1,options:{"--cases":{value:!0,names:"variable"},
+"--metrics":{value:!0},"--judge":{value:!0,names:"model"},"--repeats":{value:!0},"--min":{value:!0},"--budget":{value:!0},
+"--at-once":{value:!0},"--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,
+names:"variable"},"--message":{value:!0},"--schema":{value:!0,names:"variable"},"--budget":{value:!0},"--at-once":{value:!0},
+"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{
+value:!0}}},key:{body:"",text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},
+"--forget":{}}},doctor:{body:"",text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=K,z=Object.keys(S).join("|"),fe=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
+ \\t]*)?)(%%?)(${z})(?=\\s|\\?|;|$)(\\?{0,2})`),me=3+Math.max(...Object.keys(S).map(e=>e.length)),he=/\s--kind[\s=]+["']?(?!llm\b)\w/,
+ge=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,U=/^---[ \t]*$/,ye=new Set(["agent","tool","variable"]);function T(e){let t=e.length-
+e.trimStart().length,s=fe.exec(e.slice(t,t+me));if(s===null||t>0&&e[t-1]!==`
+`)return Y(e,0);let o=S[s[1]],n=x(e,t),r={type:"magic",from:t,to:n};if(o.body==="python"||o.body===""){let f=Y(e,n+1)?.sections??
+C(e,n+1,e.length);return{sections:[r,...f],braces:""}}let a=o.text?[]:be(e,n),i=e.slice(t,a.at(-1)?.to??n),u=t+i.length+
+1,l=ke(o,i,e.slice(u)),c=l==="prose"&&!/\s--raw(?!\S)/.test(e.slice(t,n));return{sections:[r,...a,...u<e.length?[{type:l,
+from:u,to:e.length}]:[]],braces:c?o.text?"variables":"all":""}}function ke(e,t,s){return e.options["--kind"]&&(he.test(t)||
+ge.test(t))?"team":e.body==="table"&&!/^\s*\|/.test(s)?"yaml":e.body}function Y(e,t){if(!e.includes("%",t))return null;let s=[],
+o=t;for(let n=t;n<e.length;){let r=x(e,n),a=e.slice(n,r);a.includes("%")&&V.exec(a)?.[3]==="%"&&(s.push(...C(e,o,n),{type:"\
+magic",from:n,to:r}),o=r+1),n=r+1}return s.length===0?null:(s.push(...C(e,o,e.length)),{sections:s,braces:""})}function C(e,t,s){
+return e.slice(t,s).trim()?[{type:"python",from:t,to:s}]:[]}function be(e,t){let s=t+1+(/^\s*?(?=\S)/.exec(e.slice(t+1))?.[0].
+length??0),o=x(e,s);if(!U.test(e.slice(s,o)))return[];for(let n=o+1;n<e.length;){let r=x(e,n);if(U.test(e.slice(n,r))){let a=[
+{from:s,to:o},{from:n,to:r}].map(u=>({type:"fence",...u})),i=o+1<n?[{type:"yaml",from:o+1,to:n}]:[];return[a[0],...i,a[1]]}
+n=r+1}return[]}function x(e,t){let s=e.indexOf(`
+`,t);return s<0?e.length:s}var G=/[^\s"']*(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"']+)*/y,H=/\s*[^\W\d]\w*\s*(<<)(?=\s|$)/y,
+D=/^--?[^\W\d]/;function A(e){let t=V.exec(e);if(t===null)return[];let[s,o,n,r,a,i]=t,u=S[a],l=o.length,c=n?[{from:o.indexOf(
+"="),to:o.indexOf("=")+1,type:"operator"}]:[];if(c.push({from:l,to:s.length-i.length,type:"magic"}),i)return[...c,{from:s.
+length-i.length,to:s.length,type:"operator"}];let f={line:e,mark:r+a,magic:u,isCell:r==="%%",tokens:c};return ve(f,s.length)}
+function ve({line:e,mark:t,magic:s,isCell:o,tokens:n},r){let a=s.text&&!o,i=s.body==="edges"||s.body==="prose"&&!s.text,
+u=0;for(let l=y(e,_e(e,r,s,n));l<e.length;l=y(e,l)){let c=e.slice(l),f=we(c,a);if(f)return[...n,{from:l,to:f.type==="com\
+ment"?e.length:l+1,type:f.type}];if(/^--(?=\s|$)/.test(c)){if(n.push({from:l,to:l+2,type:"operator"}),a)return[...n,...B(
+e,y(e,l+2),!1)];l+=2}else if(D.test(c))l=xe(e,l,t,s,n);else{let _=E(e,l),re=e.slice(l,_);if(a&&(u>0||!D.test(e.slice(_).
+trimStart())))return[...n,...B(e,l,u===0)];n.push({from:l,to:_,type:Ee(re,i&&u===0)}),u+=1,l=_}}return n}function we(e,t){
+return/^;\s*$/.test(e)?{type:"operator"}:!t&&e[0]==="#"?{type:"comment"}:null}function _e(e,t,s,o){H.lastIndex=t;let n=s.
+text?H.exec(e):null;if(n===null)return t;let r=t+n[0].length;return o.push({from:r-n[1].length,to:r,type:"operator"}),r}
+function xe(e,t,s,o,n){let r=E(e,t),a=e.slice(t,r).indexOf("="),i=a<0?r:t+a,u=e.slice(t,i),l=Object.hasOwn(o.options,u)?
+o.options[u]:null;if(n.push(l?{from:t,to:i,type:"option"}:{from:t,to:i,type:"wrong",problem:`${s} has no option ${u}`}),
+a>=0)return n.push({from:i,to:i+1,type:"operator"}),W(e,i+1,r,l,n),r;let c=y(e,r);if(!l?.value||c===e.length||D.test(e.slice(
+c)))return r;let f=E(e,c);return W(e,c,f,l,n),f}function W(e,t,s,o,n){let r=e.slice(t,s);if(t!==s)if(o?.choices&&!o.choices.
+includes(r.replace(/^(["'])(.*)\1$/,"$2")))n.push({from:t,to:s,type:"wrong",problem:`${r} is not one of ${o.choices.join(
+", ")}`});else if(ye.has(o?.names??"")&&/^\w+(?:,\w*)*$/.test(r))for(let{0:a,index:i}of r.matchAll(/\w+/g))n.push({from:t+
+i,to:t+i+a.length,type:"value",names:o?.names});else n.push({from:t,to:s,type:/["']/.test(r)?"string":"value"})}function Ee(e,t){
+return/["']/.test(e)?"string":t?"definition":"word"}function B(e,t,s){let o=E(e,t),n=s&&/^\w+$/.test(e.slice(t,o)),r=n?y(
+e,o):t,a=e.trimEnd().length,i=e[a-1]===";"?a-1:a,u=n?[{from:t,to:o,type:"address",names:"agent"}]:[];return r<i&&u.push(
+{from:r,to:i,type:"text"}),r<=i&&i<a&&u.push({from:i,to:a,type:"operator"}),u}function y(e,t){return e.length-e.slice(t).
+trimStart().length}function E(e,t){return G.lastIndex=t,t+(G.exec(e)?.[0].length||1)}var Se=/(?<comment>#.*)|-\[(?<routes>[^\]]*)\]->|(?<arrow>->|→)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>[(),])|(?<wrong>[^\s\w(),#]+)/gu,
+Te=/(?<comment>#.*)|(?<arrow>->|→)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>,)|(?<wrong>[^\s\w,#]+)/gu,Ae=/^[ \t]*(until)[ \t]*(:)/,
+$e=/(?<string>'[^']*'|"[^"]*")|(?<number>\b\d+(?:\.\d+)?\b)|(?<keyword>\b(?:and|or|not|in|is|if|else|True|False|None)\b)|(?<operator>[<>=!+\-*/%]+)/g,
+Me=new Set(["START","END"]);function $(e){return J(e,Se,"node")}function M(e){let t=Ae.exec(e);if(t===null)return J(e,Te,
+"agent");let[s,o]=t;return[{from:s.indexOf(o),to:s.indexOf(o)+o.length,type:"keyword"},{from:s.length-1,to:s.length,type:"\
+operator"},...[...e.slice(s.length).matchAll($e)].map(n=>{let r=s.length+n.index,[a]=Object.entries(n.groups??{}).find(([
+i,u])=>u);return{from:r,to:r+n[0].length,type:a}})]}function J(e,t,s){return[...e.matchAll(t)].flatMap(o=>{let{comment:n,
+routes:r,arrow:a,name:i,wrong:u}=o.groups??{},[l,c]=[o.index,o.index+o[0].length];return n?[{from:l,to:c,type:"comment"}]:
+a?[{from:l,to:c,type:"arrow"}]:Me.has(i)?[{from:l,to:c,type:"end"}]:i?[{from:l,to:c,type:"name",names:s}]:u?[{from:l,to:c,
+type:"wrong",problem:`${u} is neither a name nor an arrow`}]:r===void 0?[{from:l,to:c,type:"separator"}]:[{from:l,to:l+2,
+type:"arrow"},{from:l+2,to:c-3,type:"string"},{from:c-3,to:c,type:"arrow"}].filter(f=>f.from<f.to)})}function X(e,t){return[
+...e.matchAll(/(?<!\\)\||(?:\\\||[^|\s])(?:\\\||[^|])*?(?=\s*(?:\||$))/g)].map(({0:s,index:o})=>{let n=s==="|"||t===1&&/^:?-+:?$/.
+test(s);return{from:o,to:o+s.length,type:n?"separator":t===0?"heading":"cell"}})}var I="[\\p{L}_][\\p{L}\\p{N}_]*",Ne=`${I}\
+(?:\\.${I}|\\[(?:-?\\d+|'[^'\\n\\]]*'|"[^"\\n\\]]*")\\])*`,Oe=new RegExp(["\\\\\\{+[^{}\\n]*\\}+","\\{{3,}[^{}]*\\}+",`\\\
+{\\{(?<variable>${Ne})\\}\\}`,"\\{\\{[^{}\\n]*\\}\\}",`(?<![$\\{])\\{(?<key>(?:(?:app|user|temp):)?${I}\\??|artifact\\.[^\\\
+s{}?]+\\??)\\}(?!\\})`].join("|"),"gu");function Q(e,{keys:t}){return e.includes("{")?[...e.matchAll(Oe)].flatMap(s=>{let{
+variable:o,key:n}=s.groups??{},r={from:s.index,to:s.index+s[0].length};return o?[{...r,type:"variable",name:o.split(/[.[]/)[0],
+needed:!0}]:!n||!t?[]:[{...r,type:"state",name:n.replace(/\?$/,""),needed:!/\?$|^artifact\./.test(n)}]}):[]}var v={magic:p.tags.operator,option:p.tags.attributeName,operator:p.tags.operator,definition:p.tags.definition(p.tags.variableName),
+string:p.tags.string,comment:p.tags.comment,arrow:p.tags.punctuation,end:p.tags.standard(p.tags.variableName),keyword:p.tags.
+keyword,number:p.tags.number,separator:p.tags.bracket,heading:p.tags.heading1};function R(e){return d.StreamLanguage.define(
+{startState:()=>({row:0,tokens:[]}),copyState:t=>({...t}),token(t,s){t.sol()&&(s.tokens=e(t.string,s.row++));let o=s.tokens.
+find(({to:n})=>n>t.pos);return o&&o.from<=t.pos?(t.pos=o.to,o.type in v?o.type:null):(o?t.pos=o.from:t.skipToEnd(),null)},
+tokenTable:v})}var je={edges:R($).parser,team:R(M).parser,table:R(X).parser},F=(0,d.defineLanguageFacet)(),Le=m.NodeType.
+define({id:0,name:"Document",top:!0,props:[[d.languageDataProp,F]]}),Ce=(0,p.styleTags)({fence:p.tags.bracket,...Object.
+fromEntries(Object.entries(v).map(([e,t])=>[`${e}-token`,t]))}),Z=Object.fromEntries(["magic","fence","yaml","prose","ed\
+ges","team","table","python",...Object.keys(v).map(e=>`${e}-token`)].map((e,t)=>[e,m.NodeType.define({id:t+1,name:e,props:[
+Ce]})]));function De({type:e,from:t,to:s},o){let n=e==="magic"?A(o.slice(t,s)).filter(i=>i.type in v):[],r=n.map(i=>new m.Tree(
+Z[`${i.type}-token`],[],[],i.to-i.from)),a=n.map(i=>i.from);return new m.Tree(Z[e],r,a,s-t)}var q=class extends m.Parser{constructor(t){
+super(),this.wrap=t}createParse(t,s,o){let n={parsedPos:t.length,stoppedAt:null,stopAt(){},advance(){let r=t.read(0,t.length),
+a=T(r)?.sections??[],i=a.map(l=>De(l,r)),u=a.map(({from:l})=>l);return new m.Tree(Le,i,u,t.length)}};return this.wrap(n,
+t,s,o)}};function P(e){let t,s;return()=>t!==void 0?t:(s??=e().catch(()=>null).then(o=>{t=o}),d.ParseContext.getSkippingParser(
+s))}var k=b.StateField.define({create:e=>T(e.doc.toString()),update:(e,t)=>t.docChanged?T(t.newDoc.toString()):e});function ee(e){
+let t={...Object.fromEntries(Object.entries(je).map(([a,i])=>[a,()=>i])),yaml:P(()=>e("YAML")),prose:P(()=>e("Markdown")),
+python:P(()=>e("ipython"))},s=(0,m.parseMixed)(a=>{let i=t[a.name]?.();return i?{parser:i}:null}),o=new q(s),n=new d.Language(
+F,o,[],"adk-nb"),r=new d.Language(F,o);return[k,b.Prec.highest(d.language.computeN([k],a=>a.field(k)?[n]:[])),b.Prec.lowest(
+d.language.of(r))]}var g=require("@codemirror/state"),h=require("@codemirror/view");var te=g.StateEffect.define(),Ie={magic:A,edges:$,team:M},Re={agent:e=>`this notebook has no agent ${e} yet`,node:e=>`th\
+is notebook has no agent, tool or function ${e} yet`,state:e=>`the session's state has no key ${e} yet`,tool:e=>`this no\
+tebook has no tool ${e} yet`,variable:e=>`this notebook has no variable ${e} yet`};function Pe(e,t){let s=e.field(k);return(s?.
+sections??[]).flatMap(o=>{let n=Math.max(o.from,e.doc.lineAt(Math.min(t.from,e.doc.length)).from),r=Math.min(o.to,t.to);
+if(n>=r)return[];if(o.type==="prose"&&s?.braces)return ne(e.sliceDoc(n,r),n,s.braces==="all");let a=Ie[o.type];return a?
+Fe(e.sliceDoc(n,r),n).flatMap(([i,u])=>qe(i,u,a(i))):[]})}function Fe(e,t){let s=t;return e.split(`
+`).map(o=>(s+=o.length+1,[o,s-o.length-1]))}function qe(e,t,s){let o=/\s--raw(?!\S)/.test(e);return s.flatMap(({from:n,to:r,
+type:a,names:i,problem:u})=>{let l={from:t+n,to:t+r};return a==="text"?o?[]:ne(e.slice(n,r),l.from,!1):u?[{...l,type:a,problem:u}]:
+i?[{...l,type:a,names:i,name:e.slice(n,r)}]:[]})}function ne(e,t,s){return Q(e,{keys:s}).map(({from:o,to:n,type:r,name:a,
+needed:i})=>({from:t+o,to:t+n,type:r,...i&&{names:r,name:a}}))}function Ke({type:e,names:t,name:s,problem:o},n){let r=o??
+(n===!1&&e!=="address"&&Re[t??""]?.(s??"")),a=[e==="state"||e==="variable"?`adknb-${e}`:"",e==="address"&&n?"adknb-agent":
+"",o?"adknb-wrong":r?"adknb-unknown":""].filter(Boolean);return a.length===0?null:h.Decoration.mark({class:a.join(" "),...r&&
+{attributes:{title:r}}})}var Ue=h.EditorView.baseTheme({".adknb-state, .adknb-variable":{borderRadius:"3px",boxShadow:"0\
+ 0 0 1px color-mix(in srgb, currentColor 16%, transparent)",backgroundColor:"color-mix(in srgb, currentColor 8%, transpa\
+rent)"},".adknb-state":{color:"var(--jp-mirror-editor-variable-3-color)"},".adknb-variable":{color:"var(--jp-mirror-edit\
+or-property-color)"},".adknb-agent":{color:"var(--jp-mirror-editor-def-color)"},".adknb-unknown":{textDecoration:"underl\
+ine dotted var(--jp-warn-color1)",textUnderlineOffset:"3px"},".adknb-wrong":{textDecoration:"underline wavy var(--jp-err\
+or-color1)",textUnderlineOffset:"3px"}});function se(e){class t{constructor(n){this.view=n,this.names=null,this.marks=[],
+this.decorations=h.Decoration.none,this.draw()}update(n){let r=n.transactions.some(a=>a.effects.some(i=>i.is(te)));(n.docChanged||
+n.viewportChanged||r)&&this.draw()}draw(){let{state:n,visibleRanges:r}=this.view;this.marks=r.flatMap(i=>Pe(n,i)),this.marks.
+some(({name:i})=>i)&&this.connect();let a=new g.RangeSetBuilder;for(let i of this.marks){let u=Ke(i,i.name?this.names?.isKnown(
+i.names??"",i.name):void 0);u&&a.add(i.from,i.to,u)}this.decorations=a.finish()}connect(){this.names??=e(),this.names?.join(
+this)}wanted(){return this.marks.filter(({name:n})=>n).map(({names:n,name:r})=>[n,r])}refresh(){this.view.dispatch({effects:te.
+of(null)})}destroy(){this.names?.leave(this)}}let s=h.ViewPlugin.fromClass(t,{decorations:o=>o.decorations});return[Ue,g.Prec.
+highest(s)]}var Ye='__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names',N=class{constructor(t){this._evaluate=
+t,this._readers=new Set,this._known=new Map,this._isStale=!1,this._isAsking=!1,this._isAskedAgain=!1,this._kernel=0,this.
+_timer=void 0}join(t){this._readers.add(t),this._missing().length>0&&this._askSoon()}leave(t){this._readers.delete(t)}isKnown(t,s){
+return this._known.get(`${t} ${s}`)}expire(){this._isStale=!0,this._askSoon()}forget(){this._kernel+=1,this._isAsking=this.
+_isAskedAgain=!1,this._known.clear();for(let t of[...this._readers])t.refresh()}dispose(){this._kernel+=1,clearTimeout(this.
+_timer),this._readers.clear()}_missing(){let t=[...this._readers].flatMap(s=>s.wanted());return this._isStale?t:t.filter(
+([s,o])=>!this._known.has(`${s} ${o}`))}_askSoon(){clearTimeout(this._timer),this._readers.size>0&&(this._timer=setTimeout(
+()=>{this._ask()},400))}async _ask(){if(this._isAsking){this._isAskedAgain=!0;return}let t=this._missing().slice(0,500);
+if(t.length===0)return;let s={};for(let[a,i]of t)(s[a]??=[]).push(i);let[o,n]=[this._isStale,this._kernel];this._isAsking=
+!0,this._isStale=this._isAskedAgain=!1;let r=await this._evaluate(`${Ye}(${JSON.stringify(s)})`).catch(()=>null);if(n===
+this._kernel){this._isAsking=!1,o&&this._known.clear();for(let[a,i]of t)this._known.set(`${a} ${i}`,r?.[a]?.includes(i));
+for(let a of[...this._readers])a.refresh();this._isAskedAgain&&this._askSoon()}}};var Ge=3,w=new WeakMap;async function He(e,t){if(!e||(await e.info).language_info.name!=="python")return null;let s={code:"",
+silent:!0,store_history:!1,allow_stdin:!1,stop_on_error:!1};for(let o=0;o<Ge;o++){let{content:n}=await e.requestExecute(
+{...s,user_expressions:{names:t}}).done;if(n.status==="ok")return n.user_expressions?.names?.data?.["application/json"]??
+null;if(n.status!=="aborted")return null}return null}function oe({context:e,sessionContext:t}){let s=e.model.sharedModel;
+if(w.has(s))return;let o=new N(n=>He(t.session?.kernel,n));w.set(s,o),t.kernelChanged.connect(()=>o.forget()),t.statusChanged.
+connect((n,r)=>{(r==="restarting"||r==="autorestarting")&&o.forget()}),e.disposed.connect(()=>{o.dispose(),w.delete(s)})}
+var We={id:"adk-nb:cells",description:"Highlights the cells of adk_nb.",autoStart:!0,requires:[O.IEditorExtensionRegistry,
+O.IEditorLanguageRegistry],optional:[j.INotebookTracker],activate(e,t,s,o){let n=ee(async r=>(await s.getLanguage(r))?.support?.
+language.parser??null);t.addExtension({name:"adk-nb:cells",factory:({model:r})=>{if(r.type!=="code")return null;let a=[n,
+se(()=>w.get(r.sharedModel.notebook??r)??null)];return{instance:()=>a,reconfigure:()=>null}}}),o?.forEach(oe),o?.widgetAdded.
+connect((r,a)=>oe(a)),j.NotebookActions.executed.connect((r,{notebook:a})=>{a.model&&w.get(a.model.sharedModel)?.expire()})}};
+  };
+
+  /** @type {Record<string, Record<string, SharedModule>>} */
+  let scope = {};
+
+  const numbers = (/** @type {string} */ version) => version.split(/[.+-]/).map((part) => Number(part) || 0);
+  const isOlder = (/** @type {string} */ a, /** @type {string} */ b) => {
+    const [left, right] = [numbers(a), numbers(b)];
+    const place = [0, 1, 2].find((index) => left[index] !== right[index]);
+    return place !== undefined && left[place] < right[place];
+  };
+
+  /** The copy that the lab uses: the one that is loaded, else the newest. @param {string} name */
+  const shared = async (name) => {
+    const versions = scope[name] ?? {};
+    const version = Object.keys(versions).reduce(
+      (best, next) => (!best || (!versions[best].loaded && isOlder(best, next)) ? next : best),
+      "",
+    );
+    if (!version) throw new Error(`adk-nb: this JupyterLab has no ${name}`);
+    versions[version].loaded = 1;
+    return /** @type {const} */ ([name, (await versions[version].get())()]);
+  };
+
+  const global = /** @type {{_JUPYTERLAB?: Record<string, object>}} */ (/** @type {unknown} */ (window));
+  global._JUPYTERLAB ??= {};
+  global._JUPYTERLAB["adk-nb"] = {
+    /** @param {typeof scope} lab */
+    init(lab) {
+      scope = lab;
+    },
+    async get() {
+      const modules = Object.fromEntries(await Promise.all(names.map(shared)));
+      const module = { exports: {} };
+      body((name) => modules[name], module);
+      return () => module.exports;
+    },
+  };
+})();
