@@ -10,33 +10,33 @@
   const body = (/** @type {(name: string) => unknown} */ require, /** @type {{exports: object}} */ module) => {
     var L=Object.defineProperty;var ae=Object.getOwnPropertyDescriptor;var ie=Object.getOwnPropertyNames;var le=Object.prototype.hasOwnProperty;var ue=(e,t)=>{for(var s in t)L(e,s,{get:t[s],enumerable:!0})},ce=(e,t,s,o)=>{if(t&&typeof t=="object"||typeof t=="funct\
 ion")for(let n of ie(t))!le.call(e,n)&&n!==s&&L(e,n,{get:()=>t[n],enumerable:!(o=ae(t,n))||o.enumerable});return e};var pe=e=>ce(L({},"__esModule",{value:!0}),e);var Be={};ue(Be,{default:()=>We});module.exports=pe(Be);var O=require("@jupyterlab/codemirror"),j=require("@jupyterlab/notebook");var d=require("@codemirror/language"),b=require("@codemirror/state"),m=require("@lezer/common"),p=require("@lezer/highlight");var K={agent:{body:"prose",text:!1,options:{"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"-t":{value:!0,
-names:"tool"},"--tools":{value:!0,names:"tool"},"--sub":{value:!0,names:"agent"},"--mode":{value:!0,choices:["chat","sin\
-gle_turn","task"]},"--kind":{value:!0,choices:["sequential","parallel","loop","llm"]},"--description":{value:!0},"--outp\
-ut-key":{value:!0,names:"state"},"--output-schema":{value:!0,names:"variable"},"--input-schema":{value:!0,names:"variabl\
-e"},"--max-iterations":{value:!0},"--set":{value:!0,names:"field"},"--raw":{},"--root":{},"--replace":{}}},workflow:{body:"\
-edges",text:!1,options:{"--description":{value:!0},"--max-concurrency":{value:!0},"--root":{},"--replace":{}}},tool:{body:"\
-python",text:!1,options:{"--confirm":{},"--thread":{},"--timeout":{value:!0},"--effect":{value:!0,choices:["pure","idemp\
-otent","once"]},"--long-running":{},"--pause":{},"--only":{value:!0},"--replace":{},"--rename":{value:!0},"--openapi":{value:!0,
-names:"document"},"--mcp":{value:!0}}},chat:{body:"prose",text:!0,options:{"-s":{value:!0,names:"session"},"--session":{
-value:!0,names:"session"},"--new":{},"--attach":{value:!0,names:"attachment"},"--error":{},"-t":{value:!0,names:"tool"},
-"--tools":{value:!0,names:"tool"},"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"--max-cost":{value:!0},
-"-q":{},"--quiet":{},"--height":{value:!0},"--static":{},"--yes":{},"--no":{},"--ask":{},"--raw":{},"--record":{},"--rep\
-lay":{}}},agents:{body:"",text:!1,options:{"--graph":{names:"agent"},"--show":{value:!0,names:"agent"},"--rm":{value:!0,
-names:"agent"},"--json":{}}},tools:{body:"",text:!1,options:{"--schema":{names:"tool"}}},state:{body:"",text:!1,options:{
-"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--del":{value:!0,names:"state"},"--json":{},"--d\
-iff":{}}},session:{body:"",text:!1,options:{"--as":{value:!0},"-s":{value:!0,names:"session"},"--session":{value:!0,names:"\
-session"},"--at":{value:!0},"--replace":{},"--edited":{}}},trace:{body:"",text:!1,options:{"-s":{value:!0,names:"session"},
-"--session":{value:!0,names:"session"},"--last":{},"--waterfall":{},"--why":{},"--raw":{value:!0},"--diff":{value:!0,names:"\
-turn"},"--export":{value:!0}}},rewind:{body:"",text:!1,options:{"--at":{value:!0},"--dry-run":{},"--rerun":{},"-s":{value:!0,
-names:"session"},"--session":{value:!0,names:"session"}}},confirm:{body:"",text:!1,options:{"-s":{value:!0,names:"sessio\
-n"},"--session":{value:!0,names:"session"},"--yes":{},"--no":{},"--reask":{},"--old":{},"--all":{},"--edit":{value:!0},"\
---payload":{value:!0},"--reason":{value:!0}}},eval:{body:"table",text:!1,options:{"--cases":{value:!0,names:"variable"},
-"--metrics":{value:!0},"--judge":{value:!0,names:"model"},"--repeats":{value:!0},"--min":{value:!0},"--budget":{value:!0},
-"--at-once":{value:!0},"--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,
-names:"variable"},"--message":{value:!0},"--schema":{value:!0,names:"variable"},"--budget":{value:!0},"--at-once":{value:!0},
-"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{
-value:!0}}},key:{body:"",text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},
-"--forget":{}}},doctor:{body:"",text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=K,z=Object.keys(S).join("|"),fe=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
+names:"tool"},"--tools":{value:!0,names:"tool"},"--skills":{value:!0,names:"folder"},"--sub":{value:!0,names:"agent"},"-\
+-mode":{value:!0,choices:["chat","single_turn","task"]},"--kind":{value:!0,choices:["sequential","parallel","loop","llm"]},
+"--description":{value:!0},"--output-key":{value:!0,names:"state"},"--output-schema":{value:!0,names:"variable"},"--inpu\
+t-schema":{value:!0,names:"variable"},"--max-iterations":{value:!0},"--set":{value:!0,names:"field"},"--raw":{},"--root":{},
+"--replace":{}}},workflow:{body:"edges",text:!1,options:{"--description":{value:!0},"--max-concurrency":{value:!0},"--ro\
+ot":{},"--replace":{}}},tool:{body:"python",text:!1,options:{"--confirm":{},"--thread":{},"--timeout":{value:!0},"--effe\
+ct":{value:!0,choices:["pure","idempotent","once"]},"--long-running":{},"--pause":{},"--only":{value:!0},"--replace":{},
+"--rename":{value:!0},"--openapi":{value:!0,names:"document"},"--mcp":{value:!0}}},chat:{body:"prose",text:!0,options:{"\
+-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--new":{},"--attach":{value:!0,names:"attachment"},
+"--error":{},"-t":{value:!0,names:"tool"},"--tools":{value:!0,names:"tool"},"-m":{value:!0,names:"model"},"--model":{value:!0,
+names:"model"},"--max-cost":{value:!0},"-q":{},"--quiet":{},"--height":{value:!0},"--static":{},"--yes":{},"--no":{},"--\
+ask":{},"--raw":{},"--record":{},"--replay":{}}},agents:{body:"",text:!1,options:{"--graph":{names:"agent"},"--show":{value:!0,
+names:"agent"},"--rm":{value:!0,names:"agent"},"--json":{}}},tools:{body:"",text:!1,options:{"--schema":{names:"tool"}}},
+state:{body:"",text:!1,options:{"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--del":{value:!0,
+names:"state"},"--json":{},"--diff":{}}},session:{body:"",text:!1,options:{"--as":{value:!0},"-s":{value:!0,names:"sessi\
+on"},"--session":{value:!0,names:"session"},"--at":{value:!0},"--replace":{},"--edited":{}}},trace:{body:"",text:!1,options:{
+"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--last":{},"--waterfall":{},"--why":{},"--raw":{
+value:!0},"--diff":{value:!0,names:"turn"},"--export":{value:!0}}},rewind:{body:"",text:!1,options:{"--at":{value:!0},"-\
+-dry-run":{},"--rerun":{},"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"}}},confirm:{body:"",text:!1,
+options:{"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--yes":{},"--no":{},"--reask":{},"--old":{},
+"--all":{},"--edit":{value:!0},"--payload":{value:!0},"--reason":{value:!0}}},eval:{body:"table",text:!1,options:{"--cas\
+es":{value:!0,names:"variable"},"--metrics":{value:!0},"--judge":{value:!0,names:"model"},"--repeats":{value:!0},"--min":{
+value:!0},"--budget":{value:!0},"--at-once":{value:!0},"--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",
+text:!1,options:{"--over":{value:!0,names:"variable"},"--message":{value:!0},"--schema":{value:!0,names:"variable"},"--b\
+udget":{value:!0},"--at-once":{value:!0},"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{
+body:"",text:!1,options:{"--file":{value:!0}}},key:{body:"",text:!1,options:{"--from":{value:!0,choices:["env","colab","\
+kaggle","dotenv","keyring","ask"]},"--forget":{}}},doctor:{body:"",text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=K,z=Object.keys(S).join("|"),fe=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
  \\t]*)?)(%%?)(${z})(?=\\s|\\?|;|$)(\\?{0,2})`),me=3+Math.max(...Object.keys(S).map(e=>e.length)),he=/\s--kind[\s=]+["']?(?!llm\b)\w/,
 ge=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,U=/^---[ \t]*$/,ye=new Set(["agent","tool","variable"]);function T(e){let t=e.length-
 e.trimStart().length,s=fe.exec(e.slice(t,t+me));if(s===null||t>0&&e[t-1]!==`
