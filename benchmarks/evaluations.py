@@ -61,7 +61,7 @@ async def _adk_nb(n: int) -> Figures:
 
 async def _turns(agent: Any, n: int) -> float:
     """Microseconds of a plain turn in a new session, in the same kind of store."""
-    from adk_nb.evaluation.evaluation import default_service  # noqa: PLC0415  # as above
+    from adk_nb.evaluation.temporary_rows import default_service  # noqa: PLC0415  # as above
 
     ask = _asker(agent, default_service(n))
 

@@ -1,14 +1,15 @@
 """Rows on a Dask cluster: chunks of rows as tasks, each row committed by its worker to a shared session store."""
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from adk_nb import sync
 from adk_nb.errors import InputError
-from adk_nb.evaluation.batch import Batch, Row
+from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.row_runs import Job, Row
 from adk_nb.lazy import require
 from adk_nb.sessions.database_session_service import DatabaseSessionService
 
@@ -18,7 +19,7 @@ _TIMEOUT = "5s"
 
 
 async def run_on_cluster(
-    batch: Batch, cases: Iterable[Case], *, repeats: int = 1, is_retry: bool = False
+    batch: Batch, cases: Iterable[Case], *, repeats: int = 1, total: int | None = None, is_retry: bool = False
 ) -> AsyncGenerator[Row, None]:
     """As `Batch.run`, on the workers of `batch.scheduler`; rows come without events.
 
@@ -37,16 +38,18 @@ async def run_on_cluster(
         client = await distributed.Client(batch.scheduler, asynchronous=True, timeout=_TIMEOUT)
     except (OSError, TimeoutError) as error:
         raise InputError(f"no Dask scheduler answers at {batch.scheduler!r}: {error}") from error
+    spec = _spec(batch, service)
+
+    async def run_chunk(chunk: Sequence[Job]) -> list[Row]:
+        # Not pure: Dask would take two equal chunks for one.
+        return await client.submit(_run_chunk, spec, chunk, is_retry, pure=False, retries=3)
+
     async with client:
-        spec = _spec(batch, service)
-        tasks = [
-            # Not pure: Dask would take two equal chunks for one.
-            client.submit(_run_chunk, spec, chunk, is_retry, pure=False, retries=3)
-            for chunk in _chunks(((case, repeat) for case in cases for repeat in range(repeats)), CHUNK)
-        ]
-        async for _, rows in distributed.as_completed(tasks, with_results=True):
-            for row in rows:
-                batch.count(row)
+        # For each thread of the cluster a chunk that runs and one that waits.
+        at_once = 2 * max(1, sum((await client.nthreads()).values()))
+        jobs = batch.begin(cases, repeats, total)
+        async with aclosing(batch.run_chunks(jobs, run_chunk, size=CHUNK, at_once=at_once)) as rows:
+            async for row in rows:
                 yield row
 
 
@@ -57,17 +60,17 @@ def _spec(batch: Batch, service: DatabaseSessionService) -> dict[str, Any]:
         "session_service": service,
         "app_name": batch.runner.app_name,
         "max_concurrency": batch.max_concurrency,
-        "confirm": batch.confirm,
-        "run_config": batch.run_config,
+        "confirm": batch.rows.confirm,
+        "run_config": batch.rows.run_config,
     }
 
 
-def _run_chunk(spec: dict[str, Any], chunk: Sequence[tuple[Case, int]], is_retry: bool) -> list[Row]:
+def _run_chunk(spec: dict[str, Any], chunk: Sequence[Job], is_retry: bool) -> list[Row]:
     """Run some rows on a worker."""
     return sync.run(_run_rows(spec, chunk, is_retry))
 
 
-async def _run_rows(spec: dict[str, Any], chunk: Sequence[tuple[Case, int]], is_retry: bool) -> list[Row]:
+async def _run_rows(spec: dict[str, Any], chunk: Sequence[Job], is_retry: bool) -> list[Row]:
     batch = Batch(**spec)
     try:
         return [
@@ -79,8 +82,3 @@ async def _run_rows(spec: dict[str, Any], chunk: Sequence[tuple[Case, int]], is_
         await batch.close()
         # A worker has its own copy of the service, with connections of its own.
         await spec["session_service"].close()
-
-
-def _chunks(items: Iterator[tuple[Case, int]], size: int) -> Iterator[list[tuple[Case, int]]]:
-    while chunk := list(islice(items, size)):
-        yield chunk

@@ -1,35 +1,34 @@
 """Evaluate an agent: run its cases, score the runs, and compare evaluations."""
 
+import asyncio
 import math
-import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError
-from adk_nb.evaluation.batch import Batch, Confirm, Progress, Row
+from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case, check_ids, iter_cases
 from adk_nb.evaluation.cluster import run_on_cluster
 from adk_nb.evaluation.frames import frame_of
 from adk_nb.evaluation.judges import judge
 from adk_nb.evaluation.metrics import Metric, Score, metrics_of
+from adk_nb.evaluation.progress import Progress
+from adk_nb.evaluation.row_runs import Confirm, Row
+from adk_nb.evaluation.temporary_rows import default_service
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.runtime import observer
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
-from adk_nb.sessions.in_memory_session_service import InMemorySessionService
-from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 Outcome = Literal["passed", "failed", "error", "pending", "not evaluated", "not run"]
 CaseOutcome = Literal["passed", "flaky", "failed", "pending", "not evaluated", "not run"]
-_MAX_IN_MEMORY = 1_000
-"""Rows whose sessions are kept in memory where no session service is given; more go to a temporary file."""
 
 
 @dataclass(kw_only=True, slots=True, repr=False)
@@ -132,7 +131,7 @@ class Evaluation:
         self.progress = progress
         """Counts, cost and time of this evaluation, without what it reused."""
         self.agent = batch.agent.name
-        self.version = batch.version
+        self.version = batch.rows.version
         """Hash of the agent and its tools."""
         self._batch = batch
 
@@ -204,19 +203,21 @@ class Evaluation:
         """Run again what ended with an error, is pending or did not run; what is done is kept.
 
         Args:
-            failed: Also what failed: its sessions are deleted.
+            failed: Also what failed, and from its beginning: its sessions are deleted.
         """
         return sync.run(self.arerun(failed=failed))
 
-    async def arerun(self, *, failed: bool = False) -> "Evaluation":
-        """`rerun` for code that awaits."""
+    async def arerun(
+        self, *, failed: bool = False, on_stop: Callable[["Evaluation"], None] | None = None
+    ) -> "Evaluation":
+        """`rerun` for code that awaits. `on_stop`: as for `aevaluate`."""
         # A row that is done counts as such while its session is there.
         for row in self.rows if failed else ():
-            if row.outcome == "failed":
-                await self._batch.forget(row.case, row.repeat)
+            if row.outcome in ("failed", "error"):
+                await self._batch.rows.forget(row.case, row.repeat)
         repeats = 1 + max((row.repeat for row in self.rows), default=0)
         cases = [result.case for result in self.cases]
-        return await _evaluate(self._batch, cases, self.metrics, repeats=repeats, is_retry=True)
+        return await _evaluate(self._batch, cases, self.metrics, repeats=repeats, is_retry=True, on_stop=on_stop)
 
     def answer(self, is_approved: bool, *, tool: str | None = None) -> "Evaluation":
         """Approve or reject the open approvals of all runs, and let them run on.
@@ -227,12 +228,17 @@ class Evaluation:
         """
         return sync.run(self.aanswer(is_approved, tool=tool))
 
-    async def aanswer(self, is_approved: bool, *, tool: str | None = None) -> "Evaluation":
-        """`answer` for code that awaits."""
-        for row in self.rows:
-            if row.outcome == "pending":
-                await self._batch.answer(row.case, row.repeat, is_approved=is_approved, tool=tool)
-        return await self.arerun()
+    async def aanswer(
+        self,
+        is_approved: bool,
+        *,
+        tool: str | None = None,
+        on_stop: Callable[["Evaluation"], None] | None = None,
+    ) -> "Evaluation":
+        """`answer` for code that awaits. `on_stop`: as for `aevaluate`."""
+        pending = [(row.case, row.repeat) for row in self.rows if row.outcome == "pending"]
+        running = self._batch.answer(pending, is_approved=is_approved, tool=tool)
+        return await _collected(running, self._batch, self.rows, self.metrics, on_stop)
 
     def diff(self, before: "Evaluation") -> "Difference":
         """The changes since an earlier evaluation."""
@@ -297,6 +303,7 @@ async def aevaluate(
     run_config: RunConfig | None = None,
     scheduler: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_stop: Callable[["Evaluation"], None] | None = None,
 ) -> Evaluation:
     """Run an agent on cases, and score the runs.
 
@@ -317,6 +324,7 @@ async def aevaluate(
         run_config: Of every run.
         scheduler: Address of a Dask scheduler, `tcp://...`; needs a session service that its workers reach.
         on_progress: Called at most once a second, and at the end.
+        on_stop: Called with what is done if this is cancelled, by Ctrl-C for instance.
 
     Raises:
         InputError: There is no case, a column is no metric, an expectation cannot be parsed, or an option is wrong;
@@ -339,24 +347,51 @@ async def aevaluate(
         on_progress=on_progress,
         scheduler=scheduler,
     )
-    return await _evaluate(batch, read, chosen, repeats=repeats)
+    return await _evaluate(batch, read, chosen, repeats=repeats, on_stop=on_stop)
 
 
 async def _evaluate(
-    batch: Batch, cases: Sequence[Case], metrics: Sequence[Metric], *, repeats: int, is_retry: bool = False
+    batch: Batch,
+    cases: Sequence[Case],
+    metrics: Sequence[Metric],
+    *,
+    repeats: int,
+    is_retry: bool = False,
+    on_stop: Callable[[Evaluation], None] | None = None,
 ) -> Evaluation:
-    rows: dict[tuple[str, int], ScoredRow] = {}
     options: dict[str, Any] = {"repeats": repeats, "is_retry": is_retry}
     running = run_on_cluster(batch, cases, **options) if batch.scheduler else batch.run(cases, **options)
-    async for row in running:
-        run = await _case_run(batch, row)
-        rows[row.case.id, row.repeat] = await _score(run, row, metrics)
-    in_order = [rows[case.id, repeat] for case in cases for repeat in range(repeats)]
-    return Evaluation(in_order, batch=batch, metrics=metrics, progress=batch.progress)
+    rows = [_not_run(batch, case, repeat) for case in cases for repeat in range(repeats)]
+    return await _collected(running, batch, rows, metrics, on_stop)
+
+
+async def _collected(
+    running: AsyncGenerator[Row, None],
+    batch: Batch,
+    rows: Iterable[ScoredRow],
+    metrics: Sequence[Metric],
+    on_stop: Callable[[Evaluation], None] | None,
+) -> Evaluation:
+    """The evaluation of `rows`, of which those that `running` yields are replaced."""
+    by_key = {(row.case.id, row.repeat): row for row in rows}
+    try:
+        async with aclosing(running):
+            async for row in running:
+                run = await _case_run(batch, row)
+                by_key[row.case.id, row.repeat] = await _score(run, row, metrics)
+    except asyncio.CancelledError:
+        if on_stop:
+            on_stop(Evaluation(by_key.values(), batch=batch, metrics=metrics, progress=batch.progress))
+        raise
+    return Evaluation(by_key.values(), batch=batch, metrics=metrics, progress=batch.progress)
+
+
+def _not_run(batch: Batch, case: Case, repeat: int) -> ScoredRow:
+    return ScoredRow(case=case, repeat=repeat, session_id=batch.rows.session_id(case, repeat), outcome="not run")
 
 
 async def _load(batch: Batch, row: ScoredRow) -> CaseRun:
-    session = await batch.load(row.case, row.repeat)
+    session = await batch.rows.load(row.case, row.repeat)
     events, state = (session.events, session.state) if session else ([], dict[str, Any]())
     return CaseRun(row.case, events, state, seconds=row.seconds, error=row.error)
 
@@ -364,7 +399,7 @@ async def _load(batch: Batch, row: ScoredRow) -> CaseRun:
 async def _case_run(batch: Batch, row: Row) -> CaseRun:
     # Rows of a cluster come without events.
     if not row.events and row.status != "not run":
-        session = await batch.load(row.case, row.repeat)
+        session = await batch.rows.load(row.case, row.repeat)
         row.events, row.state = (session.events, dict(session.state)) if session else ([], {})
     return CaseRun(row.case, row.events, row.state or {}, seconds=row.seconds, error=row.error)
 
@@ -438,10 +473,3 @@ def wilson_interval(passed: int, count: int, z: float = 1.96) -> tuple[float, fl
     spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     scale = 1 + z * z / count
     return max(0.0, (center - spread) / scale), min(1.0, (center + spread) / scale)
-
-
-def default_service(row_count: int) -> BaseSessionService:
-    """Memory for few rows, and a temporary file for many."""
-    if row_count <= _MAX_IN_MEMORY:
-        return InMemorySessionService()
-    return SqliteSessionService(str(Path(tempfile.mkdtemp(prefix="adk_nb_rows_")) / "sessions.db"))

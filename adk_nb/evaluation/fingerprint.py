@@ -34,7 +34,10 @@ def agent_fingerprint(root: BaseAgent) -> str:
         agent = agents.pop()
         agents += agent.sub_agents
         if isinstance(agent, LlmAgent):
-            agent.tools_now()  # a notebook's agent looks its tools up: `version_of` sees those of now
+            # A notebook's agent looks its tools up here: `version_of` sees those of now.
+            parts += [
+                f"{tool.name}: {_token(getattr(tool, 'require_confirmation', False))}" for tool in agent.tools_now()
+            ]
         if isinstance(agent, UsesVariables):
             parts += [f"{agent.name}:{name}={value!r}" for name, value in agent.variables_now().items()]
         names = [name for name in type(agent).model_fields if name not in _ELSEWHERE]

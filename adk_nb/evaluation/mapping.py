@@ -1,6 +1,10 @@
 """Answer each row of a table."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -10,12 +14,14 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError
-from adk_nb.evaluation.batch import Batch, Confirm, Progress, Row
+from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case, fill_template
 from adk_nb.evaluation.cluster import run_on_cluster
-from adk_nb.evaluation.evaluation import default_service
 from adk_nb.evaluation.frames import add_columns, is_frame, rows_of_frame
+from adk_nb.evaluation.progress import Progress
+from adk_nb.evaluation.row_runs import Confirm, Row
+from adk_nb.evaluation.temporary_rows import default_service
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.wire import copy_model
@@ -44,6 +50,7 @@ async def aagent_map(
     run_config: RunConfig | None = None,
     scheduler: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_stop: Callable[[Any], None] | None = None,
 ) -> Any:
     """Ask an agent about each row of a table; rows with the same message are asked once.
 
@@ -62,6 +69,7 @@ async def aagent_map(
         run_config: Of every run.
         scheduler: Address of a Dask scheduler, `tcp://...`.
         on_progress: Called at most once a second, and at the end.
+        on_stop: Called with the table of what is done if this is cancelled, by Ctrl-C for instance.
 
     Returns:
         The table with the answer's columns, `_status`, `_error`, `_cost` and `_run`: a frame of the same library, or a
@@ -70,18 +78,16 @@ async def aagent_map(
     Raises:
         InputError: The table is empty, or has no column that the message names; nothing was asked.
     """
-    rows = rows_of_frame(data) if is_frame(data) else _dicts(data)
-    keys, cases = list[str](), dict[str, Case]()
-    for number, fields in enumerate(rows, 1):
-        text = fill_template(message, fields, number) if isinstance(message, str) else message(fields)
-        # Equal messages are one case, whose answer goes into all of their rows.
-        case = cases.setdefault(text, Case(id=f"row{number}", messages=(text,)))
-        keys.append(case.id)
-    if not keys:
+    numbers, places = dict[str, int](), array("L")
+    for number, fields in enumerate(rows_of_frame(data) if is_frame(data) else _dicts(data)):
+        text = fill_template(message, fields, number + 1) if isinstance(message, str) else message(fields)
+        # Equal messages are one question, whose answer goes into all of their rows.
+        places.append(numbers.setdefault(text, len(numbers)))
+    if not places:
         raise InputError("the table has no row, so there is nothing to ask")
     batch = Batch(
         _with_schema(agent, schema),
-        session_service=session_service or default_service(len(cases)),
+        session_service=session_service or default_service(len(numbers)),
         app_name=app_name,
         max_concurrency=max_concurrency,
         budget_usd=budget_usd,
@@ -91,50 +97,70 @@ async def aagent_map(
         on_progress=on_progress,
         scheduler=scheduler,
     )
-    answers = await _answers(batch, list(cases.values()), _column_names(schema))
-    return _joined(data, [answers[key] for key in keys])
+    answers = _Answers(_column_names(schema), len(numbers))
+    # Cases are made as they are asked: a long table is not in memory twice.
+    cases = (Case(id=str(number), messages=(text,)) for text, number in numbers.items())
+    running = partial(run_on_cluster, batch) if scheduler else batch.run
+    try:
+        async with aclosing(running(cases, total=len(numbers), is_retry=True)) as rows:
+            async for row in rows:
+                answers.put(int(row.case.id), row, await _run_of(batch, row))
+    except asyncio.CancelledError:
+        if on_stop:
+            on_stop(answers.joined(data, places))
+        raise
+    return answers.joined(data, places)
 
 
-async def _answers(batch: Batch, cases: list[Case], columns: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Case id -> the columns of its answer."""
-    answers: dict[str, dict[str, Any]] = {}
-    running = batch.run(cases) if batch.scheduler is None else run_on_cluster(batch, cases)
-    async for row in running:
-        if not row.events and row.status != "not run":
-            session = await batch.load(row.case)
-            row.events = session.events if session else ()
-        answers[row.case.id] = _columns_of(row, columns)
-    return answers
+async def _run_of(batch: Batch, row: Row) -> CaseRun:
+    # Rows of a cluster come without events.
+    if not row.events and row.status == "done":
+        session = await batch.rows.load(row.case)
+        row.events = session.events if session else ()
+    return CaseRun(row.case, row.events, {}, seconds=row.seconds)
 
 
-def _columns_of(row: Row, columns: tuple[str, ...]) -> dict[str, Any]:
-    run = CaseRun(row.case, row.events, {}, seconds=row.seconds)
-    values: dict[str, Any] = dict.fromkeys(columns)
-    status, error = str(row.status), row.error
-    if row.status == "done":
-        if columns == ("answer",):
-            values["answer"] = run.answer
-        elif isinstance(output := run.output, dict):
-            values |= {name: cast(dict[str, Any], output).get(name) for name in columns}
-        else:
-            status, error = "error", f"the answer does not fit the schema: {run.answer!r:.120}"
-    return {**values, STATUS: status, ERROR: error or None, COST: row.cost_usd, RUN: row.session_id}
+class _Answers:
+    """The columns of the answers; a question that was not asked has the status `not run`."""
+
+    def __init__(self, fields: tuple[str, ...], count: int) -> None:
+        self._fields = fields
+        self._columns: dict[str, list[Any]] = {name: [None] * count for name in (*fields, STATUS, ERROR, COST, RUN)}
+        self._columns[STATUS] = ["not run"] * count
+
+    def put(self, place: int, row: Row, run: CaseRun) -> None:
+        """Note the answer to a question."""
+        status, error = str(row.status), row.error
+        if row.status == "done":
+            if self._fields == ("answer",):
+                self._columns["answer"][place] = run.answer
+            elif isinstance(output := run.output, dict):
+                for name in self._fields:
+                    self._columns[name][place] = cast(dict[str, Any], output).get(name)
+            else:
+                status, error = "error", f"the answer does not fit the schema: {run.answer!r:.120}"
+        for name, value in ((STATUS, status), (ERROR, error or None), (COST, row.cost_usd), (RUN, row.session_id)):
+            self._columns[name][place] = value
+
+    def joined(self, data: Any, places: Sequence[int]) -> Any:
+        """The table with the answers. `places`: of each row, the number of its question."""
+        columns = {name: [values[place] for place in places] for name, values in self._columns.items()}
+        if is_frame(data):
+            return add_columns(data, columns)
+        names = list(columns)
+        return [
+            {**fields, **dict(zip(names, values, strict=True))}
+            for fields, values in zip(_dicts(data), zip(*columns.values(), strict=True), strict=True)
+        ]
 
 
-def _joined(data: Any, answers: list[dict[str, Any]]) -> Any:
-    if is_frame(data):
-        return add_columns(data, {name: [row[name] for row in answers] for name in answers[0]})
-    return [{**fields, **answer} for fields, answer in zip(_dicts(data), answers, strict=True)]
-
-
-def _dicts(data: Any) -> list[dict[str, Any]]:
+def _dicts(data: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(data, list):
         raise InputError(f"a table is a frame or a list of dicts, got {data!r:.60}")
-    rows = cast(list[Any], data)
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(cast(list[Any], data), 1):
         if not isinstance(row, Mapping):
             raise InputError(f"row {number} of the table is {row!r:.60}; write a list of dicts")
-    return [dict(cast(Mapping[str, Any], row)) for row in rows]
+        yield cast(Mapping[str, Any], row)
 
 
 def _with_schema(agent: BaseAgent | App, schema: Any) -> BaseAgent | App:

@@ -105,7 +105,7 @@ def _closing(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, **field
             performed = result[1]
             # Only what has happened: a transfer or an escalation has no effect in a run that is over.
             actions.merge(EventActions(state_delta=performed.state_delta, artifact_delta=performed.artifact_delta))
-        answers.append(result[0] if result else parts.result(call.id, call.name or "", _CUT_SHORT))
+        answers.append(result[0] if result else parts.result(call.id, call.name or "", CUT_SHORT))
     content = parts.content("user", answers) if answers else None
     return Event(author=author, branch=branch, isolation_scope=scope, content=content, actions=actions, **fields)
 
@@ -171,7 +171,7 @@ def _approved_calls(ctx: InvocationContext) -> Calls:
 
 NOT_MADE = "the run was cut before this call was made"
 """Stored text, by which a session shows that a call was not started."""
-_CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
+CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
 
 
 def _results(calls: Iterable[types.FunctionCall], result: dict[str, Any]) -> types.Content:

@@ -12,10 +12,12 @@ import pytest
 
 from adk_nb import Agent, sync, types
 from adk_nb.errors import InputError
-from adk_nb.evaluation import evaluate
-from adk_nb.evaluation.batch import Batch, Progress, Row
+from adk_nb.evaluation import Evaluation, aevaluate, evaluate
+from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.cases import Case, read_cases
+from adk_nb.evaluation.progress import Progress
 from adk_nb.evaluation.rate import Rate
+from adk_nb.evaluation.row_runs import Row
 from adk_nb.models.http_llm import HttpLlm
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
@@ -203,6 +205,61 @@ def test_cancelling_a_batch_leaves_no_row_half_done() -> None:
     rows = sync.run(cancel_and_run_again())
     assert {row.status for row in rows} == {"done"}
     assert all(len([event for event in row.events if event.text == "yes"]) == 1 for row in rows)
+
+
+def test_a_cancelled_evaluation_hands_over_what_is_done() -> None:
+    kept: list[Evaluation] = []
+
+    async def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
+        if llm_request.contents[-1].parts[-1].text == "question 2":
+            await asyncio.Event().wait()
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="yes")]))
+
+    def is_stuck(progress: Progress) -> None:
+        if progress.done == 2:
+            task.cancel()
+
+    async def run() -> None:
+        nonlocal task
+        agent = Agent(name="slow", model=PRICED, before_model_callback=answer)
+        cases = [{"message": f"question {number}", "answer": "yes"} for number in range(4)]
+        options: dict[str, Any] = {"max_concurrency": 1, "on_progress": is_stuck, "on_stop": kept.append}
+        task = asyncio.create_task(aevaluate(agent, cases, **options))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    task: asyncio.Task[Evaluation]
+    sync.run(run())
+    assert [row.outcome for row in kept[0].rows] == ["passed", "passed", "not run", "not run"]
+
+
+def _charging(charged: list[str], started: asyncio.Event) -> Agent:
+    async def charge(customer: str) -> str:
+        """Charge a customer."""
+        charged.append(customer)
+        started.set()
+        await asyncio.Event().wait()
+        return "charged"
+
+    return Agent(name="clerk", model=ScriptedLlm(call("charge", customer="c1"), "Done."), tools=[FunctionTool(charge)])
+
+
+def test_a_call_that_was_cancelled_is_not_made_again_even_where_no_journal_is() -> None:
+    charged: list[str] = []
+
+    async def run() -> Row:
+        started = asyncio.Event()
+        batch = Batch(_charging(charged, started), session_service=InMemorySessionService())
+        task = asyncio.create_task(anext(batch.run(_cases(1))))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await anext(batch.run(_cases(1)))
+
+    row = sync.run(run())
+    assert row.status == "error" and "charge" in row.error
+    assert charged == ["c1"]
 
 
 # ---- resuming

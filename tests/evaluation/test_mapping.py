@@ -12,6 +12,7 @@ from adk_nb import Agent, types
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.evaluation import agent_map
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.scripted_llm import ScriptedLlm
 from adk_nb.sessions import InMemorySessionService
 
 ROWS = [{"text": "Great!", "stars": 5}, {"text": "Bad.", "stars": 1}, {"text": "Great!", "stars": 4}]
@@ -80,6 +81,14 @@ def test_rows_that_are_done_are_not_asked_again() -> None:
     agent_map(agent, ROWS, message="{{text}}", schema=Label, session_service=service)
     agent_map(agent, [*ROWS, {"text": "Fine."}], message="{{text}}", schema=Label, session_service=service)
     assert sorted(asked) == ["Bad.", "Fine.", "Great!"]
+
+
+def test_rows_that_failed_are_asked_again() -> None:
+    service = InMemorySessionService()
+    agent = Agent(name="flaky", model=ScriptedLlm(RuntimeError("busy"), "Fine."))
+    rows = [{"message": "How is it?"}]
+    assert agent_map(agent, rows, session_service=service)[0]["_status"] == "error"
+    assert agent_map(agent, rows, session_service=service)[0]["answer"] == "Fine."
 
 
 def test_another_schema_asks_again() -> None:

@@ -94,6 +94,12 @@ def test_an_edited_tool_or_variable_runs_the_rows_again(planner: Shell) -> None:
     assert len(planner.names["asked"]) == 6
 
 
+def test_a_tool_that_now_asks_for_approval_runs_the_rows_again(planner: Shell) -> None:
+    planner.cell(EVAL)
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    assert {row.outcome for row in planner.cell(EVAL).rows} == {"pending"}
+
+
 def test_below_the_minimum_the_cell_fails_and_shows_its_table(planner: Shell) -> None:
     printed = planner.fails(EVAL.replace("%%eval planner", "%%eval planner --min 0.9"))
     assert "EvaluationFailedError" in printed and "0.50" in printed and "0.9" in printed
@@ -249,3 +255,68 @@ def test_a_stand_in_is_named_above_the_table(shell: Shell) -> None:
     shell.cell("rows = [{'message': 'a'}]")
     shell.cell("%map clerk --over rows")
     assert "Offline stand-in" in shell.printed
+
+
+STOPPED = """
+import _thread, asyncio
+
+async def answer(callback_context, llm_request):
+    text = llm_request.contents[-1].parts[-1].text
+    if text == "question 3" and not asked:
+        asked.append(text)
+        _thread.interrupt_main()
+        await asyncio.Event().wait()
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="yes")]))
+
+planner.before_model_callback = answer
+rows = [{"message": f"question {number}", "answer": "yes"} for number in range(6)]
+"""
+
+
+def test_a_stopped_evaluation_keeps_what_is_done_and_the_same_cell_goes_on(planner: Shell) -> None:
+    planner.cell(STOPPED)
+    printed = planner.fails("%eval planner --cases rows --at-once 1")
+    assert "KeyboardInterrupt" in printed and "Traceback" not in printed
+    assert "3 of 6 cases passed, 3 not run" in printed and "run this cell again" in printed
+    assert [row.outcome for row in planner.names["_eval"].rows] == ["passed"] * 3 + ["not run"] * 3
+    again = planner.cell("%eval planner --cases rows --at-once 1")
+    assert again.score == 1.0 and again.progress.reused == 3
+
+
+def test_a_stopped_table_keeps_its_answers(planner: Shell) -> None:
+    planner.cell(STOPPED)
+    printed = planner.fails("%map planner --over rows --at-once 1")
+    assert "KeyboardInterrupt" in printed and "3 of 6" in printed and "_map" in printed
+    assert [row["_status"] for row in planner.names["_map"]] == ["done"] * 3 + ["not run"] * 3
+    assert {row["_status"] for row in planner.cell("%map planner --over rows --at-once 1")} == {"done"}
+
+
+def test_a_call_that_was_stopped_is_not_made_again_until_it_is_wanted(planner: Shell) -> None:
+    planner.cell("import _thread, asyncio")
+    planner.cell("""%%tool
+async def planet_facts(planet: str) -> dict:
+    "Facts about a planet."
+    asked.append(planet)
+    _thread.interrupt_main()
+    await asyncio.Event().wait()
+""")
+    planner.cell("cases = [{'message': 'Jupiter?'}]\nplanner.before_model_callback = None")
+    planner.cell(
+        "from adk_nb.models.scripted_llm import ScriptedLlm, call\n"
+        "planner.model = ScriptedLlm(call('planet_facts', planet='Jupiter'), 'Done.')"
+    )
+    assert "KeyboardInterrupt" in planner.fails("%eval planner --cases cases")
+    (case,) = planner.cell("%eval planner --cases cases").cases
+    assert (case.rows[0].outcome, planner.names["asked"]) == ("error", ["Jupiter"])
+    assert "planet_facts" in case.reason and "failed" in case.reason
+    planner.cell("planner.model = ScriptedLlm('Done.')")
+    assert planner.cell("%eval rerun --failed").rows[0].answer == "Done."
+
+
+def test_an_answer_to_nothing_is_refused(planner: Shell) -> None:
+    planner.cell(EVAL)
+    assert "no call" in planner.fails("%eval approve")
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    planner.cell(EVAL)
+    printed = planner.fails("%eval approve planet_fact")
+    assert "'planet_fact'" in printed and "planet_facts" in printed

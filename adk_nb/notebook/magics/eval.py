@@ -2,7 +2,7 @@
 
 import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import EvaluationFailedError, InputError, closest
-from adk_nb.evaluation.batch import RECORD
 from adk_nb.evaluation.calls import call_text
 from adk_nb.evaluation.case_run import invocations_of, turn_as_reference
 from adk_nb.evaluation.cases import Case
@@ -22,6 +21,8 @@ from adk_nb.evaluation.eval_set import EvalSet, write_eval_set
 from adk_nb.evaluation.evaluation import Difference, Evaluation, aevaluate
 from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.evaluation.metrics import BUILT_IN
+from adk_nb.evaluation.row_runs import RECORD
+from adk_nb.notebook.error_hints import shown_in_brief
 from adk_nb.notebook.evaluation_approvals import show_approvals
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
@@ -111,8 +112,9 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
     cases = _cases(host, args, name, cell)
     show_model_notice(_root(agent))
     with ProgressLine(host.settings.display) as progress:
-        evaluation = sync.run(
-            aevaluate(
+        evaluation = _until_stopped(
+            host,
+            lambda on_stop: aevaluate(
                 agent,
                 cases,
                 metrics=_metrics(notebook, args.metrics or []),
@@ -122,13 +124,31 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
                 max_concurrency=args.at_once or 32,
                 confirm="yes" if args.yes else "no" if args.no else "ask",
                 judge_model=args.judge or "",
-                session_service=notebook.sessions.service,
+                session_service=notebook.sessions.for_batches,
                 app_name=APP,
                 scheduler=host.settings.scheduler or None,
                 on_progress=progress.show,
-            )
+                on_stop=on_stop,
+            ),
         )
     return _keep(host, evaluation, minimum=args.min)
+
+
+def _until_stopped(
+    host: Host, run: Callable[[Callable[[Evaluation], None]], Coroutine[Any, Any, Evaluation]]
+) -> Evaluation:
+    """The evaluation that `run(on_stop)` makes. Ctrl-C keeps and shows what is done, and raises with two lines."""
+    stopped: list[Evaluation] = []
+    try:
+        return sync.run(run(stopped.append))
+    except KeyboardInterrupt as stop:
+        if stopped:
+            (partial,) = stopped
+            _store(host.notebook, partial)
+            display(evaluation_output(partial, host.settings.display))
+            left = sum(row.outcome == "not run" for row in partial.rows)
+            shown_in_brief(stop, [f"{left} of {len(partial.rows)} runs are left: run this cell again, and it goes on"])
+        raise
 
 
 def _keep(host: Host, evaluation: Evaluation, *, minimum: float | None = None) -> Evaluation:
@@ -296,19 +316,28 @@ def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
             f"{evaluation.agent} or one of its tools changed since this evaluation; run its cell %%eval "
             f"{evaluation.agent} again: that asks the changed one, and %eval diff compares"
         )
-    return _again(host, lambda evaluation: evaluation.rerun(failed=args.failed))
+    return _keep(host, _until_stopped(host, lambda on_stop: evaluation.arerun(failed=args.failed, on_stop=on_stop)))
 
 
 def _approve(host: Host, args: Any, rest: list[str]) -> Evaluation:
-    return _again(host, lambda evaluation: evaluation.answer(True, tool=rest[0] if rest else None))
+    return _answer(host, rest, is_approved=True)
 
 
 def _reject(host: Host, args: Any, rest: list[str]) -> Evaluation:
-    return _again(host, lambda evaluation: evaluation.answer(False, tool=rest[0] if rest else None))
+    return _answer(host, rest, is_approved=False)
 
 
-def _again(host: Host, change: Callable[[Evaluation], Evaluation]) -> Evaluation:
-    return _keep(host, change(_last(host.notebook, 1).evaluation))
+def _answer(host: Host, rest: list[str], *, is_approved: bool) -> Evaluation:
+    evaluation, tool = _last(host.notebook, 1).evaluation, rest[0] if rest else None
+    waiting = pending_calls(evaluation)
+    if not waiting or tool not in (None, *waiting):
+        raise InputError(
+            f"no call{f' of {tool!r}' if tool else ''} waits for approval"
+            + (f"; there is: {', '.join(waiting)}" if waiting else "")
+        )
+    return _keep(
+        host, _until_stopped(host, lambda on_stop: evaluation.aanswer(is_approved, tool=tool, on_stop=on_stop))
+    )
 
 
 def _diff(host: Host, args: Any, rest: list[str]) -> Output:

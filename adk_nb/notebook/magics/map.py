@@ -1,6 +1,7 @@
 """`%map`: ask an agent about each row of a table."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
@@ -8,8 +9,9 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import sync
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError
-from adk_nb.evaluation.batch import Progress
 from adk_nb.evaluation.mapping import aagent_map
+from adk_nb.evaluation.progress import Progress
+from adk_nb.notebook.error_hints import shown_in_brief
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.eval import APP, agent_named, show_model_notice, source_named
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
@@ -56,26 +58,37 @@ def map(host: Host, line: str, cell: str | None) -> Any:
     agent = agent_named(notebook, args.agent or notebook.agent_for_text())
     show_model_notice(agent.root_agent if isinstance(agent, App) else agent)
     with ProgressLine(host.settings.display) as progress:
-        answered = sync.run(
-            aagent_map(
-                agent,
-                source_named(host, args.over),
-                message=args.message or "{{message}}",
-                schema=schema,
-                budget_usd=args.budget,
-                confirm_above_usd=None if args.budget else host.settings.confirm_above_usd,
-                max_concurrency=args.at_once or 32,
-                confirm="yes" if args.yes else "no" if args.no else "ask",
-                session_service=notebook.sessions.service,
-                app_name=APP,
-                scheduler=host.settings.scheduler or None,
-                on_progress=progress.show,
-            )
+        work = aagent_map(
+            agent,
+            source_named(host, args.over),
+            message=args.message or "{{message}}",
+            schema=schema,
+            budget_usd=args.budget,
+            confirm_above_usd=None if args.budget else host.settings.confirm_above_usd,
+            max_concurrency=args.at_once or 32,
+            confirm="yes" if args.yes else "no" if args.no else "ask",
+            session_service=notebook.sessions.for_batches,
+            app_name=APP,
+            scheduler=host.settings.scheduler or None,
+            on_progress=progress.show,
+            on_stop=partial(notebook.variables.__setitem__, "_map"),
         )
+        try:
+            answered = sync.run(work)
+        except KeyboardInterrupt as stop:
+            shown_in_brief(stop, list(_stopped_lines(progress.last)))
+            raise
     notebook.variables["_map"] = answered
     if lines := list(_open_ends(progress.last)):
         display(text(*lines))
     return answered
+
+
+def _stopped_lines(progress: Progress | None) -> Iterator[str]:
+    """A line on what is done when it was stopped."""
+    if progress and progress.done:
+        total = "" if progress.total is None else f" of {progress.total}"
+        yield f"{progress.done}{total} questions are answered, in _map: run this cell again, and it goes on"
 
 
 def _open_ends(progress: Progress | None) -> Iterator[str]:

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from adk_nb import sync
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
+from adk_nb.concurrency.single_thread import has_threads
 from adk_nb.errors import InputError, SessionBusyError, SessionNotFoundError, StaleSessionError, StateKeyError, closest
+from adk_nb.evaluation.temporary_rows import temporary_service
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -27,7 +29,7 @@ from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
-from adk_nb.sessions.journal import Run
+from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import Loaded
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
@@ -58,6 +60,15 @@ class SessionStore:
         self.opened: set[str] = set()
         """Sessions that a chat box has opened; they may have no events yet."""
         self._histories: dict[str, History] = {}
+        self._temporary: BaseSessionService | None = None
+
+    @property
+    def for_batches(self) -> BaseSessionService:
+        """Where the runs of evaluations and tables are kept; not in memory, which many would fill."""
+        if isinstance(self.service, Journal) or not has_threads():
+            return self.service
+        self._temporary = self._temporary or temporary_service()
+        return self._temporary
 
     @property
     def names(self) -> list[str]:

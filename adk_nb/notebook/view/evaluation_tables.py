@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from adk_nb.evaluation.batch import Progress
 from adk_nb.evaluation.evaluation import CaseResult, Difference, Evaluation
+from adk_nb.evaluation.progress import Progress
 from adk_nb.notebook.view.document import Block, Code, Fold, Line, Span, Table, Text
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.spending import dollars

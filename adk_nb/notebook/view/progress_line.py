@@ -1,11 +1,10 @@
 """A line that says how far many runs are, renewed in place."""
 
-from types import TracebackType
 from typing import Any, Self
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from adk_nb.evaluation.batch import Progress
+from adk_nb.evaluation.progress import Progress
 from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.view.evaluation_tables import progress_text
 
@@ -40,11 +39,8 @@ class ProgressLine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._clear()
+    def __exit__(self, *error: object) -> None:
+        self._clear()
 
     def _clear(self) -> None:
         if self._handle is not None:

@@ -1,0 +1,326 @@
+"""One row of a batch: its session, its resumption, and the record of its end."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from adk_nb import clock, types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import AdkNbError, InputError, SessionBusyError
+from adk_nb.evaluation.case_run import cost_of, unpriced_model
+from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.fingerprint import agent_fingerprint
+from adk_nb.events.event import Event
+from adk_nb.models.llm_response import Attempt, on_wait
+from adk_nb.runners import Runner
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.runtime.interrupts import Interrupt, answer
+from adk_nb.runtime.open_calls import CUT_SHORT
+from adk_nb.runtime.run_config import RunConfig
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.journal import Effect, Journal
+from adk_nb.sessions.session import Session
+
+logger = logging.getLogger(__name__)
+
+RECORD = "adk_nb_row"
+"""Key in the custom_metadata of the event that ends a row: its status, seconds and error."""
+USER = "user"
+
+Job = tuple[Case, int]
+"""A case and its repeat: 0, 1, ..."""
+Status = Literal["done", "error", "pending", "not run"]
+"""`pending`: an approval or another interrupt is open. `not run`: the budget was reached, or the batch was stopped."""
+Confirm = Literal["ask", "yes", "no"] | Collection[str]
+"""Approvals are left open, given or refused; a list of tools: given for these, left open for others."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Row:
+    """One run of a case."""
+
+    case: Case
+    repeat: int
+    """0, 1, ..."""
+    session_id: str
+    status: Status
+    error: str = ""
+    seconds: float = 0.0
+    cost_usd: float | None = None
+    """None: unknown."""
+    is_reused: bool = False
+    """True: it was done before, and nothing was asked again."""
+    events: Sequence[Event] = ()
+    """The session's events; the consumer drops them when it has scored them."""
+    state: dict[str, Any] | None = None
+    interrupts: Sequence[Interrupt] = ()
+    """Open interrupts of a pending row."""
+
+
+@dataclass(kw_only=True, slots=True)
+class RowRunner:
+    """Runs rows, each in a session of its own."""
+
+    runner: Runner
+    agent: BaseAgent
+    confirm: Confirm
+    run_config: RunConfig
+    on_attempt: Callable[[Attempt], None]
+    """Called with each failed attempt of a model call."""
+    needs_cost: bool
+    """True: a row whose cost is not known is an error of the caller."""
+    version: str = ""
+    """Hash of the agent and its tools."""
+
+    def __post_init__(self) -> None:
+        self.version = agent_fingerprint(self.agent)
+
+    def session_id(self, case: Case, repeat: int = 0) -> str:
+        """Id of a row's session."""
+        identity = f"{self.version}|{case.fingerprint}|{repeat}"
+        return f"row-{hashlib.blake2b(identity.encode(), digest_size=10).hexdigest()}"
+
+    async def load(self, case: Case, repeat: int = 0) -> Session | None:
+        """The session of a row. None: it did not run."""
+        return await self._service.get_session(**self._key(self.session_id(case, repeat)))
+
+    async def forget(self, case: Case, repeat: int = 0) -> None:
+        """Delete the session of a row, so that it runs again from its beginning."""
+        await self._service.delete_session(**self._key(self.session_id(case, repeat)))
+
+    async def run(self, case: Case, repeat: int, *, is_retry: bool) -> Row:
+        """Run a row, or let it run on; one that is done is only read.
+
+        Args:
+            case: Its case.
+            repeat: Its repeat.
+            is_retry: Run it again if it ended with an error.
+        """
+        key = self._key(self.session_id(case, repeat))
+        session = await self._service.get_session(**key)
+        row = row_of_session(session, case, repeat) if session else None
+        if row and (row.status == "done" or (row.status == "error" and not is_retry)):
+            return row
+        if row and row.status == "pending":
+            return await self._work(case, repeat) if self._answers(row.interrupts) else row
+        if session is None or not session.events:
+            if session is None:
+                await self._service.create_session(**key, state=dict(case.state))
+            return await self._work(case, repeat, is_new=True)
+        return await self._resume(session, case, repeat)
+
+    async def answer(self, case: Case, repeat: int, *, is_approved: bool, tool: str | None) -> Row:
+        """Approve or reject its open approvals, of `tool` or of all tools, and let it run on."""
+        session = await self.load(case, repeat)
+        row = row_of_session(session, case, repeat) if session else None
+        if row is None:
+            return await self.run(case, repeat, is_retry=False)
+        approvals = [one for one in row.interrupts if one.is_approval and tool in (None, one.call.name)]
+        if not approvals:
+            return row
+        parts = [answer(approval, is_approved) for approval in approvals]
+        return await self._work(case, repeat, types.Content(role="user", parts=parts))
+
+    async def _resume(self, session: Session, case: Case, repeat: int) -> Row:
+        """Let a row run on that did not end: with a journal in its last invocation, else from its beginning."""
+        runs = [event.invocation_id for event in session.events if event.invocation_id]
+        # Calls that were made are not repeated.
+        if isinstance(self._service, Journal) and runs and not _was_stopped_in_a_call(session.events):
+            return await self._work(case, repeat, resumed_id=runs[-1])
+        # Only the record of its end, or its next message, is missing.
+        if _is_whole(session.events):
+            return await self._work(case, repeat)
+        # Nobody knows what a cut turn has done: begin anew, unless that may do something twice.
+        if tool := self._tool_not_to_repeat(session.events):
+            row = Row(case=case, repeat=repeat, session_id=session.id, status="error", is_reused=True)
+            row.events, row.state = session.events, dict(session.state)
+            row.error = (
+                f"the run was stopped after {tool} was called: it may have taken effect, so it is not called again. "
+                "Give it the effect 'pure' or 'idempotent' if that is harmless; rerun(failed=True) begins anew"
+            )
+            return row
+        await self.forget(case, repeat)
+        await self._service.create_session(**self._key(session.id), state=dict(case.state))
+        return await self._work(case, repeat, is_new=True)
+
+    def _tool_not_to_repeat(self, events: Sequence[Event]) -> str | None:
+        effects = _effects(self.agent)
+        called = [call.name or "" for event in events for call in event.get_function_calls()]
+        return next((name for name in called if effects.get(name, "once") == "once"), None)
+
+    async def _work(
+        self,
+        case: Case,
+        repeat: int,
+        message: types.Content | None = None,
+        *,
+        resumed_id: str | None = None,
+        is_new: bool = False,
+    ) -> Row:
+        """Run a row to its end, or to an open interrupt.
+
+        Args:
+            case: Its case.
+            repeat: Its repeat.
+            message: Answers to its open interrupts.
+            resumed_id: The invocation to resume.
+            is_new: Its session has no event.
+        """
+        session_id, started = self.session_id(case, repeat), clock.ticks()
+        token = on_wait.set(self.on_attempt)
+        error = ""
+        try:
+            if message or resumed_id:
+                await self._turn(session_id, message, resumed_id)
+            await self._converse(session_id, case, is_new=is_new)
+        # Another process runs this row: that is no result of it.
+        except SessionBusyError:
+            raise
+        except Exception as failure:
+            logger.info("case %r, repeat %d", case.id, repeat, exc_info=True)
+            error = f"{type(failure).__name__}: {failure}"
+        finally:
+            on_wait.reset(token)
+        return await self._finish(session_id, case, repeat, error, clock.ticks() - started)
+
+    async def _converse(self, session_id: str, case: Case, *, is_new: bool) -> None:
+        """Send the messages that were not sent yet, and answer approvals as `confirm` says."""
+        contents = list(case.contents())
+        # A resumed row has sent some of its messages already.
+        for content in contents if is_new else contents[await self._sent(session_id) :]:
+            # An open approval is answered before the next message, or ends the row here.
+            if not is_new and await self._settle(session_id):
+                return
+            is_new = False
+            await self._turn(session_id, content)
+        await self._settle(session_id)
+
+    async def _sent(self, session_id: str) -> int:
+        return _sent_messages((await self._session(session_id)).events)
+
+    async def _settle(self, session_id: str) -> bool:
+        """Answer open approvals; True: something is left open, or the run failed."""
+        while True:
+            events = (await self._session(session_id)).events
+            interrupts = _open_interrupts(events)
+            answers = self._answers(interrupts)
+            if not answers:
+                return bool(interrupts) or _error_of(events) != ""
+            await self._turn(session_id, types.Content(role="user", parts=answers))
+
+    def _answers(self, interrupts: Sequence[Interrupt]) -> list[types.Part]:
+        """The answers that `confirm` gives."""
+        approvals = [interrupt for interrupt in interrupts if interrupt.is_approval]
+        if self.confirm == "ask":
+            return []
+        if isinstance(self.confirm, str):
+            return [answer(approval, self.confirm == "yes") for approval in approvals]
+        return [answer(approval, True) for approval in approvals if approval.call.name in self.confirm]
+
+    async def _turn(self, session_id: str, message: types.Content | None, resumed_id: str | None = None) -> None:
+        events = self.runner.run_async(
+            user_id=USER,
+            session_id=session_id,
+            new_message=message,
+            invocation_id=resumed_id,
+            run_config=self.run_config,
+        )
+        async with aclosing(events):
+            async for _ in events:
+                pass
+
+    async def _session(self, session_id: str) -> Session:
+        """The session as its last run left it, to be read only."""
+        session = await self.runner.look_at(USER, session_id)
+        if session is None:
+            raise InputError(f"session {session_id!r} of a row was deleted while it ran; run it again")
+        return session
+
+    async def _finish(self, session_id: str, case: Case, repeat: int, error: str, seconds: float) -> Row:
+        session = await self._session(session_id)
+        events = list(session.events)
+        interrupts = _open_interrupts(events)
+        error = error or _error_of(events)
+        status: Status = "error" if error else "pending" if interrupts else "done"
+        row = Row(case=case, repeat=repeat, session_id=session_id, status=status, error=error, seconds=seconds)
+        row.cost_usd = self._cost(events)
+        record = {"status": status, "seconds": round(seconds, 6), "error": error, "cost_usd": row.cost_usd}
+        # The record is stored last: a row with it is done, whatever process asks.
+        await self._service.append_event(session, Event(author=USER, custom_metadata={RECORD: record}))
+        row.events, row.state, row.interrupts = events, dict(session.state), interrupts
+        return row
+
+    def _cost(self, events: Sequence[Event]) -> float | None:
+        try:
+            cost = cost_of(events)
+        except AdkNbError:
+            return None
+        if cost is None and self.needs_cost:
+            raise InputError(
+                f"no price is known for model {unpriced_model(events)!r}, so no budget can be kept; leave it out"
+            )
+        return cost
+
+    def _key(self, session_id: str) -> dict[str, Any]:
+        return {"app_name": self.runner.app_name, "user_id": USER, "session_id": session_id}
+
+    @property
+    def _service(self) -> BaseSessionService:
+        return self.runner.session_service
+
+
+def row_of_session(session: Session, case: Case, repeat: int) -> Row | None:
+    """The row that a session keeps. None: it did not end."""
+    record: dict[str, Any] | None = None
+    if session.events:
+        record = (session.events[-1].custom_metadata or {}).get(RECORD)
+    if record is None:
+        return None
+    row = Row(case=case, repeat=repeat, session_id=session.id, status=record["status"], error=record["error"])
+    row.seconds, row.cost_usd, row.is_reused = record["seconds"], record["cost_usd"], True
+    row.events, row.state = session.events, dict(session.state)
+    row.interrupts = _open_interrupts(session.events) if row.status == "pending" else ()
+    return row
+
+
+def _open_interrupts(events: Sequence[Event]) -> Sequence[Interrupt]:
+    return open_interrupts(events) if any(event.long_running_tool_ids for event in events) else ()
+
+
+def _sent_messages(events: Sequence[Event]) -> int:
+    """Number of the user's messages in a session, without answers to interrupts."""
+    contents = [event.content for event in events if event.author == "user" and event.content]
+    return sum(1 for content in contents if not any(part.function_response for part in content.parts or ()))
+
+
+def _was_stopped_in_a_call(events: Sequence[Event]) -> bool:
+    return any(answered.response == CUT_SHORT for event in events for answered in event.get_function_responses())
+
+
+def _is_whole(events: Sequence[Event]) -> bool:
+    """True if the last run came to an answer."""
+    last = next((event for event in reversed(events) if event.author != "user"), None)
+    return last is not None and last.is_final_response() and not last.error_code
+
+
+def _error_of(events: Sequence[Event]) -> str:
+    """The error that ended the last run; empty if it did not fail."""
+    for event in reversed(events):
+        if event.author == "user":
+            continue
+        return f"{event.error_code}: {event.error_message or ''}".rstrip(": ") if event.error_code else ""
+    return ""
+
+
+def _effects(agent: BaseAgent) -> dict[str, Effect]:
+    """Name -> effect of the tools of an agent and of those below it."""
+    effects: dict[str, Effect] = {}
+    for below in agent.sub_agents:
+        effects |= _effects(below)
+    if isinstance(agent, LlmAgent):
+        effects |= {tool.name: tool.effect for tool in agent.tools_now()}
+    return effects
