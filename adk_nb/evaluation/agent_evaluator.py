@@ -4,7 +4,7 @@ import csv
 import importlib
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import AgentNotFoundError, InputError
-from adk_nb.evaluation.calls import Order
 from adk_nb.evaluation.eval_config import EvalConfig, read_eval_config
 from adk_nb.evaluation.eval_metrics import (
     BaseCriterion,
@@ -26,6 +25,7 @@ from adk_nb.evaluation.eval_set import EvalSet, read_eval_set, write_eval_set
 from adk_nb.evaluation.evaluation import CaseResult, Evaluation, aevaluate
 from adk_nb.evaluation.judges import judge, response_judge
 from adk_nb.evaluation.metrics import BUILT_IN, Metric, metric, response_match, trajectory
+from adk_nb.evaluation.trajectory_evaluator import ORDERS
 
 NUM_RUNS = 2
 """Runs of each case. Source: google-adk 2.13."""
@@ -133,8 +133,7 @@ def metric_of(entry: EvalMetric) -> Metric:
         return _custom_metric(entry, threshold)
     if name == PrebuiltMetrics.TOOL_TRAJECTORY_AVG_SCORE.value:
         calls = ToolTrajectoryCriterion.model_validate(options)
-        order = _ORDERS[calls.match_type]
-        measure = trajectory(order, ignore_args=calls.ignore_args)
+        measure = trajectory(ORDERS[calls.match_type], ignore_args=calls.ignore_args)
         return replace(BUILT_IN[name], measure=measure, threshold=threshold)
     if name == PrebuiltMetrics.RESPONSE_MATCH_SCORE.value:
         return replace(BUILT_IN[name], measure=response_match, threshold=threshold)
@@ -162,13 +161,6 @@ def _count(entry: EvalMetric) -> Metric:
             "leave it out of the criteria"
         )
     return BUILT_IN[entry.metric_name]
-
-
-_ORDERS: Mapping[ToolTrajectoryCriterion.MatchType, Order] = {
-    ToolTrajectoryCriterion.MatchType.EXACT: "exact",
-    ToolTrajectoryCriterion.MatchType.IN_ORDER: "in order",
-    ToolTrajectoryCriterion.MatchType.ANY_ORDER: "any order",
-}
 
 
 def _custom_metric(entry: EvalMetric, threshold: float) -> Metric:

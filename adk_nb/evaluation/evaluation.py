@@ -11,7 +11,7 @@ from typing import Any, Literal
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
-from adk_nb.errors import InputError
+from adk_nb.errors import InputError, closest
 from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case, check_ids, iter_cases
@@ -20,7 +20,7 @@ from adk_nb.evaluation.frames import frame_of
 from adk_nb.evaluation.judges import judge
 from adk_nb.evaluation.metrics import Metric, Score, metrics_of
 from adk_nb.evaluation.progress import Progress
-from adk_nb.evaluation.row_runs import Confirm, Row
+from adk_nb.evaluation.row_runs import Confirm, Job, Row
 from adk_nb.evaluation.temporary_rows import default_service
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.runtime import observer
@@ -169,25 +169,30 @@ class Evaluation:
         """
         return frame_of(map(_flat, self.rows))
 
-    def run(self, case_id: str, repeat: int = 0) -> CaseRun:
-        """The run of a case, loaded from its session.
+    def run(self, case_id: str, repeat: int | None = None) -> CaseRun:
+        """A run of a case, loaded from its session. `repeat`: 0, 1, ...; None: the first that did not pass, or else 0.
 
         Raises:
             InputError: There is no such run.
         """
         return sync.run(_load(self._batch, self._row(case_id, repeat)))
 
-    async def arun(self, case_id: str, repeat: int = 0) -> CaseRun:
+    async def arun(self, case_id: str, repeat: int | None = None) -> CaseRun:
         """`run` for code that awaits."""
         return await _load(self._batch, self._row(case_id, repeat))
 
-    def _row(self, case_id: str, repeat: int) -> ScoredRow:
-        row = next((row for row in self.rows if (row.case.id, row.repeat) == (case_id, repeat)), None)
-        if row is None:
+    def _row(self, case_id: str, repeat: int | None) -> ScoredRow:
+        rows = [row for row in self.rows if row.case.id == case_id]
+        if not rows:
             ids = ", ".join(repr(case.case.id) for case in self.cases[:10])
-            run = f"run {repeat} of case" if repeat else "case"
-            raise InputError(f"there is no {run} {case_id!r}; the cases are: {ids}")
-        return row
+            near = closest(case_id, [case.case.id for case in self.cases])
+            hint = f"did you mean {near!r}?" if near else f"the cases are: {ids}"
+            raise InputError(f"there is no case {case_id!r}; {hint}")
+        if repeat is None:
+            return next((row for row in rows if row.outcome != "passed"), rows[0])
+        if repeat not in range(len(rows)):
+            raise InputError(f"case {case_id!r} has {len(rows)} runs, from 0 on, and none is {repeat}")
+        return rows[repeat]
 
     def rescore(self, *metrics: Any) -> "Evaluation":
         """Score the same runs with other metrics; no agent is asked."""
@@ -238,7 +243,9 @@ class Evaluation:
         """`answer` for code that awaits. `on_stop`: as for `aevaluate`."""
         pending = [(row.case, row.repeat) for row in self.rows if row.outcome == "pending"]
         running = self._batch.answer(pending, is_approved=is_approved, tool=tool)
-        return await _collected(running, self._batch, self.rows, self.metrics, on_stop)
+        rows = {(row.case.id, row.repeat): row for row in self.rows}
+        order = [(row.case, row.repeat) for row in self.rows]
+        return await _collected(running, self._batch, rows, order, self.metrics, on_stop)
 
     def diff(self, before: "Evaluation") -> "Difference":
         """The changes since an earlier evaluation."""
@@ -361,29 +368,34 @@ async def _evaluate(
 ) -> Evaluation:
     options: dict[str, Any] = {"repeats": repeats, "is_retry": is_retry}
     running = run_on_cluster(batch, cases, **options) if batch.scheduler else batch.run(cases, **options)
-    rows = [_not_run(batch, case, repeat) for case in cases for repeat in range(repeats)]
-    return await _collected(running, batch, rows, metrics, on_stop)
+    order = [(case, repeat) for case in cases for repeat in range(repeats)]
+    return await _collected(running, batch, {}, order, metrics, on_stop)
 
 
 async def _collected(
     running: AsyncGenerator[Row, None],
     batch: Batch,
-    rows: Iterable[ScoredRow],
+    rows: dict[tuple[str, int], ScoredRow],
+    order: Iterable[Job],
     metrics: Sequence[Metric],
     on_stop: Callable[[Evaluation], None] | None,
 ) -> Evaluation:
-    """The evaluation of `rows`, of which those that `running` yields are replaced."""
-    by_key = {(row.case.id, row.repeat): row for row in rows}
+    """The evaluation of `rows`, to which those that `running` yields are added."""
+
+    def evaluation() -> Evaluation:
+        scored = [rows.get((case.id, repeat)) or _not_run(batch, case, repeat) for case, repeat in order]
+        return Evaluation(scored, batch=batch, metrics=metrics, progress=batch.progress)
+
     try:
         async with aclosing(running):
             async for row in running:
                 run = await _case_run(batch, row)
-                by_key[row.case.id, row.repeat] = await _score(run, row, metrics)
+                rows[row.case.id, row.repeat] = await _score(run, row, metrics)
     except asyncio.CancelledError:
         if on_stop:
-            on_stop(Evaluation(by_key.values(), batch=batch, metrics=metrics, progress=batch.progress))
+            on_stop(evaluation())
         raise
-    return Evaluation(by_key.values(), batch=batch, metrics=metrics, progress=batch.progress)
+    return evaluation()
 
 
 def _not_run(batch: Batch, case: Case, repeat: int) -> ScoredRow:

@@ -5,14 +5,14 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, cast
 
 from adk_nb.errors import InputError, UserError, closest
 from adk_nb.evaluation.calls import ExpectedCall, ExpectedCalls, Order, parse_calls
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case
-from adk_nb.evaluation.eval_case import content_text, get_all_tool_calls
+from adk_nb.evaluation.eval_case import Invocation, content_text, get_all_tool_calls
 from adk_nb.evaluation.rouge import rouge_1
 from adk_nb.expression import Expression
 from adk_nb.tools.shape import Shape
@@ -65,6 +65,8 @@ class Metric:
             text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             return Score(metric=self.name, verdict="not evaluated", reason=text)
         verdict = self._verdict(value)
+        if verdict == "passed" and not reason and value == 1:
+            return _passed(self.name)
         if verdict == "failed" and not reason:
             reason = f"{self.name} is {value:g}, and {self.threshold:g} is wanted"
         return Score(metric=self.name, verdict=verdict, value=value, reason=reason)
@@ -75,6 +77,12 @@ class Metric:
         if self.threshold is None:
             return "informational"
         return "passed" if value >= self.threshold else "failed"
+
+
+@cache
+def _passed(name: str) -> Score:
+    """One for all runs: most of many are alike."""
+    return Score(metric=name, verdict="passed", value=1.0)
 
 
 def metric(function: Callable[[CaseRun], Any] | None = None, *, name: str = "", threshold: float | None = 1.0) -> Any:
@@ -93,9 +101,10 @@ def metric(function: Callable[[CaseRun], Any] | None = None, *, name: str = "", 
             return None, "the metric returned None"
         if not isinstance(value, bool | int | float):
             raise InputError(f"a metric returns True, False or a number; this one returned {value!r:.60}")
-        return float(value), ""
+        return float(value), f"{chosen} is False" if value is False else ""
 
-    return Metric(name=name or getattr(function, "__name__", "metric"), measure=measure, threshold=threshold)
+    chosen = name or getattr(function, "__name__", "metric")
+    return Metric(name=chosen, measure=measure, threshold=threshold)
 
 
 # ---- the answer
@@ -126,6 +135,16 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise InputError(f"{text!r} is not a regular expression: {error}") from None
 
 
+_KINDS = {
+    "equals": "equals",
+    "contains": "contains",
+    "matches": "matches",
+    "one of": "is one of",
+    "where": "fulfils",
+    "schema": "fits",
+}
+
+
 def _measure_answer(run: CaseRun, expectation: tuple[str, Any, float]) -> Measured:
     kind, expected, least = expectation
     answer, text = _folded(run.answer), run.answer
@@ -143,7 +162,7 @@ def _measure_answer(run: CaseRun, expectation: tuple[str, Any, float]) -> Measur
     if checks[kind]():
         return 1.0, ""
     source = getattr(expected, "pattern", None) or getattr(expected, "source", None) or expected
-    return 0.0, f"{kind} {source!r} is expected; the answer is {text!r:.200}"
+    return 0.0, f"expected an answer that {_KINDS[kind]} {source!r}, got {text!r:.200}"
 
 
 def _folded(text: str) -> str:
@@ -231,18 +250,23 @@ def trajectory(order: Order = "exact", *, ignore_args: bool = False) -> Measure:
     def measure(run: CaseRun, _: Any) -> Measured:
         scores, first = list[float](), ""
         for actual, expected in _pairs(run):
-            calls = [
-                ExpectedCall(name=call.name or "", args=call.args or {})
-                for call in get_all_tool_calls(expected.intermediate_data)
-            ]
-            problem = ExpectedCalls(calls=tuple(calls), order=order).problem(
-                get_all_tool_calls(actual.intermediate_data), ignore_args=ignore_args
-            )
+            problem = call_problem(actual, expected, order, ignore_args=ignore_args)
             scores.append(float(not problem))
             first = first or problem
         return sum(scores) / len(scores), first
 
     return measure
+
+
+def call_problem(actual: Invocation, expected: Invocation, order: Order, *, ignore_args: bool) -> str:
+    """The first difference between the tool calls of two turns; empty if they are as expected."""
+    calls = [
+        ExpectedCall(name=call.name or "", args=call.args or {})
+        for call in get_all_tool_calls(expected.intermediate_data)
+    ]
+    return ExpectedCalls(calls=tuple(calls), order=order).problem(
+        get_all_tool_calls(actual.intermediate_data), ignore_args=ignore_args
+    )
 
 
 def response_match(run: CaseRun, _: Any) -> Measured:
@@ -255,7 +279,7 @@ def response_match(run: CaseRun, _: Any) -> Measured:
     return mean, "" if mean >= 1 else f"ROUGE-1 {mean:.2f}: got {run.answer!r:.120}"
 
 
-def _pairs(run: CaseRun) -> Iterable[tuple[Any, Any]]:
+def _pairs(run: CaseRun) -> Iterable[tuple[Invocation, Invocation]]:
     turns, reference = run.turns, run.case.reference
     if len(turns) != len(reference):
         raise InputError(f"the case has {len(reference)} turns, and its run {len(turns)}")

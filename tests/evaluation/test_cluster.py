@@ -23,7 +23,7 @@ distributed = pytest.importorskip("distributed")
 def cluster() -> Iterator[Any]:
     """A scheduler and two workers, each a process of its own."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster
 

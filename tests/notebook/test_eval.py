@@ -115,6 +115,26 @@ def test_a_run_of_a_case_is_opened(planner: Shell) -> None:
     assert "'nowhere'" in planner.fails("%eval open nowhere")
 
 
+def test_the_run_that_is_opened_is_the_one_that_did_not_pass(planner: Shell) -> None:
+    planner.cell("from adk_nb.models.scripted_llm import ScriptedLlm\nplanner.before_model_callback = None")
+    planner.cell("planner.model = ScriptedLlm('yes', 'no', 'yes')")
+    cell = "%%eval planner --repeats 3 --at-once 1\n| id | message | answer |\n| --- | --- | --- |\n| x | Well? | yes |"
+    evaluation = planner.cell(cell)
+    assert "~  x" in _text(planner, evaluation) and "%eval open x" in _text(planner, evaluation)
+    assert planner.cell("%eval open x").text == "no"
+    assert planner.cell("%eval open x 2").text == "yes"
+    assert "3 runs" in planner.fails("%eval open x 3")
+    assert "'x'" in planner.fails("%eval open y")
+
+
+def test_a_run_of_a_table_is_opened(planner: Shell) -> None:
+    planner.cell("rows = [{'planet': 'Jupiter'}]")
+    (row,) = planner.cell('%map planner --over rows --message "How long is a day on {{planet}}?"')
+    opened = planner.cell(f"%eval open {row['_run']}")
+    assert opened.text == "It has 9.9 hours." and "planet_facts" in opened._repr_mimebundle_()["text/html"]
+    assert "_run" in planner.fails("%eval open row-00000000000000000000")
+
+
 def test_a_turn_becomes_a_case(planner: Shell) -> None:
     planner.cell("%chat planner How long is a day on Jupiter?")
     added = str(planner.cell("%eval add -1 --as jupiter"))
@@ -166,6 +186,7 @@ def test_open_approvals_are_answered_for_all_runs(planner: Shell) -> None:
         ("%eval planner venus", ["venus"]),
         ("%eval planner --cases nothing", ["'nothing'"]),
         ("%eval open", ["CASE"]),
+        ("%eval open x y", ["CASE 2"]),
         ("%eval opn venus", ["'opn'", "%eval open"]),
         ("%eval diff -1", ["-1", "-2"]),
         ("%eval diff a b", ["'a'"]),

@@ -15,6 +15,8 @@ from adk_nb.evaluation.cases import Case, case_of_eval_case
 from adk_nb.evaluation.eval_case import IntermediateData, Invocation
 from adk_nb.evaluation.eval_metrics import EvalMetric, ToolTrajectoryCriterion
 from adk_nb.evaluation.eval_set import EvalSet, write_eval_set
+from adk_nb.evaluation.final_response_match_v1 import RougeEvaluator
+from adk_nb.evaluation.trajectory_evaluator import TrajectoryEvaluator
 from adk_nb.events.event import Event
 
 HERE = Path(__file__).parent
@@ -70,9 +72,13 @@ def _generated(count: int) -> list[tuple[list[Invocation], list[Invocation]]]:
 
 
 def _score(metric: EvalMetric, actual: list[Invocation], expected: list[Invocation]) -> float | None:
+    """The score of a run, which google-adk's evaluators, under their own names, agree with."""
     case = Case(id="case", messages=("Question",), reference=tuple(expected))
     run = CaseRun(case, [event for number, turn in enumerate(actual) for event in _events(turn, number)], {}, seconds=0)
-    return sync.run(metric_of(metric).score(run)).value
+    score = sync.run(metric_of(metric).score(run)).value
+    kind = RougeEvaluator if metric.metric_name == "response_match_score" else TrajectoryEvaluator
+    assert kind(eval_metric=metric).evaluate_invocations(actual, expected).overall_score == score
+    return score
 
 
 def _events(turn: Invocation, number: int) -> list[Event]:
@@ -136,3 +142,43 @@ def test_google_adk_scores_generated_turns_the_same_and_reads_our_eval_sets(tmp_
         for case in map(case_of_eval_case, eval_set.eval_cases)
     }
     assert by_google["read"]["metrics"]["response_match_score"] == 0.5
+
+
+NAMES = {
+    "agent_evaluator": ["AgentEvaluator"],
+    "eval_case": [
+        "EvalCase",
+        "IntermediateData",
+        "Invocation",
+        "InvocationEvent",
+        "InvocationEvents",
+        "SessionInput",
+        "get_all_tool_calls",
+    ],
+    "eval_config": ["EvalConfig", "get_eval_metrics_from_config", "get_evaluation_criteria_or_default"],
+    "eval_metrics": [
+        "BaseCriterion",
+        "EvalMetric",
+        "EvalMetricResult",
+        "EvalStatus",
+        "JudgeModelOptions",
+        "LlmAsAJudgeCriterion",
+        "PrebuiltMetrics",
+        "RubricsBasedCriterion",
+        "ToolTrajectoryCriterion",
+    ],
+    "eval_rubrics": ["Rubric", "RubricContent"],
+    "eval_set": ["EvalCase", "EvalSet"],
+    "evaluator": ["EvalStatus", "EvaluationResult", "Evaluator", "PerInvocationResult"],
+    "final_response_match_v1": ["RougeEvaluator"],
+    "local_eval_sets_manager": ["load_eval_set_from_file"],
+    "trajectory_evaluator": ["TrajectoryEvaluator", "get_all_tool_calls"],
+}
+"""Names that public code imports most from google.adk.evaluation."""
+
+
+def test_names_of_google_adks_evaluation_are_found_under_the_same_path() -> None:
+    statements = [f"from PACKAGE.{module} import {', '.join(names)}" for module, names in NAMES.items()]
+    code = "\n".join([*statements, "from PACKAGE import AgentEvaluator"])
+    exec(code.replace("PACKAGE", "adk_nb.evaluation"), {})
+    subprocess.run([PYTHON, "-W", "ignore", "-c", code.replace("PACKAGE", "google.adk.evaluation")], check=True)

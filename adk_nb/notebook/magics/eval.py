@@ -2,7 +2,8 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Coroutine
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from adk_nb.evaluation.eval_set import EvalSet, write_eval_set
 from adk_nb.evaluation.evaluation import Difference, Evaluation, aevaluate
 from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.evaluation.metrics import BUILT_IN
-from adk_nb.evaluation.row_runs import RECORD
+from adk_nb.evaluation.row_runs import RECORD, USER
+from adk_nb.events.event import Event
 from adk_nb.notebook.error_hints import shown_in_brief
 from adk_nb.notebook.evaluation_approvals import show_approvals
 from adk_nb.notebook.magics import values
@@ -39,6 +41,7 @@ from adk_nb.notebook.view.document import Block, Code, Text
 from adk_nb.notebook.view.evaluation_tables import difference_blocks, evaluation_blocks, pending_calls, summary
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.progress_line import ProgressLine
+from adk_nb.sessions.session import Session
 from adk_nb.tools.function_tool import FunctionTool
 
 APP = "evaluation"
@@ -62,7 +65,7 @@ EVAL = Grammar(
     arguments=[
         Argument(
             "WORD",
-            "the agent; or add TURN, open CASE, rerun, diff RUN RUN, approve [TOOL], reject [TOOL], export FILE",
+            "the agent; or add TURN, open CASE|RUN, rerun, diff RUN RUN, approve [TOOL], reject [TOOL], export FILE",
             many=True,
             names="agent",
         )
@@ -295,17 +298,34 @@ def _add(host: Host, args: Any, rest: list[str]) -> Output:
 
 
 def _open(host: Host, args: Any, rest: list[str]) -> Reply:
-    """Show the first run of a case."""
-    case_id = _single(rest, "CASE", "open")
+    """Show a run of a case, the first that did not pass, or a run of %map by its `_run`."""
+    if len(rest) not in (1, 2) or (len(rest) == 2 and not rest[1].isdigit()):
+        raise InputError("%eval open takes a case, and a repeat from 0 on: %eval open CASE, or %eval open CASE 2")
+    if re.fullmatch(r"row-[0-9a-f]{20}", rest[0]):
+        return _open_row(host, rest[0])
     evaluation = _last(host.notebook, 1).evaluation
-    run = evaluation.run(case_id, 0)
-    root = _root(agent_named(host.notebook, evaluation.agent))
-    events = [event for event in run.events if RECORD not in (event.custom_metadata or {})]
-    return sync.run(
-        show_stored_run(
-            root, run.case.question, events, run.case.state, host.settings.display, how_to_answer="%eval approve"
-        )
-    )
+    run = evaluation.run(rest[0], int(rest[1]) if len(rest) == 2 else None)
+    return _show_run(host, evaluation.agent, run.case.question, run.events, run.case.state)
+
+
+def _open_row(host: Host, session_id: str) -> Reply:
+    service = host.notebook.sessions.for_batches
+
+    async def load() -> Session | None:
+        return await service.get_session(app_name=APP, user_id=USER, session_id=session_id)
+
+    session = sync.run(load())
+    if session is None:
+        raise InputError(f"there is no run {session_id!r}; a table of %map has its runs in the column _run")
+    agent = next((event.author for event in session.events if event.author != USER), "")
+    question = next((event.text for event in session.events if event.author == USER), "")
+    return _show_run(host, agent, question, session.events, {})
+
+
+def _show_run(host: Host, agent: str, question: str, events: Sequence[Event], start_state: Mapping[str, Any]) -> Reply:
+    root, mode = _root(agent_named(host.notebook, agent)), host.settings.display
+    shown = [event for event in events if RECORD not in (event.custom_metadata or {})]
+    return sync.run(show_stored_run(root, question, shown, start_state, mode, how_to_answer="%eval approve"))
 
 
 def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:

@@ -22,7 +22,7 @@ from adk_nb.notebook.view.progress_line import ProgressLine
 MAP = Grammar(
     "map",
     "Ask an agent about each row of a table, and return the table with the answers. Rows with the same message are "
-    "asked once; rows that are done are not asked again.",
+    "asked once; rows that are done are not asked again. %eval open RUN shows a run of the column _run.",
     examples=[
         'labels = %map classify --over reviews --message "Classify: {{text}}" --schema Label',
         "%map classify --over reviews --budget 2",

@@ -28,6 +28,9 @@ def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool) -> list[Block]
     blocks += map(Text, approval_lines(pending_calls(evaluation)))
     if evaluation.progress.is_paused:
         blocks.append(Text(f"{paused_text(evaluation.progress)}; %eval rerun goes on"))
+    elif evaluation.progress.not_run:
+        count, total = evaluation.progress.not_run, len(evaluation.rows)
+        blocks.append(Text(f"{count} of {total} runs did not start, as the budget is spent: %eval rerun goes on"))
     unpassed = [case for case in cases if case.outcome in ("failed", "flaky")]
     return [*blocks, *map(_details, unpassed[:_MAX_FOLDS])]
 
@@ -86,16 +89,18 @@ def _table(cases: Sequence[CaseResult], *, has_costs: bool) -> Table:
     head = [name for name, cells in columns.items() if any(cells)]
     rest = len(cases) - len(shown)
     rows = list(zip(*(columns[name] for name in head), strict=True))
-    return Table(head, rows, note=f"and {rest} more; see _eval.df" if rest else "")
+    notes = [f"and {rest} more; see _eval.df"] if rest else []
+    return Table(head, rows, note="; ".join([*notes, f"a run with its log and state: %eval open {cases[0].case.id}"]))
 
 
 def _share(case: CaseResult) -> str:
-    """`2/3 (21-94 %)`: the runs that passed, and the interval of 95 %."""
+    """`2/3 (21-94%)`: the runs that passed, and the interval of 95 %."""
     if case.interval is None:
         return ""
     low, high = case.interval
     passed = sum(row.outcome == "passed" for row in case.rows)
-    return f"{passed}/{len(case.rows)} ({low:.0%}-{high:.0%})".replace("%-", "-")
+    # A hyphen at which no line breaks.
+    return f"{passed}/{len(case.rows)} ({low * 100:.0f}\u2011{high:.0%})"
 
 
 def _details(case: CaseResult) -> Fold:
