@@ -21,7 +21,7 @@ from adk_nb.lazy import require
 
 INPUTS = ("id", "message", "conversation", "initial_state", "files")
 """Columns of the input. Every other column is an expectation, or a field of the message."""
-_FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?")
 """The second line of a markdown table."""
 
@@ -223,7 +223,7 @@ def _case_of_row(row: Any, number: int, template: str | None, is_table_of_answer
     fields: dict[str, Any] = {
         str(name): value for name, value in cast(Mapping[Any, Any], row).items() if value is not None and value == value
     }  # NaN, which frames have in empty cells, is not equal to itself
-    in_template = set(_FIELD.findall(template or ""))
+    in_template = set(FIELD.findall(template or ""))
     files: Any = fields.get("files") or ()
     return Case(
         id=str(fields.get("id", f"case{number}")),
@@ -263,11 +263,11 @@ def fill_template(template: str, fields: Mapping[str, Any], number: int) -> str:
     Raises:
         InputError: The row has no such field.
     """
-    missing = [name for name in _FIELD.findall(template) if name not in fields]
+    missing = [name for name in FIELD.findall(template) if name not in fields]
     if missing:
         columns = ", ".join(map(repr, fields)) or "none"
         raise InputError(f"row {number} has no column {missing[0]!r} for the message; its columns are: {columns}")
-    return _FIELD.sub(lambda match: str(fields[match[1]]), template)
+    return FIELD.sub(lambda match: str(fields[match[1]]), template)
 
 
 def _state(value: Any, number: int) -> Mapping[str, Any]:

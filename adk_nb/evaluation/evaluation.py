@@ -60,6 +60,8 @@ class ScoredRow:
             return self.error
         if self.outcome == "pending":
             return "an approval is open"
+        if self.outcome == "not evaluated" and not self.scores:
+            return "no column expects anything of it"
         for verdict in ("failed", "not evaluated"):  # a failure says more than a metric that could not measure
             for name, score in self.scores.items():
                 if score.verdict == verdict and score.reason:

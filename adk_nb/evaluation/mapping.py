@@ -16,7 +16,7 @@ from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.case_run import CaseRun
-from adk_nb.evaluation.cases import Case, fill_template
+from adk_nb.evaluation.cases import FIELD, Case, fill_template
 from adk_nb.evaluation.cluster import run_on_cluster
 from adk_nb.evaluation.frames import add_columns, is_frame, rows_of_frame
 from adk_nb.evaluation.progress import Progress
@@ -78,6 +78,10 @@ async def aagent_map(
     Raises:
         InputError: The table is empty, or has no column that the message names; nothing was asked.
     """
+    if isinstance(message, str) and not FIELD.search(message):
+        raise InputError(
+            f"the message {message!r:.80} names no column, so every row would ask the same; write {{{{column}}}}"
+        )
     numbers, places = dict[str, int](), array("L")
     for number, fields in enumerate(rows_of_frame(data) if is_frame(data) else _dicts(data)):
         text = fill_template(message, fields, number + 1) if isinstance(message, str) else message(fields)

@@ -167,7 +167,7 @@ def test_the_reason_of_a_case_is_its_failure_not_the_metric_that_raised() -> Non
 def test_a_case_without_an_expectation_is_not_evaluated() -> None:
     evaluation = evaluate(_planner("Hi"), ["Hi"])
     assert evaluation.rows[0].outcome == "not evaluated"
-    assert evaluation.score is None
+    assert evaluation.score is None and "no column" in evaluation.cases[0].reason
 
 
 def test_repeats_that_differ_make_a_case_flaky_with_an_interval() -> None:

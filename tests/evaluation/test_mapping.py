@@ -111,6 +111,7 @@ def test_a_function_makes_the_message() -> None:
         ([], {}, ["no row"]),
         (ROWS, {}, ["'message'", "'text'", "'stars'"]),
         (ROWS, {"message": "{{txet}}"}, ["'txet'", "'text'"]),
+        (ROWS, {"message": "{text}"}, ["{text}", "{{column}}"]),
         ("text", {}, ["'text'"]),
         (["text"], {}, ["row 1", "'text'"]),
         (ROWS, {"message": "{{text}}", "budget_usd": 0}, ["0"]),

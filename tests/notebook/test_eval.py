@@ -269,6 +269,25 @@ def test_rows_without_an_answer_are_counted_below_a_table(planner: Shell) -> Non
     assert "2 of 2" in planner.printed and "_error" in planner.printed
 
 
+JUDGED = "%%eval planner --judge jury\n| message | judge |\n| --- | --- |\n| Well? | is polite |"
+
+
+def test_a_judge_is_recorded_and_replayed(planner: Shell, tmp_path: Path) -> None:
+    planner.cell("from adk_nb.models.scripted_llm import ScriptedLlm\nplanner.before_model_callback = None")
+    planner.cell("planner.model = ScriptedLlm('Good day.')")
+    planner.cell("""jury = ScriptedLlm('{"verdicts": [{"reason": "it greets", "holds": true}]}')""")
+    planner.cell(f"%record --file {tmp_path}/judged.jsonl")
+    assert planner.cell(JUDGED).score == 1.0
+    planner.cell("planner.model = jury = ScriptedLlm()")  # has no answer
+    planner.cell(f"%replay --file {tmp_path}/judged.jsonl")
+    assert planner.cell(JUDGED).score == 1.0
+
+
+def test_a_judge_that_is_not_there_is_refused_before_anything_runs(planner: Shell) -> None:
+    assert "'jury'" in planner.fails(JUDGED)
+    assert planner.names["asked"] == []
+
+
 def test_a_stand_in_is_named_above_the_table(shell: Shell) -> None:
     shell.cell("%%agent clerk -m offline\nAnswer.")
     shell.cell("%%eval clerk\n| message | answer |\n| --- | --- |\n| a | b |")

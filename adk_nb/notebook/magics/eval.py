@@ -16,7 +16,7 @@ from adk_nb.apps.app import App
 from adk_nb.errors import EvaluationFailedError, InputError, closest
 from adk_nb.evaluation.calls import call_text
 from adk_nb.evaluation.case_run import invocations_of, turn_as_reference
-from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.cases import Case, read_cases
 from adk_nb.evaluation.eval_case import EvalCase, SessionInput, content_text, get_all_tool_calls
 from adk_nb.evaluation.eval_set import EvalSet, write_eval_set
 from adk_nb.evaluation.evaluation import Difference, Evaluation, aevaluate
@@ -24,6 +24,8 @@ from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.evaluation.metrics import BUILT_IN
 from adk_nb.evaluation.row_runs import RECORD, USER
 from adk_nb.events.event import Event
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.error_hints import shown_in_brief
 from adk_nb.notebook.evaluation_approvals import show_approvals
 from adk_nb.notebook.magics import values
@@ -75,7 +77,7 @@ EVAL = Grammar(
         Option(
             "--metrics a,b", "metrics beside those of the columns: functions of a run, or names", convert=values.names
         ),
-        Option("--judge MODEL", "the model that answers the column judge", names="model"),
+        Option("--judge MODEL", "the model that answers the column judge, or a variable that holds one", names="model"),
         Option("--repeats N", "runs of each case", convert=values.positive_integer),
         Option("--min SCORE", "fail the cell below this score, from 0 to 1", convert=values.share),
         Option("--budget USD", "start no run once so many US dollars are spent", convert=values.dollars),
@@ -112,7 +114,8 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
     if args.yes and args.no:
         raise InputError(f"{args.mark}: --yes and --no exclude each other; choose one")
     agent = agent_named(notebook, name)
-    cases = _cases(host, args, name, cell)
+    cases, metrics = read_cases(_cases(host, args, name, cell)), _metrics(notebook, args.metrics or [])
+    judge = _judge_model(notebook, args.judge) if args.judge else ""
     show_model_notice(_root(agent))
     with ProgressLine(host.settings.display) as progress:
         evaluation = _until_stopped(
@@ -120,13 +123,13 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
             lambda on_stop: aevaluate(
                 agent,
                 cases,
-                metrics=_metrics(notebook, args.metrics or []),
+                metrics=metrics,
                 repeats=args.repeats or 1,
                 budget_usd=args.budget,
                 confirm_above_usd=None if args.budget else host.settings.confirm_above_usd,
                 max_concurrency=args.at_once or 32,
                 confirm="yes" if args.yes else "no" if args.no else "ask",
-                judge_model=args.judge or "",
+                judge_model=judge,
                 session_service=notebook.sessions.for_batches,
                 app_name=APP,
                 scheduler=host.settings.scheduler or None,
@@ -253,6 +256,14 @@ def source_named(host: Host, word: str) -> Any:
     near = closest(word, user_variables(host.notebook.variables))
     hint = f"; did you mean {near!r}?" if near else ""
     raise InputError(f"no variable or file {word!r}{hint}")
+
+
+def _judge_model(notebook: Notebook, name: str) -> str | BaseLlm:
+    """The model of a variable, or else the name of one that is known."""
+    model = notebook.model_named(name)
+    if model is None:
+        LLMRegistry.new_llm(name)  # a misspelled one is found before anything runs
+    return model or name
 
 
 def _metrics(notebook: Notebook, names: list[str]) -> list[Any]:
