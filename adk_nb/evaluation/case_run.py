@@ -34,6 +34,11 @@ class CaseRun:
     def __repr__(self) -> str:
         return f"CaseRun({self.case.id!r}, answer={self.answer!r:.60})"
 
+    @property
+    def agent(self) -> str:
+        """Name of the agent that began to answer; empty if none did."""
+        return next((event.author for event in self.events if event.author != "user"), "")
+
     @cached_property
     def turns(self) -> list[Invocation]:
         """The conversation in google-adk's form, a turn for each message of the user."""

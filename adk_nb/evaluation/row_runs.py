@@ -11,7 +11,7 @@ from adk_nb import clock, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import AdkNbError, InputError, SessionBusyError
-from adk_nb.evaluation.case_run import cost_of, unpriced_model
+from adk_nb.evaluation.case_run import CaseRun, cost_of, invocations_of, unpriced_model
 from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.events.event import Event
@@ -271,6 +271,15 @@ class RowRunner:
     @property
     def _service(self) -> BaseSessionService:
         return self.runner.session_service
+
+
+async def load_run(service: BaseSessionService, app_name: str, session_id: str) -> CaseRun | None:
+    """The run of a row, by the id of its session. None: there is no such session."""
+    session = await service.get_session(app_name=app_name, user_id=USER, session_id=session_id)
+    if session is None:
+        return None
+    messages = tuple(turn.user_content for turn in invocations_of(session.events))
+    return CaseRun(Case(id=session_id, messages=messages), session.events, session.state, seconds=0.0)
 
 
 def row_of_session(session: Session, case: Case, repeat: int) -> Row | None:

@@ -22,7 +22,7 @@ from adk_nb.evaluation.eval_set import EvalSet, write_eval_set
 from adk_nb.evaluation.evaluation import Difference, Evaluation, aevaluate
 from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.evaluation.metrics import BUILT_IN
-from adk_nb.evaluation.row_runs import RECORD, USER
+from adk_nb.evaluation.row_runs import RECORD, load_run
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
@@ -43,7 +43,6 @@ from adk_nb.notebook.view.document import Block, Code, Text
 from adk_nb.notebook.view.evaluation_tables import difference_blocks, evaluation_blocks, pending_calls, summary
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.progress_line import ProgressLine
-from adk_nb.sessions.session import Session
 from adk_nb.tools.function_tool import FunctionTool
 
 APP = "evaluation"
@@ -320,17 +319,10 @@ def _open(host: Host, args: Any, rest: list[str]) -> Reply:
 
 
 def _open_row(host: Host, session_id: str) -> Reply:
-    service = host.notebook.sessions.for_batches
-
-    async def load() -> Session | None:
-        return await service.get_session(app_name=APP, user_id=USER, session_id=session_id)
-
-    session = sync.run(load())
-    if session is None:
+    run = sync.run(load_run(host.notebook.sessions.for_batches, APP, session_id))
+    if run is None:
         raise InputError(f"there is no run {session_id!r}; a table of %map has its runs in the column _run")
-    agent = next((event.author for event in session.events if event.author != USER), "")
-    question = next((event.text for event in session.events if event.author == USER), "")
-    return _show_run(host, agent, question, session.events, {})
+    return _show_run(host, run.agent, run.case.question, run.events, {})
 
 
 def _show_run(host: Host, agent: str, question: str, events: Sequence[Event], start_state: Mapping[str, Any]) -> Reply:

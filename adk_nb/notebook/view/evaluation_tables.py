@@ -90,7 +90,8 @@ def _table(cases: Sequence[CaseResult], *, has_costs: bool) -> Table:
     rest = len(cases) - len(shown)
     rows = list(zip(*(columns[name] for name in head), strict=True))
     notes = [f"and {rest} more; see _eval.df"] if rest else []
-    return Table(head, rows, note="; ".join([*notes, f"a run with its log and state: %eval open {cases[0].case.id}"]))
+    unpassed = next((case for case in cases if case.outcome != "passed"), cases[0])
+    return Table(head, rows, note="; ".join([*notes, f"%eval open {unpassed.case.id} shows that run"]))
 
 
 def _share(case: CaseResult) -> str:
