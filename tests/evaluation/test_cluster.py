@@ -80,6 +80,25 @@ def test_a_table_is_answered_on_a_cluster(cluster: Any, postgres: Postgres, tmp_
     assert {row["answer"] for row in table} == {"Done."} and len(table) == 60
 
 
+@pytest.mark.postgres
+def test_a_budget_holds_on_a_cluster(cluster: Any, postgres: Postgres) -> None:
+    def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
+        usage = types.GenerateContentResponseUsageMetadata(candidates_token_count=1_000, total_token_count=1_000)
+        content = types.Content(role="model", parts=[types.Part(text="yes")])
+        return LlmResponse(content=content, usage_metadata=usage, model_version="gemini-2.5-flash")
+
+    agent = Agent(name="priced", model="gemini-2.5-flash", before_model_callback=answer)  # $0.0025 an answer
+    evaluation = evaluate(
+        agent,
+        [f"question {number}" for number in range(20)],
+        budget_usd=0.0101,
+        session_service=DatabaseSessionService(postgres.url()),
+        scheduler=cluster.scheduler_address,
+    )
+    assert [row.outcome for row in evaluation.rows].count("not run") == 16
+    assert evaluation.progress.is_over and evaluation.progress.cost_usd == pytest.approx(0.01)
+
+
 def test_a_cluster_needs_a_database(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"InMemorySessionService"):
         evaluate(_clerk(tmp_path), ["c1"], session_service=InMemorySessionService(), scheduler="tcp://127.0.0.1:9")
