@@ -89,7 +89,10 @@ def _check(folder: Path, kills: int) -> None:
     assert paid <= CALLS + kills * AT_ONCE  # a kill costs what was under way
 
 
-@pytest.mark.parametrize("kills", [pytest.param(6, id="some"), pytest.param(300, id="all", marks=pytest.mark.faults)])
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(6, id="some"), pytest.param(300, id="all", marks=[pytest.mark.faults, pytest.mark.timeout(900)])],
+)
 def test_a_kill_at_any_time_loses_no_row_and_repeats_no_call(kills: int, tmp_path: Path) -> None:
     chance, total = random.Random("evaluation"), 0
     for number in range(kills):
