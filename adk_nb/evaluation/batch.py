@@ -145,7 +145,7 @@ class Batch:
         Args:
             rows: Cases and repeats.
             is_approved: The answer.
-            tool: Only calls of this tool. None: all.
+            tool: Only calls of this tool, see `approval_label`. None: all.
         """
         self.progress, self._is_stopped = Progress(total=len(rows)), False
         answered = self.run_jobs(iter(rows), partial(self.rows.answer, is_approved=is_approved, tool=tool))

@@ -20,7 +20,7 @@ from adk_nb.evaluation.frames import frame_of
 from adk_nb.evaluation.judges import judge
 from adk_nb.evaluation.metrics import Metric, Score, metrics_of
 from adk_nb.evaluation.progress import Progress
-from adk_nb.evaluation.row_runs import Confirm, Job, Row
+from adk_nb.evaluation.row_runs import Confirm, Job, Row, approval_label
 from adk_nb.evaluation.temporary_rows import default_service
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.runtime import observer
@@ -48,7 +48,7 @@ class ScoredRow:
     is_reused: bool = False
     """True: it ran before, and cost nothing now."""
     waiting_for: tuple[str, ...] = ()
-    """Names of the tools whose calls wait for approval."""
+    """Labels of the calls that wait for approval, see `approval_label`: names of tools, mostly."""
 
     def __repr__(self) -> str:
         return f"ScoredRow({self.case.id!r}, repeat={self.repeat}, {self.outcome}, answer={self.answer!r:.60})"
@@ -231,7 +231,7 @@ class Evaluation:
 
         Args:
             is_approved: The answer.
-            tool: Only the calls of this tool. None: of all.
+            tool: Only the calls of this tool, as in `waiting_for`. None: all.
         """
         return sync.run(self.aanswer(is_approved, tool=tool))
 
@@ -449,7 +449,7 @@ async def _score(run: CaseRun, row: Row | ScoredRow, metrics: Sequence[Metric]) 
 def _waiting_for(row: Row | ScoredRow) -> tuple[str, ...]:
     if isinstance(row, ScoredRow):
         return row.waiting_for
-    return tuple(interrupt.call.name or "" for interrupt in row.interrupts if interrupt.is_approval)
+    return tuple(approval_label(interrupt) for interrupt in row.interrupts if interrupt.is_approval)
 
 
 def _status(row: ScoredRow) -> str:

@@ -119,7 +119,7 @@ class RowRunner:
         row = row_of_session(session, case, repeat) if session else None
         if row is None:
             return await self.run(case, repeat, is_retry=False)
-        approvals = [one for one in row.interrupts if one.is_approval and tool in (None, one.call.name)]
+        approvals = [one for one in row.interrupts if one.is_approval and tool in (None, approval_label(one))]
         if not approvals:
             return row
         parts = [answer(approval, is_approved) for approval in approvals]
@@ -294,6 +294,12 @@ def row_of_session(session: Session, case: Case, repeat: int) -> Row | None:
     row.events, row.state = session.events, dict(session.state)
     row.interrupts = _open_interrupts(session.events) if row.status == "pending" else ()
     return row
+
+
+def approval_label(interrupt: Interrupt) -> str:
+    """What one answer may cover: the calls of a tool; if the approver has to see texts, those with the same texts."""
+    name, fingerprint = interrupt.call.name or "", interrupt.tool_fingerprint or interrupt.id
+    return f"{name}:{fingerprint[:8]}" if interrupt.documents else name
 
 
 def _open_interrupts(events: Sequence[Event]) -> Sequence[Interrupt]:

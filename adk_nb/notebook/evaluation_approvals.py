@@ -6,6 +6,7 @@ from typing import Any, cast
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import UserError
 from adk_nb.evaluation.evaluation import Evaluation
+from adk_nb.evaluation.row_runs import approval_label
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode
 from adk_nb.notebook.view.display import show_run
@@ -39,7 +40,7 @@ async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, d
     view.open_interrupts = lambda: list(cards)
     session = Session(id="approvals", app_name="approvals", user_id="user", events=events)
     texts = bundle(document(*map(Text, approval_lines(counts))))
-    tools = {card.id: card.call.name or "" for card in cards}
+    tools = {card.id: approval_label(card) for card in cards}
     view.show_open_cards(set(tools), session, _clicks(view, tools, decide), texts)
     for card in cards:
         tool = tools[card.id]
@@ -61,9 +62,9 @@ async def _first_calls(evaluation: Evaluation, tools: set[str]) -> tuple[list[Ev
         run = await evaluation.arun(row.case.id, row.repeat)
         events += run.events
         for interrupt in open_interrupts(run.events):
-            if interrupt.is_approval and interrupt.call.name in tools:
+            if interrupt.is_approval and (label := approval_label(interrupt)) in tools:
                 cards.append(interrupt)
-                tools.discard(interrupt.call.name)
+                tools.discard(label)
     return events, cards
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from adk_nb import Agent, sync, types
+from adk_nb.code_executors import UnsafeLocalCodeExecutor
 from adk_nb.errors import InputError
 from adk_nb.evaluation import Evaluation, aevaluate, evaluate
 from adk_nb.evaluation.batch import Batch
@@ -22,8 +23,11 @@ from adk_nb.models.http_llm import HttpLlm
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.sessions import InMemorySessionService
+from adk_nb.skills import SkillCatalog
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.skill_toolset import SkillToolset
 from tests.support.http_service import Answer, Service
+from tests.support.skills import write_skill
 
 PRICED = "gemini-2.5-flash"
 """A model of the price table; 1,000 tokens of its answers cost $0.0025."""
@@ -127,6 +131,20 @@ def test_open_approvals_wait_and_are_answered_together() -> None:
     answered = evaluation.answer(True, tool="save")
     assert [row.outcome for row in answered.rows] == ["passed", "passed"]
     assert saved == ["Venus", "Mars"]
+
+
+def test_an_approval_of_a_script_is_not_one_of_another_that_nobody_saw(tmp_path: Path) -> None:
+    for name in ("report", "cleanup"):
+        write_skill(tmp_path, name=name, files={f"scripts/{name}.py": f"print({name!r})"})
+    skills = SkillToolset(SkillCatalog(tmp_path), code_executor=UnsafeLocalCodeExecutor())
+    runs = [call("run_skill_script", skill_name=name, file_path=f"scripts/{name}.py") for name in ("report", "cleanup")]
+    agent = Agent(name="clerk", model=ScriptedLlm(*runs, "Done.", "Done."), tools=[skills])
+    cases = [{"message": name, "answer": "Done"} for name in ("report", "cleanup")]
+    evaluation = evaluate(agent, cases, max_concurrency=1)
+    (report,), (cleanup,) = [row.waiting_for for row in evaluation.rows]
+    assert report != cleanup
+    answered = evaluation.answer(True, tool=report)
+    assert [row.outcome for row in answered.rows] == ["passed", "pending"]
 
 
 # ---- rate
