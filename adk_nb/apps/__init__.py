@@ -7,7 +7,7 @@ __getattr__, __dir__ = face(
     {
         "App": "adk_nb.apps.app",
         "BaseEventsSummarizer": "adk_nb.apps.base_events_summarizer",
-        "EventsCompactionConfig": "adk_nb.apps.events_compaction_config",
+        "EventsCompactionConfig": "adk_nb.apps.app",
         "LlmEventSummarizer": "adk_nb.apps.llm_event_summarizer",
         "ResumabilityConfig": "adk_nb.runtime.run_config",
     },

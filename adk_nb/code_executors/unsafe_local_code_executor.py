@@ -14,10 +14,9 @@ from pydantic import PrivateAttr
 
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
-from adk_nb.code_executors.environment import environment
 from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, Isolation, Level, select_isolation
 from adk_nb.code_executors.output import Output
-from adk_nb.code_executors.processes import end_group, exit_text
+from adk_nb.code_executors.processes import end_group, environment, exit_text
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext

@@ -20,7 +20,7 @@ from adk_nb.runtime.invocation_context import Decision
 from adk_nb.sessions.state import storable_delta
 from adk_nb.tools.content_blocks import with_base64, with_blobs
 from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
-from adk_nb.tools.previews import MIME_TYPES, Piece
+from adk_nb.tools.tables import MIME_TYPES, Piece
 from adk_nb.tools.tool_result import as_response, convert_result
 
 MAX_DISPLAY_CHARS = 64 * 1024
@@ -142,7 +142,7 @@ class CallResult:
     repeated: int = 0
     """See `CallState.attempt_in_doubt`."""
     display: list[dict[str, Any]] | None = None
-    """The result rendered for the user; see `tools.previews`."""
+    """The result rendered for the user; see `tools.tables`."""
     nested_usage: list[dict[str, Any]] | None = None
     """See `CallState.nested_usage`."""
     has_nested_interrupt: bool = False

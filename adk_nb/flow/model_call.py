@@ -19,10 +19,10 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import ESCALATE, REPLAYED, LlmResponse, ends_turn, was_replayed
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.runtime import observer
-from adk_nb.runtime.call_ids import claim, new_call_id
 from adk_nb.runtime.context import Context, settle_state
 from adk_nb.runtime.hooks import Hook, first_result
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
+from adk_nb.runtime.open_calls import claim, new_call_id
 from adk_nb.runtime.trace import TracedRequest, current_trace
 from adk_nb.wire import copy_model, json_problem, replace_surrogates
 

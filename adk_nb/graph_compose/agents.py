@@ -19,10 +19,10 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.models.http_messages import ASK_A_PERSON, CHAT
 from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, ends_turn
-from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.open_calls import new_call_id
 from adk_nb.sessions.session import Session
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 

@@ -12,8 +12,15 @@ from adk_nb import sync, types
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-from adk_nb.memory.entries import MAX_RESULTS, SearchTerms, event_entries, fold, search_terms, stored_entry
-from adk_nb.memory.memory_entry import MemoryEntry
+from adk_nb.memory.memory_entry import (
+    MAX_RESULTS,
+    MemoryEntry,
+    SearchTerms,
+    event_entries,
+    fold,
+    search_terms,
+    stored_entry,
+)
 from adk_nb.sessions.session import Session
 
 _BUSY_SECONDS = 10.0

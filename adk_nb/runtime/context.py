@@ -166,7 +166,7 @@ class CallState:
     task_output: tuple[Any] | None = None
     """The JSON result of the agent's task, which this call completes. None: the call completes no task."""
     display: list[dict[str, Any]] | None = None
-    """The result as the notebook shows it; see `tools.previews`."""
+    """The result as the notebook shows it; see `tools.tables`."""
     nested_usage: list[dict[str, Any]] | None = None
     """Token usage of models that the tool called outside the session, as `events.usage` writes it."""
     failed_at: str | None = None

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from adk_nb import parts, types
+from adk_nb import clock, parts, types
 from adk_nb.errors import AdkNbError, ModelError, StorageError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.locations import cell_location
 from adk_nb.redaction import hidden
 from adk_nb.runtime.approvals import IN_DOUBT, REDEFINED
@@ -14,10 +15,10 @@ from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.cancellation import StopReason
 from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, NODE, TOOLSET
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import awaiting_calls
-from adk_nb.wire import copy_model, replace_fields
+from adk_nb.wire import copy_model, replace_fields, replace_surrogates
 
 Calls = Sequence[types.FunctionCall]
 _EventOrigin = tuple[str, str | None, str | None]
@@ -234,3 +235,31 @@ def _has_nested_events(ctx: InvocationContext, branch: str | None, call_id: str 
     """True if an agent called as a tool has events for that call."""
     inside = (nested_branch for nested_branch in history_of(ctx.session).branches if is_under(nested_branch, branch))
     return any(next_call(nested_branch, branch) == call_id for nested_branch in inside)
+
+
+_RESERVED_PREFIXES = (NODE, NODE_APPROVAL, TOOLSET)
+"""Ids of toolsets and nodes start so; no model may use them."""
+
+
+def new_call_id() -> str:
+    """A fresh id, as ADK spells it."""
+    return f"adk-{clock.new_id()}"
+
+
+def claim(ctx: InvocationContext, proposed: str | None) -> str:
+    """The id of a new call from a model: `proposed`, or a fresh id if that is taken, reserved or not valid text.
+
+    Ids are also unique among agents that run in parallel.
+    """
+    # The history has only stored events: parallel agents see each other's new ids here.
+    claimed = ctx.shared.call_ids
+    is_free = (
+        proposed
+        and not proposed.startswith(_RESERVED_PREFIXES)
+        and replace_surrogates(proposed) == proposed
+        and proposed not in claimed
+    )
+    if not proposed or not is_free or proposed in history_of(ctx.session).call_ids:
+        proposed = new_call_id()
+    claimed.add(proposed)
+    return proposed

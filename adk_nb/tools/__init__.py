@@ -14,7 +14,7 @@ __getattr__, __dir__ = face(
         "LongRunningFunctionTool": "adk_nb.tools.long_running_tool",
         "MCPToolset": "adk_nb.tools.mcp_tool.mcp_toolset",
         "McpToolset": "adk_nb.tools.mcp_tool.mcp_toolset",
-        "StaticToolset": "adk_nb.tools.static_toolset",
+        "StaticToolset": "adk_nb.tools.base_toolset",
         "ToolContext": "adk_nb.runtime.context",
         "TransferToAgentTool": "adk_nb.tools.transfer_to_agent_tool",
         "VertexAiSearchTool": "adk_nb.tools.vertex_ai_search_tool",

@@ -3,6 +3,7 @@ from adk_nb.tools.agent_tool import AgentTool as AgentTool
 from adk_nb.tools.authenticated_function_tool import AuthenticatedFunctionTool as AuthenticatedFunctionTool
 from adk_nb.tools.base_tool import BaseTool as BaseTool
 from adk_nb.tools.base_toolset import BaseToolset as BaseToolset
+from adk_nb.tools.base_toolset import StaticToolset as StaticToolset
 from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution as built_in_code_execution
 from adk_nb.tools.enterprise_search_tool import enterprise_web_search as enterprise_web_search
 from adk_nb.tools.example_tool import ExampleTool as ExampleTool
@@ -19,7 +20,6 @@ from adk_nb.tools.mcp_tool.mcp_toolset import MCPToolset as MCPToolset
 from adk_nb.tools.mcp_tool.mcp_toolset import McpToolset as McpToolset
 from adk_nb.tools.preload_memory_tool import preload_memory as preload_memory
 from adk_nb.tools.request_input_tool import request_input as request_input
-from adk_nb.tools.static_toolset import StaticToolset as StaticToolset
 from adk_nb.tools.tool_decorator import tool as tool
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool as TransferToAgentTool
 from adk_nb.tools.transfer_to_agent_tool import transfer_to_agent as transfer_to_agent

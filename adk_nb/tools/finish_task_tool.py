@@ -1,4 +1,4 @@
-"""`finish_task`: a task agent hands back its result."""
+"""`finish_task` and `task_completed`: a task agent hands back its result, a live agent hands over to the next."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext, call_state
 from adk_nb.runtime.history import history_of
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.shape import Shape, error_text
 
 NAME = "finish_task"
@@ -71,3 +72,28 @@ def _has_other_calls(tool_context: ToolContext) -> bool:
     session = tool_context.get_invocation_context().session
     record = history_of(session).calls.newest(tool_context.function_call_id)
     return record is not None and len(record.event.get_function_calls()) > 1
+
+
+TASK_COMPLETED = "task_completed"
+"""Source of name and result: google-adk 2.13."""
+_HAND_OVER = (
+    f"When you have done for the user what your instructions say, call {TASK_COMPLETED}: the next agent then takes "
+    "over. Say nothing else together with that call."
+)
+
+
+def _task_completed() -> str:
+    """Signals that your part of the conversation is complete."""
+    return "Task completion signaled."
+
+
+class TaskCompletedTool(FunctionTool):
+    """Added to the tools of an agent in a live sequence."""
+
+    def __init__(self) -> None:
+        super().__init__(_task_completed, effect="pure", name=TASK_COMPLETED)
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        """Declare the tool, and tell the model when to call it."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        llm_request.append_instructions([_HAND_OVER])

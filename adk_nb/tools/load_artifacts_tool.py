@@ -1,17 +1,20 @@
 """`load_artifacts`: the model reads artifacts on demand."""
 
+import io
 import json
 import logging
-from collections.abc import Sequence
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, cast
+from xml.etree import ElementTree
 
 from adk_nb import sync, types
 from adk_nb.errors import AdkNbError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.docx import DOCX, docx_text
 
 logger = logging.getLogger(__name__)
 
@@ -137,3 +140,43 @@ def _as_text(text: str) -> types.Part:
 
 
 load_artifacts = load_artifacts_tool = LoadArtifactsTool()
+
+
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+MAX_XML_BYTES = 10_000_000
+"""Of the document's main part, unpacked; the rest is not read."""
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+
+
+def docx_text(data: bytes) -> str | None:
+    """The paragraphs of a Word document that have a text, a line each. None: `data` is no such document."""
+    if not data.startswith(b"PK"):
+        return None
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("word/document.xml") as part:
+            xml = part.read(MAX_XML_BYTES)
+    except (zipfile.BadZipFile, zlib.error, KeyError, OSError, RuntimeError, NotImplementedError, EOFError):
+        return None
+    if b"<!DOCTYPE" in xml:  # Word writes none; entities within one could grow without end
+        return None
+    return "\n".join(_paragraphs(xml))
+
+
+def _paragraphs(xml: bytes) -> Iterator[str]:
+    new_parser: Any = ElementTree.XMLPullParser
+    parser, text = new_parser(("end",)), ""
+    for start in range(0, len(xml), 65536):
+        try:
+            parser.feed(xml[start : start + 65536])
+        except ElementTree.ParseError:
+            break
+        for _, element in cast(Iterator[tuple[str, ElementTree.Element]], parser.read_events()):
+            text += element.text or "" if element.tag == f"{_W}t" else _SIGNS.get(element.tag, "")
+            if element.tag == f"{_W}p":
+                if text:
+                    yield text
+                text = ""
+            element.clear()  # a large document is not kept in memory
+    if text:
+        yield text

@@ -23,8 +23,7 @@ from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 from pydantic_core import to_json
 
 from adk_nb.tools.media import MAX_MEDIA, Media, close_inline_figure, media_in
-from adk_nb.tools.previews import MAX_PREVIEWS, MIME_TYPES, Piece, preview
-from adk_nb.tools.tables import plain_table
+from adk_nb.tools.tables import MAX_PREVIEWS, MIME_TYPES, Piece, plain_table, preview
 
 logger = logging.getLogger(__name__)
 

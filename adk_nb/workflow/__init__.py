@@ -11,7 +11,7 @@ __getattr__, __dir__ = face(
         "END": "adk_nb.workflow.graph",
         "Edge": "adk_nb.workflow.graph",
         "FunctionNode": "adk_nb.workflow.function_node",
-        "JoinNode": "adk_nb.workflow.join_node",
+        "JoinNode": "adk_nb.workflow.base_node",
         "Node": "adk_nb.workflow.base_node",
         "NodeTimeoutError": "adk_nb.errors",
         "RetryConfig": "adk_nb.runtime.run_config",

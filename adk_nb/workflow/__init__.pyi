@@ -2,13 +2,13 @@ from adk_nb.errors import NodeTimeoutError as NodeTimeoutError
 from adk_nb.runtime.run_config import RetryConfig as RetryConfig
 from adk_nb.workflow.agent_node import AgentNode as AgentNode
 from adk_nb.workflow.base_node import BaseNode as BaseNode
+from adk_nb.workflow.base_node import JoinNode as JoinNode
 from adk_nb.workflow.base_node import Node as Node
 from adk_nb.workflow.function_node import FunctionNode as FunctionNode
 from adk_nb.workflow.graph import DEFAULT_ROUTE as DEFAULT_ROUTE
 from adk_nb.workflow.graph import END as END
 from adk_nb.workflow.graph import START as START
 from adk_nb.workflow.graph import Edge as Edge
-from adk_nb.workflow.join_node import JoinNode as JoinNode
 from adk_nb.workflow.node_like import build_node as build_node
 from adk_nb.workflow.node_like import node as node
 from adk_nb.workflow.tool_node import ToolNode as ToolNode

@@ -1,4 +1,4 @@
-"""The base of all nodes of a graph: settings, and one method that turns an input into an output."""
+"""Nodes of graphs: the base class, and a node that waits for all nodes before it."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Self
@@ -125,3 +125,10 @@ class BaseNode(BaseModel):
 
 
 Node = BaseNode
+
+
+class JoinNode(BaseNode):
+    """Runs once all nodes before it have ended. Its output is theirs, by name, in the order of the edges."""
+
+    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
+        yield node_input

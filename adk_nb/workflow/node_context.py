@@ -1,11 +1,15 @@
 """The context of a graph's node: it has the path of the node, and runs other nodes."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+from pydantic import Field, InstanceOf
 
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.workflow.base_node import BaseNode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,3 +76,32 @@ async def run_item(context: NodeContext, node: Any, node_input: Any, number: int
     """Run `node` for one of several inputs on a branch of its own; `number` counts from 1."""
     options = NodeOptions(run_id=str(number), use_sub_branch=True, counted=True)
     return await context._run_node(node, node_input, options)  # pyright: ignore[reportPrivateUsage]
+
+
+class ParallelWorker(BaseNode):
+    """Runs `worker` for each item of its input, each on a branch of its own; the output is the list of theirs.
+
+    An input that is not a list is one item. If some fail, the others end first; then the first error is raised.
+    """
+
+    worker: InstanceOf[BaseNode]
+    max_parallel_workers: int | None = Field(default=None, ge=1)
+    """Maximum number that run at a time. None: all."""
+
+    def fingerprint(self) -> str:
+        return self.worker.fingerprint()
+
+    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
+        items = cast(list[Any], node_input) if isinstance(node_input, list) else [node_input]
+        slots = asyncio.Semaphore(self.max_parallel_workers or max(1, len(items)))
+
+        async def run(number: int, item: Any) -> Any:
+            async with slots:
+                return await run_item(cast(NodeContext, ctx), self.worker, item, number)
+
+        runs = (run(number, item) for number, item in enumerate(items, 1))
+        outcomes = await asyncio.gather(*runs, return_exceptions=True)
+        if errors := [outcome for outcome in outcomes if isinstance(outcome, BaseException)]:
+            # An error comes before the `Paused` of items that wait for an answer.
+            raise next((error for error in errors if isinstance(error, Exception)), errors[0])
+        yield outcomes

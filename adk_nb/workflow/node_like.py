@@ -11,7 +11,7 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.function_node import FunctionNode
-from adk_nb.workflow.parallel_worker import ParallelWorker
+from adk_nb.workflow.node_context import ParallelWorker
 from adk_nb.workflow.tool_node import ToolNode
 
 _OF_NODES = ("retry_config", "timeout", "rerun_on_resume", "wait_for_output")

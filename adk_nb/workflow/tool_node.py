@@ -12,10 +12,10 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.tool_call import call_node_tool, node_step
 from adk_nb.runtime import approvals
-from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.context import Context, call_state
 from adk_nb.runtime.durable import DurableCall
 from adk_nb.runtime.hooks import first_result
+from adk_nb.runtime.open_calls import new_call_id
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.tool_result import as_response

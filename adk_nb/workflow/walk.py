@@ -18,10 +18,9 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import without_answers
 from adk_nb.runtime.parallel_streams import ParallelStreams, StreamEnd
 from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.base_node import BaseNode, JoinNode
 from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.inner_runs import AgentAdopter, InnerRuns
-from adk_nb.workflow.join_node import JoinNode
 from adk_nb.workflow.node_context import NodeOptions
 from adk_nb.workflow.node_run import NodeRun
 from adk_nb.workflow.tool_node import ToolNode

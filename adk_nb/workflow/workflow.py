@@ -20,8 +20,8 @@ from adk_nb.wire import replace_fields
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
+from adk_nb.workflow.node_context import ParallelWorker
 from adk_nb.workflow.node_like import build_node
-from adk_nb.workflow.parallel_worker import ParallelWorker
 from adk_nb.workflow.walk import Walk
 
 

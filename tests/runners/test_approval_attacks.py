@@ -45,7 +45,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session
 from adk_nb.tools import AgentTool, BaseTool, FunctionTool, ToolContext
-from adk_nb.tools.static_toolset import StaticToolset
+from adk_nb.tools.base_toolset import StaticToolset
 from tests.support.shop import (
     REQUEST,
     Shop,

@@ -18,7 +18,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext, load_artifacts
-from adk_nb.tools.docx import DOCX
+from adk_nb.tools.load_artifacts_tool import DOCX
 from tests.support.talk import Talk, sent, told
 
 

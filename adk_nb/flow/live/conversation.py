@@ -27,8 +27,7 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.invoke import commit
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.task_completed_tool import NAME as COMPLETED
-from adk_nb.tools.task_completed_tool import TaskCompletedTool
+from adk_nb.tools.finish_task_tool import TASK_COMPLETED, TaskCompletedTool
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ class _Conversation:
         if credential_requests:
             return
         tools = with_stop_tool(list(await spec.canonical_tools(ReadonlyContext(ctx))), self.streams)
-        if ctx.is_live_turn and not any(tool.name == COMPLETED for tool in tools):
+        if ctx.is_live_turn and not any(tool.name == TASK_COMPLETED for tool in tools):
             tools = [*tools, TaskCompletedTool()]
         self._tools = {tool.name: tool for tool in tools}
         while self._next not in ("end", "hand_over"):
@@ -314,7 +313,9 @@ class _Conversation:
         step.ends_turn()  # for its error: a live turn ends with `turn_complete`
 
     def _completes_task(self, event: Event) -> bool:
-        return self._ctx.is_live_turn and any(response.name == COMPLETED for response in event.get_function_responses())
+        return self._ctx.is_live_turn and any(
+            response.name == TASK_COMPLETED for response in event.get_function_responses()
+        )
 
     def _hand_over(self) -> None:
         """End this connection: the next agent opens its own, with the session's history."""

@@ -20,10 +20,9 @@ from adk_nb.notebook.registry.names import Names
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.base_node import BaseNode, JoinNode
 from adk_nb.workflow.function_node import FunctionNode
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, Edge, Route
-from adk_nb.workflow.join_node import JoinNode
 from adk_nb.workflow.node_like import build_node
 from adk_nb.workflow.workflow import Workflow
 

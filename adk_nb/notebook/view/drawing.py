@@ -15,11 +15,10 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.base_node import BaseNode
+from adk_nb.workflow.base_node import BaseNode, JoinNode
 from adk_nb.workflow.function_node import FunctionNode
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, NamedEdge
-from adk_nb.workflow.join_node import JoinNode
-from adk_nb.workflow.parallel_worker import ParallelWorker
+from adk_nb.workflow.node_context import ParallelWorker
 from adk_nb.workflow.tool_node import ToolNode
 from adk_nb.workflow.workflow import Workflow
 

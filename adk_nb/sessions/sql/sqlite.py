@@ -12,7 +12,7 @@ from adk_nb.concurrency.single_thread import has_threads
 from adk_nb.errors import StorageError
 from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.driver import Database, Job, report
-from adk_nb.sessions.sql.postgres_rows import PostgresRows
+from adk_nb.sessions.sql.postgres import PostgresRows
 from adk_nb.sessions.sql.rows import Rows
 from adk_nb.sessions.sql.sqlite_file import Durability, SessionFile, parse_path
 

@@ -10,8 +10,7 @@ from adk_nb import parts, sync, types
 from adk_nb.events.event import Event
 from adk_nb.lazy import require
 from adk_nb.tools.json_arguments import JsonArguments
-from adk_nb.tools.mcp_tool.call_messages import Question
-from adk_nb.tools.mcp_tool.content import clean_text
+from adk_nb.tools.mcp_tool.content import Question, clean_text
 from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
 
 ElicitationCallback = Callable[..., Any]

@@ -13,8 +13,7 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Condition, condition_holds, with_defaults
 from adk_nb.tools.json_arguments import JsonArguments
-from adk_nb.tools.mcp_tool.call_messages import CallMessages, Progress
-from adk_nb.tools.mcp_tool.content import clean_schema, clean_text, convert_result
+from adk_nb.tools.mcp_tool.content import CallMessages, Progress, clean_schema, clean_text, convert_result
 from adk_nb.tools.mcp_tool.elicitation import ElicitationCallback, answer_question, notice_event, question_event
 from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
 from adk_nb.tools.mcp_tool.mcp_server import McpServer

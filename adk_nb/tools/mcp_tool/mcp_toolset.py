@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+from adk_nb import types
 from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import AuthScheme
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.approvals import RESERVED
-from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.tools import set_model_response_tool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
@@ -23,11 +24,55 @@ from adk_nb.tools.mcp_tool.connection_params import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
+from adk_nb.tools.mcp_tool.content import clean_text, convert_resource
 from adk_nb.tools.mcp_tool.elicitation import ElicitationCallback
-from adk_nb.tools.mcp_tool.load_mcp_resource_tool import LoadMcpResourceTool
 from adk_nb.tools.mcp_tool.mcp_server import HeaderProvider, McpServer
 from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
 from adk_nb.tools.mcp_tool.mcp_tool import McpTool, ProgressCallback
+
+_MAX_LISTED_RESOURCES = 100
+"""Limit of resources in the description."""
+
+
+class LoadMcpResourceTool(BaseTool):
+    """Reads one of the resources that the server listed."""
+
+    effect = "pure"
+
+    def __init__(self, resources: Sequence[Any], server: McpServer) -> None:
+        """`resources`: the server's listing. `server`: shared, so not closed here."""
+        lines = [
+            clean_text(f"{resource.uri}: {resource.description or resource.title or resource.name}")[:200]
+            for resource in resources[:_MAX_LISTED_RESOURCES]
+        ]
+        super().__init__(
+            name="load_mcp_resource",
+            description="Reads a resource of the server. There is:\n" + ("\n".join(lines) or "none"),
+        )
+        self._uris = {str(resource.uri) for resource in resources}
+        self._server = server
+        self.auth_config = server.auth_config
+        self.bound_to = server.sessions.server
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        schema = {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]}
+        return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Read the resource `uri`."""
+        uri = args.get("uri")
+        if uri not in self._uris:
+            return {"error": f"there is no resource {uri!r}; there is: {', '.join(sorted(self._uris)) or 'none'}"}
+
+        async def read(client: Any) -> dict[str, Any]:
+            """Read on the connection's loop."""
+            return convert_resource(await client.read_resource(uri))
+
+        try:
+            return await self._server.call(tool_context, read, again=True)
+        except Exception as error:  # as for any tool of the server
+            return {"error": f"{self.name}: {str(error) or type(error).__name__}"}
+
 
 logger = logging.getLogger(__name__)
 
