@@ -13,6 +13,7 @@ from adk_nb.models.llm_response import LlmResponse
 
 MOST_REQUESTS = 1_000
 """Most requests in a trace; the oldest are dropped."""
+_MOST_RUNS = 200
 
 
 @dataclass(eq=False, kw_only=True)
@@ -153,10 +154,9 @@ class Trace:
 class Traces:
     """The traces of the newest runs of a notebook or a chat, up to a limit."""
 
-    def __init__(self, most_requests: int = MOST_REQUESTS, most_runs: int = 200) -> None:
+    def __init__(self, most_requests: int = MOST_REQUESTS) -> None:
         """`most_requests`: limit for all traces together."""
         self._most_requests = most_requests
-        self._most_runs = most_runs
         self._by_invocation: dict[str, list[Trace]] = {}
 
     def add(self, invocation_id: str, trace: Trace) -> None:
@@ -166,7 +166,7 @@ class Traces:
             traces.append(trace)
         # The newest invocation stays whole, however large it is.
         while len(self._by_invocation) > 1 and (
-            len(self._by_invocation) > self._most_runs or self._request_count() > self._most_requests
+            len(self._by_invocation) > _MOST_RUNS or self._request_count() > self._most_requests
         ):
             del self._by_invocation[next(iter(self._by_invocation))]
 

@@ -65,28 +65,27 @@ def shortened(text: str, limit: int = SHORT) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def json_text(value: Any, *, name: str = "", indent: int | None = None) -> str:
+def json_text(value: Any, *, name: str = "") -> str:
     """`value` as JSON in which keys are masked and invisible characters are spelled out.
 
     Args:
         value: JSON; anything else in it stands as `<its type>`, so no memory address is ever shown.
         name: What the value is called: the value of a field named like a secret is masked.
-        indent: Blanks per level; None puts all on one line.
     """
-    return _as_json(value, lambda: redacted(value, name), indent)
+    return _as_json(value, lambda: redacted(value, name))
 
 
 def exact_text(value: Any) -> str:
     """`value` as JSON, as `json_text`, but what only looks like a key is shown: it may decide what runs."""
-    text = _as_json(value, lambda: without_known(value), None)
+    text = _as_json(value, lambda: without_known(value))
     return (
         text if text.isascii() else _STRING.sub(lambda match: _plain_script(match[0]) if match[1] else match[0], text)
     )
 
 
-def _as_json(value: Any, safe: Callable[[], Any], indent: int | None) -> str:
+def _as_json(value: Any, safe: Callable[[], Any]) -> str:
     try:
-        text = json.dumps(safe(), ensure_ascii=False, indent=indent, default=_type_of)
+        text = json.dumps(safe(), ensure_ascii=False, default=_type_of)
     except (TypeError, ValueError, RecursionError):  # odd keys, a list inside itself
         text = _type_of(value)
     return with_escapes(text)
@@ -145,10 +144,10 @@ def fair_length(lengths: Sequence[int], limit: int, least: int) -> int:
     return max(lengths, default=least)
 
 
-def arguments_text(args: dict[str, Any], limit: int = SHORT) -> str:
-    """`city="Paris", day="today"`, about `limit` characters: long values are shortened, each in its place."""
+def arguments_text(args: dict[str, Any]) -> str:
+    """`city="Paris", day="today"`, about SHORT characters: long values are shortened, each in its place."""
     arguments = [(name_text(name), json_text(value, name=name)) for name, value in list(args.items())[:MOST_ARGUMENTS]]
-    most = fair_length([len(f"{name}={text}, ") for name, text in arguments], limit + len(", "), _LEAST)
+    most = fair_length([len(f"{name}={text}, ") for name, text in arguments], SHORT + len(", "), _LEAST)
     texts = [f"{name}={shortened(text, max(_LEAST, most - len(f'{name}=, ')))}" for name, text in arguments]
     return ", ".join([*texts, *([f"… {omitted} more"] if (omitted := len(args) - len(arguments)) else [])])
 

@@ -364,20 +364,18 @@ class RunRows:
 _KINDS = {"user": "user", NOTEBOOK: "marker"}
 
 
-def rows_of(
-    events: Iterable[Event], *, history: Sequence[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
-) -> list[Json]:
-    """Return the last `view_state.MAX_ROWS` rows of a run that is over: but for their ids the same on every run.
-
-    `elsewhere`: answers in other cells, by card id.
-    """
-    return rows_and_decisions(events, history=history, elsewhere=elsewhere)[0]
+def rows_of(events: Iterable[Event], *, history: Sequence[Event] = ()) -> list[Json]:
+    """Return the last `view_state.MAX_ROWS` rows of a run that is over: but for their ids the same on every run."""
+    return rows_and_decisions(events, history=history)[0]
 
 
 def rows_and_decisions(
     events: Iterable[Event], *, history: Sequence[Event] = (), elsewhere: Mapping[str, Verdict] | None = None
 ) -> tuple[list[Json], list[Decision]]:
-    """Return `rows_of`, and the decisions on approvals and the answers to questions."""
+    """Return `rows_of`, and the decisions on approvals and the answers to questions.
+
+    `elsewhere`: answers in other cells, by card id.
+    """
     rows, view = RunRows(history=history, live=False), ViewState()
     ops = [op for event in events if not event.partial for op in rows.feed(event)]
     for key, verdict in (elsewhere or {}).items():
