@@ -1,12 +1,12 @@
 """Agents stand in a tree: each has one parent, is found by name, and can be copied for another place."""
 
-import re
 import warnings
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
+from support.messages import mentions
 
 from adk_nb import types
 from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent
@@ -52,7 +52,7 @@ def test_an_agent_has_one_parent():
 
     assert other.parent_agent is None  # nothing was half done
     assert agent("second", other, leaf.clone()).find_agent("leaf") is not leaf
-    with pytest.raises(ConfigurationError, match=r"agent 'twin' is twice in the sub_agents of 'root'; .*'name': "):
+    with pytest.raises(ConfigurationError, match=r"'twin' is twice .* 'root'; .*'name': "):
         agent("root", *[agent("twin")] * 2)
 
 
@@ -154,16 +154,16 @@ def test_a_clone_can_be_other_than_what_it_was_copied_from():
 @pytest.mark.parametrize(
     ("update", "message"),
     [
-        ({"parent_agent": None}, "clone() takes no parent_agent; pass the copy in the parent's sub_agents"),
-        ({"instructions": "x"}, "agent 'a': there is no field 'instructions'; did you mean 'instruction'?"),
+        ({"parent_agent": None}, "clone\\(\\) .* parent_agent; .* sub_agents"),
+        ({"instructions": "x"}, "'a': .* 'instructions'; did you mean 'instruction'"),
         ({"temperature": 1}, "agent 'a': 'temperature' belongs into generate_content_config"),
-        ({"name": "a b"}, "an agent's name is a Python identifier, and 'a b' is none; try 'a_b'"),
+        ({"name": "a b"}, "identifier, .* 'a b' .*; try 'a_b'"),
     ],
 )
 def test_a_clone_that_cannot_be_is_refused(update: dict[str, Any], message: str):
     original = agent("a", agent("b"))
 
-    with pytest.raises(ConfigurationError, match=re.escape(message)):
+    with pytest.raises(ConfigurationError, match=message):
         original.clone(update=update)
     assert original.name == "a" and original.sub_agents[0].parent_agent is original
 
@@ -236,17 +236,18 @@ def test_an_agent_is_no_tool():
         ({"tools": BaseAgent(name="b")}, "agent 'a': write sub_agents=[b], in brackets"),
         (
             {"sub_agents": [{"name": "b"}]},
-            "Input should be an instance of BaseAgent (got {'name': 'b'})",
+            "instance of BaseAgent (got {'name': 'b'})",
         ),
-        ({"sub_agents": [LlmAgent]}, "'sub_agents.0': Input should be an instance of BaseAgent (got <class"),
-        ({"sub_agents": None}, "'sub_agents': Input should be a valid list (got None)"),
-        ({"state_schema": dict}, "'state_schema': Input should be a subclass of BaseModel (got <class 'dict'>)"),
-        ({"parent_agent": None}, "agent 'a': there is no field 'parent_agent'"),
+        ({"sub_agents": [LlmAgent]}, "'sub_agents.0': … instance of BaseAgent (got <class"),
+        ({"sub_agents": None}, "'sub_agents': … valid list (got None)"),
+        ({"state_schema": dict}, "'state_schema': … subclass of BaseModel (got <class 'dict'>)"),
+        ({"parent_agent": None}, "'a': … no field 'parent_agent'"),
     ],
 )
 def test_what_is_no_tree_is_told_in_one_line(given: dict[str, Any], message: str):
-    with pytest.raises(ConfigurationError, match=re.escape(message)) as refused:
+    with pytest.raises(ConfigurationError) as refused:
         LlmAgent(**{"name": "a"} | given)
+    assert mentions(refused.value, message)
     assert "\n" not in str(refused.value)
 
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from support.messages import mentions
 
 from adk_nb import App, InMemoryRunner, LlmAgent, Runner, sync
 from adk_nb.agents import BaseAgent
@@ -60,7 +61,7 @@ def test_no_app_is_called_user():
     [
         ({}, "app 'a': 'root_agent' is missing$"),
         ({"root_agent": 1}, r"app 'a': 'root_agent': Input should be .* \(got 1\)$"),
-        ({"root_agent": None, "plugin": []}, r"there is no field 'plugin'; did you mean 'plugins'\?$"),
+        ({"root_agent": None, "plugin": []}, r"no field 'plugin'; did you mean 'plugins'\?$"),
     ],
 )
 def test_a_wrong_field_is_named(given: dict[str, Any], said: str):
@@ -101,19 +102,19 @@ def test_an_in_memory_runner_takes_an_app_or_an_agent_with_plugins():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "a runner needs something to run; write Runner(app=...), Runner(agent=...) or Runner(node=...)"),
-        ({"agent": agent()}, "a runner needs the name of its app; write Runner(app_name='my_app', ...)"),
+        ({}, "Runner(app=...), Runner(agent=...) or Runner(node=...)"),
+        ({"agent": agent()}, "name of its … Runner(app_name='my_app', ...)"),
         (
             {"app": App(name="shop", root_agent=agent()), "agent": agent()},
-            "a runner takes its agent from app='shop'; pass one of app and agent",
+            "agent … app='shop'; … app and agent",
         ),
         (
             {"app": App(name="shop", root_agent=agent()), "plugins": [Notes("n")]},
-            "a runner takes its plugins from app='shop'; pass them to App(plugins=[...])",
+            "plugins … app='shop'; … App(plugins=[...])",
         ),
         (
             {"agent": agent(), "app_name": "a", "plugins": [Notes("n"), Notes("n")]},
-            "two plugins are named 'n'; give one of them another name",
+            "plugins … 'n'; … another name",
         ),
     ],
 )
@@ -121,7 +122,7 @@ def test_a_runner_that_cannot_be_says_what_to_write(given: dict[str, Any], said:
     with pytest.raises(ConfigurationError) as told:
         Runner(session_service=InMemorySessionService(), **given)
 
-    assert str(told.value) == said
+    assert mentions(told.value, said)
 
 
 def test_a_runner_closes_its_plugins_at_the_end_of_a_block():
@@ -162,15 +163,15 @@ class Plain(BaseAgent):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "says when to sum up; give compaction_interval and overlap_size, or token_threshold"),
-        ({"compaction_interval": 3}, "^'compaction_interval' and 'overlap_size' belong together; give both$"),
+        ({}, "give compaction_interval and overlap_size, or token_threshold"),
+        ({"compaction_interval": 3}, "^'compaction_interval' and 'overlap_size' .*give both$"),
         ({"overlap_size": 3}, "^'compaction_interval' and 'overlap_size' belong together"),
         ({"token_threshold": 3}, "^'token_threshold' and 'event_retention_size' belong together"),
         ({"compaction_interval": 0, "overlap_size": 0}, "'compaction_interval': Input should be greater than 0"),
         ({"compaction_interval": 1, "overlap_size": -1}, "'overlap_size': Input should be greater than or equal to 0"),
         ({"token_threshold": 0, "event_retention_size": 0}, "'token_threshold': Input should be greater than 0"),
         ({"token_threshold": 1, "event_retention_size": -1}, "'event_retention_size': Input should be greater"),
-        ({"interval": 1}, "events_compaction_config: there is no field 'interval'"),
+        ({"interval": 1}, "events_compaction_config: .* no field 'interval'"),
     ],
 )
 def test_a_compaction_that_cannot_be_is_refused(given: dict[str, Any], said: str):
@@ -197,7 +198,7 @@ def test_an_app_without_these_settings_has_nothing_that_a_run_would_ask():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"resumable": True}, "there is no field 'resumable'; did you mean 'is_resumable'"),
+        ({"resumable": True}, "no field 'resumable'; did you mean 'is_resumable'"),
         ({"is_resumable": 3}, "'is_resumable': Input should be a valid boolean"),
     ],
 )

@@ -313,11 +313,11 @@ async def test_a_reference_that_goes_round_is_refused(service: BaseArtifactServi
 @pytest.mark.parametrize(
     ("uri", "why"),
     [
-        ("artifact://apps/app/users/v/artifacts/x/versions/0", "belongs to another user or app"),
-        ("artifact://apps/other/users/u/artifacts/x/versions/0", "belongs to another user or app"),
-        ("artifact://apps/app/users/u/sessions/t/artifacts/x/versions/0", "belongs to another session"),
-        ("artifact://apps/app/users/u/artifacts/x/versions/", "is not a reference to an artifact"),
-        ("artifact:///etc/passwd", "is not a reference to an artifact"),
+        ("artifact://apps/app/users/v/artifacts/x/versions/0", "another user or"),
+        ("artifact://apps/other/users/u/artifacts/x/versions/0", "another user or"),
+        ("artifact://apps/app/users/u/sessions/t/artifacts/x/versions/0", "another session"),
+        ("artifact://apps/app/users/u/artifacts/x/versions/", "not a reference"),
+        ("artifact:///etc/passwd", "not a reference"),
     ],
 )
 def test_a_reference_out_of_reach_is_refused_before_it_is_kept(service: BaseArtifactService, uri: str, why: str):
@@ -331,7 +331,7 @@ def test_a_reference_out_of_reach_is_refused_before_it_is_kept(service: BaseArti
 
 @awaited
 async def test_a_reference_of_the_user_does_not_lead_into_a_session(service: BaseArtifactService):
-    with pytest.raises(InputError, match="belongs to another session"):
+    with pytest.raises(InputError, match="another session"):
         await save(service, "user:a", reference("artifact://apps/app/users/u/sessions/s/artifacts/x/versions/0"))
 
 

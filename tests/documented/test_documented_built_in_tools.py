@@ -191,9 +191,7 @@ def test_a_search_of_one_s_own_takes_a_query():
     def search(words: str) -> str:
         return words
 
-    with pytest.raises(
-        ConfigurationError, match=r"takes a query, and .*search.* needs words; write `def search\(query"
-    ):
+    with pytest.raises(ConfigurationError, match=r"query, .*search.*; write `def search\(query"):
         register_search_backend(search)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.messages import mentions
 
 from adk_nb import parts, types
 from adk_nb.agents import LlmAgent, SequentialAgent
@@ -112,7 +113,7 @@ def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     assert other.heard()[0] == "pay"
     outcomes = [shop.ended(one) for one in answers]
     assert [one.status for one in outcomes] == ["done", "failed"]
-    assert f"approval {asked.id!r} is not open; it was answered already" in str(outcomes[1].error)
+    assert mentions(outcomes[1].error, f"approval {asked.id!r} … answered already")
     assert told(shop.session())[-2:] == ["pay: {'result': 'pay is done'}", DONE] and other.all_heard() == []
 
 
@@ -354,7 +355,7 @@ def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
     assert shop.postgres.sql("SELECT true FROM pg_database WHERE datname = 'nodb'") == []
     ids: list[tuple[str, Any]] = [("user_id", ""), ("session_id", " "), ("run_id", ""), ("run_id", 5)]
     for name, wrong_id in ids:
-        with pytest.raises(InputError, match=f"the {name} of a run is a text that is not empty, and not {wrong_id!r}"):
+        with pytest.raises(InputError, match=f"the {name} of a run.*, and not {wrong_id!r}"):
             shop.start("look", **{name: wrong_id})
     with pytest.raises(NotFoundError, match="no run named 'none'; start it first"):
         shop.ended("none")
@@ -370,13 +371,13 @@ def test_an_engine_is_refused_where_no_worker_could_go_on():
 
     with pytest.raises(ConfigurationError, match="InMemorySessionService"):
         DbosEngine(InMemoryRunner(clerk), url)
-    with pytest.raises(ConfigurationError, match=r"no worker could resume a run of 'series'.*is_resumable=True"):
+    with pytest.raises(ConfigurationError, match=r"'series'.*is_resumable=True"):
         DbosEngine(Runner(app_name="app", agent=series, session_service=service), url)
     marked = App(name="app", root_agent=series, resumability_config=ResumabilityConfig(is_resumable=True))
     runner = Runner(app=marked, session_service=service)
     DbosEngine(runner, url)
     given: Any = clerk
-    with pytest.raises(ConfigurationError, match=r"DbosEngine needs a Runner, got .*; write DbosEngine\(Runner"):
+    with pytest.raises(ConfigurationError, match=r"a Runner, got .*; write DbosEngine\(Runner"):
         DbosEngine(given, url)
     given = {"max_llm_calls": 1}
     with pytest.raises(ConfigurationError, match="RunConfig"):

@@ -157,7 +157,7 @@ def test_it_is_read_as_pydantic_reads_it_whichever_way_is_taken(change: dict[str
     try:
         want = Event.model_validate_json(raw)
     except ValueError:
-        with pytest.raises(StorageError, match="a test is not a valid event"):
+        with pytest.raises(StorageError, match=r"a test .* valid event"):
             _ = lazy_event(raw.encode(), "a test").id
         return
     read = lazy_event(raw.encode(), "a test")
@@ -199,7 +199,7 @@ def test_threads_that_look_at_once_see_the_same():
 def test_what_is_no_event_is_told_of_each_time_it_is_looked_at():
     event = lazy_event(b'{"id": 5}', "an event of session 's'")
     for _ in range(2):
-        with pytest.raises(StorageError, match=r"an event of session 's' is not a valid event: .* valid string"):
+        with pytest.raises(StorageError, match=r"session 's' .* valid event: .* valid string"):
             _ = event.author
 
 

@@ -407,10 +407,10 @@ def test_a_line_that_was_cut_off_is_named(path: Path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        pytest.param("[" * 100_000 + "]" * 100_000 + "\n", r"line 1 is nested too deep", id="deep"),
+        pytest.param("[" * 100_000 + "]" * 100_000 + "\n", r"line 1 .* too deep", id="deep"),
         ("{]\n{}\n", r"line 1 is not JSON .*; delete that line"),
-        ("[1]\n", r"line 1 is not a recording: the line: "),
-        ('{"model": "m"}\n', r"line 1 is not a recording: request: Field required"),
+        ("[1]\n", r"line 1 .* recording: the line: "),
+        ('{"model": "m"}\n', r"line 1 .* recording: request: Field required"),
         (
             '{"cassette_version": 2, "anything": 1}\n',
             r"line 1 was written as cassette_version 2, and .* up to 1;.*install",
@@ -516,7 +516,7 @@ def test_a_notebook_is_not_taken_for_its_cassette(monkeypatch: pytest.MonkeyPatc
     (notebook := path.with_suffix(".ipynb")).write_text("{}")
     monkeypatch.setenv("ADK_NB_REPLAY", str(notebook))
 
-    with pytest.raises(UserError, match=r"demo\.ipynb'; set it to replay"):
+    with pytest.raises(UserError, match=r"demo\.ipynb'; .* replay"):
         replay_cassette()
 
 

@@ -145,7 +145,7 @@ def test_several_questions_are_answered_the_oldest_first_or_by_their_number():
 
     said = [one.response for event in talk.events for one in event.get_function_responses()]
     assert said == [{"result": "2nd"}, {"result": "1st"}]
-    with pytest.raises(InputError, match="no interrupt is open"):
+    with pytest.raises(InputError, match="no interrupt"):
         talk.answer("x", 3)
 
 
@@ -221,7 +221,7 @@ def test_an_approval_of_an_agent_that_is_not_there_as_it_was_can_be_refused():
     talk.ask("refund")
     root.tools = []
 
-    with pytest.raises(InputError, match=r"agent 'expert', which asked this, is not there as it was; refuse .*reject"):
+    with pytest.raises(InputError, match=r"agent 'expert', .* refuse .*reject"):
         talk.approve()
     assert talk.reject().text == "I could not."
     assert talk.interrupts == []

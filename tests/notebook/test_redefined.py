@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.messages import mentions
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
@@ -129,15 +130,15 @@ def test_a_cell_that_is_changed_back_can_be_approved_again(shell: Shell) -> None
     ("line", "said"),
     [
         ("%confirm --yes --old", "--yes and --old exclude each other"),
-        ("%confirm --reask --reason no", "--reason does not go with --reask, which leaves the call to the agent"),
-        ("%confirm --reask --edit amount=3", "--edit does not go with --reask"),
-        ("%confirm --old", "pay is as it was when this was asked; approve it with %confirm --yes"),
+        ("%confirm --reask --reason no", "--reason … --reask"),
+        ("%confirm --reask --edit amount=3", "--edit … --reask"),
+        ("%confirm --old", "pay is as it was … %confirm --yes"),
     ],
 )
 def test_what_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, said: str) -> None:
     paying(shell, "Done.")
 
-    assert said in shell.fails(line)
+    assert mentions(shell.fails(line), said)
     assert shell.cell("%confirm --yes").text == "Done."
 
 

@@ -348,10 +348,10 @@ def test_a_typed_value_is_json_or_else_text(text: str, value: Any):
     ("key", "text", "why"),
     [
         ("temp:x", "1", "leave temp: out"),
-        ("a b", "1", "cannot be a key"),
-        ("", "1", "cannot be a key"),
-        ("places", '["Oslo"', "begins like JSON and is none"),
-        ("places", "[" * 100_000, "begins like JSON and is none"),
+        ("a b", "1", "be a key"),
+        ("", "1", "be a key"),
+        ("places", '["Oslo"', "begins like JSON"),
+        ("places", "[" * 100_000, "begins like JSON"),
     ],
 )
 def test_a_typed_value_that_cannot_be_is_refused(key: str, text: str, why: str):

@@ -703,7 +703,7 @@ def test_who_works_on_a_session_is_told(shell: Shell, tmp_path: Path) -> None:
     for line in ("%session resume", "%session drop"):
         assert "session 'main' was interrupted" in shell.fails(line)
     chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm()), session_service=service)
-    with pytest.raises(SessionBusyError, match=r"in use by process 7 on saturn since .*, or stop it there"):
+    with pytest.raises(SessionBusyError, match=r"process 7 on saturn since .*, or stop it"):
         chat.resume()
 
 
@@ -886,5 +886,5 @@ def test_an_outcome_a_login_and_a_question_that_were_waited_for_are_given_in_a_l
     assert later("mail", "One.").answer("a-persons-key").text == "One."
     assert later("asks", "A1 then.").ask("A1").text == "A1 then."
     assert done == ["order tea", "mail in"]
-    with pytest.raises(InputError, match="no interrupt is open"):
+    with pytest.raises(InputError, match="no interrupt"):
         later("mail", "Two.").answer("a-persons-key")

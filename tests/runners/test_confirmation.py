@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.messages import mentions
 
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError, InputError
@@ -460,20 +461,20 @@ def test_wrong_arguments_go_back_before_an_expression_is_asked():
     [
         ("amuont > 1", "tool 'pay': the expression 'amuont > 1' cannot be used: there is no 'amuont'; did you mean"),
         ("tool_context", "there is no 'tool_context'; there is: amount, tags, to, when"),
-        ("amount >", "invalid syntax at the end; write it as in Python"),
-        ("", "write it as in Python"),
-        (7, "tool 'pay': a condition must be True (always), False (never), a function or an expression, got 7;"),
+        ("amount >", "invalid syntax … as in Python"),
+        ("", "as in Python"),
+        (7, "tool 'pay': … True (always), False (never), … got 7;"),
         (["amount > 1"], "got ['amount > 1']; write text like 'amount > 100'"),
-        (lambda amuont: amuont > 1, "tool 'pay': its condition needs 'amuont', which is not a parameter"),
-        (lambda limit, tool_context: True, "its condition needs 'limit', which is not a parameter of the tool;"),
-        (lambda *, euros: True, "its condition needs 'euros', which is not a parameter of the tool; there is: amount"),
+        (lambda amuont: amuont > 1, "tool 'pay': its condition needs 'amuont'"),
+        (lambda limit, tool_context: True, "its condition needs 'limit'"),
+        (lambda *, euros: True, "its condition needs 'euros' … there is: amount"),
     ],
 )
 def test_a_condition_that_cannot_be_is_refused_when_the_tool_is_made(condition: Any, said: str):
     with pytest.raises(ConfigurationError) as refused:
         paying(require_confirmation=condition)
 
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert mentions(refused.value, said) and "\n" not in str(refused.value)
 
 
 def test_a_tool_of_any_arguments_asks_where_one_that_its_expression_names_is_missing():

@@ -47,15 +47,15 @@ def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingM
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"max_lm_calls": 3}, r"run_config: there is no field 'max_lm_calls'; did you mean 'max_llm_calls'\?"),
-        ({"max_llm_calls": sys.maxsize}, "is no limit; write 0 for none"),
+        ({"max_lm_calls": 3}, r"run_config: .* no field 'max_lm_calls'; did you mean 'max_llm_calls'\?"),
+        ({"max_llm_calls": sys.maxsize}, "no limit; write 0"),
         ({"max_llm_calls": "many"}, "max_llm_calls"),
         ({"streaming_mode": "often"}, "streaming_mode"),
         ({"tool_errors": "ignore"}, "tool_errors"),
         ({"timeout": 0}, "timeout"),
         ({"timeout": float("inf")}, "timeout"),
         ({"tool_thread_pool_config": {"max_workers": 0}}, "max_workers"),
-        ({"custom_metadata": {"at": object()}}, "custom_metadata of a run is kept as JSON"),
+        ({"custom_metadata": {"at": object()}}, "custom_metadata .* as JSON"),
         ({"labels": {"team": 7}}, "labels.team"),
         ({"service_tier": "deferred"}, "write 'flex'"),
         ({"speech_config": {"voice": "x"}}, "speech_config.voice"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.messages import mentions
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent, RunConfig
@@ -23,16 +24,15 @@ def agent() -> LlmAgent:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"agent": "guide"}, "'guide' is not an agent; write Runner(agent=LlmAgent(...))"),
-        ({"agent": LlmAgent}, "a runner takes instances, not the class LlmAgent; write LlmAgent(...)"),
+        ({"agent": "guide"}, "'guide' … Runner(agent=LlmAgent(...))"),
+        ({"agent": LlmAgent}, "not the class LlmAgent; … LlmAgent(...)"),
         (
             {"session_service": InMemorySessionService},
-            "a runner takes instances, not the class InMemorySessionService; write InMemorySessionService(...)",
+            "not the class InMemorySessionService; … InMemorySessionService(...)",
         ),
         (
             {"session_service": "nb.db"},
-            "a runner takes service objects, not the path 'nb.db'; for sessions in a file write "
-            "session_service=SqliteSessionService('nb.db')",
+            "service objects, … path 'nb.db'; … session_service=SqliteSessionService('nb.db')",
         ),
     ],
 )
@@ -42,13 +42,13 @@ def test_a_runner_of_what_cannot_run_is_refused(given: dict[str, Any], said: str
     with pytest.raises(ConfigurationError) as caught:
         Runner(**usual | given)
 
-    assert str(caught.value) == said
+    assert mentions(caught.value, said)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"config": {"max_llm_calls": 3}}, "run_config must be a RunConfig, got {'max_llm_calls': 3}; write"),
+        ({"config": {"max_llm_calls": 3}}, "run_config … RunConfig, got {'max_llm_calls': 3}; write"),
         ({"abort_signal": threading.Event()}, "runner.cancel(invocation_id)"),
         ({"abort_signal": True}, "abort_signal must be an asyncio.Event, got True"),
         ({"config": RunConfig(support_cfc=True)}, "write streaming_mode=StreamingMode.SSE"),
@@ -60,16 +60,16 @@ def test_a_run_that_cannot_be_as_asked_stores_nothing(given: dict[str, Any], sai
     events = talk.say(**given)
 
     assert events == talk.stored().events == []
-    assert isinstance(talk.error, ConfigurationError) and said in str(talk.error)
+    assert isinstance(talk.error, ConfigurationError) and mentions(talk.error, said)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"session_id": ["s"]}, "session_id must be text, got ['s']"),
-        ({"user_id": 3}, "user_id must be text, got 3"),
-        ({"invocation_id": 5}, "invocation_id must be text, got 5"),
-        ({"invocation_id": " "}, "invocation_id=' ' is empty; leave it out to start a new run"),
+        ({"session_id": ["s"]}, "session_id … text, got ['s']"),
+        ({"user_id": 3}, "user_id … text, got 3"),
+        ({"invocation_id": 5}, "invocation_id … text, got 5"),
+        ({"invocation_id": " "}, "invocation_id=' ' is empty; … out"),
     ],
 )
 def test_an_id_that_is_none_is_refused_before_a_session_has_seen_it(given: dict[str, Any], said: str, tmp_path: Path):
@@ -79,7 +79,7 @@ def test_an_id_that_is_none_is_refused_before_a_session_has_seen_it(given: dict[
     with pytest.raises(InputError) as caught:
         list(runner.run(**{**WHERE, "new_message": "hi", **given}))
 
-    assert str(caught.value) == said
+    assert mentions(caught.value, said)
     assert [event.text for event in runner.run(**WHERE, new_message="hi")] == ["hello"]
 
 

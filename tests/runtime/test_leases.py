@@ -48,7 +48,7 @@ def test_a_second_run_on_a_session_is_told_who_has_it(tmp_path: Path):
         async with aclosing(talk(runner)) as events:
             await anext(events)
             second = asyncio.create_task(events_of(talk(runner, "me too")))
-            with pytest.raises(SessionBusyError, match=r"session 's' is in use by process \d+ on .* since") as told:
+            with pytest.raises(SessionBusyError, match=r"session 's' .* process \d+ on .* since") as told:
                 await second
             assert told.value.owner and told.value.since > 0
             elsewhere = SqliteSessionService(tmp_path / "nb.db")  # as another process has it
@@ -166,7 +166,7 @@ def test_the_error_of_a_run_that_was_taken_over_is_one(tmp_path: Path, ticks: li
 
         runner = runner_of(clerk(call("stand_still"), "late", tools=[stand_still]), service)
         seen: list[Event] = []
-        with pytest.raises(StaleSessionError, match=r"session 's' .*nothing was written; end this run"):
+        with pytest.raises(StaleSessionError, match=r"session 's' .*nothing was written"):
             async for event in talk(runner):
                 seen.append(event)  # noqa: PERF401  # what came before the error
         assert [event.get_function_calls()[0].name for event in seen] == ["stand_still"]

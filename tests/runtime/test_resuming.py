@@ -176,7 +176,7 @@ def test_nothing_comes_of_one_that_waits_but_it_says_for_what(make: Any, caplog:
         assert talk.go_on() == []
 
     assert talk.stored().events == before
-    assert f"it waits for an answer to '{asked.id}'" in caplog.text
+    assert f"answer to '{asked.id}'" in caplog.text
     assert words(talk.say(outcome(asked, {"r": 1}))) == [("y", "y done")]
 
 

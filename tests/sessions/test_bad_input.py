@@ -228,7 +228,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
             with pytest.raises(ConfigurationError, match=reason):
                 await service.append_event(session, Event(author="a", actions=EventActions(state_delta={"k": value})))
         for half in HALVES.values():
-            with pytest.raises(ConfigurationError, match="must be a str"):
+            with pytest.raises(ConfigurationError, match=r"\bstr\b"):
                 await turn(service, guide("never"), state_delta={half: 1})
         assert session.events == []
         await turn(service, guide(call("write"), "Done.", tools=[write]))
@@ -295,10 +295,10 @@ def test_an_id_with_blanks_around_it_is_the_same_for_whoever_makes_and_finds_it(
 def test_what_is_no_id_is_refused_and_found_nowhere(store: Store, wrong: Any):
     async def make(service: BaseSessionService) -> None:
         for change in ({"session_id": wrong}, {"user_id": wrong}, {"app_name": wrong}):
-            with pytest.raises(InputError, match=f"the {next(iter(change))} of a session must be a str, got"):
+            with pytest.raises(InputError, match=rf"the {next(iter(change))} .*\bstr, got"):
                 await service.create_session(**(S | change))
         if not isinstance(wrong, list):  # which no dict holds
-            with pytest.raises(InputError, match=r"session_id (must be text, got|of a session must be a str, got)"):
+            with pytest.raises(InputError, match=r"session_id .*(text|str), got"):
                 await turn(service, guide("never"), session_id=wrong)
         assert (await service.list_sessions(app_name="app")).sessions == []
 
@@ -404,7 +404,7 @@ def test_what_no_store_gives_back_equal_is_refused_wherever_in_an_event_it_is(st
             return  # it keeps the event itself
         for name, (value, reason) in NOT_JSON.items():
             for number, event in enumerate(places(value)):
-                with pytest.raises(InputError, match=f"an event of 'a' cannot be stored: .*{reason}"):
+                with pytest.raises(InputError, match=f"event of 'a' .*: .*{reason}"):
                     await service.append_event(session, event)
                     pytest.fail(f"{name} {number}")
         assert session.events == []
@@ -420,7 +420,7 @@ def test_a_path_that_is_none_is_refused_and_nothing_is_made(name: str, tmp_path:
         session_file.read(name)
     with pytest.raises(InputError, match="a file name"):
         session_file.write(Session(id="s"), name)
-    with pytest.raises((InputError, StorageError), match=r"is not a file path|could not be read or written"):
+    with pytest.raises((InputError, StorageError), match=r"file path|read or written"):
         Store(lambda: SqliteSessionService(name or "sqlite:///")).use(lambda service: service.create_session(**S))
     assert list(tmp_path.iterdir()) == []
 
@@ -445,7 +445,7 @@ def test_what_no_file_gives_back_equal_is_not_saved_and_the_file_stays_as_it_was
     session_file.write(Session(id="s", state={"k": 1}), path)
     before = path.read_bytes()
     for value, reason in NOT_JSON.values():
-        with pytest.raises(InputError, match=f"'s' cannot be saved: event 1: output holds .*{reason}"):
+        with pytest.raises(InputError, match=f"'s' .*: event 1: output .*{reason}"):
             session_file.write(Session(id="s", events=[Event(author="a", output=value)]), path)
         with pytest.raises(ConfigurationError, match=reason):
             session_file.write(Session(id="s", state={"k": value}), path)

@@ -123,11 +123,9 @@ def test_the_tables_are_those_that_others_read(postgres: Postgres):
 def test_a_name_that_no_key_column_holds_is_refused_by_its_name(postgres: Postgres):
     async def write(service: DatabaseSessionService) -> None:
         for what in ("app_name", "user_id", "session_id"):
-            with pytest.raises(
-                InputError, match=f"the {what} has 129 characters, a database stores at most 128; shorten"
-            ):
+            with pytest.raises(InputError, match=f"the {what} has 129 characters, .* 128; shorten"):
                 await service.create_session(**(S | {what: "é" * 129}))
-            with pytest.raises(InputError, match=f"the {what} has a NUL character"):
+            with pytest.raises(InputError, match=f"the {what} .* NUL"):
                 await service.create_session(**(S | {what: "a\x00b"}))
             assert await service.get_session(**(S | {what: "a\x00b"})) is None
             await service.delete_session(**(S | {what: "é" * 129}))
@@ -239,7 +237,7 @@ def test_a_file_needs_no_extra(tmp_path: Path):
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
 def test_a_server_that_is_not_there_is_one_error_without_the_password(driver: str, tmp_path: Path):
     async def look(service: DatabaseSessionService) -> None:
-        with pytest.raises(StorageError, match=r"could not be read .*; see that") as told:
+        with pytest.raises(StorageError, match=r"not be read .*; see that") as told:
             await service.flush()
         assert "hunter2" not in str(told.value) and "u:[redacted]@" in str(told.value)
         assert "hunter2" not in repr(service)
@@ -251,7 +249,7 @@ def test_a_server_that_is_not_there_is_one_error_without_the_password(driver: st
 @pytest.mark.postgres
 def test_who_may_not_connect_is_told_what_the_server_said(url: str):
     async def look(service: DatabaseSessionService) -> None:
-        with pytest.raises(StorageError, match=r'could not be read or written: .*role "nobody-here" does not exist'):
+        with pytest.raises(StorageError, match=r'read or written: .*role "nobody-here"'):
             await service.flush()
 
     using(url.replace("tester", "nobody-here"), look)

@@ -98,7 +98,7 @@ async def test_an_id_is_stripped_and_made_when_blank(service: BaseSessionService
 async def test_a_second_session_of_one_id_is_refused(service: BaseSessionService):
     await create(service, a=1)
 
-    with pytest.raises(AlreadyExistsError, match="user 'u' of app 'app' has a session 's' already"):
+    with pytest.raises(AlreadyExistsError, match=r"'u' .* 'app' .* session 's' already"):
         await create(service, a=2)
 
     assert (await get(service)).state == {"a": 1}
@@ -404,7 +404,7 @@ async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSes
     if isinstance(service, InMemorySessionService):
         await service.append_event(stale, event())
     else:
-        with pytest.raises(StaleSessionError, match=r"session 's' was changed since .* get the session again"):
+        with pytest.raises(StaleSessionError, match=r"session 's' was changed .* session again"):
             await service.append_event(stale, event())
         await service.append_event(await get(service), event())
     assert not await service.is_current(session) and not await service.is_current(stale)
@@ -517,7 +517,7 @@ def test_a_service_written_for_google_adk_keeps_its_sessions():
         await service.append_event(session, piece)
         await service.append_event(session, event("hi", at=3.0, **{"k": 1, "temp:t": 2}))
         await service.flush()
-        with pytest.raises(NotImplementedError, match="Mine cannot load a user's state; read a session"):
+        with pytest.raises(NotImplementedError, match=r"Mine .*; read a session"):
             await service.get_user_state(app_name="app", user_id="u")
         return session
 

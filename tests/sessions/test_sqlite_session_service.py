@@ -159,7 +159,7 @@ def test_what_is_done_again_is_taken_in_once_and_another_event_of_its_id_is_refu
         await service.append_event(session, once)
         later = once.model_copy(update={"timestamp": 2.0})
         assert await service.append_event(session, later) is later
-        with pytest.raises(AlreadyExistsError, match=f"session 's' has another event of the id '{once.id}'"):
+        with pytest.raises(AlreadyExistsError, match=f"session 's' .*another event .* '{once.id}'"):
             await service.append_event(session, said("twice").model_copy(update={"id": once.id}))
         return session
 
@@ -448,17 +448,17 @@ def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monke
     ("change", "words"),
     [
         ("UPDATE adk_internal_metadata SET value = '3'", "has schema version 3, and this adk_nb reads up to 2"),
-        ("UPDATE adk_internal_metadata SET value = 'x'", "is damaged: it has no schema version"),
-        ("DROP TABLE runs", "is damaged: its tables are not those of that version"),
+        ("UPDATE adk_internal_metadata SET value = 'x'", "damaged: .* no schema version"),
+        ("DROP TABLE runs", "damaged: its tables"),
         ("UPDATE events SET event_data = replace(event_data, 'hello', 'hullo')", "event 1 of session 's' was altered"),
         ("DELETE FROM events WHERE seq = 2", "event 2 of session 's' was altered"),
         ("DELETE FROM events WHERE seq = 3", "session 's' has 3 events, and event 3 is missing"),
-        ("UPDATE sessions SET seq = 2", "the row of session 's' was altered"),
-        ("UPDATE sessions SET state = '{ }'", "the state in row 1 of sessions was altered"),
-        ("UPDATE state_keys SET value = '2'", "the state in row 1 of sessions was altered"),
-        ("DELETE FROM state_keys", "the state in row 1 of sessions was altered"),
+        ("UPDATE sessions SET seq = 2", "row of session 's' .*altered"),
+        ("UPDATE sessions SET state = '{ }'", "state in row 1 of sessions"),
+        ("UPDATE state_keys SET value = '2'", "state in row 1 of sessions"),
+        ("DELETE FROM state_keys", "state in row 1 of sessions"),
         ("UPDATE app_states SET state = '{}'", "a row of app_states was altered"),
-        ("PRAGMA application_id = 7", "is damaged: its application id is 7"),
+        ("PRAGMA application_id = 7", "damaged: its application id .* 7"),
     ],
 )
 def test_a_newer_or_damaged_file_is_refused_by_its_name(path: Path, change: str, words: str):
@@ -486,7 +486,7 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(path: Path, tmp_
     noise.write_bytes(b"no database at all " * 100)
     before = path.read_bytes()
 
-    with pytest.raises(StorageError, match=r"unknown\) is a database of another program, with the tables: sessions;"):
+    with pytest.raises(StorageError, match=r"unknown\) .* another program, .* tables: sessions;"):
         using(path, lambda service: service.flush())
     with pytest.raises(StorageError, match=r"noise.db .*damaged"):
         using(noise, lambda service: service.flush())
@@ -627,9 +627,7 @@ def test_a_file_that_was_deleted_is_missed_and_so_is_one_that_was_replaced(path:
     async def delete(service: SqliteSessionService) -> None:
         session = await service.create_session(**S)
         os.remove(path)
-        with pytest.raises(
-            StorageError, match="moved, deleted or replaced since it was opened, and nothing was written"
-        ):
+        with pytest.raises(StorageError, match=r"moved, deleted or replaced .*nothing was written"):
             await service.append_event(session, said("lost"))
         assert not await SqliteSessionService(path).get_session(**S)
 
@@ -637,7 +635,7 @@ def test_a_file_that_was_deleted_is_missed_and_so_is_one_that_was_replaced(path:
         session = await service.create_session(**S)
         await service.append_event(session, said("replaced"))
         os.replace(copy, path)
-        with pytest.raises(StorageError, match="moved, deleted"):
+        with pytest.raises(StorageError, match=r"moved, deleted"):
             await service.get_session(**S)
 
     copy = path.with_name("copy.db")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
+from support.messages import mentions
 
 from adk_nb.errors import ConfigurationError
 from adk_nb.sessions import State, StateSchemaError
@@ -123,11 +124,11 @@ ENDLESS.append({"again": ENDLESS})
         (b"x", "a bytes"),
         (float("nan"), "the number nan"),
         ([float("inf")], "the number inf"),
-        ({1: "a"}, "a dict with the key 1, which is no string"),
-        ("half \ud800", "text with half a character ('\\ud800' at 5)"),
-        ({"\udc00": 1}, "text with half a character ('\\udc00' at 0)"),
-        pytest.param(10**5000, "a number of thousands of digits", id="huge"),
-        (ENDLESS, "lists and dicts that are nested more than 100 deep, or in themselves"),
+        ({1: "a"}, "a dict … key 1, … no string"),
+        ("half \ud800", "half a character ('\\ud800' at 5)"),
+        ({"\udc00": 1}, "half a character ('\\udc00' at 0)"),
+        pytest.param(10**5000, "thousands of digits", id="huge"),
+        (ENDLESS, "lists and dicts … 100 deep"),
     ],
 )
 def test_what_is_not_json_is_refused_where_it_is_written(value: Any, named: str):
@@ -136,7 +137,7 @@ def test_what_is_not_json_is_refused_where_it_is_written(value: Any, named: str)
     with pytest.raises(ConfigurationError) as refused:
         it["k"] = value
 
-    assert str(refused.value).startswith(f"state['k'] cannot hold {named}: state is stored as JSON; ")
+    assert mentions(refused.value, f"state['k'] cannot hold … {named} … JSON; ")
     assert "state['temp:k']" in str(refused.value)
     assert live == {} and delta == {}
 
@@ -154,7 +155,7 @@ def test_what_is_not_json_is_refused_when_it_was_put_into_a_list():
 def test_a_key_is_text(key: Any):
     it, live, delta = state()
 
-    with pytest.raises(ConfigurationError, match="must be a str"):
+    with pytest.raises(ConfigurationError, match=r"\bstr\b"):
         it[key] = 1
     assert live == {} and delta == {}
 
@@ -232,8 +233,8 @@ def test_a_schema_lets_its_fields_be_written_and_what_has_a_prefix():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("day", 1, r"state\['day'\] is not a field of the state_schema Trip; did you mean 'days'\?"),
-        ("colour", 1, r"is not a field of the state_schema Trip; its fields are: days, city, stops"),
+        ("day", 1, r"state\['day'\] .* state_schema Trip; did you mean 'days'\?"),
+        ("colour", 1, r"state_schema Trip; .*fields are: days, city, stops"),
         ("days", "many", r"state\['days'\] cannot hold the str 'many': state_schema Trip has int \(state\['days'\]: "),
         ("days", 0, r"cannot hold the int 0: .* \(state\['days'\]: Input should be greater than or equal to 1\)"),
         ("city", 5, r"cannot hold the int 5: state_schema Trip has str \| None \("),

@@ -342,7 +342,7 @@ def test_what_it_raises_ends_the_run_where_errors_of_tools_do():
     ("child", "error"),
     [
         (expert(call("look"), max_iterations=1, tools=[look]), "called its model 1 times"),
-        (expert("no json", output_schema=Found), "does not fit its output_schema"),
+        (expert("no json", output_schema=Found), "fit its output_schema"),
     ],
     ids=["too many calls", "no answer of that form"],
 )

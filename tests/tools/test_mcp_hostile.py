@@ -88,9 +88,9 @@ def test_reserved_and_unspeakable_and_double_names_are_left_out(caplog: pytest.L
     with toolset("names") as one:
         assert names(one) == ["look", "pay"]
 
-    assert caplog.text.count("the name is reserved") == 4
-    assert caplog.text.count("a model cannot call it by that name") == 7
-    assert caplog.text.count("there are two of that name") == 1
+    assert caplog.text.count("reserved") == 4
+    assert caplog.text.count("a model cannot call") == 7
+    assert caplog.text.count("two of that") == 1
 
 
 def test_a_server_does_not_take_the_name_of_a_tool_of_the_agent(caplog: pytest.LogCaptureFixture):
@@ -317,9 +317,7 @@ class _Long(_Redirects):
         self.wfile.write(said)
 
 
-@pytest.mark.parametrize(
-    ("packed", "why"), [(False, "has more than 20000 bytes"), (True, "the response is compressed")]
-)
+@pytest.mark.parametrize(("packed", "why"), [(False, "more than 20000 bytes"), (True, "compressed")])
 def test_an_answer_without_end_is_broken_off(monkeypatch: pytest.MonkeyPatch, packed: bool, why: str):
     monkeypatch.setattr(mcp_connection, "MAX_BYTES", 20_000)
     handler = type("Handler", (_Long,), {"packed": packed})
@@ -367,7 +365,7 @@ def test_what_a_server_is_started_with_or_reached_by_is_not_told(caplog: pytest.
 
     talk.say()
 
-    assert caplog.text.count("goes on without the tools") == 2
+    assert caplog.text.count("without the tools") == 2
     assert not [one for one in ("pass-word-1", "secret-key-2", "secret-key-3", "secret-key-4") if one in caplog.text]
 
 

@@ -476,15 +476,15 @@ def test_a_scheme_and_a_credential_are_made_of_few_words(made: Any, type_: str, 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: token_to_scheme_credential("apikey", None, "k", "v"), "'apiKey' is not a security scheme"),
+        (lambda: token_to_scheme_credential("apikey", None, "k", "v"), "'apiKey' .* security scheme"),
         (lambda: token_to_scheme_credential("basic"), "'apikey' or 'oauth2Token', and not 'basic'"),  # type: ignore[arg-type]
-        (lambda: dict_to_auth_scheme({"type": "magic"}), "'magic' is not a security scheme"),
-        (lambda: auth_helpers.openid_dict_to_scheme_credential({}, [], {}), "lacks or has wrong: "),
+        (lambda: dict_to_auth_scheme({"type": "magic"}), "'magic' .* security scheme"),
+        (lambda: auth_helpers.openid_dict_to_scheme_credential({}, [], {}), "has wrong: "),
         (
             lambda: auth_helpers.openid_dict_to_scheme_credential(
                 {"authorization_endpoint": "a", "token_endpoint": "b"}, [], {"client_id": "i"}
             ),
-            "the OpenID Connect client lacks client_secret",
+            "OpenID Connect .* client_secret",
         ),
     ],
 )
@@ -531,7 +531,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("openapi: !!python/object/apply:os.system ['echo hi']", "could not determine a constructor"),
         ("openapi: !!python/name:os.system", "could not determine a constructor"),
         ("openapi: !!python/object:adk_nb.agents.LlmAgent {}", "could not determine a constructor"),
-        (BOMB, "more than 2000000 values, once its aliases are read"),
+        (BOMB, "more than 2000000 values"),
         ("a: &a [*a]", "a recursive alias"),
         ("a: &a {b: *a}", "a recursive alias"),
         ("[" * 900, "more than 200 levels deep"),

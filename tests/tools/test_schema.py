@@ -378,7 +378,7 @@ def test_a_type_that_json_cannot_fill_is_refused_when_the_tool_is_made(hint: Any
 
     f.__annotations__["x"] = hint
 
-    with pytest.raises(ConfigurationError, match=r"tool 'f': parameter 'x' is a .*can only send JSON") as refused:
+    with pytest.raises(ConfigurationError, match=r"tool 'f': parameter 'x' .*JSON") as refused:
         FunctionTool(f)
     assert "arbitrary_types_allowed" not in str(refused.value), "an option that a tool does not have"
 
@@ -386,7 +386,7 @@ def test_a_type_that_json_cannot_fill_is_refused_when_the_tool_is_made(hint: Any
 def test_what_has_no_name_or_no_signature_is_refused():
     with pytest.raises(ConfigurationError, match="no name"):
         FunctionTool(lambda x: x)
-    with pytest.raises(ConfigurationError, match=r"'max'.*has no signature; wrap it in a function"):
+    with pytest.raises(ConfigurationError, match=r"'max'.*no signature; .* function"):
         FunctionTool(max)
 
 

@@ -232,7 +232,7 @@ def test_a_circle_counts_its_passes() -> None:  # W8
 @pytest.mark.parametrize(
     ("edges", "told"),
     [
-        ([(s, p1)], "no edge leads from 'START'"),
+        ([(s, p1)], "no edge .* 'START'"),
         ([(START, s, p1, s)], "s -> p1 -> s never ends"),
         ([(START, s), (START, s)], "START -> s is there twice"),
     ],
