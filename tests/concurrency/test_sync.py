@@ -127,23 +127,23 @@ def test_thread_true_and_a_loop_of_the_users_own_mean_worker_threads():
 
 
 def test_blocking_work_in_the_pool_overlaps():
-    inside, most, lock = 0, 0, threading.Lock()
+    inside, most, lock, nine = 0, 0, threading.Lock(), threading.Event()
 
-    def sleep() -> None:
+    def block() -> None:
         nonlocal inside, most
         with lock:
             inside += 1
             most = max(most, inside)
-        time.sleep(0.02)
+        if inside > 8:
+            nine.set()
+        assert nine.wait(10)
         with lock:
             inside -= 1
 
     async def work() -> None:
-        await asyncio.gather(*(sync.blocking(sleep, thread=True) for _ in range(100)))
+        await asyncio.gather(*(sync.blocking(block, thread=True) for _ in range(100)))
 
-    began = time.monotonic()
     sync.run(work())
-    assert time.monotonic() - began < 1
     assert 8 < most <= 32
 
 
@@ -521,35 +521,37 @@ def test_cancelling_the_caller_cancels_the_work_and_waits_for_it():
         "kept = sync.iterate(items()); print(next(kept))",
         "sync.start(asyncio.sleep(30)); print('started')",
         "sync.run(leave_a_task()); print('left')",
-        "sync.start(sync.blocking(lambda: time.sleep(30))); time.sleep(0.1); print('a worker sleeps')",
+        "sync.start(sync.blocking(lambda: begun.set() or time.sleep(30))); begun.wait(); print('a worker sleeps')",
         "never = sync.iterate(items()); print('nothing')",
-        "kept = sync.start(stuck()); print('stuck'); time.sleep(0.1)",
+        "kept = sync.start(stuck()); print('stuck'); begun.wait()",
     ],
 )
 def test_a_script_ends_promptly_and_quietly(code: str):
     out, err, seconds = script(
-        "import asyncio, time\n"
+        "import asyncio, threading, time\n"
         "from adk_nb import sync\n"
+        "begun = threading.Event()\n"
         "async def work(): return await sync.blocking(lambda: 7)\n"
         "async def items():\n    yield 1\n    yield 2\n"
         "async def leave_a_task(): asyncio.create_task(asyncio.sleep(30))\n"
-        "async def stuck(): time.sleep(30)\n" + code
+        "async def stuck(): begun.set(); time.sleep(30)\n" + code
     )
     assert out and err == ""
     assert seconds < 5
 
 
-@pytest.mark.parametrize("code", ["kept = sync.iterate(items()); next(kept)", "sync.start(work()); time.sleep(0.1)"])
+@pytest.mark.parametrize("code", ["kept = sync.iterate(items()); next(kept)", "sync.start(work()); begun.wait()"])
 def test_what_still_runs_at_the_end_of_a_script_cleans_up(code: str):
     out, err, seconds = script(
-        "import asyncio, time\n"
+        "import asyncio, threading\n"
         "from adk_nb import sync\n"
+        "begun = threading.Event()\n"
         "async def clean_up(): await asyncio.sleep(0.01); print('cleaned up')\n"
         "async def items():\n"
         "    try: print('in'); yield 1\n"
         "    finally: await clean_up()\n"
         "async def work():\n"
-        "    try: print('in'); await asyncio.sleep(30)\n"
+        "    try: print('in'); begun.set(); await asyncio.sleep(30)\n"
         "    finally: await clean_up()\n" + code
     )
     assert (out, err) == ("in\ncleaned up\n", "")

@@ -43,6 +43,10 @@ class Rivals:
     def is_ready(self, which: int) -> bool:
         return (self._folder / str(self._both[which].pid)).exists()
 
+    def ends_within(self, which: int, seconds: float) -> bool:
+        self._both[which].join(seconds)
+        return self._both[which].exitcode is not None
+
     def kill(self, which: int) -> None:
         """Kill one, and let another take its place."""
         self._both[which].kill()
@@ -79,8 +83,8 @@ def campaign(
                 which, until = chance.randrange(2), time.monotonic() + 30
                 while not rivals.is_ready(which):
                     assert time.monotonic() < until, "it does not begin to work"
-                    time.sleep(0.001)
-                time.sleep(chance.uniform(0, LONGEST))
+                    assert rivals.ends_within(which, 0.001) is False
+                assert rivals.ends_within(which, chance.uniform(0, LONGEST)) is False
                 getattr(rivals, what)(which)
             rivals.end()
         finally:

@@ -61,6 +61,11 @@ def test_what_cannot_be_imported_is_told_by_the_cell_that_needs_it():
 
 @pytest.mark.parametrize("module", ["google.genai", "adk_nb.agents.llm_agent"])
 def test_a_process_that_ends_meanwhile_ends_in_silence(module: str):
-    meanwhile = f"while {module!r} not in sys.modules: time.sleep(0.001)\n"
+    watch = (
+        "import threading; under_way = threading.Event()\n"
+        "class Watch:\n    @staticmethod\n    def find_spec(name, *_):\n"
+        f"        if name == {module!r}: under_way.set()\n"
+        "sys.meta_path.insert(0, Watch)\n"
+    )
 
-    assert run(LOAD + meanwhile + "print('end')") == ["end"]
+    assert run(watch + LOAD + "under_way.wait(60)\nprint('end')") == ["end"]

@@ -20,6 +20,7 @@ def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str
         first = process.stdout.readline()
         began = time.monotonic()
         if interrupt:
+            # CPython: a signal just before a system call that blocks is seen after it; no event tells of that moment.
             time.sleep(0.1)
             process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
