@@ -32,8 +32,8 @@ from adk_nb.models.connections import check_url
 from adk_nb.models.http_llm import HttpLlm
 from adk_nb.models.http_messages import check_template
 from adk_nb.runtime.approvals import RESERVED
+from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.transfer_to_agent_tool import NAME as TRANSFER
 from adk_nb.tools.web_access import WebAccess
 
 MAX_AGENTS = 1_000

@@ -10,7 +10,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.paused_agents import schema_of
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.turn_options import notice_of
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
@@ -88,15 +88,15 @@ def talk_in_lines(ask: Callable[[str], Reply]) -> None:
         except KeyboardInterrupt:
             sys.stdout.write("stopped\n")
         else:
-            if not reply.view.is_displayed():
+            if not view_of_reply(reply).is_displayed():
                 sys.stdout.write(f"{reply}\n")
 
 
 def decided_in_lines(reply: Reply) -> Reply:
     """The reply that is there once each approval was asked for in a line."""
-    while reply.status == "pending" and reply.view.pending:
-        approval = reply.view.pending[0]
-        yes = _typed(f"approve {call_of(approval, reply.view.schemas.get(approval.id))}? [y/N] ").lower() in (
+    while reply.status == "pending" and view_of_reply(reply).pending:
+        approval = view_of_reply(reply).pending[0]
+        yes = _typed(f"approve {call_of(approval, view_of_reply(reply).schemas.get(approval.id))}? [y/N] ").lower() in (
             "y",
             "yes",
         )

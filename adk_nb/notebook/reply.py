@@ -35,7 +35,7 @@ class Reply:
     """The answer of an agent, with the events that led to it. Shows itself at the end of a cell."""
 
     def __init__(self, view: ReplyView, chat: Answerable | None = None) -> None:
-        self.view = view
+        self._view = view
         """How a cell shows it: its forms, and the notices and hints in them."""
         self.chat = chat
         """The conversation that it is of; None: it cannot go on."""
@@ -45,52 +45,52 @@ class Reply:
         return f"Reply(agent={self.agent!r}, status={self.status!r}, {answer})"
 
     def __str__(self) -> str:
-        return str(self.view)
+        return str(self._view)
 
     @property
     def question(self) -> str | None:
         """The user's text. None: the turn resumed from an interrupt."""
-        return self.view.question
+        return self._view.question
 
     @property
     def agent(self) -> str:
         """Name of the agent that was asked."""
-        return self.view.agent
+        return self._view.agent
 
     @property
     def events(self) -> list[Event]:
         """Of this turn, oldest first, the user's included."""
-        return self.view.events
+        return self._view.events
 
     @property
     def text(self) -> str:
         """The text of the answer, of a stopped turn as far as it had streamed. Empty: none yet, or see `error`."""
-        return self.view.text
+        return self._view.text
 
     @property
     def answered_by(self) -> str:
         """Name of the agent that gave the answer, `agent` itself included; empty if there is none yet."""
-        return self.view.answered_by
+        return self._view.answered_by
 
     @property
     def status(self) -> Status:
         """`done`, `pending` (an interrupt is open), `cancelled` or `error`."""
-        return self.view.status
+        return self._view.status
 
     @property
     def error(self) -> str | None:
         """Why the turn failed. None: it did not."""
-        return self.view.error
+        return self._view.error
 
     @property
     def interrupts(self) -> list[Interrupt]:
         """Open in the session after the turn, by number: answer with `%confirm`, `answer`, `approve` or `reject`."""
-        return self.view.interrupts
+        return self._view.interrupts
 
     @property
     def trace(self) -> Trace:
         """Model requests and tool calls as they were sent, with times."""
-        return self.view.trace
+        return self._view.trace
 
     @property
     def output(self) -> Any:
@@ -99,7 +99,7 @@ class Reply:
         Plain JSON where no agent of the turn has an `output_schema` that it fits any more.
         """
         events = [event for event in self.events if event.output is not None and text_of(event) == self.text]
-        return _parsed_output(events[-1], self.view.team) if events and self.text else None
+        return _parsed_output(events[-1], self._view.team) if events and self.text else None
 
     @property
     def state_delta(self) -> dict[str, Any]:
@@ -146,11 +146,11 @@ class Reply:
         Raises:
             NotImplementedError: IPython is to display it as any other value.
         """
-        if not self.view.is_displayed():
+        if not self._view.is_displayed():
             raise NotImplementedError
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return self.view.mimebundle()
+        return self._view.mimebundle()
 
 
 def _parsed_output(event: Event, team: BaseAgent | None) -> Any:
@@ -165,3 +165,8 @@ def _parsed_output(event: Event, team: BaseAgent | None) -> Any:
         with suppress(ValidationError):
             return Shape(schema).parse(text)
     return event.output
+
+
+def view_of_reply(reply: Reply) -> ReplyView:
+    """The forms of a reply in a cell, with its notices and hints; for magics and chat boxes."""
+    return reply._view  # pyright: ignore[reportPrivateUsage]

@@ -24,7 +24,7 @@ from adk_nb.notebook.interrupts import AnswerCheck, Answers
 from adk_nb.notebook.open_cards import OpenCards
 from adk_nb.notebook.past_turns import words_of
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
-from adk_nb.notebook.reply import Answerable, Reply
+from adk_nb.notebook.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.turn_options import TurnOptions, notice_of
 from adk_nb.notebook.view.answers import Status, answer_in, streamed_text, turn_outcome
@@ -150,11 +150,11 @@ class TurnRunner:
 
         reply = await self._run_turn(message, view, turn=turn)
         for _ in range(_MAX_ROUNDS):
-            if turn.confirm == "ask" or reply.status != "pending" or not reply.view.pending:
+            if turn.confirm == "ask" or reply.status != "pending" or not view_of_reply(reply).pending:
                 break
             decision = ToolConfirmation(confirmed=turn.confirm == "yes", by=turn.confirm_by)
-            decisions = {approval.id: decision for approval in reply.view.pending}
-            reply = await self.answer(decisions, view, first=reply.view)
+            decisions = {approval.id: decision for approval in view_of_reply(reply).pending}
+            reply = await self.answer(decisions, view, first=view_of_reply(reply))
         return reply
 
     async def answer(
@@ -276,7 +276,7 @@ class TurnRunner:
             return reply
         except UserError as error:
             view.failed(error)
-            if hint := finish("error", str(error)).view.take_back_with:
+            if hint := view_of_reply(finish("error", str(error))).take_back_with:
                 error.add_note(hint)
             if view.shows_errors and not view.is_background:
                 told_in_short(error)

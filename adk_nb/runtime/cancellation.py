@@ -11,7 +11,6 @@ from adk_nb.events.event import Event
 
 INVOCATION_ABORTED = "INVOCATION_ABORTED"
 """Error code of the event that closes a run which was stopped from outside."""
-CANCELLED = INVOCATION_ABORTED
 RUN_TIMEOUT = "RUN_TIMEOUT"
 """Error code of the event that closes a run which took longer than `RunConfig.timeout`."""
 

@@ -11,7 +11,6 @@ from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.effects import pure
 
-NAME = TRANSFER
 _DESCRIPTION = "Hands the conversation over to another agent, which answers next."
 MAX_TRANSFERS = 50
 """Limit per turn, against agents that transfer in a circle."""
@@ -45,7 +44,7 @@ class TransferToAgentTool(BaseTool):
 
     def __init__(self, agent_names: Sequence[str | Target], parent: Target | None = None) -> None:
         """`parent`: the agent to transfer to when no other fits."""
-        super().__init__(name=NAME, description=_DESCRIPTION)
+        super().__init__(name=TRANSFER, description=_DESCRIPTION)
         self._targets = {agent if isinstance(agent, str) else agent.name: agent for agent in agent_names}
         self._instruction = _instruction_text(list(self._targets.values()), parent)
 
@@ -55,7 +54,7 @@ class TransferToAgentTool(BaseTool):
             "transfer_reason": {"type": "string", "description": "Why, in a few words."},
         }
         schema = {"type": "object", "properties": properties, "required": ["agent_name"]}
-        return types.FunctionDeclaration(name=NAME, description=_DESCRIPTION, parameters_json_schema=schema)
+        return types.FunctionDeclaration(name=TRANSFER, description=_DESCRIPTION, parameters_json_schema=schema)
 
     def check(self, args: dict[str, Any]) -> str | None:
         """Check that `agent_name` is one of the targets."""
@@ -92,8 +91,8 @@ def _instruction_text(targets: Sequence[str | Target], parent: Target | None) ->
     lines = [
         "These agents can take over the conversation:",
         *(f"- {entry}" for entry in entries),
-        f"If one of them is better suited to answer than you are, call {NAME} with its name, and write nothing beside "
-        "the call. If you are suited best, answer yourself. There are no others to hand over to.",
+        f"If one of them is better suited to answer than you are, call {TRANSFER} with its name, and write nothing "
+        "beside the call. If you are suited best, answer yourself. There are no others to hand over to.",
     ]
     if parent:
         lines.append(f"If neither you nor one of the others is suited, hand over to {parent.name} above you.")

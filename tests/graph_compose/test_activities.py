@@ -260,10 +260,11 @@ def test_a_sync_function_is_given_another_attempt_when_one_takes_too_long():
             ended.wait(5)
         return "done"
 
-    activity = {"startToCloseTimeout": "200ms", "retryPolicy": {"maximumAttempts": 3, "initialInterval": "1ms"}}
+    activity = {"startToCloseTimeout": "500ms", "retryPolicy": {"maximumAttempts": 9, "initialInterval": "1ms"}}
     _, told = ran(with_function(create_function_tool(work, activity_config=activity), call("work"), "Well."))
     ended.set()
-    assert (told, len(called)) == ([{"result": "done"}], 2)
+    assert told == [{"result": "done"}]
+    assert len(called) > 1  # a busy machine may take more than two
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
@@ -163,7 +163,7 @@ def test_a_reply_takes_the_decision_on_what_it_asks() -> None:
         asked.approve()
     assert (chat.ask("Pay 2").reject(reason="too much").text, paid) == ("done", [5])
     with pytest.raises(InputError, match="no chat"):
-        Reply(asked.view).approve()
+        Reply(view_of_reply(asked)).approve()
 
 
 def test_a_call_that_was_held_back_wants_a_yes_alone(shell: Shell) -> None:

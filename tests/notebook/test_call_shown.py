@@ -10,6 +10,7 @@ from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.redaction import HIDDEN, remember
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
@@ -27,7 +28,7 @@ def pay(to: str, amount: str, note: str = "", login: dict[str, Any] | None = Non
 def asked(**args: Any) -> dict[str, str]:
     """The card of a call of `pay` as a saved notebook keeps it, in each form, without markup."""
     reply = Chat(Agent(name="payer", model=ScriptedLlm(call("pay", **args), "done"), tools=[pay])).ask("go")
-    forms = reply.view.saved_forms()
+    forms = view_of_reply(reply).saved_forms()
     above = {"text/plain": forms["text/plain"], "text/markdown": forms["text/markdown"].partition("2 events")[0]}
     above["text/html"] = forms["text/html"].partition("<details>")[0]
     return {form: html.unescape(text.replace("<span>", "").replace("</span>", "")) for form, text in above.items()}
@@ -98,7 +99,7 @@ def test_a_tool_in_a_node_of_a_graph_is_asked_about_with_the_whole_call():
     remember(SECRET)
     args = {"note": "x" * 50_000, "to": f"{LOOKS_LIKE_A_KEY} {SECRET}", "amount": "\u202e9000"}
     graph = Workflow(name="desk", edges=[(START, node(lambda: args, name="first"), pay)])
-    forms = Chat(graph).ask("go").view.saved_forms()
+    forms = view_of_reply(Chat(graph).ask("go")).saved_forms()
 
     for text in (forms["text/plain"], forms["text/html"].partition("<details>")[0]):
         text = html.unescape(text).replace("<span>", "").replace("</span>", "")

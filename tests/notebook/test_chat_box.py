@@ -17,6 +17,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.chat_box import ChatBox
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.notebook.turn_options import TurnOptions
 from adk_nb.notebook.view.reply_view import conversation_document
 from adk_nb.notebook.view.writers import bundle
@@ -132,9 +133,9 @@ def test_the_python_twin_talks_in_lines_too(shell: Shell, types: Types) -> None:
 
 def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: Shell) -> None:
     guide(shell, call("refund", order="<b>A17</b>"), "All **settled**.", "Goodbye.")
-    first = replace(shell.cell("%chat --yes guide Pay me back.").view, question="Pay me back, <i>now</i>.")
+    first = replace(view_of_reply(shell.cell("%chat --yes guide Pay me back.")), question="Pay me back, <i>now</i>.")
 
-    kept = bundle(conversation_document([first, shell.cell("%chat guide Bye.").view]))
+    kept = bundle(conversation_document([first, view_of_reply(shell.cell("%chat guide Bye."))]))
 
     assert kept["text/plain"].splitlines()[:1] == ["you > Pay me back, <i>now</i>."]
     assert kept["text/plain"].endswith("you > Bye.\nguide > Goodbye.")

@@ -21,7 +21,7 @@ CHAT = (
 )
 REPLY = (
     "agent answer answered_by approve chat cost error events interrupts output question reject state_delta status "
-    "text trace usage view"
+    "text trace usage"
 )
 
 

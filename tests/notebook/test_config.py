@@ -11,6 +11,7 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 
 from adk_nb.models.default_model import MODEL_VARIABLE
 from adk_nb.notebook.place import display_mode
+from adk_nb.notebook.reply import view_of_reply
 from tests.notebook.conftest import Shell
 
 TWICE = """import asyncio
@@ -25,7 +26,7 @@ def test_the_model_of_the_setting_answers_for_agents_that_name_none(shell: Shell
     shell.cell("%%agent guide\nBe brief.")
     shell.cell("from adk_nb import LlmAgent\ntwin = LlmAgent(name='twin', instruction='Hi.')")
 
-    assert shell.cell("%chat guide Hi").view.notice
+    assert view_of_reply(shell.cell("%chat guide Hi")).notice
     assert shell.names["twin"].canonical_model.model == "offline"
     shell.cell("%config AdkNb.model = ''")
     assert MODEL_VARIABLE not in os.environ

@@ -5,14 +5,14 @@ from turns import reply_forms
 from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view.reply_view import MAX_MEMBERS, answer_for_view
 from adk_nb.tools import AgentTool
 from tests.notebook.test_who_answers import agent
 
 
 def members(reply: Reply) -> list[tuple[str, str]]:
-    return [(one["who"], one["text"]) for one in answer_for_view(reply.view)["members"]]
+    return [(one["who"], one["text"]) for one in answer_for_view(view_of_reply(reply))["members"]]
 
 
 def test_each_member_has_its_last_words_and_the_one_that_answers_has_none() -> None:

@@ -14,6 +14,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.magics.completion import known_names
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice
@@ -77,7 +78,7 @@ def test_every_kind_is_in_one_list_and_answered_by_number_id_or_name():
     assert [interrupt.number for interrupt in open_] == [1, 2, 3, 4]
     assert open_kinds(chat) == open_kinds(reply)
     assert set(open_kinds(chat)) == {"approval", "credential", "input", "long_running"}
-    assert [interrupt.kind for interrupt in reply.view.pending] == ["approval"]
+    assert [interrupt.kind for interrupt in view_of_reply(reply).pending] == ["approval"]
     by_kind = {interrupt.kind: interrupt for interrupt in open_}
     chat.answer("yes", "pay")
     chat.answer(SECRET, which=by_kind["credential"].number)
@@ -436,4 +437,4 @@ def test_an_answer_that_comes_while_the_approved_call_runs_does_not_claim_to_cou
         assert "approved pay" in str(approved.result(SECONDS))
 
     assert (late.status, late.interrupts) == ("done", [])
-    assert late.view.notice and "rejected" not in str(late) and "waiting for" not in str(late)
+    assert view_of_reply(late).notice and "rejected" not in str(late) and "waiting for" not in str(late)

@@ -5,6 +5,7 @@ import pytest
 from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.tools import request_input
 from tests.notebook.conftest import Shell
 from tests.notebook.test_magics import one_line
@@ -256,7 +257,7 @@ def test_a_reply_says_that_a_member_has_a_stand_in_for_a_model(shell: Shell, cel
     shell.cell("%%agent draft -m offline\nWrite.")
     shell.cell(cell)
 
-    assert shell.cell("%chat team Hello").view.notice
+    assert view_of_reply(shell.cell("%chat team Hello")).notice
 
 
 def waiting_team(shell: Shell, kind: str = "sequential") -> None:

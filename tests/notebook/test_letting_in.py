@@ -12,6 +12,7 @@ from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, AuthCredential, AuthCreden
 from adk_nb.errors import InputError, PendingError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.notebook.view import interrupt_text
 from adk_nb.notebook.view.event_text import WAITS
 from adk_nb.notebook.view.rows import rows_of
@@ -44,7 +45,7 @@ def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: Au
 
     [asked] = reply.interrupts
     shown = reply._repr_mimebundle_()
-    assert reply.status == "pending" and reply.view.pending == []
+    assert reply.status == "pending" and view_of_reply(reply).pending == []
     assert (
         f'<a href="{(asked.auth_uri or "").replace("&", "&amp;")}" rel="noopener noreferrer">this page</a>'
         in (shown["text/html"])

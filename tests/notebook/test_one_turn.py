@@ -17,7 +17,7 @@ from adk_nb.models.fallback_model import FallbackModel
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view.reply_view import answer_for_view, conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.tools.function_tool import FunctionTool
@@ -94,10 +94,10 @@ def test_the_files_of_a_question_are_named_wherever_it_is_shown(shell: Shell, fo
     picture = types.Part.from_bytes(data=PNG, mime_type="image/png")
     unnamed = Chat(shell.names["guide"], show="off").ask("And this?", attach=picture)
 
-    assert answer_for_view(reply.view)["question"] == "What is this?\n[attached: photo.png, my plan.csv]"
-    for form in bundle(conversation_document([reply.view])).values():
+    assert answer_for_view(view_of_reply(reply))["question"] == "What is this?\n[attached: photo.png, my plan.csv]"
+    for form in bundle(conversation_document([view_of_reply(reply)])).values():
         assert "photo.png, my plan.csv" in form.split("A dot.")[0]
-    assert answer_for_view(unnamed.view)["question"] == f"And this?\n[attached: image/png, {len(PNG)} bytes]"
+    assert answer_for_view(view_of_reply(unnamed))["question"] == f"And this?\n[attached: image/png, {len(PNG)} bytes]"
     assert "What is this? [attached: photo.png]" in str(shell.cell("%trace"))
 
 
@@ -198,7 +198,7 @@ def test_another_model_answers_one_turn_in_the_same_session(shell: Shell) -> Non
         5,
     ]
     assert shell.names["guide"].model is model
-    assert "Offline" in shell.cell("%chat guide -m offline Hi").view.notice
+    assert "Offline" in view_of_reply(shell.cell("%chat guide -m offline Hi")).notice
 
 
 def test_who_leads_others_has_no_model_to_change(shell: Shell) -> None:

@@ -10,6 +10,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events import RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.notebook.view.cards import answer_of
 from adk_nb.notebook.view.document import document
 from adk_nb.notebook.view.drawing import tree_of
@@ -131,7 +132,7 @@ def test_an_answer_in_another_cell_leaves_question_and_answer_in_this_one():
     [question] = asks.interrupts
     rows = RunRows(history=asks.events)
 
-    settled = asks.view.answered_elsewhere({question.id: Verdict("answered", "A1", "in [8]")})
+    settled = view_of_reply(asks).answered_elsewhere({question.id: Verdict("answered", "A1", "in [8]")})
     [card] = [op["card"] for op in rows.answered_elsewhere(question.id, settled.elsewhere[question.id])]
 
     assert card["note"] == "in [8]: A1"
@@ -195,7 +196,7 @@ def test_no_internal_call_is_in_a_log_a_reply_or_a_waterfall(chat: Any):
     first = talk.ask("go")
     replies = [first, talk.ask("250")] if first.interrupts else [first]
 
-    shown = [event_forms(talk.events), *(reply_forms(one, history=one.view.history) for one in replies)]
+    shown = [event_forms(talk.events), *(reply_forms(one, history=view_of_reply(one).history) for one in replies)]
     works = [*bars(talk.events), *(bar for one in replies for bar in bars(one.events, one.trace))]
 
     assert [name for name in INTERNAL if name in str(shown)] == []

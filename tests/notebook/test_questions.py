@@ -13,7 +13,7 @@ from adk_nb.errors import InputError, PendingError
 from adk_nb.events import Event, RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.tools.agent_tool import AgentTool
@@ -51,7 +51,7 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
     assert (answered.status, answered.text, answered.interrupts) == ("done", "A1 then.", [])
     assert rows_of(asks.events)[1]["text"] == "asks: Which *order*?"
-    kept = reply_forms(answered, history=answered.view.history)
+    kept = reply_forms(answered, history=view_of_reply(answered).history)
     assert "| you | A1 |" in kept["text/markdown"]
     assert '✓ You answered "Which *order*?": A1' in kept["text/plain"]
 
@@ -279,7 +279,7 @@ def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
     shell.cell("%%workflow repair\nSTART -> budget")
 
     shell.cell("%chat repair lamps")
-    shown = reply_forms(answered := shell.cell("%chat 250"), history=answered.view.history)
+    shown = reply_forms(answered := shell.cell("%chat 250"), history=view_of_reply(answered).history)
 
     assert '✓ You answered "lamps: how much?": 250' in shown["text/plain"]
     trace = str(shell.cell("%trace"))

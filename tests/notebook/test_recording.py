@@ -10,6 +10,7 @@ import pytest
 from adk_nb.models import ScriptedLlm
 from adk_nb.models.cassette import Cassette
 from adk_nb.models.recorded_llm import current_tap
+from adk_nb.notebook.reply import view_of_reply
 from tests.notebook.conftest import Shell
 
 TOOL = '%%tool\ndef weather(city: str) -> str:\n    "The weather in a city."\n    return f"sunny in {city}"'
@@ -50,7 +51,7 @@ def test_what_was_recorded_is_replayed_in_another_kernel(shell: Shell, work: Pat
     again = shell.cell("%chat guide The weather in Oslo")
 
     assert again.text == first.text
-    assert "notebook.jsonl" in again.view.notice and 'of model "offline"' in again.view.notice
+    assert "notebook.jsonl" in view_of_reply(again).notice and 'of model "offline"' in view_of_reply(again).notice
     assert [one["model"] for one in lines(work / CASSETTE)] == ["offline", "offline"]
     assert lines(work / CASSETTE)[0]["request"]["contents"][-1]["parts"] == [{"text": "The weather in Oslo"}]
 
@@ -137,7 +138,7 @@ def test_one_turn_can_be_recorded_or_replayed(shell: Shell, work: Path):
     assert len(lines(work / CASSETTE)) == 4
 
     replayed = shell.cell("%chat --new --replay guide The weather in Oslo")
-    assert replayed.view.notice.startswith("replayed from")
+    assert view_of_reply(replayed).notice.startswith("replayed from")
     miss = shell.fails("%chat --new --replay guide The weather in Paris")
     assert "message 1 differs" in miss
     assert current_tap() is None
@@ -238,7 +239,7 @@ def test_the_environment_can_say_how_the_notebooks_cassette_is_used(
     reply = shell.cell("%chat guide The weather in Oslo")
 
     assert "Oslo" in reply.text
-    assert ('of model "offline"' in reply.view.notice) is (mode != "record")
+    assert ('of model "offline"' in view_of_reply(reply).notice) is (mode != "record")
     assert len(lines(work / CASSETTE)) == 2
 
 

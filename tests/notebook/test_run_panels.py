@@ -16,6 +16,7 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import turn_runner
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.front_end import VIEW_MIME, set_page, views_stay, with_view
@@ -61,7 +62,7 @@ class Seen:
         self.run.begin(None, clicks)
         for event in self.reply.events:
             self.run.event(event)
-        self.run.end(self.reply.view)
+        self.run.end(view_of_reply(self.reply))
 
     @property
     def snapshot(self) -> dict[str, Any]:
@@ -368,7 +369,7 @@ def test_asking_again_from_an_event_keeps_the_conversation_as_it_was():
     again = sync.run(turn_runner(chat).rerun_in_fork(second.events[-1].id))
 
     assert (again.question, again.text) == ("Second?", "Three.")
-    assert "main-2" in (again.view.notice or "")
+    assert "main-2" in (view_of_reply(again).notice or "")
     assert [event.id for event in chat.events] == before
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from adk_nb import Agent, Chat, Workflow
 from adk_nb.agents import SequentialAgent
 from adk_nb.models import ScriptedLlm
+from adk_nb.notebook.reply import view_of_reply
 from adk_nb.notebook.view.reply_view import answer_for_view
 from adk_nb.workflow import START
 
@@ -33,7 +34,7 @@ def ask(schema: Any, answer: str) -> Any:
 
 
 def html(reply: Any) -> str:
-    return reply.view.saved_forms()["text/html"]
+    return view_of_reply(reply).saved_forms()["text/html"]
 
 
 def test_the_output_is_of_the_type_of_the_schema():
@@ -75,7 +76,7 @@ def test_a_list_of_models_is_shown_as_a_table():
     table = html(reply).partition("<details>")[0]
 
     assert table.count("<tr>") == 3 and "<th" in table and "{" not in table
-    assert "| name | people | founded |" in reply.view.saved_forms()["text/markdown"]
+    assert "| name | people | founded |" in view_of_reply(reply).saved_forms()["text/markdown"]
 
 
 def test_a_model_is_shown_as_fields_and_values():
@@ -91,7 +92,7 @@ def test_values_in_values_are_shown_as_a_tree():
     assert tree.count("<ul>") == 3
     assert "title:</strong> North" in tree
     assert "{" not in tree
-    lines = reply.view.saved_forms()["text/markdown"].splitlines()
+    lines = view_of_reply(reply).saved_forms()["text/markdown"].splitlines()
     assert lines[:4] == ["- **title:** North", "- **cities:**", "  -", "    - **name:** Oslo"]
 
 
@@ -99,15 +100,15 @@ def test_what_a_model_writes_into_its_fields_is_text():
     reply = ask(list[City], '[{"name": "<script>alert(1)</script>|![x](http://a/b.png)", "people": 1}]')
 
     assert "<script" not in html(reply)
-    markdown = reply.view.saved_forms()["text/markdown"]
+    markdown = view_of_reply(reply).saved_forms()["text/markdown"]
     assert "<script" not in markdown
     assert "![x]" not in markdown
 
 
 def test_the_live_view_ends_with_the_table():
-    assert "<table>" in answer_for_view(ask(City, OSLO).view)["html"]
+    assert "<table>" in answer_for_view(view_of_reply(ask(City, OSLO)))["html"]
 
-    assert "<table>" in answer_for_view(ask(City, OSLO).view)["html"]
+    assert "<table>" in answer_for_view(view_of_reply(ask(City, OSLO)))["html"]
 
 
 @pytest.mark.parametrize("answer", ["[]", "{}", "[1, 2]"])

@@ -7,7 +7,7 @@ from typing import Any
 from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view.writers.elements import visible_text
 
 
@@ -19,7 +19,7 @@ def look(city: str, tool_context: Any) -> str:
 
 def folds(reply: Reply) -> dict[str, str]:
     """Summary -> text of the folds inside that of the events."""
-    html = reply.view.saved_forms()["text/html"]
+    html = view_of_reply(reply).saved_forms()["text/html"]
     found = re.findall(
         r"<details><summary>([^<]*)</summary>\s*<pre><code>(.*?)</code></pre>\s*</details>", html, re.DOTALL
     )
@@ -40,7 +40,7 @@ def test_a_turn_keeps_the_order_of_its_calls_and_its_prompts_without_times() -> 
     assert "Answer «Ada»." in prompts and "tools: look" in prompts and "How is Oslo?" in prompts
     assert "system: as in 1" in prompts and "sun in Oslo" in prompts
     assert not re.search(r"\d (ms|s|min)\b", order + prompts)
-    assert "seen" in reply.view.saved_forms()["text/html"].partition(">order of calls")[0]
+    assert "seen" in view_of_reply(reply).saved_forms()["text/html"].partition(">order of calls")[0]
 
 
 def test_an_answer_without_calls_has_a_prompt_and_no_order() -> None:

@@ -7,7 +7,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view.document import Table, document
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.reply_view import ReplyView, reply_document
@@ -71,7 +71,7 @@ def Shown(*, notice: str | None = None, **fields) -> ReplyView:
 
 def reply_forms(reply: ReplyView | Reply, *, history: Sequence[Event] = ()) -> dict[str, str]:
     """A reply in the forms that a notebook keeps."""
-    return bundle(reply_document(reply.view if isinstance(reply, Reply) else reply, history=history))
+    return bundle(reply_document(view_of_reply(reply) if isinstance(reply, Reply) else reply, history=history))
 
 
 def event_forms(events: Sequence[Event], **more) -> dict[str, str]:

@@ -13,7 +13,7 @@ from adk_nb.notebook.magics.output import Host, Output, as_json, page_width, tex
 from adk_nb.notebook.past_turns import find_turn, turns_of
 from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view import run_tables
 from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
@@ -114,7 +114,7 @@ def _table(notebook: Notebook, args: Any) -> Output:
     if not events:
         return text(f"session {args.name!r} has no messages yet; type %chat, or for your own Chat: chat.events")
     if reply:
-        return Output(event_table(events, history=reply.view.history, width=page_width()))
+        return Output(event_table(events, history=view_of_reply(reply).history, width=page_width()))
     history = notebook.sessions.history(args.session)
     turn = find_turn(turns_of(history), args.run, args.name) if args.run else None
     remaining = {event.id for event in history.events}

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.drawing import Drawing, Line, Node
-from adk_nb.notebook.view.event_text import STOPPED
 from adk_nb.runtime.branches import is_under
+from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START
 
 Likely = Callable[[Sequence[str]], str]
@@ -316,7 +316,7 @@ class VisitedPath:
             route = event.actions.route
             self._routes[node] = list(route) if isinstance(route, list) else [route]
         if event.error_code:
-            self._leave(node, changed, "stopped" if event.error_code == STOPPED else "failed")
+            self._leave(node, changed, "stopped" if event.error_code == INVOCATION_ABORTED else "failed")
         elif event.long_running_tool_ids:
             self._waits.add(node)
             changed[f"n:{node}"] = "waits"

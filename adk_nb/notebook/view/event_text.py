@@ -28,8 +28,6 @@ from adk_nb.tools.content_blocks import with_references
 from adk_nb.tools.skill_tools import LOAD_SKILL
 
 WAITS = "waiting for you"
-STOPPED = INVOCATION_ABORTED
-"""The error code of a run that its reader stopped; shown as a note, not as a failure."""
 
 _TICKS = re.compile("`{3,}")
 _ATTACHED = re.compile(r"\[attached: (.*)\]")
@@ -113,7 +111,7 @@ def failure_text(event: Event) -> str:
     if not event.error_code:
         return ""
     code = one_line(event.error_code, 100)
-    if code == STOPPED:
+    if code == INVOCATION_ABORTED:  # a note, not a failure: its reader stopped the run
         return cleaned(event.error_message or "the run was stopped")
     title = _TITLES.get(code, code)
     return (f"{title}: {cleaned(event.error_message)}" if event.error_message else title) + failure_place(event)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.event_text import STOPPED
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.view_state import Json
+from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 
 
 class Lanes:
@@ -37,7 +37,7 @@ class Lanes:
         """One more event; it changes no lane as a rule."""
         self._note_nodes(event.node_info.path)
         if event.error_code:
-            return self._set_states(event.branch, "stopped" if event.error_code == STOPPED else "failed")
+            return self._set_states(event.branch, "stopped" if event.error_code == INVOCATION_ABORTED else "failed")
         if event.long_running_tool_ids:
             return self._set_states(event.branch, "waits")
         ops = self._set_states(event.branch, "now")

@@ -26,6 +26,7 @@ from adk_nb.notebook.view.view_state import Json, ViewState
 from adk_nb.notebook.view.writers import html
 from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, lane_of
+from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, input_of, opened_by
 from adk_nb.runtime.nested_calls import TRANSFER
@@ -342,7 +343,7 @@ class RunRows:
 
     def _failure_and_action_rows(self, event: Event, row_ops: _RowOps) -> None:
         if failure := event_text.failure_text(event):
-            kind = "marker" if event.error_code == event_text.STOPPED else "error"
+            kind = "marker" if event.error_code == INVOCATION_ABORTED else "error"
             row_ops.append(f"{event.id}/{kind}", _author(event), kind, text=failure)
         if event.output is not None and not event.content:
             output = shortened(json_text(event.output))
