@@ -199,6 +199,7 @@ def _copy_set(value: set[Any]) -> set[Any]:
 
 
 def _copy_record(record: BaseModel) -> BaseModel:
+    # Both may hold any object; pydantic knows how to copy them.
     if record.__pydantic_private__ or record.__pydantic_extra__:
         return record.model_copy(deep=True)
     kind, fields, fields_set = record.__class__, record.__dict__.copy(), record.__pydantic_fields_set__
@@ -257,6 +258,7 @@ def plain_json(values: Mapping[str, Any] | None, owner: str) -> dict[str, Any]:
     """
     original = dict(values or {})
     try:
+        # The round trip finds what JSON changes silently: tuples, keys that are numbers, NaN.
         copy = json.loads(json.dumps(original, allow_nan=False))
         is_equal = bool(copy == original)
     except (TypeError, ValueError, RecursionError) as error:
@@ -311,6 +313,7 @@ def json_problem(value: Any, depth: int = 0, *, objects: bool = False) -> str | 
 
     `depth`: its nesting depth. `objects`: allow objects of other types, and check only text, integers and nesting.
     """
+    # bool before int, of which it is a subclass; ASCII text cannot have half a character.
     if value is None or isinstance(value, str | bool):
         return None if value is None or isinstance(value, bool) or value.isascii() else _text_problem(value)
     if isinstance(value, int | float):

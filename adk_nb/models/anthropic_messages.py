@@ -82,6 +82,7 @@ def _sendable_parts(content: types.Content) -> list[types.Part]:
 
 def _block(part: types.Part) -> _Block:
     if part.thought:
+        # Anthropic: redacted thinking is opaque, and must come back exactly as it was sent.
         if part.text is None:
             return {"type": "redacted_thinking", "data": claude_signature_of(part)}
         return {"type": "thinking", "thinking": part.text, "signature": claude_signature_of(part)}
@@ -99,6 +100,7 @@ def _result(response: types.FunctionResponse) -> _Block:
     content = [_text(json.dumps(result, ensure_ascii=False, default=str))]
     content += [_data(data) for part in response.parts or () if (data := part.inline_data or part.file_data)]
     block: _Block = {"type": "tool_result", "tool_use_id": response.id, "content": content}
+    # Only ADK's form of an error: a result may have a field `error` beside others.
     return block | ({"is_error": True} if result.keys() == {"error"} else {})
 
 
@@ -114,6 +116,7 @@ def _data(data: Any) -> _Block:
     if kind.startswith("text/") and not uri:
         return _text(content.decode("utf-8", "replace"))
     block = "image" if kind in _IMAGES else "document" if kind == "application/pdf" else ""
+    # Anthropic fetches https URLs alone; gs:// and Gemini's files are out of its reach.
     if not block or (uri and not uri.startswith("https://")):
         return _text(f"[{name!r} ({kind}){f' at {uri}' if uri else ''}, that you cannot be shown]")
     if uri:
@@ -147,6 +150,7 @@ def _settings(config: types.GenerateContentConfig, family: Family, max_tokens: i
     is_thinking = settings.get("thinking", {}).get("type") in ("enabled", "adaptive")
     sampling = {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
     if sampling and family.sampling == "unless thinking" and not is_thinking:
+        # The client's signature lacks them; the service of older models takes them.
         settings["extra_body"] = sampling
     if config.http_options and config.http_options.headers:
         settings["extra_headers"] = config.http_options.headers
@@ -221,6 +225,7 @@ def _mark_cache_points(
     blocks: list[_Block] = [
         block for message in messages for block in message["content"] if block["type"] not in _UNMARKED
     ]
+    # Three of the four cache points that a request may have.
     for marked in (tools[-1:], system[:1], blocks[-1:]):
         for block in marked:
             block["cache_control"] = cache_control

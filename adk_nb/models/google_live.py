@@ -99,10 +99,12 @@ def live_errors(model: str, *, closed: bool = False, may_end: bool = False) -> G
     try:
         yield
     except (APIError, ConnectionClosed) as error:
+        # 1006 is never sent: it stands for a connection that ended without a close frame. Source: RFC 6455, 7.1.5.
         code = error.code if isinstance(error, APIError) else (error.rcvd.code if error.rcvd else 1006)
         if not closed and not (may_end and code == _NORMAL):
             raise _live_error(code, redacted_excerpt(str(error)), model) from None
     except InvalidStatus as error:
+        # `from None`, here and below: the cause's own text is not redacted.
         body = redacted_excerpt((error.response.body or b"").decode(errors="replace"))
         raise ModelHTTPError(error.response.status_code, body, model) from None
     except SecurityError as error:
@@ -216,6 +218,7 @@ class _TurnAssembler:
             yield self._response(go_away=away)
 
     def _content(self, content: types.LiveServerContent) -> Generator[LlmResponse, None, None]:
+        # Grounding may come with any message of a turn; the next complete text gets it.
         self._grounding = content.grounding_metadata or self._grounding
         for part in (content.model_turn and content.model_turn.parts) or ():
             yield from self._part(part)
@@ -249,6 +252,7 @@ class _TurnAssembler:
             yield from self._finish_text()
             yield self._parts([part])
         elif part.text:
+            # A thought and an answer are separate texts, although nothing marks where one ends.
             if bool(part.thought) is not self._thought:
                 yield from self._finish_text()
             self._text, self._thought = self._text + part.text, bool(part.thought)

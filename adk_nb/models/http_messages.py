@@ -68,7 +68,7 @@ class TemplateValues:
                 f"the secret {name!r} is not set; type: import os, getpass; "
                 f"os.environ[{name!r}] = getpass.getpass(), or pass secrets={{{name!r}: ...}}"
             )
-        remember(value)
+        remember(value)  # before any request: an error's text may repeat it
         return value
 
 

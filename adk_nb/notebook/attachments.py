@@ -70,7 +70,7 @@ def _part(value: Any, name: str) -> tuple[str, types.Part]:
 def _file(name: str) -> tuple[str, types.Part]:
     path = Path(name)
     if os.path.exists(name) and not (os.path.isfile(name) or os.path.isdir(name)):
-        raise InputError(f"{name!r} cannot be attached: it is no file, and might have no end")
+        raise InputError(f"{name!r} cannot be attached: it is not a regular file and may never end")
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _too_large(path.name, path.stat().st_size)
@@ -93,15 +93,15 @@ def _bytes(data: bytes, label: str, kind: str = "") -> types.Part:
         words = "\0"
     if "\0" in words:
         raise InputError(
-            f"{label!r} cannot be attached: it is no text, image, sound, video or PDF; read it in a cell and attach "
-            "what is in it, or a types.Blob that says what it is"
+            f"{label!r} cannot be attached: it is not text, an image, sound, video or a PDF; read it in a cell and "
+            "attach its content, or a types.Blob with its media type"
         )
     return _text(label, words, kind)
 
 
 def _text(label: str, words: str, kind: str) -> types.Part:
     if is_secret(words):
-        raise InputError(f"{label!r} was not attached: there is what looks like a secret in it")
+        raise InputError(f"{label!r} was not attached: it seems to contain a secret")
     kind = kind if kind.startswith("text/") else "text/plain"  # what every model reads
     return types.Part(inline_data=types.Blob(data=words.encode("utf-8", "replace"), mime_type=kind))
 
@@ -120,6 +120,6 @@ def _check_size(parts: Sequence[types.Part]) -> None:
 
 def _too_large(what: str, size: int) -> InputError:
     return InputError(
-        f"{what} is too large for a message: {size:,} bytes, and {MAX_BYTES:,} fit; attach less, or give the agent a "
-        "tool that reads it"
+        f"{what} is too large for a message: {size:,} bytes, the limit is {MAX_BYTES:,}; attach less, or give the "
+        "agent a tool that reads it"
     )

@@ -66,9 +66,9 @@ class Conversation:
         **services: Unpack[Services],
     ) -> None:
         if not isinstance(agent, BaseAgent | App | Runner):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"Chat takes an agent, and {agent!r:.60} is none; write Chat(Agent(name=...))")
+            raise ConfigurationError(f"Chat takes an agent, got {agent!r:.60}; write Chat(Agent(name=...))")
         if not session_id.strip():
-            raise InputError("a session without a name is found by nobody; write Chat(agent, session='main')")
+            raise InputError("a session needs a name; write Chat(agent, session='main')")
         self.session_id = session_id
         self.user_id = user_id
         self.runner = _checked_runner(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
@@ -154,7 +154,7 @@ class Conversation:
     async def save(self, file: str | os.PathLike[str], *, replace: bool) -> None:
         """As `Chat.save`."""
         if (session := await self.loaded()) is None:
-            raise InputError(f"nothing was said in session {self.session_id!r} yet; there is nothing to save")
+            raise InputError(f"session {self.session_id!r} has no messages yet; there is nothing to save")
         session_file.write(session, file, replace=replace)
 
     async def load(self, file: str | os.PathLike[str], name: str | None) -> None:
@@ -187,7 +187,7 @@ class Conversation:
     async def fork(self, name: str | None, at: str | None) -> str:
         """As `Chat.fork`; the name of the copy."""
         if (session := await self.loaded()) is None:
-            raise InputError(f"nothing was said in session {self.session_id!r} yet; there is nothing to copy")
+            raise InputError(f"session {self.session_id!r} has no messages yet; there is nothing to copy")
         where: dict[str, Any] = {"app_name": self.runner.app_name, "user_id": self.user_id}
         taken = {one.id for one in (await self.service.list_sessions(**where)).sessions}
         name = name or past_turns.free(self.session_id, taken)
@@ -219,7 +219,7 @@ class Conversation:
                 raise SessionBusyError(self.session_id, run.owner, run.started)
             with self.history(session.events if session else ()) as history:
                 approvals = history.interrupts(kinds=APPROVALS)
-            left = open_message(approvals, magic) if approvals else "nothing is left to go on with"
+            left = open_message(approvals, magic) if approvals else "there is nothing to resume"
             raise InputError(f"no run of session {self.session_id!r} was interrupted; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
             raise PendingError(interrupted_runs.edited_notice(self.agent.name, magic))

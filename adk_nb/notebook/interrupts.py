@@ -97,7 +97,7 @@ def read_answer(interrupt: Interrupt, value: Any, by: str = "") -> Any:
         check_answer(interrupt, response)
         return response
     if interrupt.kind == "task" and not (isinstance(value, str) and value.strip()):
-        raise InputError(f"a task takes text with something in it, and {value!r:.60} is none; write chat.answer('...')")
+        raise InputError(f"a task takes non-empty text, got {value!r:.60}; write chat.answer('...')")
     return input_answer.parse(interrupt, value) if interrupt.is_question and isinstance(value, str) else value
 
 
@@ -162,7 +162,7 @@ def type_credential(interrupt: Interrupt) -> str:
     try:
         typed = getpass.getpass(prompt).strip()
     except (EOFError, OSError, NotImplementedError) as error:
-        raise InputError("nobody can be asked here; write chat.answer('...')") from error
+        raise InputError("there is no input field here; write chat.answer('...')") from error
     if not typed:
         raise InputError("nothing was typed; to refuse, write chat.answer(None)")
     return typed
@@ -199,7 +199,7 @@ class AnswerCheck:
             if interrupt.kind == "approval":
                 self._check_decision(interrupt, answer)
             elif interrupt.kind == "task" and len(answers) > 1:
-                raise InputError("words to a task go alone; answer the others first")
+                raise InputError("a message to a task is sent alone; answer the others first")
             elif interrupt.kind not in ("credential", "task"):
                 message = types.Content(role="user", parts=[interrupts.answer(interrupt, answer)])
                 input_answer.check(message, self.history)
@@ -236,7 +236,7 @@ class AnswerCheck:
         asks = asking_agent(agent, interrupt, self.history)
         if asks is None:
             raise InputError(
-                f"agent {interrupt.agent!r}, which asked this, is not there as it was; refuse the call with {no}, and "
+                f"agent {interrupt.agent!r}, which asked this, was changed or removed; refuse the call with {no}, and "
                 "ask again"
             )
         if interrupt.is_expired:
@@ -286,7 +286,7 @@ def _misfit(name: str, args: dict[str, Any], wrong: str, yes: str) -> str:
         wrong = reason[1]
     key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", wrong)), "NAME")
     edited = f"{yes} --edit {key}=..." if yes.endswith("yes") else f"{yes[:-1]}{', ' * (yes[-2] != '(')}{key}=...)"
-    return f"{name}() cannot run with that: {wrong}; type {edited}, or, to let it run as it was asked, {yes}"
+    return f"{name}() cannot run with these arguments: {wrong}; type {edited}, or, to let it run as it was asked, {yes}"
 
 
 def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) -> None:
@@ -322,14 +322,16 @@ def text_message(
         PendingError: An approval or a credential request is open.
     """
     if not isinstance(text, str) or not text.strip():
-        raise InputError(f"a message is text with something in it, and {text!r:.60} is not; write chat.ask('...')")
+        raise InputError(f"a message must be non-empty text, got {text!r:.60}; write chat.ask('...')")
     open_ = history.interrupts()
     if blocking := [interrupt for interrupt in open_ if interrupt.kind in ("approval", "credential")]:
         raise PendingError(open_message(blocking, magic))
     for interrupt in open_:
         if interrupt.is_question and agent.find_agent(interrupt.recipient):
             if attached:
-                raise InputError("this answers what was asked, and nothing can be attached to that; answer it first")
+                raise InputError(
+                    "this message answers an open interrupt, and an answer has no attachments; answer it first"
+                )
             return message_of({interrupt.id: input_answer.parse(interrupt, text)}, history)
     return types.Content(role="user", parts=[types.Part(text=text), *attached])
 

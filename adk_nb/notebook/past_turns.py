@@ -75,7 +75,7 @@ def find_turn(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:
         InputError: There is none.
     """
     if not turns:
-        raise InputError(f"nothing was said in session {session!r} yet")
+        raise InputError(f"session {session!r} has no messages yet")
     try:
         number = int(which)
     except ValueError:

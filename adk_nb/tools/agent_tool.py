@@ -95,9 +95,7 @@ class AgentTool(BaseTool):
             propagate_grounding_metadata: Attach the agent's grounding metadata to the caller's answers.
         """
         if not hasattr(agent, "find_agent"):
-            raise ConfigurationError(
-                f"AgentTool takes an agent, and not {agent!r:.80}; write AgentTool(agent=my_agent)"
-            )
+            raise ConfigurationError(f"AgentTool takes an agent, got {agent!r:.80}; write AgentTool(agent=my_agent)")
         super().__init__(name=agent.name, description=agent.description)
         self.agent = agent
         self.skip_summarization = skip_summarization

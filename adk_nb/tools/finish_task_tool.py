@@ -58,7 +58,7 @@ class FinishTaskTool(BaseTool):
         if self._output:
             return self._output.read_arguments(args)
         if not isinstance(args.get("result"), str):
-            raise ConfigurationError(f"'result' is a text, and not {args.get('result')!r:.100}")
+            raise ConfigurationError(f"'result' must be text, got {args.get('result')!r:.100}")
         return args["result"]
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:

@@ -76,12 +76,12 @@ class FunctionTool(BaseTool):
         self.auth_config = auth_config
         if not (timeout is None or (isinstance(cast(Any, timeout), int | float) and timeout > 0)):
             raise ConfigurationError(
-                f"tool {self.name!r}: a timeout is a number of seconds above 0, and not {timeout!r}"
+                f"tool {self.name!r}: timeout must be a positive number of seconds, got {timeout!r}"
             )
         effect = effect or effect_of(func)
         if effect not in get_args(Effect):
             raise ConfigurationError(
-                f"tool {self.name!r}: an effect is 'pure', 'idempotent' or 'once', and not {effect!r:.80}"
+                f"tool {self.name!r}: effect must be 'pure', 'idempotent' or 'once', got {effect!r:.80}"
             )
         self.effect = effect
         self.thread = thread or timeout is not None  # only a worker thread can be abandoned at the timeout
@@ -250,7 +250,7 @@ class FunctionTool(BaseTool):
 def _refuse_non_function(func: Any, kind: str) -> None:
     if isinstance(func, FunctionTool):  # wrapping it would drop its approval and credential
         raise ConfigurationError(
-            f"{kind} takes a function, and {func.name!r} is a tool already; use it as it is, or hand over its .func"
+            f"{kind} takes a function, and {func.name!r} is a tool already; use it as it is, or pass its .func"
         )
     if not callable(func):
         raise ConfigurationError(f"a tool needs a function, got {func!r:.60}; pass the function itself")

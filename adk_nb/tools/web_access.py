@@ -140,7 +140,7 @@ class WebAccess:
                     sent_headers = {k: value for k, value in sent_headers.items() if k.lower() in _PUBLIC_HEADERS}
                     target = _without_secrets(location, target, [*secrets, *redaction.known_secrets()])
                 location = target
-        raise httpx2.TooManyRedirects(f"it was sent on more than {REDIRECTS} times")
+        raise httpx2.TooManyRedirects(f"it redirected more than {REDIRECTS} times")
 
     def drop_connections(self) -> None:
         """Drop the connections; the next request opens new ones."""
@@ -284,13 +284,13 @@ def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None]:
 
 def _without_secrets(source: httpx2.URL, target: httpx2.URL, secrets: Collection[str]) -> httpx2.URL:
     if source.scheme == "https" and target.scheme == "http":
-        raise Refused("it was sent on from https to http, where anyone on the way can read and change it")
+        raise Refused("it redirected from https to http, where anyone on the way can read and change it")
     pairs = parse_qsl(target.query.decode(), keep_blank_values=True)
     public = [pair for pair in pairs if not any(secret in pair[1] for secret in secrets)]
     if public != pairs:
         target = target.copy_with(query=urlencode(public).encode())
     if any(secret in unquote_plus(str(target)) for secret in secrets):
-        raise Refused("it was sent on to another host, with a secret in the address")
+        raise Refused("it redirected to another host, with a secret in the URL")
     return target
 
 

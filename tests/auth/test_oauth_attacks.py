@@ -145,7 +145,7 @@ def test_an_answer_of_another_server_gives_no_code_away(server: AuthServer, more
     answer(talk, {"authResponseUri": server.let_in(asked.auth_uri or "") + more.replace("URL", server.url)})
 
     assert (len(box.seen), len(server.asked)) == ((1, 1) if is_taken else (0, 0))
-    assert [f"one of {server.url}" in one.problem for one in waiting(talk)] == [True] * (not is_taken)
+    assert [f"not from {server.url}" in one.problem for one in waiting(talk)] == [True] * (not is_taken)
 
 
 def test_an_answer_in_another_users_session_is_none(server: AuthServer):

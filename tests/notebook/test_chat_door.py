@@ -35,7 +35,7 @@ def test_a_chat_in_a_session_without_a_name_is_refused_at_once():
 def test_what_is_no_message_is_refused_and_nothing_is_stored(nothing: Any):
     chat = Chat(guide("hello"))
 
-    with pytest.raises(InputError, match="message is text"):
+    with pytest.raises(InputError, match="non-empty text, got"):
         chat.ask(nothing)
 
     assert chat.events == []

@@ -579,7 +579,7 @@ def test_options_of_a_url_that_mean_nothing_here_are_left_out_with_a_warning(pat
 
 
 def test_a_durability_that_is_none_is_refused(path: Path):
-    with pytest.raises(ConfigurationError, match=r"durability is 'normal'.*'full'.*'async'"):
+    with pytest.raises(ConfigurationError, match=r"durability .*'normal'.*'full'.*'async'"):
         SqliteSessionService(path, durability="async")
 
 

@@ -438,5 +438,5 @@ def test_a_late_tool_ends_the_run_where_errors_of_tools_do():
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), "2"])
 def test_a_timeout_of_no_seconds_is_refused(seconds: Any):
-    with pytest.raises(ValueError, match=r"tool 'stages': a timeout.*seconds above 0"):
+    with pytest.raises(ValueError, match=r"tool 'stages': timeout.*positive number of seconds"):
         FunctionTool(stages, timeout=seconds)

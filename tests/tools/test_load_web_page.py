@@ -116,7 +116,7 @@ def test_no_page_takes_a_parser_longer_than_its_length(server: str, path: str):
 @pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize(
     ("path", "why"),
-    [("/none", "HTTP 404"), ("/picture", "image/png, … not text"), ("/round", "more than 5 times")],
+    [("/none", "HTTP 404"), ("/picture", "image/png, … not text"), ("/round", "redirected more than 5")],
 )
 def test_what_cannot_be_read_is_told(server: str, path: str, why: str):
     said = sync.run(load_web_page(server + path))

@@ -84,7 +84,7 @@ def test_a_question_and_an_address_are_answered_with_yes_or_no(person: Person, t
 
 @pytest.mark.parametrize(
     ("trick", "why"),
-    [("asks to run", "not a web page"), ("asks much", "500 things at once"), ("asks", "there is no input")],
+    [("asks to run", "not a web page"), ("asks much", "500 fields at once"), ("asks", "there is no input")],
 )
 def test_what_cannot_be_asked_is_declined_and_the_log_says_why(person: Person, trick: str, why: str):
     answer, log = told_to(trick)

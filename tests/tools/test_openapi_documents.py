@@ -477,7 +477,7 @@ def test_a_scheme_and_a_credential_are_made_of_few_words(made: Any, type_: str, 
     ("wrong", "message"),
     [
         (lambda: token_to_scheme_credential("apikey", None, "k", "v"), "'apiKey' .* security scheme"),
-        (lambda: token_to_scheme_credential("basic"), "'apikey' or 'oauth2Token', and not 'basic'"),  # type: ignore[arg-type]
+        (lambda: token_to_scheme_credential("basic"), "'apikey' or 'oauth2Token', got 'basic'"),  # type: ignore[arg-type]
         (lambda: dict_to_auth_scheme({"type": "magic"}), "'magic' .* security scheme"),
         (lambda: auth_helpers.openid_dict_to_scheme_credential({}, [], {}), "has wrong: "),
         (

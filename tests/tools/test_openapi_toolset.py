@@ -581,7 +581,7 @@ def test_text_in_json_and_yaml_is_read():
         ({"spec_str": "{"}, "not valid JSON"),
         (
             {"spec_dict": document({}), "auth_credential": KEY},
-            "write auth_scheme=",
+            "; write auth_scheme=",
         ),
         (
             {"spec_dict": document({}), "auth_credential": "the-key"},
@@ -591,7 +591,7 @@ def test_text_in_json_and_yaml_is_read():
         ({"spec_dict": "openapi: 3.0.3"}, "not str; .* spec_str=..., spec_str_type="),
         ({"spec_str": "a: [", "spec_str_type": "yaml"}, "not valid YAML"),
         ({"spec_str": "[]"}, "not an object"),
-        ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', and not 'toml'"),
+        ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', got 'toml'"),
         ({"spec_dict": document({"/a": {"get": {}}}, "/v1")}, "'/v1', which .* absolute URL"),
         ({"spec_dict": document({"/a": {"get": {}}}, "file:///etc")}, "'file:///etc', which .* absolute URL"),
         ({"spec_dict": document({"/a": {"$ref": "http://127.0.0.1/x"}})}, "'http://127.0.0.1/x', which is not"),

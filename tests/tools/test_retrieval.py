@@ -89,7 +89,7 @@ def test_a_query_is_text(notes: Path):
 
     assert tool.declaration and tool.declaration.parameters_json_schema["required"] == ["query"]
     for sent in ({}, {"query": 3}, {"query": " "}):
-        assert "to be text" in found(tool, **sent)["error"]
+        assert "query must be text" in found(tool, **sent)["error"]
 
 
 def test_a_retriever_of_another_library_is_asked():

@@ -29,6 +29,7 @@ class OriginCell:
 
     def __init__(self) -> None:
         self._publisher: Any = getattr(get_ipython(), "display_pub", None)
+        # The context first: after a click, the publisher has the header of the click's message.
         self._header: dict[str, Any] = (
             _header_of_context.get() or getattr(self._publisher, "parent_header", None) or dict[str, Any]()
         )
@@ -116,6 +117,7 @@ class CellOutput:
         self.displayed = with_view((views_stay() and self.file_text) or STUB, self._model_id, "run")
         data, metadata = self.displayed
         with self._own_cell.displays_here():
+            # By id: a display is updated in the cell that made it, whichever cell runs then.
             self._output = display(data, metadata=metadata, raw=True, display_id=True)
         if self.file_text and not views_stay():
             self._show_beside(self.file_text)

@@ -162,13 +162,8 @@ class LiveView(anywidget.AnyWidget):
 
         Args:
             listener: Called on any thread, so it must only pass on: its prints and displays are lost. It gets
-                `{"kind": "answer", "id", "decision": "approve" | "reject", "args", "reason"}`, once per card however
-                often it is clicked (`args`: all arguments as edited, or None when unchanged; `reason`: text or None),
-                of a card of kind `credential` `{"kind": "answer", "id", "decision": "let_in" | "refuse", "given"}`
-                (`given`: what was typed, which nothing here keeps, or None), of one of kind `error` `{"kind":
-                "answer", "id", "decision": "retry" | "drop"}`, of one of kind `input` `{"kind": "answer", "id",
-                "decision": "answer", "value"}` (`value`: JSON), or `{"kind": "stop"}`, what `page.request_of`
-                returns, or, where it can be typed into, `{"kind": "ask", "text"}`.
+                `{"kind": "answer", "id", "value"}`, once per card however often it is clicked (see `answer_of`),
+                `{"kind": "stop"}`, what `request_of` returns, or, in a chat box, `{"kind": "ask", "text"}`.
         """
         self._listeners.append(listener)
 
@@ -188,12 +183,14 @@ class LiveView(anywidget.AnyWidget):
     def _queue(self, op: Json) -> None:
         if op["op"] != "text":
             self._pending.append(op)
+            # Text after this op must not be joined to text before it.
             self._pending_text.pop(op.get("id", ""), None)
             return
         piece = self._pending_text.get(op["id"])
         if piece is not None:
             piece["s"] += op["s"]
             return
+        # A copy: later text is added to it, and the caller's op must stay as it was.
         piece = dict(op)
         self._pending.append(piece)
         self._pending_text[op["id"]] = piece
@@ -211,6 +208,7 @@ class LiveView(anywidget.AnyWidget):
             self.flush()
             if time.monotonic() >= self._snapshot_due:
                 self._write_snapshot()
+            # Under the lock of `push`: an op that comes between the check and the flag would start no tick.
             with self._sending, self._lock:
                 self._is_ticking = bool(self._pending) or self.snapshot["seq"] != self._seq
         except Exception:  # the run continues without its view; the next op tries again
@@ -224,6 +222,7 @@ class LiveView(anywidget.AnyWidget):
             if self.snapshot["seq"] != self._seq:
                 self.snapshot = self._state.snapshot(self._seq)
             elif force:
+                # traitlets sends no equal value, and this page has missed it.
                 self.send_state("snapshot")
             now = time.monotonic()
             self._snapshot_due = now + max(SNAPSHOT_SECONDS, SNAPSHOT_SHARE * (now - began))
@@ -258,6 +257,7 @@ class LiveView(anywidget.AnyWidget):
     def _answer(self, message: Json) -> None:
         with self._sending:
             self.flush()
+            # With all ops applied: of two clicks the second finds the card answered.
             card = self._state.cards.get(str(message.get("id")))
             try:
                 answered = answer_of(card, message) if card is not None and card_is_open(card) else None

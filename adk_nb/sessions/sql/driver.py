@@ -126,6 +126,7 @@ class Database(ABC):
             return is_ready()
         self._idle += 1
         try:
+            # With jobs in the queue it polls: one may become ready by time, or by another process's lock.
             while not (ready := is_ready()) and not (self.is_closed and not self.jobs):
                 self.changed.wait(_POLL_SECONDS if self.jobs else None)
             return ready
@@ -134,6 +135,7 @@ class Database(ABC):
 
     def take(self, is_wanted: Callable[[Job[Any]], bool]) -> list[Job[Any]]:
         """Take jobs out of the queue: from now on they cannot be withdrawn."""
+        # `is_wanted` is called twice a job, under the lock: it must not depend on the time.
         with self.changed:
             jobs = [job for job in self.jobs if is_wanted(job)]
             self.jobs = [job for job in self.jobs if not is_wanted(job)]

@@ -41,7 +41,7 @@ class SessionFile:
 
     def __init__(self, path: str, durability: Durability) -> None:
         if durability not in get_args(Durability):
-            raise ConfigurationError(f"durability is 'normal' or 'full', and not {durability!r:.80}")
+            raise ConfigurationError(f"durability must be 'normal' or 'full', got {durability!r:.80}")
         self.path = path
         self.is_durable = durability == "full"
         """Each commit waits for the disk."""
@@ -62,16 +62,20 @@ class SessionFile:
             raise self.damaged("file is not a database")
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
+            # Detect a damaged page when it is read, not after its content was taken for rows.
             db.execute("PRAGMA cell_size_check = ON")
             # A file from elsewhere may have triggers and views with side effects.
             db.execute("PRAGMA trusted_schema = OFF")
             db.execute("BEGIN")  # a snapshot of the file: another process may be creating it
             self._check(db)
             db.execute("ROLLBACK")
+            # SQLite: not within a transaction; where the mode cannot change, the old one is returned, without an error.
             if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
                 raise StorageError(f"{self.path} cannot be put in WAL mode; move it to a local disk of this machine")
             db.execute(f"PRAGMA synchronous = {'FULL' if self.is_durable else 'NORMAL'}")
+            # macOS: fsync leaves data in the drive's cache; F_FULLFSYNC does not.
             db.execute(f"PRAGMA fullfsync = {int(self.is_durable)}")
+            # Off by default, and of each connection: without it no ON DELETE CASCADE.
             db.execute("PRAGMA foreign_keys = ON")
             self.set_blocking(db, True)
             self._migrate(db)
@@ -186,6 +190,7 @@ class SessionFile:
         newest = len(schema.SQLITE)
         if self._version == newest or self.has_postgres_tables:
             return
+        # IMMEDIATE: of two processes that both read first, only one could go on to write.
         db.execute("BEGIN IMMEDIATE")
         try:
             self._check(db)  # another process may have been first
@@ -254,6 +259,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, str]:
 
 
 def _expected_tables() -> dict[str, str]:
+    # sqlite3: `with` ends the transaction, and leaves the connection open.
     with sqlite3.connect(":memory:") as db:
         for statement in chain(*schema.SQLITE):
             db.execute(statement)

@@ -52,7 +52,7 @@ async def server_of(scheme: AuthScheme) -> Server:
         CredentialError: The discovery document is unavailable, or belongs to another issuer.
     """
     if isinstance(scheme, APIKey | HTTPBase):
-        raise ConfigurationError(f"a scheme of type {scheme.type_.value!r} has no tokens to be exchanged")
+        raise ConfigurationError(f"a scheme of type {scheme.type_.value!r} has no tokens to exchange")
     if isinstance(scheme, OAuth2):
         server = _flow_server(scheme)
     elif isinstance(scheme, OpenIdConnect):
@@ -83,7 +83,8 @@ def _flow_server(scheme: OAuth2) -> Server:
         authorization = None
     else:
         raise ConfigurationError(
-            "this OAuth 2 scheme has neither the flow authorizationCode nor clientCredentials; no other is gone through"
+            "this OAuth 2 scheme has neither the flow authorizationCode nor clientCredentials; "
+            "no other flow is supported"
         )
     refresh = flow.refresh_url or flow.token_url
     return Server(authorization=authorization, token=flow.token_url, refresh=refresh, scopes=tuple(flow.scopes))
@@ -204,8 +205,9 @@ async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer
 def _refuse_other_issuer(server: Server, uri: str) -> None:
     """Refuse an answer of another server, whose code would be sent to this one. Source: RFC 9207."""
     issuers = parse_qs(urlsplit(uri).query).get("iss", [])
+    # Two `iss` parameters are a mix-up, too: a list of one is compared.
     if server.issuer and issuers != [server.issuer] and (issuers or server.sends_issuer):
-        raise CredentialError(f"the answer is not one of {_without_query(server.issuer)}", refused=True)
+        raise CredentialError(f"the answer is not from {_without_query(server.issuer)}", refused=True)
 
 
 async def token_for_client(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2Auth:
@@ -231,7 +233,7 @@ _SIGNED_AUTH = {"client_secret_jwt": "ClientSecretJWT", "private_key_jwt": "Priv
 async def _client(auth: OAuth2Auth, server: Server) -> AsyncGenerator[Any, None]:
     oauth2: Any = require("authlib.integrations.httpx_client", package=PACKAGE).AsyncOAuth2Client
     if not auth.client_id:
-        raise ConfigurationError("an OAuth 2 client has an id; write OAuth2Auth(client_id='...')")
+        raise ConfigurationError("the OAuth 2 client has no id; write OAuth2Auth(client_id='...')")
     client = oauth2(
         client_id=auth.client_id,
         client_secret=auth.client_secret,
@@ -262,7 +264,7 @@ async def _hide_secrets(endpoint: str, auth: OAuth2Auth | None = None) -> AsyncG
         message = redact(message, auth.secrets() if auth else ())
         raise CredentialError(f"{endpoint} gave no token: {message:.300}", refused=error.error in _REFUSALS) from None
     except httpx2.HTTPStatusError as error:
-        raise CredentialError(f"{endpoint} gave nothing: it answered HTTP {error.response.status_code}") from None
+        raise CredentialError(f"{endpoint} answered HTTP {error.response.status_code}") from None
     except httpx2.HTTPError as error:
         raise CredentialError(f"{endpoint} cannot be reached: {type(error).__name__}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -282,5 +284,6 @@ def _with_token(auth: OAuth2Auth, token: dict[str, Any]) -> OAuth2Auth:
         "expires_at": None if expires_at is None else int(float(expires_at)),
     }
     values |= {key: token[key] for key in ("refresh_token", "id_token") if token.get(key)}
+    # State, verifier and code count once: kept, they could be replayed.
     cleared = ("auth_uri", "state", "nonce", "code_verifier", "auth_code", "auth_response_uri", "expires_in")
     return auth.model_copy(update=dict.fromkeys(cleared) | values)

@@ -104,7 +104,7 @@ def _fill_form(start: str, schema: dict[str, Any]) -> dict[str, Any] | bool:
     if not fields:
         return input(f"{start}Yes? [y/n] ").strip().lower() in _YES
     if len(fields) > MAX_FIELDS:
-        raise _NoUser(f"it wants to know {len(fields)} things at once; the limit is {MAX_FIELDS}")
+        raise _NoUser(f"it asks for {len(fields)} fields at once; the limit is {MAX_FIELDS}")
     start += "(To decline, leave a field empty that has to be filled.)\n"
     values: dict[str, Any] = {}
     for name, field in fields.items():

@@ -77,6 +77,7 @@ class Connection:
         """The last result of `fetch`, while the server has announced no change."""
         if self.announces_changes and self._cached and self._cached[0] == self._changes and not refresh:
             return self._cached[1]
+        # Read before the fetch: a change that is announced meanwhile makes the result stale.
         version = self._changes
         value = await fetch()
         self._cached = (version, value)
@@ -87,7 +88,7 @@ class Connection:
         # mcp's own error does not carry the HTTP status, so it is noted from the response.
         if self._status != 401 or isinstance(error, UnauthorizedError):
             return error
-        message = f"the MCP server {server_label(self._params)!r} does not let this in: HTTP 401"
+        message = f"the MCP server {server_label(self._params)!r} refused access: HTTP 401"
         unauthorized = UnauthorizedError(
             f"{message}; give it McpToolset(auth_scheme=..., auth_credential=...)", refused=True
         )
@@ -97,6 +98,7 @@ class Connection:
     @contextmanager
     def call(self, answers: QuestionHandler | None) -> Generator[None, None, None]:
         """Context of a call during which the server may ask questions, which `answers` handles."""
+        # A 401 of an earlier call says nothing of this one.
         self._status = 0
         if answers is None:
             yield
@@ -131,11 +133,13 @@ class Connection:
         listening: asyncio.Task[None] | None = None
         try:
             async with AsyncExitStack() as stack:
+                # For the handshake alone: each request has a timeout of its own.
                 async with asyncio.timeout(self._params.timeout):
                     client = await stack.enter_async_context(self._open_client(client_options))
                 listening = asyncio.create_task(self._listen(client))
                 self.client.set_result(client)
                 await self._ended_event.wait()
+                # Before the stack closes: the subscription uses the client.
                 await _cancel(listening)
         except Exception as error:
             if not self.client.done():
@@ -182,6 +186,7 @@ class Connection:
         options: dict[str, Any] = {
             "client_info": mcp.Implementation(name="adk-nb", version="1"),
             "read_timeout_seconds": read_timeout,
+            # Announced changes decide what is fetched again, in `cached`.
             "cache": None,
             "message_handler": self._on_message,
             "elicitation_callback": self._on_elicitation,
@@ -275,6 +280,7 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request with a size limit on its response."""
         response = await super().handle_async_request(request)
+        # A stream of events has no end by design; `mcp` limits each event.
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _BoundedStream(response.stream, packed="content-encoding" in response.headers)
         return response

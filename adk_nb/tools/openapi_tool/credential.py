@@ -48,8 +48,8 @@ class CredentialChooser:
         unknown = set(credential) - set(schemes) if isinstance(credential, Mapping) else set[str]()
         if credential is not None and (not usable or unknown):
             raise ConfigurationError(
-                f"auth_credential says what to show, and not where: the document's security schemes are "
-                f"{', '.join(sorted(schemes)) or 'none'}, and it fits none of them; write auth_scheme=... too"
+                f"auth_credential fits none of the document's security schemes: "
+                f"{', '.join(sorted(schemes)) or 'there are none'}; write auth_scheme=... too"
             )
 
     def configs_for(self, operation: Operation) -> tuple[AuthConfig, ...]:

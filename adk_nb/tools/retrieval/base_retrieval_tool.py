@@ -26,4 +26,4 @@ class BaseRetrievalTool(BaseTool):
         """Check that `query` is a text."""
         if isinstance(query := args.get("query"), str) and query.strip():
             return None
-        return f"{self.name}() was not called: query is to be text, and is {query!r:.60}. Call it again with words."
+        return f"{self.name}() was not called: query must be text, got {query!r:.60}. Call it again with text."

@@ -63,7 +63,7 @@ def token_to_scheme_credential(
         key = credential_value and AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=credential_value)
         return dict_to_auth_scheme({"type": "apiKey", "in": location, "name": name}), key or None
     if token_type != "oauth2Token":
-        raise ConfigurationError(f"token_type is 'apikey' or 'oauth2Token', and not {token_type!r}")
+        raise ConfigurationError(f"token_type must be 'apikey' or 'oauth2Token', got {token_type!r}")
     scheme = dict_to_auth_scheme({"type": "http", "scheme": "bearer", "bearerFormat": "JWT"})
     if not credential_value:
         return scheme, None

@@ -71,8 +71,8 @@ class OpenAPIToolset(BaseToolset):
             operations = operations_of(document, preserve_property_names=preserve_property_names)
         except RecursionError:
             raise ConfigurationError(
-                "the OpenAPI document has schemas that are nested too deep, or hold themselves; give those that are "
-                "used in each other a place in components/schemas, and refer to them with $ref"
+                "the OpenAPI document has schemas that are nested too deep, or contain themselves; move "
+                "recursive schemas to components/schemas, and refer to them with $ref"
             ) from None
         parameters = {argument.name for operation in operations for argument in operation.arguments}
         self.require_confirmation = parse_condition(require_confirmation, type(self).__name__, parameters)
@@ -162,7 +162,7 @@ def parse_document(text: str, kind: str, package: str) -> Mapping[str, Any]:
         MissingExtraError: The YAML parser is not installed.
     """
     if kind not in ("json", "yaml"):
-        raise ConfigurationError(f"spec_str_type is 'json' or 'yaml', and not {kind!r}")
+        raise ConfigurationError(f"spec_str_type must be 'json' or 'yaml', got {kind!r}")
     try:
         document: Any = _yaml(text, package) if kind == "yaml" else json.loads(text)
     except (ValueError, RecursionError) as error:
