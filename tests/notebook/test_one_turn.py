@@ -229,7 +229,7 @@ def test_the_python_twin_takes_the_same(folder: Path) -> None:
 def test_what_is_too_large_for_a_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attachments, "MAX_BYTES", 100)
 
-    with pytest.raises(InputError, match="message: 101 bytes, .* 100; attach"):
+    with pytest.raises(InputError, match=r"message: 101 bytes, .* 100; attach"):
         attachments.parts_of(b"x" * 101)
 
 
