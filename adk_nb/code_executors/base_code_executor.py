@@ -53,7 +53,7 @@ class BaseCodeExecutor(BaseModel, ABC):
 
     @property
     def reach(self) -> str:
-        """What its code can reach, for the approver of a script."""
+        """The reach of its code, for the approver of a script."""
         return USER_REACH
 
     @abstractmethod

@@ -227,6 +227,7 @@ def _result_of(
         text_parts = [parts.text_part(outcome["words"])] if outcome["words"] else []
         return [types.Part.model_validate(part), *text_parts], EventActions.model_validate(outcome["actions"])
     is_begun = (durable_call and durable_call.event_id) or _has_nested_events(ctx, calling.branch, call.id)
+    # An agent that was called has no recorded outcome of its own: its events show that it began.
     result = {"error": IN_DOUBT if is_begun else NOT_MADE}
     return [parts.result(call.id, call.name or "", result)], no_actions()
 

@@ -83,6 +83,7 @@ class SessionQueues:
     def leave(self, place: "QueuePlace") -> None:
         """Remove a run; if its session is free then, admit the first that waits."""
         with self._lock:
+            # Popped, so that a session that nobody runs leaves no entry behind.
             running, waiting_runs = self._running.pop(place.key, []), self._waiting.pop(place.key, deque())
             for runs in (running, waiting_runs):
                 if place in runs:
@@ -302,6 +303,7 @@ class QueuePlace:
         if not loop or not admission:
             return False
         try:
+            # Checked on the loop: the run may be cancelled before the call gets there.
             loop.call_soon_threadsafe(lambda: admission.done() or admission.set_result(None))
         except RuntimeError:  # the loop is closed
             return False

@@ -23,7 +23,7 @@ def hidden_character(text: str) -> str:
 
 
 class Frontmatter(BaseModel):
-    """What an agent knows of a skill before it loads it. Other keys are kept.
+    """The facts of a skill that an agent has before it loads the skill. Other keys are kept.
 
     Raises:
         pydantic.ValidationError: A field is missing, of another type, or too long.

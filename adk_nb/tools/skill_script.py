@@ -72,7 +72,7 @@ class ScriptExecutor(Protocol):
 
     @property
     def reach(self) -> str:
-        """What its code can reach, for approvers."""
+        """The reach of its code, for approvers."""
         ...
 
     async def execute_code_async(

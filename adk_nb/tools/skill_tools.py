@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 class SkillSource(Protocol):
-    """Where skills come from: `SkillCatalog`, or `FixedSkills`."""
+    """The source of skills: `SkillCatalog`, or `FixedSkills`."""
 
     @property
     def skills(self) -> dict[str, ListedSkill]:

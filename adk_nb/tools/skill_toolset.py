@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class SkillDiscoveryMode(Enum):
-    """How a model learns which skills there are."""
+    """The means by which a model learns which skills exist."""
 
     LAZY = "lazy"
     """It calls `list_skills`."""
@@ -45,7 +45,7 @@ class SkillToolset(BaseToolset):
         script_timeout: Limit of one script in seconds.
         tool_name_prefix: The tools are offered as `<prefix>_<name>`.
         tool_filter: As for any toolset.
-        discovery_mode: How a model learns which skills there are.
+        discovery_mode: The means by which a model learns which skills exist.
 
     Raises:
         InputError: Two skills have one name.
