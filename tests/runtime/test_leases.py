@@ -354,7 +354,7 @@ def test_agents_that_run_others_go_on_only_in_a_resumable_app(tmp_path: Path, ti
 
 
 def test_an_effect_that_is_none_is_refused():
-    with pytest.raises(ConfigurationError, match=r"'pure', 'idempotent'.*'once', and not 'twice'"):
+    with pytest.raises(ConfigurationError, match=r"'pure', 'idempotent'.*'once', got 'twice'"):
         FunctionTool(len, effect="twice")  # type: ignore[arg-type]
     assert tool(effect="pure")(clerk_tool).effect == "pure" and FunctionTool(clerk_tool).effect == "once"
 
