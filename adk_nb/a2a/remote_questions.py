@@ -10,9 +10,9 @@ from adk_nb.a2a.protocol import a2a_types
 from adk_nb.errors import A2AClientError
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST
-from adk_nb.runtime.call_ids import new_call_id
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, answered_value
+from adk_nb.runtime.open_calls import new_call_id
 
 CONTEXT_ID, TASK_ID = "a2a:context_id", "a2a:task_id"
 """Keys in the custom metadata of a remote agent's events. Source: google-adk 2.13."""
