@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -47,9 +46,8 @@ class LabServer:
         self.root = home / "notebooks"
         self.log = home / "server.log"
         self.token = secrets.token_hex(16)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        self.url = ""
+        """Known once the server runs: it chooses its own port, since one that is free now may be taken by then."""
         self.root.mkdir(parents=True)
         for name, settings in _SETTINGS.items():
             path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
@@ -96,11 +94,9 @@ class LabServer:
             self.ask("DELETE", f"sessions/{session['id']}")
 
     def _command(self) -> list[str]:
-        port = self.url.rsplit(":", 1)[1]
         options = {
             "ServerApp.ip": "127.0.0.1",
-            "ServerApp.port": port,
-            "ServerApp.port_retries": 0,
+            "ServerApp.port": 0,
             "ServerApp.open_browser": False,
             "ServerApp.root_dir": self.root,
             "ServerApp.allow_root": True,
@@ -134,8 +130,10 @@ class LabServer:
             if process.poll() is not None:
                 raise RuntimeError(f"jupyter lab ended at once:\n{self.log.read_text()[-3000:]}")
             try:
+                info = json.loads((self._home / "runtime" / f"jpserver-{process.pid}.json").read_text())
+                self.url = f"http://127.0.0.1:{info['port']}"
                 return bool(self.ask("GET", "status"))
-            except (urllib.error.URLError, ConnectionError):
+            except (FileNotFoundError, json.JSONDecodeError, urllib.error.URLError, ConnectionError):
                 return False
 
         WebDriverWait(process, 60, poll_frequency=0.1).until(up, f"jupyter lab did not answer, see {self.log}")  # type: ignore[type-var]
