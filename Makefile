@@ -157,6 +157,7 @@ build/servers/stamp: tests/servers/package.json | $(VENV)/dev.stamp
 	@mkdir -p $(@D) && cp tests/servers/package.json $(@D)
 	@cd $(@D) && $(NPM) install --no-package-lock --no-audit --no-fund --silent
 	@$(VENV)/bin/python $(PIP) install -q --upgrade --target $(@D)/python langchain-core 2>$(@D)/pip.log
+	@$(VENV)/bin/python $(PIP) install -q --upgrade --no-deps --target $(@D)/dev_ui google-adk==2.13.0 2>>$(@D)/pip.log
 	@touch $@
 
 chromium:

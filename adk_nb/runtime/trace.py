@@ -170,6 +170,11 @@ class Traces:
         ):
             del self._by_invocation[next(iter(self._by_invocation))]
 
+    @property
+    def invocation_ids(self) -> list[str]:
+        """The invocations that have a trace, oldest first."""
+        return list(self._by_invocation)
+
     def merged(self, invocation_ids: Iterable[str]) -> Trace:
         """One trace of these invocations, without entries of other invocations.
 

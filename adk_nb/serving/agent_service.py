@@ -1,0 +1,146 @@
+"""An agent for callers from outside: runs of it, each in a task of its own, and the sessions they are in."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from adk_nb import types
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.apps.app import App
+from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from adk_nb.events.event import Event
+from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.runners import Runner
+from adk_nb.runtime.run_config import RunConfig, StreamingMode
+from adk_nb.runtime.trace import Trace, Traces
+from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.in_memory_session_service import InMemorySessionService
+from adk_nb.sessions.session import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One run that somebody asks for; fields without a docstring are arguments of `Runner.run_async`."""
+
+    user_id: str
+    session_id: str
+    message: types.Content | None = None
+    state_delta: dict[str, Any] = field(default_factory=dict[str, Any])
+    invocation_id: str | None = None
+    custom_metadata: dict[str, Any] | None = None
+    streaming: bool = True
+    """The caller wants pieces of text as they come."""
+    creates_session: bool = True
+    """A missing session is created. False: it is an error."""
+
+
+class AgentService:
+    """A runner under the name that callers know.
+
+    Args:
+        runner: Runs the agent and has the services.
+        name: By default the name of its agent.
+        traces: Gets the traces of its runs, if the runner records them itself. None: they are recorded here.
+        task_runner: Runs tasks that outlive a pause, as those of A2A. None: `runner`.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        name: str | None = None,
+        traces: Traces | None = None,
+        task_runner: Runner | None = None,
+    ) -> None:
+        self.runner = runner
+        self.task_runner = task_runner or runner
+        self.name = name or runner.agent.name
+        self.traces = traces or Traces()
+        self._records = traces is None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def agent(self) -> Any:
+        """The agent as it is now."""
+        return self.runner.agent
+
+    def key(self, user_id: str, session_id: str) -> dict[str, Any]:
+        """The arguments of the services for a session."""
+        return {"app_name": self.runner.app_name, "user_id": user_id, "session_id": session_id}
+
+    async def session(self, user_id: str, session_id: str) -> Session | None:
+        """The caller's copy of a session; None if there is none."""
+        return await self.runner.session_service.get_session(**self.key(user_id, session_id))
+
+    async def events(self, call: Call) -> AsyncGenerator[Event, None]:
+        """Run, and yield the user's message and all events that answer it.
+
+        Closing this stops the run: it stores an event that closes its open calls, and ends in the background.
+        Raises as `Runner.run_async`, before the first event if nothing was stored.
+        """
+        if call.creates_session and not await self.session(call.user_id, call.session_id):
+            await self.runner.session_service.create_session(**self.key(call.user_id, call.session_id))
+        stop = asyncio.Event()
+        feed: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.create_task(self._run(call, stop, feed), name="adk-nb-served-run")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            while (event := await feed.get()) is not None:
+                yield event
+            await task
+        finally:
+            stop.set()
+            task.add_done_callback(_retrieve)
+
+    async def _run(self, call: Call, stop: asyncio.Event, feed: asyncio.Queue[Event | None]) -> None:
+        trace = Trace()
+        recording = trace.active() if self._records else nullcontext()
+        mode = StreamingMode.SSE if call.streaming else StreamingMode.NONE
+        run = self.runner.run_async(
+            user_id=call.user_id,
+            session_id=call.session_id,
+            new_message=call.message,
+            invocation_id=call.invocation_id,
+            state_delta=call.state_delta,
+            run_config=RunConfig(streaming_mode=mode, custom_metadata=call.custom_metadata),
+            yield_user_message=True,
+            abort_signal=stop,
+        )
+        try:
+            with recording:
+                async with aclosing(run) as events:
+                    async for event in events:
+                        if self._records:
+                            self.traces.add(event.invocation_id, trace)
+                        feed.put_nowait(event)
+        finally:
+            feed.put_nowait(None)
+
+    async def close(self, seconds: float) -> None:
+        """Cancel the runs under way, and wait up to `seconds` for them."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+
+def new_runner(source: App | BaseAgent, session_service: BaseSessionService | None = None) -> Runner:
+    """A runner for an app or an agent, in which runs of a session wait for each other; memory is the default store."""
+    app = source if isinstance(source, App) else None
+    return Runner(
+        app=app,
+        app_name=None if app else source.name,
+        agent=None if app else source,  # pyright: ignore[reportArgumentType] - a BaseAgent where there is no app
+        session_service=session_service or InMemorySessionService(),
+        artifact_service=InMemoryArtifactService(),
+        memory_service=InMemoryMemoryService(),
+        serialize_sessions=True,
+    )
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    """Take the error of a run whose caller is gone: it is in the session, and nobody else waits for it."""
+    if not task.cancelled():
+        task.exception()

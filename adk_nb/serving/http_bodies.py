@@ -1,0 +1,143 @@
+"""Bodies of requests and answers: JSON that is checked on the way in, and has no known secrets on the way out."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping
+from contextlib import aclosing, suppress
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from adk_nb.errors import (
+    AdkNbError,
+    AlreadyExistsError,
+    InputError,
+    MissingKeyError,
+    NotFoundError,
+    PendingError,
+    SessionBusyError,
+    StaleSessionError,
+    UserError,
+)
+from adk_nb.redaction import hidden, without_known
+from adk_nb.serving.access import problem
+from adk_nb.wire import field_errors
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+E = TypeVar("E")
+
+_STATUS: Mapping[type[Exception], int] = {
+    NotFoundError: 404,
+    PendingError: 409,
+    SessionBusyError: 409,
+    StaleSessionError: 409,
+    AlreadyExistsError: 409,
+    MissingKeyError: 500,
+    InputError: 400,
+    UserError: 400,
+}
+"""Error -> HTTP status, the narrower before the wider; 500 for all others."""
+GONE = 499
+"""Status of an answer that nobody waits for, as ADK's server has it."""
+
+
+async def parsed(request: Request, kind: type[M]) -> M:
+    """The body of a request.
+
+    Raises:
+        HTTPException: It is no JSON, or does not fit; 422, as FastAPI answers.
+    """
+    body = await request.body()
+    try:
+        return kind.model_validate_json(body or b"null")
+    except ValidationError as error:
+        first = error.errors()[0]
+        if first["type"] == "json_invalid" or not body:
+            raise HTTPException(422, f"the body is not JSON: {first['msg'].removeprefix('Invalid JSON: ')}") from error
+        raise HTTPException(422, hidden(field_errors(error, kind.model_fields))) from error
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of an error."""
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+
+
+def error_text(error: Exception) -> str:
+    """An error in one line, without secrets; of one that is no error of this package, its type too."""
+    text = str(error) if isinstance(error, AdkNbError) else f"{type(error).__name__}: {error}"
+    return hidden(" ".join(text.split()))
+
+
+def answer_error(request: Request, error: Exception) -> Response:
+    """A handler of exceptions, for Starlette."""
+    if isinstance(error, HTTPException):
+        return problem(error.status_code, error.detail, dict(error.headers or {}))
+    return problem(status_of(error), error_text(error))
+
+
+def json_of(record: BaseModel) -> str:
+    """A record as it is stored, in camelCase, without known secrets."""
+    return without_known(record.model_dump_json(by_alias=True, exclude_none=True))
+
+
+def json_response(record: BaseModel | None) -> Response:
+    """One record."""
+    return Response("null" if record is None else json_of(record), media_type="application/json")
+
+
+def json_list(records: Iterable[BaseModel]) -> Response:
+    """A list of records."""
+    return Response(f"[{','.join(map(json_of, records))}]", media_type="application/json")
+
+
+def plain_json(value: Any) -> Response:
+    """Any JSON, without known secrets."""
+    return JSONResponse(without_known(value))
+
+
+async def sse_response(events: AsyncGenerator[str, None]) -> Response:
+    """Server-sent events, each the text of its `data`; an empty text sends nothing.
+
+    The status is decided by the first of them: an error before it is raised here. A client that goes away closes
+    `events`.
+    """
+    try:
+        first = await anext(events, None)
+    except BaseException:
+        await events.aclose()
+        raise
+
+    async def stream() -> AsyncIterator[str]:
+        async with aclosing(events):
+            if first:
+                yield f"data: {first}\n\n"
+            async for data in events:
+                yield f"data: {data}\n\n"
+
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
+
+
+async def unless_gone(request: Request, work: Awaitable[T]) -> T | None:
+    """The result of `work`, which is cancelled when the client goes away: None."""
+    task = asyncio.ensure_future(work)
+    watcher = asyncio.create_task(_disconnected(request))
+    try:
+        await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return None
+    finally:
+        watcher.cancel()
+        task.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,132 @@
+"""A server in the background: uvicorn on the package's own event loop, beside whatever else runs there."""
+
+import asyncio
+import atexit
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from adk_nb import sync
+from adk_nb.errors import InputError
+
+HOST = "127.0.0.1"
+PORT = 8765
+"""The first port that is tried."""
+_TRIES = 50
+"""Ports that are tried one after another."""
+_START_SECONDS = 30.0
+_STOP_SECONDS = 5.0
+logger = logging.getLogger(__name__)
+
+
+def bound_socket(port: int | None) -> socket.socket:
+    """A socket on loopback.
+
+    Args:
+        port: The port; 0 for any. None: the first that is free from `PORT` on.
+
+    Raises:
+        InputError: The port cannot be used.
+    """
+    wanted = [port] if port is not None else [*range(PORT, PORT + _TRIES), 0]
+    for candidate in wanted:
+        server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # On Windows the option would share a port that somebody else listens on.
+        if not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            server.bind((HOST, candidate))
+            server.listen(128)
+        except OSError as error:
+            server.close()
+            if candidate == wanted[-1]:
+                raise InputError(_refusal(candidate, error)) from error
+        else:
+            server.setblocking(False)
+            return server
+    raise AssertionError("the last port was either bound or refused")
+
+
+def _refusal(port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind((HOST, 0))
+            return f"port {port} is taken; name another, as --port {probe.getsockname()[1]}, or leave --port out"
+    return f"port {port} cannot be used: {error.strerror}; leave --port out, and a free one is taken"
+
+
+class Server:
+    """An ASGI app on a port of this machine, until `stop` or the end of the process.
+
+    Blocking calls of what it serves run in worker threads: the thread of the cells may be busy, or wait for an answer
+    of this very server.
+
+    Args:
+        create: Makes the app, from the address of this server.
+        listening: The socket; it is closed at the end.
+    """
+
+    def __init__(self, create: Callable[[str], ASGIApp], listening: socket.socket) -> None:
+        self.port: int = listening.getsockname()[1]
+        self._socket = listening
+        config = uvicorn.Config(
+            create(self.url), log_config=None, log_level="warning", access_log=False, lifespan="on", ws="none",
+            timeout_graceful_shutdown=int(_STOP_SECONDS), server_header=False, proxy_headers=False,
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+        self._started = asyncio.Event()
+        self._work: sync.Started[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address, without a slash at the end."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def is_running(self) -> bool:
+        """True until it was stopped, or has failed."""
+        return self._work is not None and not self._work.done()
+
+    def start(self) -> None:
+        """Start, and wait until it answers.
+
+        Raises:
+            InputError: It did not start; the log says why.
+        """
+        self._work = sync.start(self._serve())
+        atexit.register(self.stop)  # before the loop ends: its tasks would be cancelled where they stand
+        try:
+            sync.run(self._until_started())
+        except TimeoutError as error:
+            self.stop()
+            raise InputError(f"the server did not start within {_START_SECONDS:.0f} s; the log says why") from error
+
+    def stop(self) -> None:
+        """Refuse new requests, end the open ones, and free the port."""
+        atexit.unregister(self.stop)
+        work, self._work = self._work, None
+        if work is not None:
+            sync.loop().call_soon_threadsafe(setattr, self._server, "should_exit", True)
+            with suppress(Exception):  # as it failed before, the log has it
+                work.result(2 * _STOP_SECONDS)
+            work.cancel()
+        self._socket.close()
+
+    async def _serve(self) -> None:
+        with sync.in_workers():
+            try:
+                await self._server.serve(sockets=[self._socket])
+            finally:
+                self._socket.close()
+
+    async def _until_started(self) -> None:
+        async with asyncio.timeout(_START_SECONDS):
+            while not self._server.started:
+                if not self.is_running:
+                    raise TimeoutError
+                await asyncio.sleep(0.01)
