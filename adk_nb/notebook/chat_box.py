@@ -54,7 +54,8 @@ class ChatBox:
 
     def __init__(self, agent: BaseAgent, session: str, magic: str, say: Says, height: int) -> None:
         self._say = say
-        self._one_at_a_time = asyncio.Lock()
+        self.one_at_a_time = asyncio.Lock()
+        """Held during a turn that the box shows."""
         self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._asked)
         self.shown.magic = magic
 
@@ -66,7 +67,7 @@ class ChatBox:
         self.shown.start_in_cell(self._turn(text))
 
     async def _turn(self, text: str) -> None:
-        async with self._one_at_a_time:
+        async with self.one_at_a_time:
             self.shown.set_question(text)
             try:
                 await self._say(text, self.shown)

@@ -13,6 +13,7 @@ from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.errors import InputError, PendingError, closest
+from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, tools_of
 from adk_nb.notebook.view.interrupt_text import Verdict, approval_commands, commands, label, request_line, verdict_of
@@ -334,6 +335,33 @@ def text_message(
                 )
             return message_of({interrupt.id: input_answer.parse(interrupt, text)}, history)
     return types.Content(role="user", parts=[types.Part(text=text), *attached])
+
+
+def relayed_message(
+    message: types.Content | None, history: History, agent: BaseAgent, magic: str
+) -> types.Content | None:
+    """A message from outside of the notebook, checked; text answers a question as in `text_message`.
+
+    Raises:
+        InputError: It has nothing in it, or is no answer to the question.
+        PendingError: It answers an approval or a credential request, or one is open.
+    """
+    parts = (message and message.parts) or []
+    responses = [part.function_response for part in parts if part.function_response]
+    if message is None or responses:
+        decided_here = [one for one in history.interrupts() if one.is_approval or one.kind == "credential"]
+        ids = {key for interrupt in decided_here for key in (interrupt.id, *interrupt.answer_ids)}
+        if any(response.id in ids for response in responses):
+            raise PendingError(f"this is answered in the notebook: on its card, or with {magic}")
+        if closed := [response.id for response in responses if response.name in REQUESTS]:
+            raise InputError(f"no request {closed[0]!r} is open; it was answered already, or there never was one")
+        return message
+    text = "".join(part.text for part in parts if part.text)
+    others = [part for part in parts if not part.text]
+    if text.strip() or not others:
+        return text_message(text, history, agent, magic, others)
+    text_message("-", history, agent, magic, others)
+    return message
 
 
 def open_message(open_: Sequence[Interrupt], magic: str) -> str:

@@ -49,7 +49,7 @@ class OpenCards:
         for key in verdicts:
             self._views.pop(key, None)
         for view in views:
-            view.answered_elsewhere(verdicts, last=not self._asks(view))
+            view.answered_elsewhere(verdicts, last=not self.asks_in(view))
         return views
 
     def interrupts_undone(self, keys: Collection[str]) -> None:
@@ -68,8 +68,9 @@ class OpenCards:
     def close_answered(self, *views: RunView) -> None:
         """Close those of which no card can be answered any more."""
         for view in views:
-            if not self._asks(view):
+            if not self.asks_in(view):
                 view.close()
 
-    def _asks(self, view: RunView) -> bool:
+    def asks_in(self, view: RunView) -> bool:
+        """True if a card of that view can be answered."""
         return any(view in views for views in self._views.values())

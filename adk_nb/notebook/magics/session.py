@@ -12,7 +12,7 @@ from adk_nb.notebook.magics.output import Host, Output, table, text
 from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
 from adk_nb.notebook.registry.definitions import agent_of_run
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.session_store import events_label
+from adk_nb.notebook.registry.session_store import events_label, name_of
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.journal import Run
@@ -91,18 +91,18 @@ def session(host: Host, line: str, cell: str | None) -> Any:
 def _resume(notebook: Notebook, args: Any) -> Any:
     run, session = _last_interrupted(notebook, args)
     name = _agent_of(notebook, run, session)
-    digest = agent_of_run(run.id, notebook.sessions.history(session.id)).digest
+    digest = agent_of_run(run.id, notebook.sessions.history(name_of(session))).digest
     if digest and notebook.digest_of(name) != digest and not args.edited:
-        raise PendingError(edited_notice(name, notebook.confirm_magic(session.id)))
-    reply = notebook.chat(name, session.id, show=args.show).resume(edited=args.edited)
+        raise PendingError(edited_notice(name, notebook.confirm_magic(name_of(session))))
+    reply = notebook.chat(name, name_of(session), show=args.show).resume(edited=args.edited)
     return reply if reply.events else text("the run was complete already; there was nothing left to do")
 
 
 def _drop(notebook: Notebook, args: Any) -> Output:
     run, session = _last_interrupted(notebook, args)
     notebook.sessions.drop_run(session, run)
-    open_ = _facts(notebook, notebook.sessions.find(session.id))[1:]
-    return text(f"the run of session {session.id!r} was dropped", ", ".join(open_))
+    open_ = _facts(notebook, notebook.sessions.find(name_of(session)))[1:]
+    return text(f"the run of session {name_of(session)!r} was dropped", ", ".join(open_))
 
 
 def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
@@ -117,7 +117,7 @@ def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
 
 def _agent_of(notebook: Notebook, run: Run, session: Session) -> str:
     """Return the agent that got the message of the run, or the first author in it."""
-    history = notebook.sessions.history(session.id)
+    history = notebook.sessions.history(name_of(session))
     authors = (event.author for event in history.run(run.id) if event.author != "user")
     agent = agent_of_run(run.id, history).name or next(authors, "")
     name = agent if agent in notebook.addressees else notebook.name_of(agent)
@@ -134,14 +134,14 @@ def resumed_note(notebook: Notebook) -> list[str]:
     session = notebook.sessions.find() if notebook.sessions.address else None
     if session is None or not session.events:
         return []
-    return [f"session {session.id!r} continues: {', '.join(_facts(notebook, session))}"]
+    return [f"session {name_of(session)!r} continues: {', '.join(_facts(notebook, session))}"]
 
 
 def _facts(notebook: Notebook, session: Session | None) -> list[str]:
     """Return the number of events, then each open interrupt or run, with what to type."""
     if session is None:
         return ["0 events"]
-    facts, magic = [events_label(session.events)], notebook.confirm_magic(session.id)
+    facts, magic = [events_label(session.events)], notebook.confirm_magic(name_of(session))
     approvals = _approvals(session)
     if approvals:
         count = "1 approval is" if len(approvals) == 1 else f"{len(approvals)} approvals are"
@@ -213,7 +213,7 @@ def _save(notebook: Notebook, args: Any) -> Output:
     replaced = ", replacing the session that was saved there" if existed else ""
     stays = "its open approvals are not saved: a session loaded from the file asks for them again"
     return text(
-        f"session {session.id!r} ({events_label(session.events)}) is saved in {args.name}{replaced}",
+        f"session {name_of(session)!r} ({events_label(session.events)}) is saved in {args.name}{replaced}",
         stays if _approvals(session) else "",
     )
 

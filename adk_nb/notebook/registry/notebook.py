@@ -2,12 +2,14 @@
 
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as updated
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
@@ -28,7 +30,7 @@ from adk_nb.notebook.registry.definitions import (
     run_metadata,
 )
 from adk_nb.notebook.registry.names import Names
-from adk_nb.notebook.registry.session_store import APP, USER, events_label
+from adk_nb.notebook.registry.session_store import APP, events_label
 from adk_nb.notebook.registry.skills import skill_notes, skill_toolset
 from adk_nb.notebook.registry.templates import Location, Template, parse
 from adk_nb.notebook.reply import Reply
@@ -38,6 +40,20 @@ from adk_nb.runtime.history import History
 from adk_nb.runtime.trace import Traces
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _locked(method: "Callable[Concatenate[Notebook, P], T]") -> "Callable[Concatenate[Notebook, P], T]":
+    """A method for one thread at a time: a server looks agents up while cells define them."""
+
+    @wraps(method)
+    def locked(self: "Notebook", /, *args: P.args, **options: P.kwargs) -> T:
+        with self.lock:
+            return method(self, *args, **options)
+
+    return locked
 
 
 @dataclass(frozen=True)
@@ -57,6 +73,7 @@ class Notebook(Names):
 
     def __init__(self, variables: MutableMapping[str, Any]) -> None:
         super().__init__(variables)
+        self.lock = threading.RLock()
         self.traces = Traces()
         """Requests and responses of the newest turns of all chats."""
         self.root: str | None = None
@@ -80,6 +97,7 @@ class Notebook(Names):
 
     # ---- definitions
 
+    @_locked
     def define_agent(self, definition: AgentDefinition, *, root: bool = False, replace: bool = False) -> list[str]:
         """Define an agent, or a new version of it; returns a report, a line each. Sessions are kept.
 
@@ -126,6 +144,7 @@ class Notebook(Names):
         self.root = name if root else self.root
         return [*report, *notes]
 
+    @_locked
     def define_tools(self, definitions: Mapping[str, ToolDefinition], *, replace: bool = False) -> list[str]:
         """Define tools and toolsets, or new versions of them, all or none; returns a report, a line each.
 
@@ -144,6 +163,7 @@ class Notebook(Names):
             turn_runner(chat).tools_changed()
         return report
 
+    @_locked
     def forget_agent(self, name: str) -> str:
         """Remove an agent; its sessions stay.
 
@@ -307,6 +327,7 @@ class Notebook(Names):
         self._chats = {key: entry for key, entry in self._chats.items() if isinstance(entry[0], Runner)}
         return report
 
+    @_locked
     def chat(self, name: str, session: str | None = None, *, show: Mode = "auto") -> Chat:
         """The chat with an agent, an app or a runner in a session; one object for each pair.
 
@@ -331,12 +352,14 @@ class Notebook(Names):
 
     def _new_chat(self, name: str, session: str, source: App | Runner | None) -> Chat:
         if isinstance(source, Runner):
-            chat = Chat(source, session=session, user_id=DEBUG_USER)
+            user, slash, session_id = session.rpartition("/")
+            chat = Chat(source, session=session_id, user_id=user if slash else DEBUG_USER)
         else:
+            user, session_id = self.sessions.owner(session)
             chat = Chat(
                 source or self.agent(name),
-                session=session,
-                user_id=USER,
+                session=session_id,
+                user_id=user,
                 app_name=APP,
                 session_service=self.sessions.service,
                 artifact_service=self.sessions.artifacts,

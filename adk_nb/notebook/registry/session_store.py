@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class SessionStore:
-    """Sessions by name, for code that is not async.
+    """Sessions by name, for code that is not async. A session of another user, who came over HTTP, is `USER/SESSION`.
 
     A method that takes the name of a session means the current one without it.
     """
@@ -81,10 +81,22 @@ class SessionStore:
         Raises:
             SessionNotFoundError: There is none of that name.
         """
-        session = _wait(self.service.get_session(app_name=APP, user_id=USER, session_id=name or self.current))
+        session = _wait(self.service.get_session(**self._key(name or self.current)))
         if not session and name not in (None, self.current):
             raise SessionNotFoundError("session", name or "", {*self.names, self.current})
         return session
+
+    def owner(self, name: str) -> tuple[str, str]:
+        """The user and the session's id behind a name."""
+        user, slash, session = name.partition("/")
+        if not (slash and user and session):
+            return USER, name
+        own = _wait(self.service.get_session(app_name=APP, user_id=USER, session_id=name))
+        return (USER, name) if own else (user, session)
+
+    def _key(self, name: str) -> dict[str, Any]:
+        user, session = self.owner(name)
+        return {"app_name": APP, "user_id": user, "session_id": session}
 
     def events(self, name: str | None = None) -> list[Event]:
         """Oldest first."""
@@ -129,9 +141,11 @@ class SessionStore:
             new = free(name, names)
             names.add(new)
             loaded = Loaded(name, session.state, session.events)
-            _wait(loaded.put(service, app_name=APP, user_id=USER, session_id=new))
+            user, old_id = self.owner(name)
+            new_id = new.removeprefix(f"{user}/") if user != USER else new
+            _wait(loaded.put(service, app_name=APP, user_id=user, session_id=new_id))
             # Deleted only now: if the new service fails, the session is still in memory.
-            _wait(self.service.delete_session(app_name=APP, user_id=USER, session_id=name))
+            _wait(self.service.delete_session(app_name=APP, user_id=user, session_id=old_id))
             renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
             report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
         return report
@@ -193,12 +207,14 @@ class SessionStore:
             InputError: The session has no events yet, or no such event, or there is a session of the new name.
         """
         session = self._with_events(name)
+        copied = name_of(session)
         if new is not None and new in (*self.names, self.current):
             raise InputError(f"there is a session {new!r} already; give the copy another name")
-        new = new or free(session.id, self.names)
-        _wait(fork(session, self.service, self.artifacts, session_id=new, up_to_event_id=at))
-        self.current = new
-        return session.id, new
+        new = new or free(copied, self.names)
+        new_id = new.removeprefix(f"{session.user_id}/")
+        _wait(fork(session, self.service, self.artifacts, session_id=new_id, up_to_event_id=at))
+        self.current = label(session.user_id, new_id)
+        return copied, self.current
 
     # ---- changes of a session
 
@@ -279,7 +295,7 @@ class SessionStore:
         with suppress(SessionNotFoundError):
             if session := self.find(name):
                 return session
-        return _wait(self.service.create_session(app_name=APP, user_id=USER, session_id=name))
+        return _wait(self.service.create_session(**self._key(name)))
 
     def _with_events(self, name: str | None) -> Session:
         if session := self.find(name):
@@ -338,8 +354,18 @@ def events_label(events: Sequence[Event]) -> str:
     return f"{count} event{'' if count == 1 else 's'}"
 
 
+def label(user: str, session: str) -> str:
+    """The name of a user's session."""
+    return session if user == USER else f"{user}/{session}"
+
+
+def name_of(session: Session) -> str:
+    """The name of a session."""
+    return label(session.user_id, session.id)
+
+
 def _names(service: BaseSessionService) -> list[str]:
-    return [session.id for session in _wait(service.list_sessions(app_name=APP, user_id=USER)).sessions]
+    return [name_of(session) for session in _wait(service.list_sessions(app_name=APP)).sessions]
 
 
 def _wait(result: Awaitable[T]) -> T:

@@ -47,6 +47,7 @@ class ChatBoxView(LiveRun):
         self.place = "in a chat box"
         self._answering = agent
         self._on_ask = on_ask
+        self._view_output: Any = None
         self._text_output: Any = None
         self._turns: list[ReplyView] = []
         self._seen_ids: set[str] = set()
@@ -65,8 +66,9 @@ class ChatBoxView(LiveRun):
         metadata: Any = None
         if display_mode() == "widget":
             data, metadata = with_view(data, self._view.model_id, "run")
-        display(data, metadata=metadata, raw=True)
-        self._text_output = display(STUB, raw=True, display_id=True)
+        with self._own_cell.displays_here():
+            self._view_output = display(data, metadata=metadata, raw=True, display_id=True)
+            self._text_output = display(STUB, raw=True, display_id=True)
         self._open_rows({}, ())
         self._catch_up(session.events if session else [])
         self._push_notices()
@@ -145,6 +147,12 @@ class ChatBoxView(LiveRun):
 
     def close(self) -> None:
         """It stays: the next turn is shown in it."""
+
+    def remove(self) -> None:
+        """Take the box out of its cell; the session stays."""
+        for output in (self._view_output, self._text_output):
+            output.update(STUB, raw=True)
+        self._text_output = None
 
     def missed_outputs(self, page: str) -> list[dict[str, Any]]:
         """Return the conversation as text; the box is on one page only."""

@@ -65,6 +65,10 @@ class RunView:
     """It shows pieces as they come, so the model streams."""
     shows_errors = False
     """It shows the error of a turn, also one that is raised."""
+    on_event: Callable[[Event], None] | None = None
+    """Gets each event of a turn that a caller outside of the notebook reads."""
+    streams = False
+    """That caller wants pieces, so the model streams."""
 
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
@@ -106,6 +110,8 @@ class RunView:
 
     def event(self, event: Event) -> None:
         """Take one more event, partial or whole."""
+        if self.on_event:
+            self.on_event(event)
         if event.partial:
             self.streaming.setdefault(event.id, []).append(event)
             return

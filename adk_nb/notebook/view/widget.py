@@ -102,7 +102,7 @@ class LiveView(anywidget.AnyWidget):
         self._listeners: list[Callable[[Json], None]] = []
         code = _view_code().model_id
         super().__init__(model_id=own_id, code=code, panels=listed(), snapshot=self._state.snapshot(0))
-        _answer_on_the_front_ends_subshell(self.comm)
+        answer_on_the_front_ends_subshell(self.comm)
         if self.comm:  # messages run no hooks of cells: a hook draws and closes figures that a tool is at work on
             self.comm.handle_msg = self._handle_msg  # source: comm 0.2, `BaseComm.handle_msg`
         self.on_msg(self._receive)
@@ -285,7 +285,7 @@ class LiveView(anywidget.AnyWidget):
                 self.push({"op": "notice", "text": f"this click failed: {type(error).__name__}: {error}"})
 
 
-def _answer_on_the_front_ends_subshell(comm: Any) -> None:
+def answer_on_the_front_ends_subshell(comm: Any) -> None:
     """Undo ipykernel 7.4's routing of clicks to the shell that sent last: that shell may be the one that blocks.
 
     Source: ipykernel 7.4 `BaseComm._reply_subshell_for`, called by `Kernel.shell_channel_thread_main` with the message

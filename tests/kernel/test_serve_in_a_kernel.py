@@ -1,0 +1,75 @@
+"""`%serve` in a real kernel: cells hold no client up, and the end of the kernel frees the port."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from kernel import Kernel, running_kernel
+
+pytestmark = pytest.mark.kernel
+
+SETUP = """
+%load_ext adk_nb
+import threading
+from adk_nb import Agent, tool
+from adk_nb.models import ScriptedLlm, call
+
+@tool
+def look() -> str:
+    "Look."
+    return threading.current_thread().name
+
+@tool(confirm=True)
+def pay(to: str) -> str:
+    "Pay a person."
+    return f"paid {to}"
+
+gate = threading.Event()
+script = ScriptedLlm(call("look"), "Seen.", call("look"), "Seen again.", call("pay", to="Anna"), "Anna has it.")
+clerk = Agent(name="clerk", model=script, tools=[look, pay])
+"""
+TELL = 'import json; print(json.dumps({"url": _serve.url, "headers": _serve.headers, "port": _serve.port}))'
+
+
+def ask(served: dict[str, Any], text: str) -> list[Any]:
+    with httpx2.Client(base_url=served["url"], headers=served["headers"], timeout=60) as client:
+        client.post("/apps/clerk/users/user/sessions", json={"sessionId": "web"})
+        message = {"role": "user", "parts": [{"text": text}]}
+        run = {"appName": "clerk", "userId": "user", "sessionId": "web", "newMessage": message}
+        answer = client.post("/run", json=run)
+        assert answer.status_code == 200, answer.text
+        return [part for event in answer.json() for part in event["content"]["parts"]]
+
+
+def test_clients_are_answered_while_a_cell_works_and_an_approval_is_a_click(kernel: Kernel):
+    kernel.run(SETUP)
+    serving = kernel.run("%serve clerk")
+    told = kernel.run(TELL).printed
+    served = json.loads(told)
+    assert served["headers"]["Authorization"].removeprefix("Bearer ") not in serving.text
+    assert ask(served, "Look")[-1] == {"text": "Seen."}
+
+    busy = kernel.start("print('busy', flush=True)\nwhile not gate.wait(0.05): pass")
+    kernel.until_printed(busy, "busy")
+    assert ask(served, "Look again")[-1] == {"text": "Seen again."}
+    kernel.interrupt(busy)
+    assert busy.error == "KeyboardInterrupt"
+
+    asked = ask(served, "Pay Anna")
+    assert "adk_request_confirmation" in json.dumps(asked)
+    kernel.click(kernel.card("pay"), decision="approve")
+    kernel.card("pay", "approved")
+    kernel.until(lambda: "Anna has it." in serving.shown, "the answer in the cell of the server")
+
+
+def test_the_end_of_the_kernel_frees_the_port(tmp_path: Path):
+    with running_kernel(tmp_path) as kernel:
+        kernel.run(SETUP)
+        kernel.run("%serve clerk")
+        port = json.loads(kernel.run(TELL).printed)["port"]
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))

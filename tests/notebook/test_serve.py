@@ -1,0 +1,309 @@
+"""`%serve`: the agent of the notebook over HTTP, its sessions and approvals here, and what is typed wrong."""
+
+import asyncio
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import httpx2
+import pytest
+
+from adk_nb import sync, types
+from adk_nb.concurrency import single_thread
+from adk_nb.models import BaseLlm, LlmResponse
+from adk_nb.notebook.magics import serve
+from adk_nb.notebook.served_runs import NotebookRunner
+from adk_nb.redaction import known_secrets
+from tests.serving.conftest import approval, body, requests_in, texts
+
+TEAM = """
+from adk_nb.models import ScriptedLlm, call
+script = ScriptedLlm(call("pay", to="Anna", amount=250), "Anna has it.", "What else?")
+"""
+PAY = """%%tool --confirm
+def pay(to: str, amount: float) -> str:
+    'Pay a person.'
+    return f"paid {amount:g} to {to}"
+"""
+
+
+class Caller:
+    """A client of what the notebook serves."""
+
+    def __init__(self, served: Any) -> None:
+        self.served = served
+        self.http = httpx2.Client(base_url=served.url, headers=served.headers, timeout=60)
+
+    def run(self, text: str | None, session: str = "web", user: str = "user", **more: Any) -> httpx2.Response:
+        self.http.post(f"/apps/{self.served.name}/users/{user}/sessions", json={"sessionId": session})
+        sent = {**body(text, session, **more), "appName": self.served.name, "userId": user}
+        return self.http.post("/run", json=sent)
+
+    def events(self, session: str = "web", user: str = "user") -> list[dict[str, Any]]:
+        return self.http.get(f"/apps/{self.served.name}/users/{user}/sessions/{session}").json()["events"]
+
+
+@pytest.fixture
+def call(shell) -> Iterator[Callable[[str], Caller]]:
+    """Serves by a line of the magic, and calls what is served."""
+    with ExitStack() as stack:
+
+        def serving(line: str) -> Caller:
+            caller = Caller(shell.cell(line))
+            stack.enter_context(caller.http)
+            return caller
+
+        yield serving
+
+
+@pytest.fixture
+def clerk(shell, call) -> Caller:
+    shell.cell(TEAM)
+    shell.cell(PAY)
+    shell.cell("%%agent clerk -m script -t pay\nYou pay.")
+    return call(f"%serve clerk --port {free_port()}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_what_is_served_is_said_without_the_token(shell, clerk: Caller):
+    served = clerk.served
+    said = repr(served)
+    assert served.url in said and "%serve --stop" in said and "$TOKEN" in said and "_serve.token" in said
+    forms = json.dumps(served._repr_mimebundle_())
+    assert served.token not in said + forms and served.token in known_secrets()
+    assert shell.names["_serve"] is served and shell.cell("%serve") is served
+
+
+def test_the_sessions_of_clients_are_sessions_of_the_notebook(shell, clerk: Caller):
+    shell.cell("script = ScriptedLlm('Hello Ada.', 'Hello you.', 'Back here.')")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    assert texts(clerk.run("I am Ada.", user="ada").json()) == ["Hello Ada."]
+    assert texts(clerk.run("Hello").json()) == ["Hello you."]
+    listed = str(shell.cell("%session"))
+    assert "ada/web" in listed and "main" in listed
+    assert "Hello Ada." in str(shell.cell("%trace -s ada/web"))
+    shell.cell("%session use ada/web")
+    assert shell.cell("%chat Are you there?").text == "Back here."
+    assert texts(clerk.events(user="ada")) == ["I am Ada.", "Hello Ada.", "Are you there?", "Back here."]
+    assert "_run" in shell.names, "a reply that was typed for"
+
+
+def test_a_run_of_a_client_is_no_reply_of_a_cell(shell, clerk: Caller):
+    clerk.run("Pay Anna")
+    assert "_run" not in shell.names
+
+
+def test_an_approval_stays_in_the_notebook(shell, clerk: Caller):
+    (key,) = requests_in(clerk.run("Pay Anna").json())
+    call_id = clerk.events()[1]["content"]["parts"][0]["functionCall"]["id"]
+    by_call = [{"functionResponse": {"id": call_id, "name": "pay", "response": {"confirmed": True}}}]
+    for parts in (approval(key), approval(key, confirmed=False), by_call):
+        refused = clerk.run(None, parts=parts)
+        assert refused.status_code == 409 and "%confirm -s web" in refused.json()["detail"]
+    refused = clerk.run("Do it now!")
+    assert refused.status_code == 409 and "1 approval is open" in refused.json()["detail"]
+    assert "1 approval is open" in str(shell.cell("%session"))
+    assert shell.cell("%confirm -s web --yes").text == "Anna has it."
+    assert texts(clerk.events())[-1] == "Anna has it."
+    assert texts(clerk.run("Thanks").json()) == ["What else?"]
+
+
+def test_a_policy_of_the_notebook_approves_nothing_for_clients(shell, clerk: Caller):
+    shell.cell("%config AdkNb.confirm = 'yes'")
+    assert requests_in(clerk.run("Pay Anna").json())
+    assert "1 approval is open" in str(shell.cell("%session"))
+
+
+def test_ag_ui_says_that_an_approval_is_open_and_what_came_of_it(shell, clerk: Caller):
+    def talk(**more: Any) -> list[dict[str, Any]]:
+        answer = clerk.http.post("/ag-ui", json={"threadId": "t", "runId": "r", "messages": [], **more})
+        return [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if line]
+
+    (interrupt,) = talk(messages=[{"id": "m", "role": "user", "content": "Pay Anna"}])[-1]["outcome"]["interrupts"]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
+    refused = talk(resume=resume)[-1]
+    assert refused["type"] == "RUN_ERROR" and "in the notebook" in refused["message"]
+    shell.cell("%confirm -s t --yes")
+    *_, messages, done = talk(resume=resume)
+    assert done["outcome"] == {"type": "success"} and messages["messages"][-1]["content"] == "Anna has it."
+
+
+class Gated(BaseLlm):
+    """Answers once the gate is open."""
+
+    word: str
+    gate: Any
+    begun: Any
+
+    async def generate_content_async(self, llm_request, stream=False):
+        self.begun.set()
+        await sync.blocking(self.gate.wait, thread=True)
+        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=self.word)]))
+
+
+def test_a_new_definition_answers_from_the_next_run_on_and_open_runs_end_as_they_began(shell, clerk: Caller):
+    gate, begun = threading.Event(), threading.Event()
+    shell.names["old"] = Gated(model="old", word="the old one", gate=gate, begun=begun)
+    shell.cell("%%agent clerk -m old\nYou are old.")
+    answers: list[httpx2.Response] = []
+    asking = threading.Thread(target=lambda: answers.append(clerk.run("Who are you?")))
+    asking.start()
+    assert begun.wait(30)
+    shell.cell("new = ScriptedLlm('the new one')")
+    shell.cell("%%agent clerk -m new\nYou are new.")
+    gate.set()
+    asking.join(60)
+    assert texts(answers[0].json()) == ["the old one"]
+    assert texts(clerk.run("And now?").json()) == ["the new one"]
+
+
+def test_a_cell_that_waits_for_its_own_server_is_answered(shell, clerk: Caller):
+    shell.names["caller"] = clerk
+    shell.cell('%%tool\ndef look() -> str:\n    """Look."""\n    return "seen"')
+    shell.cell("script = ScriptedLlm(call('look'), 'Seen.')")
+    shell.cell("%%agent clerk -m script -t look\nYou look.")
+    assert shell.cell("caller.run('Look').json()")[-1]["content"]["parts"][0]["text"] == "Seen."
+
+
+def test_state_and_files_of_a_client_are_those_of_its_session(shell, clerk: Caller):
+    clerk.run("Pay Anna", stateDelta={"lang": "de"})
+    assert shell.cell("%state lang -s web") == "de"
+    refused = clerk.run("More", stateDelta={"lang": "fr"})
+    assert refused.status_code == 409 and shell.cell("%state lang -s web") == "de"
+
+
+def test_an_error_of_a_run_is_the_clients_and_the_session_goes_on(shell, clerk: Caller):
+    shell.cell("script = ScriptedLlm(RuntimeError('the service is down'), 'Back.')")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    failed = clerk.run("Hello")
+    assert failed.status_code == 400 and "the service is down" in failed.json()["detail"]
+    assert texts(clerk.run("Again").json()) == ["Back."]
+    assert shell.printed == "" or "service is down" not in shell.printed
+
+
+def test_a_forgotten_agent_is_not_found(shell, clerk: Caller):
+    shell.cell("%agents --rm clerk")
+    for answer in (clerk.run("Hello"), clerk.http.get("/list-apps?detailed=true")):
+        assert answer.status_code == 404 and "clerk" in answer.json()["detail"]
+
+
+def test_an_app_and_a_runner_are_served_with_their_own_sessions(shell, call):
+    shell.cell(TEAM)
+    shell.cell("from adk_nb import Agent, App, InMemoryRunner")
+    shell.cell("shop = App(name='shop', root_agent=Agent(name='seller', model=ScriptedLlm('From the shop.')))")
+    shell.cell("own = InMemoryRunner(Agent(name='keeper', model=ScriptedLlm('From the runner.', 'And again.')))")
+    assert texts(call("%serve shop").run("Hello").json()) == ["From the shop."]
+    caller = call("%serve own")
+    assert texts(caller.run("Hello", user="ada").json()) == ["From the runner."]
+    assert "ada" not in str(shell.cell("%session"))
+    assert texts(caller.run("Hello", session="debug_session_id", user="debug_user_id").json()) == ["And again."]
+
+
+def test_a_second_serve_replaces_the_first_and_its_clients_go_on(shell, clerk: Caller):
+    shell.cell("script = ScriptedLlm('Hello.')")
+    shell.cell("%%agent greeter -m script\nYou greet.")
+    first = clerk.served
+    second = shell.cell("%serve greeter")
+    assert (second.url, second.token) == (first.url, first.token)
+    assert not first.is_running and second.is_running and "no more" in repr(first)
+    assert clerk.http.get("/list-apps").json() == ["greeter"]
+    port = free_port()
+    third = shell.cell(f"%serve clerk --port {port}")
+    assert third.port == port and not second.is_running
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(second.url)
+
+
+def test_stop_frees_the_port(shell, clerk: Caller):
+    assert str(clerk.served.port) in str(shell.cell("%serve --stop"))
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(clerk.served.url)
+    assert "nothing is served" in shell.fails("%serve --stop")
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", clerk.served.port))
+
+
+def test_unloading_the_extension_stops_it(shell, clerk: Caller):
+    shell.cell("%unload_ext adk_nb")
+    assert not clerk.served.is_running
+
+
+def test_what_is_typed_wrong_is_said_and_what_is_served_goes_on(shell, clerk: Caller):
+    served = clerk.served
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"port {port} is taken; name another, as --port" in shell.fails(f"%serve clerk --port {port}")
+    assert "'clark'" in shell.fails("%serve clark")
+    assert "clerk" in shell.fails("%serve clark")
+    assert "no port" in shell.fails("%serve clerk --port 0") and "no port" in shell.fails("%serve clerk --port x")
+    assert "%serve --stop" in shell.fails("%serve clerk --stop")
+    assert "unexpected" in shell.fails("%serve clerk now")
+    assert "no lines" in shell.fails("%%serve clerk\nHello")
+    assert shell.cell("%serve") is served and clerk.http.get("/list-apps").json() == ["clerk"]
+
+
+def test_nothing_is_served_at_first(shell):
+    assert "type %serve AGENT" in shell.fails("%serve")
+    assert "nothing is served" in shell.fails("%serve --stop")
+
+
+def test_a_missing_package_is_named_with_its_extra(shell, clerk: Caller, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ag_ui", None)
+    assert "'ag_ui' is not installed; type: %pip install 'adk-nb[serve]'" in shell.fails("%serve clerk")
+    assert clerk.served.is_running
+
+
+def test_a_browser_has_no_sockets(shell, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(serve, "has_threads", lambda: False)
+    assert single_thread.has_threads()
+    assert "sockets" in shell.fails("%serve clerk")
+
+
+def test_a_task_that_outlives_a_pause_goes_on_with_the_answer_from_the_notebook(shell, clerk: Caller):
+    notebook = shell.ip.adk_nb
+    runner = NotebookRunner(notebook, "clerk", shows_runs=False).waiting()
+    asked, seen = threading.Event(), list[str]()
+
+    async def task() -> None:
+        events = runner.run_async(user_id="user", session_id="task", new_message="Pay Anna")
+        async for event in events:
+            calls = [call.name for call in event.get_function_calls()]
+            seen.extend([*calls, *(part.text for part in event.content.parts if part.text)])
+            if event.long_running_tool_ids:
+                asked.set()
+
+    started = sync.start(task())
+    assert asked.wait(30) and not started.done()
+    shell.cell("%confirm -s task --yes")
+    started.result(30)
+    assert seen == ["pay", "adk_request_confirmation", "Anna has it."]
+
+
+def test_a_task_that_waits_ends_when_its_caller_stops_it(shell, clerk: Caller):
+    runner = NotebookRunner(shell.ip.adk_nb, "clerk", shows_runs=False).waiting()
+    asked = threading.Event()
+
+    async def task(stop: asyncio.Event) -> None:
+        run = runner.run_async(user_id="user", session_id="task", new_message="Pay Anna", abort_signal=stop)
+        async for event in run:
+            if event.long_running_tool_ids:
+                asked.set()
+
+    stop = asyncio.Event()
+    started = sync.start(task(stop))
+    assert asked.wait(30)
+    sync.loop().call_soon_threadsafe(stop.set)
+    started.result(30)
+    assert "1 approval is open" in str(shell.cell("%session"))
