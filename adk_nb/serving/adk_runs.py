@@ -21,6 +21,7 @@ from adk_nb.serving.adk_sessions import check_app
 from adk_nb.serving.agent_service import AgentService, Call
 from adk_nb.serving.http_bodies import (
     GONE,
+    answer_error,
     error_text,
     json_list,
     json_of,
@@ -92,7 +93,10 @@ class AdkRuns:
             async with aclosing(self._service.events(call)) as events:
                 return [event async for event in events if event.author != "user"]
 
-        events = await unless_gone(request, collected())
+        try:
+            events = await unless_gone(request, collected())
+        except Exception as error:  # of the agent, not of this server, whose log gets no traceback of it
+            return answer_error(request, error)
         return Response(status_code=GONE) if events is None else json_list(events)
 
     async def _run_sse(self, request: Request) -> Response:

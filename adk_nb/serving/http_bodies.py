@@ -19,6 +19,7 @@ from adk_nb.errors import (
     PendingError,
     SessionBusyError,
     StaleSessionError,
+    TurnFailedError,
     UserError,
 )
 from adk_nb.redaction import hidden, without_known
@@ -36,6 +37,7 @@ _STATUS: Mapping[type[Exception], int] = {
     StaleSessionError: 409,
     AlreadyExistsError: 409,
     MissingKeyError: 500,
+    TurnFailedError: 500,
     InputError: 400,
     UserError: 400,
 }
