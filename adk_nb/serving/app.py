@@ -2,8 +2,7 @@
 
 import secrets
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
-from importlib.util import find_spec
+from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -11,10 +10,10 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount
 
+from adk_nb.a2a.server import A2aServer
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
-from adk_nb.errors import AdkNbError, ConfigurationError, MissingExtraError
-from adk_nb.lazy import require
+from adk_nb.errors import AdkNbError, ConfigurationError
 from adk_nb.runners import Runner
 from adk_nb.serving.access import Access
 from adk_nb.serving.adk_debug import AdkDebug
@@ -72,8 +71,9 @@ def create_app(
 
 
 def app_of(service: AgentService, token: str, url: str) -> Starlette:
-    """The app for a service. Its A2A is left out where the extra for it is not installed."""
-    mcp, a2a = McpTool(service), _a2a_server(service, token, url)
+    """The app for a service."""
+    mcp = McpTool(service)
+    a2a = A2aServer(service.task_runner, f"{url}{a2a_path(service.name)}/", token=token)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
@@ -81,13 +81,12 @@ def app_of(service: AgentService, token: str, url: str) -> Starlette:
             try:
                 yield
             finally:
-                if a2a is not None:
-                    await a2a.aclose()
+                await a2a.aclose()
                 await service.close(_CLOSE_SECONDS)
 
     handlers: dict[Any, Any] = dict.fromkeys((HTTPException, AdkNbError, Exception), answer_error)
     return Starlette(
-        routes=[*_routes(service), *mcp.routes(), *([Mount(a2a_path(service.name), routes=a2a.routes)] if a2a else [])],
+        routes=[*_routes(service), *mcp.routes(), Mount(a2a_path(service.name), routes=a2a.routes)],
         middleware=[Middleware(Access, token=token)],
         exception_handlers=handlers,
         lifespan=lifespan,
@@ -101,16 +100,7 @@ def a2a_path(name: str) -> str:
 
 def paths(name: str) -> str:
     """The protocols that are served, with their paths, in a line."""
-    a2a = f"A2A: {a2a_path(name)}" if find_spec("a2a") and find_spec("adk_nb.a2a") else ""
-    return " · ".join(filter(None, ("ADK: /run, /run_sse", "AG-UI: /ag-ui", "MCP: /mcp", a2a)))
-
-
-def _a2a_server(service: AgentService, token: str, url: str) -> Any:
-    """An `A2aServer` for the agent as it is at each message; None: its package is not there."""
-    with suppress(MissingExtraError):
-        a2a: Any = require("adk_nb.a2a.server", package="'adk-nb[a2a]'")
-        return a2a.A2aServer(service.task_runner, f"{url}{a2a_path(service.name)}/", token=token)
-    return None
+    return f"ADK: /run, /run_sse · AG-UI: /ag-ui · MCP: /mcp · A2A: {a2a_path(name)}"
 
 
 def _routes(service: AgentService) -> Sequence[BaseRoute]:

@@ -9,5 +9,5 @@ def check_extra() -> None:
     Raises:
         MissingExtraError: One is not.
     """
-    for module in ("starlette", "uvicorn", "ag_ui", "mcp"):
+    for module in ("starlette", "uvicorn", "ag_ui", "mcp", "a2a"):
         require(module, package="'adk-nb[serve]'")

@@ -3,9 +3,9 @@
 import threading
 
 import httpx2
-import pytest
 
 from adk_nb import Chat, tool
+from adk_nb.a2a import RemoteA2aAgent
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.registry.notebook import Notebook
@@ -15,8 +15,6 @@ from adk_nb.serving.agent_service import AgentService
 from adk_nb.serving.app import app_of
 from adk_nb.serving.server import bound_socket
 from tests.serving.conftest import TOKEN
-
-a2a = pytest.importorskip("adk_nb.a2a", reason="A2A is a room of its own")
 
 
 @tool(confirm=True)
@@ -35,7 +33,7 @@ def test_the_card_is_behind_the_token_and_names_its_own_address(serve):
 
 def test_a_remote_agent_talks_in_one_session(serve):
     served = serve(Agent(name="clerk", model=ScriptedLlm("Good day.", "You are Ada.")))
-    chat = Chat(a2a.RemoteA2aAgent(name="remote", agent_card=f"{served.url}/a2a/clerk", token=TOKEN))
+    chat = Chat(RemoteA2aAgent(name="remote", agent_card=f"{served.url}/a2a/clerk", token=TOKEN))
     assert [chat.ask(text).text for text in ("I am Ada.", "Who am I?")] == ["Good day.", "You are Ada."]
     assert len(served.client.get("/apps/clerk/users/user/sessions").json()) == 1
 
@@ -48,7 +46,7 @@ def test_a_remote_agent_waits_for_the_card_in_the_notebook():
     server = Server(lambda url: app_of(service, TOKEN, url), bound_socket(0))
     server.start()
     try:
-        chat = Chat(a2a.RemoteA2aAgent(name="remote", agent_card=f"{server.url}/a2a/clerk", token=TOKEN))
+        chat = Chat(RemoteA2aAgent(name="remote", agent_card=f"{server.url}/a2a/clerk", token=TOKEN))
         asked = chat.start("Pay Anna", show=False)
         pause, waiting = threading.Event(), []
         while not waiting:
