@@ -35,8 +35,9 @@ es":{value:!0,names:"variable"},"--metrics":{value:!0},"--judge":{value:!0,names
 value:!0},"--budget":{value:!0},"--at-once":{value:!0},"--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",
 text:!1,options:{"--over":{value:!0,names:"variable"},"--message":{value:!0},"--schema":{value:!0,names:"variable"},"--b\
 udget":{value:!0},"--at-once":{value:!0},"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{
-body:"",text:!1,options:{"--file":{value:!0}}},key:{body:"",text:!1,options:{"--from":{value:!0,choices:["env","colab","\
-kaggle","dotenv","keyring","ask"]},"--forget":{}}},doctor:{body:"",text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=K,z=Object.keys(S).join("|"),fe=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
+body:"",text:!1,options:{"--file":{value:!0}}},serve:{body:"",text:!1,options:{"--port":{value:!0},"--stop":{}}},key:{body:"",
+text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},doctor:{body:"",
+text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=K,z=Object.keys(S).join("|"),fe=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
  \\t]*)?)(%%?)(${z})(?=\\s|\\?|;|$)(\\?{0,2})`),me=3+Math.max(...Object.keys(S).map(e=>e.length)),he=/\s--kind[\s=]+["']?(?!llm\b)\w/,
 ge=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,U=/^---[ \t]*$/,ye=new Set(["agent","tool","variable"]);function T(e){let t=e.length-
 e.trimStart().length,s=fe.exec(e.slice(t,t+me));if(s===null||t>0&&e[t-1]!==`
