@@ -63,6 +63,7 @@ def test_the_same_is_there_as_json(shell: Shell) -> None:
         "mode": "",
         "model": "scripted",
         "tools": ["look"],
+        "skills": [],
         "agents": [],
         "defined_in": 4,
         "last_used": None,
