@@ -1,0 +1,98 @@
+"""The list of the site's packages, which Pyodide loads from: pyodide-lock.json."""
+
+import email.parser
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from email.message import Message
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
+ENVIRONMENT = {"sys_platform": "emscripten", "platform_system": "Emscripten", "os_name": "posix"} | {
+    "platform_machine": "wasm32",
+    "python_version": "3.14",
+    "python_full_version": "3.14.2",
+    "implementation_name": "cpython",
+    "platform_python_implementation": "CPython",
+}
+EXTRAS = {"httpx": ("openai",)}
+KERNEL = ("micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", "ipython")
+"""What JupyterLite's kernel would install one by one if it were not loaded with Python."""
+UNUSED = {
+    "cryptography": "google-auth signs with it as a service account, which no page is",
+    "requests": "google-auth fetches tokens with it",
+    "jupyterlab-widgets": "the site has its JavaScript; the Python part lists files",
+    "pexpect": "a terminal's",
+    "psutil": "a process's",
+}
+"""Requirements that are left out, each with why it is not missed."""
+
+
+def write(path: Path, wheels: Sequence[Path]) -> list[str]:
+    """Write the lock of `wheels`, which lie beside it.
+
+    Returns:
+        The packages to load with Python: the kernel and ours, with what they require.
+
+    Raises:
+        SystemExit: A requirement of a wheel is not met by the others.
+    """
+    metadata = {canonicalize_name(_metadata(wheel)["Name"]): (wheel, _metadata(wheel)) for wheel in wheels}
+    versions = {name: message["Version"] for name, (_, message) in metadata.items()}
+    requirements = {name: _requirements(message) for name, (_, message) in metadata.items()}
+    wrong = [
+        f"{name} needs {requirement}; {versions.get(canonicalize_name(requirement.name), 'nothing')} is in the list"
+        for name, needed in requirements.items()
+        for requirement in needed
+        if not requirement.specifier.contains(versions.get(canonicalize_name(requirement.name), ""), prereleases=True)
+    ]
+    if wrong:
+        raise SystemExit("lite/requirements.txt does not fit: " + "; ".join(wrong))
+    lock = json.loads(path.read_text(encoding="utf-8"))
+    lock["packages"] = {
+        name: _entry(name, wheel, versions[name], requirements[name]) for name, (wheel, _) in metadata.items()
+    }
+    path.write_text(json.dumps(lock), encoding="utf-8")
+    return [*KERNEL, "adk-nb"]
+
+
+def _metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.parser.Parser().parsestr(archive.read(name).decode("utf-8"), headersonly=True)
+
+
+def _requirements(metadata: Message) -> list[Requirement]:
+    requirements = map(Requirement, metadata.get_all("Requires-Dist") or [])
+    return [
+        requirement
+        for requirement in requirements
+        if canonicalize_name(requirement.name) not in UNUSED
+        and (requirement.marker is None or requirement.marker.evaluate(ENVIRONMENT | {"extra": ""}))
+    ]
+
+
+def _entry(
+    name: NormalizedName, wheel: Path, version: str, requirements: Iterable[Requirement]
+) -> Mapping[str, object]:
+    return {
+        "name": name,
+        "version": version,
+        "file_name": wheel.name,
+        "install_dir": "site",
+        "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        "package_type": "package",
+        "imports": _imports(wheel),
+        "depends": [canonicalize_name(requirement.name) for requirement in requirements],
+        "unvendored_tests": False,
+    }
+
+
+def _imports(wheel: Path) -> list[str]:
+    """The names of its modules at the top."""
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.partition("/")[0] for name in archive.namelist() if name.endswith(".py")}
+    return sorted(top.removesuffix(".py") for top in tops if top.removesuffix(".py").isidentifier())

@@ -1,0 +1,1 @@
+export { loadPyodide } from "./pyodide.mjs";
