@@ -24,8 +24,7 @@ KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 _SIZE = (1200, 900)
 _FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --disable-sync --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-default-apps --no-proxy-server "
-    "--force-device-scale-factor=1"
+    "--disable-background-networking --disable-component-update --disable-default-apps --force-device-scale-factor=1"
 )
 _TRAP = """
     window.alerts = [];
@@ -152,14 +151,19 @@ def _kernelspec(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator[Chrome]:
-    """One headless Chromium with an empty profile, whose pages cannot open a dialog."""
+def chromium(profile: Path, *flags: str) -> Iterator[Chrome]:
+    """One headless Chromium with an empty profile, whose pages cannot open a dialog.
+
+    Args:
+        profile: The folder of the profile.
+        flags: In place of `--no-proxy-server`, which keeps a proxy of this machine out.
+    """
     driver, binary = shutil.which("chromedriver"), shutil.which("chromium")
     if not driver or not binary:
         raise RuntimeError("browser tests need Debian's chromium and chromium-driver: apt-get install chromium-driver")
     options = ChromeOptions()
     options.binary_location = binary
-    for flag in (*_FLAGS.split(), f"--user-data-dir={profile}", f"--window-size={_SIZE[0]},{_SIZE[1]}"):
+    for flag in (*_FLAGS.split(), *(flags or ["--no-proxy-server"]), f"--user-data-dir={profile}", f"--window-size={_SIZE[0]},{_SIZE[1]}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from IPython.core.getipython import get_ipython
 
+from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.notebook.view.view_state import Json
 
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"
@@ -54,7 +55,7 @@ def views_stay() -> bool:
     """
     if _page.keeps_out is not None:
         return _page.keeps_out
-    session = os.environ.get("JPY_SESSION_NAME", "")
+    session = "JupyterLite" if IN_A_BROWSER else os.environ.get("JPY_SESSION_NAME", "")
     return bool(session) and "-jvsc-" not in session
 
 
