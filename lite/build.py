@@ -87,7 +87,7 @@ def main() -> int:
     shutil.copytree(python, runtime, ignore=shutil.ignore_patterns("*.map", "*.ts", "console*", "package.json"))
     shutil.copy(HERE / "start.mjs", runtime)
     found = [*wheels.fetch(HERE / "requirements.txt", PARTS / "wheels"), *wheels.kernel(Path(sys.prefix) / KERNEL)]
-    found.append(wheels.own(ROOT, PARTS / "own"))
+    found += [wheels.persistent(HERE / "rpds.py", PARTS / "rpds"), wheels.own(ROOT, PARTS / "own")]
     compiled = wheels.compiled(found, PARTS / "compiled", python)
     for wheel in compiled:
         shutil.copy(wheel, runtime)

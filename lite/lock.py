@@ -18,9 +18,12 @@ ENVIRONMENT = {"sys_platform": "emscripten", "platform_system": "Emscripten", "o
     "implementation_name": "cpython",
     "platform_python_implementation": "CPython",
 }
-EXTRAS = {"httpx": ("openai",)}
 KERNEL = ("micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", "ipython")
 """What JupyterLite's kernel would install one by one if it were not loaded with Python."""
+ALSO = {"google-genai": ["certifi"]}
+"""What a package imports and does not require: it trusts another one to bring it."""
+BESIDE = ("jsonschema",)
+"""What the tutorials use beside the package: arguments are checked with it."""
 UNUSED = {
     "cryptography": "google-auth signs with it as a service account, which no page is",
     "requests": "google-auth fetches tokens with it",
@@ -56,7 +59,7 @@ def write(path: Path, wheels: Sequence[Path]) -> list[str]:
         name: _entry(name, wheel, versions[name], requirements[name]) for name, (wheel, _) in metadata.items()
     }
     path.write_text(json.dumps(lock), encoding="utf-8")
-    return [*KERNEL, "adk-nb"]
+    return [*KERNEL, "adk-nb", *BESIDE]
 
 
 def _metadata(wheel: Path) -> Message:
@@ -86,7 +89,7 @@ def _entry(
         "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
         "package_type": "package",
         "imports": _imports(wheel),
-        "depends": [canonicalize_name(requirement.name) for requirement in requirements],
+        "depends": [canonicalize_name(requirement.name) for requirement in requirements] + ALSO.get(name, []),
         "unvendored_tests": False,
     }
 

@@ -1,0 +1,80 @@
+"""The site of `make lite` on loopback, and a Chromium whose requests to anywhere else are noted and refused."""
+
+import socketserver
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from lab_server import chromium
+from lite_page import LitePage
+from selenium.webdriver import Chrome
+
+SITE = Path(__file__).parents[2] / "build" / "lite"
+CHROMIUM = ("accounts.google.com", "content-autofill.googleapis.com", "optimizationguide-pa.googleapis.com") + (
+    "update.googleapis.com",
+)
+"""Hosts that Chromium itself calls, whatever page is open."""
+
+
+class _Files(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+class _Proxy(socketserver.ThreadingTCPServer):
+    """A proxy that lets nothing through, and keeps the first line of each request: its method and address."""
+
+    allow_reuse_address, daemon_threads = True, True
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        requests = self.requests
+
+        class Refuse(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                requests.append(self.rfile.readline().decode("latin-1").strip())
+                self.wfile.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+        super().__init__(("127.0.0.1", 0), Refuse)
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of the site."""
+    assert (SITE / "index.html").exists(), "there is no site; type: make lite"
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(SITE))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def elsewhere() -> Iterator[_Proxy]:
+    """The way out of the browser: all but loopback goes through it."""
+    with _Proxy() as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        yield proxy
+        proxy.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory, elsewhere: _Proxy) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("chromium"), f"--proxy-server=127.0.0.1:{elsewhere.server_address[1]}") as it:
+        it.set_script_timeout(120)
+        yield it
+
+
+@pytest.fixture
+def page(site: str, browser: Chrome, elsewhere: _Proxy) -> Iterator[LitePage]:
+    """A page of the site; at the end, nothing has been asked of another server."""
+    elsewhere.requests.clear()
+    page = LitePage(site, browser)
+    yield page
+    browser.get("about:blank")  # ends the page's Python
+    hosts = {request.split()[1].removeprefix("http://").split("/")[0].split(":")[0] for request in elsewhere.requests}
+    assert hosts - {*CHROMIUM} == set()
