@@ -1,6 +1,7 @@
 """Import late: optional packages with a way to install them, and names of a package that load on first use."""
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,21 @@ def require(module: str, *, package: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        if sys.platform == "emscripten" and _load_in_page(module):
+            return importlib.import_module(module)
         raise MissingExtraError(f"{module!r} is not installed; type: %pip install {package}") from error
+
+
+def _load_in_page(module: str) -> bool:
+    """Load the package of `module` if the page's Python was built with this package, and so with versions that fit.
+
+    Source: https://pyodide.org/en/stable/usage/api/js-api.html#pyodide.loadPackagesFromImports.
+    """
+    page: Any = importlib.import_module("pyodide_js")
+    ffi: Any = importlib.import_module("pyodide.ffi")
+    if not hasattr(page.lockfile.packages, "adk-nb") or not ffi.can_run_sync():
+        return False
+    return len(ffi.run_sync(page.loadPackagesFromImports(f"import {module}"))) > 0
 
 
 def face(

@@ -9,8 +9,10 @@ from typing import Generic, Protocol, TypeVar
 
 import httpx2
 
+from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.http_address import guess_url
+from adk_nb.models.page_fetch import transport_of_page
 from adk_nb.redaction import hidden
 
 _HOST = re.compile(rb"[0-9A-Za-z.:_-]+")
@@ -69,8 +71,10 @@ async def _hold_open(resource: T) -> AsyncGenerator[T, None]:
 
 
 @cache
-def tls() -> ssl.SSLContext:
-    """The TLS context of all connections: reading the certificates takes 70 ms."""
+def tls() -> ssl.SSLContext | bool:
+    """The TLS context of all connections: reading the certificates takes 70 ms. In a browser, that of the page."""
+    if IN_A_BROWSER:
+        return True
     return httpx2.create_ssl_context()
 
 
@@ -79,7 +83,7 @@ def http_client() -> httpx2.AsyncClient:
 
     It follows no redirect: to another host, httpx2 drops `Authorization`, but no other header that holds a key.
     """
-    return httpx2.AsyncClient(verify=tls(), follow_redirects=False, timeout=None)
+    return httpx2.AsyncClient(transport=transport_of_page(), verify=tls(), follow_redirects=False, timeout=None)
 
 
 def check_url(url: str, owner: str) -> None:

@@ -31,6 +31,7 @@ from adk_nb.models.google_requests import Caches, ContextCache, prepare_contents
 from adk_nb.models.http_address import redacted_excerpt, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.page_fetch import transport_of_page
 from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, convert_errors, run
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import seconds_of
@@ -182,6 +183,7 @@ class Gemini(ServiceLlm):
         arguments: dict[str, Any] = options.async_client_args or {}
         defaults: dict[str, Any] = {
             "follow_redirects": False,
+            "transport": transport_of_page(),
             "verify": tls(),
         }  # a redirect would forward `x-goog-api-key`
         http = httpx2.AsyncClient(**defaults | arguments)

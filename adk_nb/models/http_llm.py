@@ -20,6 +20,7 @@ from adk_nb.models.http_address import public_url, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, TemplateValues, check_template, parse_response, request_body
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.page_fetch import transport_of_page
 from adk_nb.models.pipeline import Assembler, Failure, Limits, Payload, WholeAnswer, run
 from adk_nb.models.retrying import seconds_of
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, remember_url, without_known
@@ -278,7 +279,8 @@ _clients: PerLoop[httpx2.AsyncClient] = PerLoop()
 
 def _client() -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        transport=httpx2.AsyncHTTPTransport(
+        transport=transport_of_page()
+        or httpx2.AsyncHTTPTransport(
             verify=_certificates(),
             trust_env=False,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),

@@ -163,7 +163,12 @@ def chromium(profile: Path, *flags: str) -> Iterator[Chrome]:
         raise RuntimeError("browser tests need Debian's chromium and chromium-driver: apt-get install chromium-driver")
     options = ChromeOptions()
     options.binary_location = binary
-    for flag in (*_FLAGS.split(), *(flags or ["--no-proxy-server"]), f"--user-data-dir={profile}", f"--window-size={_SIZE[0]},{_SIZE[1]}"):
+    for flag in (
+        *_FLAGS.split(),
+        *(flags or ["--no-proxy-server"]),
+        f"--user-data-dir={profile}",
+        f"--window-size={_SIZE[0]},{_SIZE[1]}",
+    ):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))

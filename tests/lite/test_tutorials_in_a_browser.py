@@ -15,6 +15,7 @@ NEEDS = {"needs-server", "needs-process", "needs-threads", "needs-nltk"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d")
 _BAR = re.compile(r"\|[ ─█·]+\|")
 """How long a part of a run took, in a waterfall of text."""
+_COUNT = re.compile(r"\d+ messages(?=, the last)")
 _HELP = re.compile(r"%{0,2}\w+\?")
 """A cell that asks for help: a pager shows it elsewhere, so that nothing is saved; here it is an output."""
 LOAD = "%load_ext adk_nb"
@@ -34,7 +35,11 @@ def shown(cell: Any) -> list[tuple[str, str]]:
     for output in cell.outputs:
         texts += sorted(output.get("data", {}).items())
         texts += [(name, output[name]) for name in ("text", "evalue") if name in output]
-    return [(kind, _BAR.sub("|bar|", _TIME.sub("(time)", "".join(text)))) for kind, text in texts if not kind.startswith("application/")]
+    return [
+        (kind, _BAR.sub("|bar|", _TIME.sub("(time)", "".join(text))))
+        for kind, text in texts
+        if not kind.startswith("application/")
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)

@@ -1,0 +1,74 @@
+"""What a reader does on a page of the site: waits for Python, clicks a card, types into a chat box."""
+
+import pytest
+from lite_page import BOOT, LitePage
+from selenium.webdriver import Keys
+
+pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
+
+PAY = '''%%tool --confirm
+def pay(to: str, amount: float) -> str:
+    """Pay a person an amount in euros."""
+    return f"paid {amount:g} euros to {to}"'''
+SPELLER = """
+from adk_nb import Agent, Chat
+
+def count_letter(word: str, letter: str) -> int:
+    'Count how often a letter occurs in a word.'
+    return word.count(letter)
+
+chat = Chat(Agent(name="speller", tools=[count_letter]), show="off")
+"""
+CLERK = "%%agent clerk -t pay\nYou pay what is agreed."
+
+
+def test_python_is_loaded_with_a_line_on_the_page_and_a_click_approves(page: LitePage):
+    page.open("00_start_here.ipynb")
+    page.until(lambda: "packages" in page.line(), "the line", BOOT)
+    page.until(lambda: page.line() == "", "the end of the line", BOOT)
+    for index, source in enumerate(["%load_ext adk_nb", PAY, CLERK, '%chat clerk Pay 250 euros to "Anna"'], 1):
+        page.write(index, source)
+        page.run_cell(index, timeout=BOOT)
+    page.scroll_to(".adknb-card")
+    page.screenshot("lite-card-light")
+    page.theme("JupyterLab Dark")
+    page.screenshot("lite-card-dark")
+    page.theme("JupyterLab Light")
+
+    page.button("Approve").click()
+
+    page.until(lambda: "paid 250 euros to Anna" in page.text(4), "the answer in the cell that asked")
+    page.screenshot("lite-approved")
+
+
+def test_a_chat_box_is_typed_into(page: LitePage):
+    page.open("00_start_here.ipynb")
+    for index in (1, 2, 3):
+        page.run_cell(index, timeout=BOOT)
+    page.write(4, "%chat speller")
+    page.run_cell(4)
+
+    page.wait(".adknb-say").send_keys("How often is the letter n in the word banana?", Keys.ENTER)
+
+    page.until(lambda: "gives 2" in page.text(4), "the answer")
+    page.screenshot("lite-chat-box")
+
+
+def test_a_browser_that_cannot_wait_says_so_and_can_be_awaited(page: LitePage, without_waiting: None):
+    page.open("00_start_here.ipynb")
+    assert "Chrome or Edge 137" in page.wait("#adk-nb-cannot-wait", timeout=BOOT).text
+    page.run_cell(1, timeout=BOOT)
+    page.write(2, SPELLER)
+    page.run_cell(2)
+    page.write(3, "chat.ask('How often is the letter n in the word banana?')")
+    page.run_cell(3, allow_errors=True)
+    errors = [output["evalue"] for output in page.outputs(3) if output["output_type"] == "error"]
+    assert len(errors) == 1
+    assert "JavaScript Promise Integration" in errors[0]
+    assert "await chat.aask" in errors[0]
+    page.screenshot("lite-cannot-wait")
+    page.write(4, "reply = await chat.aask('How often is the letter n in the word banana?')\nreply.text")
+
+    page.run_cell(4, timeout=BOOT)
+
+    assert "gives 2" in page.text(4)
