@@ -29,7 +29,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sy
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style bundle front_end browser browser-all axe kernels peers servers backends real-server litellm bench docs binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults style bundle front_end browser browser-all axe kernels peers servers backends real-server litellm bench docs lite lite-test binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,8 +85,14 @@ litellm: .venv-litellm/dev.stamp ## The adapter to litellm, which holds other pa
 bench: $(VENV)/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
 	@$(VENV)/bin/python -m benchmarks.run $(BENCH)
 
-docs: .venv-docs/docs.stamp ## The site, from the same README, tutorials and docstrings, into build/site
+docs: .venv-docs/docs.stamp lite ## The site, from the same README, tutorials and docstrings, into build/site
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f docs/mkdocs.yml && echo "open build/site/index.html"
+
+lite: .venv-lite/lite.stamp ## JupyterLite with the package and its tutorials, which run in a browser alone, into build/lite
+	@.venv-lite/bin/python lite/build.py
+
+lite-test: lite $(VENV)/dev.stamp chromium ## Every tutorial in a browser alone
+	@$(VENV)/bin/python -m pytest -m lite tests/lite $(ARGS)
 
 binder: $(VENV)/dev.stamp .venv-binder/stamp ## The steps of the Binder image, as far as they go without Docker
 	@$(VENV)/bin/python -m pytest tests/binder -m binder $(ARGS)
@@ -99,7 +105,7 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 # extension of JupyterLab, which pip copies into the environment.
 LABEXTENSION := editors/jupyterlab/labextension/package.json
 
-$(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-phoenix/bin/python .venv-docs/bin/python .venv-binder/bin/python:
+$(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-phoenix/bin/python .venv-docs/bin/python .venv-lite/bin/python .venv-binder/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
@@ -125,6 +131,10 @@ $(VENV)/dev.stamp: pyproject.toml $(LABEXTENSION) | $(VENV)/bin/python
 
 .venv-docs/docs.stamp: pyproject.toml | .venv-docs/bin/python
 	.venv-docs/bin/python $(PIP) install -q -e '.[docs]'
+	@touch $@
+
+.venv-lite/lite.stamp: pyproject.toml | .venv-lite/bin/python
+	.venv-lite/bin/python $(PIP) install -q -e '.[lite]'
 	@touch $@
 
 kernels: build/kernels/7.3/stamp build/kernels/6.31/stamp

@@ -1,15 +1,22 @@
-"""Hooks of the site: add the README, the tutorials, the pictures, and a reference page for each public package."""
+"""Hooks of the site: add the README, the tutorials, the pictures, a reference page for each public package, and
+JupyterLite, which runs the tutorials."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "adk_nb"
+_LITE = ROOT / "build" / "lite"
+_FIRST = "00_start_here.ipynb"
 _NAME = re.compile(r"^from ([\w.]+) import (\w+) as \w+$", re.MULTILINE)
 
 
@@ -30,6 +37,29 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links are written as they work in the repository: from `docs/pages` to what lies beside `docs`."""
     return markdown.replace("](../../", "](").replace("](../pictures/", "](docs/pictures/")
+
+
+def on_page_content(html: str, page: Page, **_: Any) -> str:
+    """On the first page and each tutorial, a button that opens it in the browser alone."""
+    name = page.file.src_uri.removeprefix("notebooks/")
+    if name == "index.md":
+        return html.replace("</p>", f"</p>\n{_button(page, _FIRST, 'Try it now, in this browser')}", 1)
+    if page.file.src_uri.endswith(".ipynb"):
+        return _button(page, name, "Run it in this browser") + html
+    return html
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Put JupyterLite with the tutorials beside the pages."""
+    if not _LITE.is_dir():
+        raise PluginError("build/lite is missing, which the buttons open; type: make lite")
+    shutil.copytree(_LITE, Path(config.site_dir) / _LITE.name, dirs_exist_ok=True)
+
+
+def _button(page: Page, notebook: str, label: str) -> str:
+    address = get_relative_url(f"{_LITE.name}/lab/index.html", page.url)
+    hint = "No server, no installation, no key: Python itself is loaded, some 30 MB the first time."
+    return f'<p><a class="md-button md-button--primary" href="{address}?path={notebook}" title="{hint}">{label}</a></p>'
 
 
 def packages() -> list[str]:
