@@ -8,6 +8,18 @@ from typing import Any
 
 from adk_nb.errors import CloudServiceError, MissingExtraError
 
+_NOT_IN_A_BROWSER = {
+    "dbos": "dbos",
+    "distributed": "dask",
+    "jupyter_client": "code",
+    "keyring": "auth",
+    "litellm": "litellm",
+    "nest_asyncio2": "nest",
+    "nltk": "eval",
+    "psycopg": "db",
+}
+"""Module -> its extra: what needs processes, sockets, or code that is not built for browsers."""
+
 
 def require(module: str, *, package: str) -> ModuleType:
     """Import an optional package, or raise MissingExtraError with the command that installs it.
@@ -21,6 +33,11 @@ def require(module: str, *, package: str) -> ModuleType:
     except ImportError as error:
         if sys.platform == "emscripten" and _load_in_page(module):
             return importlib.import_module(module)
+        extra = _NOT_IN_A_BROWSER.get(module.partition(".")[0])
+        if sys.platform == "emscripten" and extra:
+            raise MissingExtraError(
+                f"{module!r} cannot be installed in a browser; on your machine, type: %pip install 'adk-nb[{extra}]'"
+            ) from error
         raise MissingExtraError(f"{module!r} is not installed; type: %pip install {package}") from error
 
 

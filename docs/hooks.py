@@ -1,5 +1,6 @@
 """Hooks of the site: add the README, the tutorials, the pictures, a reference page for each public package, and
-JupyterLite, which runs the tutorials."""
+JupyterLite, which runs the tutorials.
+"""
 
 import re
 import shutil

@@ -81,7 +81,10 @@ def main() -> int:
     shutil.copytree(python, runtime, ignore=shutil.ignore_patterns("*.map", "*.ts", "console*", "package.json"))
     for name in ("start.mjs", "loading.js"):
         shutil.copy(HERE / name, runtime)
-    found = [*wheels.fetch(HERE / "requirements.txt", PARTS / "wheels"), *wheels.kernel(Path(sys.prefix) / KERNEL)]
+    found = [
+        *wheels.fetch(HERE / "requirements.txt", PARTS / "wheels"),
+        *wheels.kernel(Path(sys.prefix) / KERNEL, PARTS / "kernel"),
+    ]
     found += [wheels.persistent(HERE / "rpds.py", PARTS / "rpds"), wheels.own(ROOT, PARTS / "own")]
     compiled = wheels.compiled(found, PARTS / "compiled", python)
     for wheel in compiled:

@@ -32,9 +32,12 @@ def fetch(requirements: Path, folder: Path) -> list[Path]:
     return sorted(folder.glob("*.whl"))
 
 
-def kernel(folder: Path) -> list[Path]:
-    """The wheels of JupyterLite's kernel. Of each name the newest: there is one for each ipywidgets."""
-    return list({path.name.partition("-")[0]: path for path in sorted(folder.glob("*.whl"))}.values())
+def kernel(source: Path, folder: Path) -> list[Path]:
+    """Copy the wheels of JupyterLite's kernel. Of each name the newest: there is one for each ipywidgets."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    newest = {path.name.partition("-")[0]: path for path in sorted(source.glob("*.whl"))}
+    return [Path(shutil.copy(path, folder)) for path in newest.values()]
 
 
 def persistent(module: Path, folder: Path) -> Path:

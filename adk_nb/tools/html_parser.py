@@ -1,11 +1,20 @@
-"""Parses untrusted HTML in time linear in its length."""
+"""Parses untrusted HTML: in time linear in its length with libxml2, in a browser with Python's own parser."""
 
+import sys
+from html.parser import HTMLParser
+from importlib.util import find_spec
 from typing import Any
 
 from adk_nb.lazy import require
 
 _PIECE = 65_536
 """Bytes per feed, so that a target can stop the parser early."""
+_MOST_IN_A_BROWSER = 500_000
+"""Characters that Python's own parser is given: it takes longer than libxml2, and a page has one thread."""
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
+)
+"""Elements without an end tag. Source: https://html.spec.whatwg.org/#void-elements."""
 
 
 class TooDeepError(Exception):
@@ -15,10 +24,15 @@ class TooDeepError(Exception):
 def parse_html(markup: str, target: Any) -> None:
     """Feed `markup` to libxml2, which calls `target`: https://lxml.de/parsing.html#the-target-parser-interface.
 
+    In a browser, lxml may be missing; then Python's own parser makes the same calls.
+
     Raises:
         |    TooDeepError: Raised by the target.
         MissingExtraError: lxml is not installed.
     """
+    if sys.platform == "emscripten" and find_spec("lxml") is None:
+        _PythonParser(target).parse(markup[:_MOST_IN_A_BROWSER])
+        return
     parser: Any = require("lxml.etree", package="lxml").HTMLParser(target=target, encoding="utf-8", no_network=True)
     # libxml2 ends a text at a null character.
     data = markup.replace("\0", "").encode("utf-8", "replace")
@@ -26,3 +40,39 @@ def parse_html(markup: str, target: Any) -> None:
     for start in range(0, len(data), _PIECE):
         parser.feed(data[start : start + _PIECE])
     parser.close()
+
+
+class _PythonParser(HTMLParser):
+    """Calls a target as lxml does: each start has its end."""
+
+    def __init__(self, target: Any) -> None:
+        super().__init__()
+        self._target = target
+        self._open: list[str] = []
+
+    def parse(self, markup: str) -> None:
+        """Parse a whole page."""
+        self.feed(markup)
+        self.close()
+        while self._open:
+            self._target.end(self._open.pop())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open an element."""
+        self._target.start(tag, {name: value or "" for name, value in attrs})
+        if tag in _VOID:
+            self._target.end(tag)
+        else:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close an element, and those in it that are open; nothing if it is not open."""
+        while tag in self._open:
+            last = self._open.pop()
+            self._target.end(last)
+            if last == tag:
+                return
+
+    def handle_data(self, data: str) -> None:
+        """Hand on text, with its entities read."""
+        self._target.data(data)

@@ -18,7 +18,7 @@ CHROMIUM = re.compile(r"(?!generativelanguage)[\w-]+\.(google|googleapis)\.com")
 """Hosts that Chromium itself calls, whatever page is open; not that of Gemini."""
 
 
-class _Files(SimpleHTTPRequestHandler):
+class Files(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     before_python = b""
     """Script that a page's Python begins with."""
@@ -60,7 +60,7 @@ class _Proxy(socketserver.ThreadingTCPServer):
 def site() -> Iterator[str]:
     """The address of the site."""
     assert (SITE / "index.html").exists(), "there is no site; type: make lite"
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(SITE))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(SITE))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -96,7 +96,7 @@ def page(site: str, browser: Chrome, elsewhere: _Proxy) -> Iterator[LitePage]:
 @pytest.fixture
 def without_waiting(browser: Chrome, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A browser as Firefox 140 is: WebAssembly has no JavaScript Promise Integration."""
-    monkeypatch.setattr(_Files, "before_python", b"delete WebAssembly.Suspending; delete WebAssembly.promising;\n")
+    monkeypatch.setattr(Files, "before_python", b"delete WebAssembly.Suspending; delete WebAssembly.promising;\n")
     browser.execute_cdp_cmd("Network.clearBrowserCache", {})
     yield
     browser.execute_cdp_cmd("Network.clearBrowserCache", {})
