@@ -59,7 +59,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 def _button(page: Page, notebook: str, label: str) -> str:
     address = get_relative_url(f"{_LITE.name}/lab/index.html", page.url)
-    hint = "No server, no installation, no key: Python itself is loaded, some 30 MB the first time."
+    hint = "No server, no installation, no key: Python itself is loaded, some 45 MB the first time."
     return f'<p><a class="md-button md-button--primary" href="{address}?path={notebook}" title="{hint}">{label}</a></p>'
 
 
