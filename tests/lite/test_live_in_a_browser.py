@@ -72,3 +72,27 @@ def test_a_browser_that_cannot_wait_says_so_and_can_be_awaited(page: LitePage, w
     page.run_cell(4, timeout=BOOT)
 
     assert "gives 2" in page.text(4)
+
+
+def test_sessions_in_a_file_outlive_the_page(page: LitePage):
+    page.open("00_start_here.ipynb")
+    for index in (1, 2, 3):
+        page.run_cell(index, timeout=BOOT)
+    page.write(6, '%config AdkNb.sessions = "sqlite:///nb.db"')
+    page.run_cell(6)
+    page.run_cell(4)
+    page.browser.refresh()
+    page.ready()
+    for index in (1, 2, 3):
+        page.run_cell(index, timeout=BOOT)
+    page.write(6, '%config AdkNb.sessions = "sqlite:///nb.db"')
+    page.run_cell(6)
+    page.write(4, "%trace")
+
+    page.run_cell(4)
+
+    assert "the word strawberry" in page.text(4)
+    page.write(4, "%doctor")
+    page.run_cell(4)
+    assert "the browser alone" in page.text(4)
+    assert "nb.db" in page.text(4)

@@ -15,6 +15,7 @@ from typing import Any
 
 from adk_nb import __version__, sync
 from adk_nb.code_executors import isolation
+from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.notebook.magics.grammar import Grammar
 from adk_nb.notebook.magics.key import PROVIDERS
@@ -87,7 +88,7 @@ def _package_problems() -> Iterator[Finding]:
     for name in _NEEDED:
         if not _installed(name):
             yield Finding(name, "not installed", f"%pip install {name}", is_problem=True)
-    version = _installed("ipykernel") or "8"
+    version = "8" if IN_A_BROWSER else _installed("ipykernel") or "8"
     release = tuple(int(part) for part in re.findall(r"\d+", f"{version}.0")[:2])
     if release < _HANDLES_CLICKS:
         status = f"{version}: clicks on a card are handled only after its cell has ended"
@@ -152,6 +153,7 @@ def _front_end(shell: Any) -> Finding:
 
 
 def _front_ends(shell: Any) -> Iterator[tuple[bool, str]]:
+    yield IN_A_BROWSER, "the browser alone, with Pyodide"
     yield "google.colab" in sys.modules, "Colab"
     yield "KAGGLE_KERNEL_RUN_TYPE" in os.environ, "Kaggle"
     yield "BINDER_SERVICE_HOST" in os.environ, "Binder"
@@ -190,16 +192,17 @@ def _input(shell: Any) -> Finding:
 
 
 def _loop() -> Finding:
-    """Check that the thread that runs all agents responds."""
+    """Check that the loop that runs all agents responds."""
+    loop = "the thread adk-nb-loop" if has_threads() else "the loop of the only thread"
     handle = sync.start(asyncio.sleep(0))
     try:
         handle.result(_SECONDS)
     except (FutureTimeoutError, TimeoutError):
         handle.cancel()
         cause = "an async tool may block it; write the tool as `def`, or with @tool(thread=True)"
-        status = f"the thread adk-nb-loop does not respond: {cause}"
+        status = f"{loop} does not respond: {cause}"
         return Finding("event loop", status, "restart the kernel", is_problem=True)
-    return Finding("event loop", "the thread adk-nb-loop responds")
+    return Finding("event loop", f"{loop} responds")
 
 
 def _nested(settings: Any) -> Finding:
@@ -210,6 +213,8 @@ def _nested(settings: Any) -> Finding:
 
 def _code() -> Finding:
     """Isolation of code that models write, for agents with a code executor."""
+    if IN_A_BROWSER:
+        return Finding("models' code", "cannot run: a browser starts no processes")
     if isolated := isolation.available():
         status = f"isolated from other processes by {Path(isolated.program).name}; it has files and the network"
         if not isolation.available(sandbox=True):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from adk_nb import clock
-from adk_nb.concurrency.single_thread import has_threads
+from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
 from adk_nb.errors import StorageError
 from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.driver import Database, Job, report
@@ -114,7 +114,8 @@ class SqliteDatabase(Database):
             with self.changed:
                 while self._in_use:
                     self.changed.wait(_PAUSE_SECONDS)
-                if has_threads() or self.is_closed:  # else the next job comes on the same connection
+                # Without threads, the next job comes on the same connection; but a page stores a file as it is closed.
+                if has_threads() or self.is_closed or IN_A_BROWSER:
                     self._disconnect()
 
     def _acquire(self) -> bool:

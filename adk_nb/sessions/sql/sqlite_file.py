@@ -7,7 +7,9 @@ from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import quote
 
+from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.errors import AdkNbError, ConfigurationError, InputError, StorageError
 from adk_nb.locations import warn
 from adk_nb.sessions.sql import schema
@@ -60,7 +62,7 @@ class SessionFile:
         """
         if os.path.isfile(self.path) and os.path.getsize(self.path) == 1:  # SQLite takes one byte for an empty file
             raise self.damaged("file is not a database")
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db = self._connect()
         try:
             # Detect a damaged page when it is read, not after its content was taken for rows.
             db.execute("PRAGMA cell_size_check = ON")
@@ -70,7 +72,7 @@ class SessionFile:
             self._check(db)
             db.execute("ROLLBACK")
             # SQLite: not within a transaction; where the mode cannot change, the old one is returned, without an error.
-            if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+            if not IN_A_BROWSER and db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
                 raise StorageError(f"{self.path} cannot be put in WAL mode; move it to a local disk of this machine")
             db.execute(f"PRAGMA synchronous = {'FULL' if self.is_durable else 'NORMAL'}")
             # macOS: fsync leaves data in the drive's cache; F_FULLFSYNC does not.
@@ -84,6 +86,17 @@ class SessionFile:
         except BaseException:
             db.close()
             raise
+        return db
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection; in a browser one that locks nothing and maps no memory, which a page's files cannot."""
+        path = f"file:{quote(self.path)}?vfs=unix-none" if IN_A_BROWSER else self.path
+        db = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=IN_A_BROWSER
+        )
+        if IN_A_BROWSER:
+            db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            db.execute("PRAGMA journal_mode = MEMORY")
         return db
 
     def set_blocking(self, db: sqlite3.Connection, blocks: bool) -> None:
