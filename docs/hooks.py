@@ -46,7 +46,7 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
     if name == "index.md":
         return html.replace("</p>", f"</p>\n{_button(page, _FIRST, 'Try it now, in this browser')}", 1)
     if page.file.src_uri.endswith(".ipynb"):
-        return _button(page, name, "Run it in this browser") + html
+        return f'<div style="padding-left: 15px">{_button(page, name, "Run it in this browser")}</div>{html}'
     return html
 
 
