@@ -22,7 +22,10 @@
   const warning = document.createElement("div");
   warning.id = "adk-nb-cannot-wait";
   warning.setAttribute("role", "alert");
-  warning.textContent = CANNOT_WAIT;
+  const close = document.createElement("button");
+  close.textContent = "Close";
+  close.onclick = () => warning.remove();
+  warning.append(`${CANNOT_WAIT} `, close);
 
   const show = (text) => {
     line.textContent = text;

@@ -29,7 +29,9 @@ def copy(notebooks: Path, folder: Path) -> None:
         notebook.cells = _with_sentences(notebook.cells)
         for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
             cell.metadata.trusted = True  # of this site: their saved views are shown as they are
-        nbformat.write(notebook, folder / path.name)
+        # JupyterLite hands on what stands in the file: texts of several lines have to be in one piece.
+        text = nbformat.writes(notebook, split_lines=False)
+        (folder / path.name).write_text(text, encoding="utf-8")
 
 
 def _with_sentences(cells: list[Any]) -> list[Any]:

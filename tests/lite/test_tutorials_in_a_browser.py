@@ -64,3 +64,26 @@ def test_each_cell_that_can_run_shows_what_is_saved(page: LitePage, path: Path):
             differing += [cell.source, *difflib.unified_diff(*lines, "saved", "in the browser", n=0, lineterm="")]
 
     assert not differing, "\n".join(differing)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("04_tools", "The next 3 code cells need a second thread"),
+        ("06_openapi_and_mcp", "This tutorial needs a server on your own machine"),
+        ("09_http_agents", "This tutorial needs a server on your own machine"),
+        ("10_sessions_and_recovery", "The next 16 code cells need another process"),
+        ("13_evaluation", "The next cell needs nltk"),
+    ],
+)
+def test_what_cannot_run_is_told_once_and_shows_what_was_saved(page: LitePage, name: str, text: str):
+    saved = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    page.open(f"{name}.ipynb")
+
+    cells = page.saved().cells
+
+    assert [cell.source.count(text) for cell in cells if "In a browser:" in cell.source] == [1]
+    unable = {cell.id: shown(cell) for cell in saved.cells if tags(cell) & NEEDS}
+    assert {cell.id: shown(cell) for cell in cells if cell.id in unable} == unable
+    page.scroll_to("blockquote")
+    page.screenshot(f"lite-{name}")
