@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 PARTS = ROOT / "build" / "lite_parts"
 """What was fetched and compiled, for the next build."""
+YAML = "pyyaml==6.0.3"
+"""It reads YAML with Python, too; its compiled module is not on PyPI for a browser."""
 FIRST = "00_start_here.ipynb"
 KERNEL = "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
 _TITLE = '<title>adk_nb</title><script src="../static/pyodide/loading.js"></script>'
@@ -85,6 +87,7 @@ def main() -> int:
         *wheels.fetch(HERE / "requirements.txt", PARTS / "wheels"),
         *wheels.kernel(Path(sys.prefix) / KERNEL, PARTS / "kernel"),
     ]
+    found.append(wheels.without_extension(YAML, PARTS / "yaml"))
     found += [wheels.persistent(HERE / "rpds.py", PARTS / "rpds"), wheels.own(ROOT, PARTS / "own")]
     compiled = wheels.compiled(found, PARTS / "compiled", python)
     for wheel in compiled:

@@ -22,8 +22,8 @@ KERNEL = ("micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", 
 """What JupyterLite's kernel would install one by one if it were not loaded with Python."""
 ALSO = {"google-genai": ["certifi"]}
 """What a package imports and does not require: it trusts another one to bring it."""
-BESIDE = ("jsonschema",)
-"""What the tutorials use beside the package: arguments are checked with it."""
+BESIDE = ("jsonschema", "pyyaml")
+"""What the tutorials use beside the package: they check arguments and read skills."""
 UNUSED = {
     "cryptography": "google-auth signs with it as a service account, which no page is",
     "requests": "google-auth fetches tokens with it",

@@ -8,7 +8,7 @@ from typing import Any
 
 import nbformat
 
-PATTERNS = ("cassettes/*", "data/*")
+PATTERNS = ("cassettes/*", "data/**/*")
 MISSING = {
     "needs-server": "a server on your own machine",
     "needs-process": "another process",
@@ -20,7 +20,7 @@ MISSING = {
 
 def copy(notebooks: Path, folder: Path) -> None:
     """Write the tutorials, their cassettes and their data to `folder`."""
-    for path in (path for pattern in PATTERNS for path in sorted(notebooks.glob(pattern))):
+    for path in (path for pattern in PATTERNS for path in sorted(notebooks.glob(pattern)) if path.is_file()):
         target = folder / path.relative_to(notebooks)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
@@ -48,7 +48,7 @@ def _with_sentences(cells: list[Any]) -> list[Any]:
         place = cells.index(unable[0])
         text = f"The next {count} code cells need {missing}, so they do not run here; what they show was saved."
     if count == 1:
-        text = f"The next cell needs {missing}, so it does not run here; what it shows was saved."
+        text = f"The next cell needs {missing}, so it cannot do its work here; what it shows was saved."
     note = nbformat.v4.new_markdown_cell(f"> **In a browser:** {text}", id="in-a-browser")
     return [*cells[:place], note, *cells[place:]]
 

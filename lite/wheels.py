@@ -32,6 +32,21 @@ def fetch(requirements: Path, folder: Path) -> list[Path]:
     return sorted(folder.glob("*.whl"))
 
 
+def without_extension(requirement: str, folder: Path) -> Path:
+    """This machine's wheel of a package, without the compiled module that it can do without."""
+    name, _, version = requirement.partition("==")
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    if not wheel.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run([*_PIP, "download", "--no-deps", "--only-binary=:all:", "-d", folder, requirement], check=True)
+        (compiled,) = folder.glob(f"{name}-{version}-*.whl")
+        with zipfile.ZipFile(compiled) as source, zipfile.ZipFile(wheel, "w") as target:
+            for entry in source.infolist():
+                if not entry.filename.endswith((".so", ".pyd")):
+                    target.writestr(entry, source.read(entry), zipfile.ZIP_DEFLATED)
+    return wheel
+
+
 def kernel(source: Path, folder: Path) -> list[Path]:
     """Copy the wheels of JupyterLite's kernel. Of each name the newest: there is one for each ipywidgets."""
     shutil.rmtree(folder, ignore_errors=True)
