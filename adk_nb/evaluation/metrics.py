@@ -68,7 +68,7 @@ class Metric:
         if verdict == "passed" and not reason and value == 1:
             return _passed(self.name)
         if verdict == "failed" and not reason:
-            reason = f"{self.name} is {value:g}, and {self.threshold:g} is wanted"
+            reason = f"{self.name} is {value:g}, below the threshold {self.threshold:g}"
         return Score(metric=self.name, verdict=verdict, value=value, reason=reason)
 
     def _verdict(self, value: float | None) -> Verdict:

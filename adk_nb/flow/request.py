@@ -143,8 +143,8 @@ def _only_declares(tool: BaseTool) -> bool:
 
 _BEGIN, _END = fence_marks(INSTRUCTION_FENCE)
 _PREAMBLE = (
-    f"What stands between {_BEGIN} and {_END} is your own instruction for this turn, with what is known now. It is "
-    "meant for you, and the user did not say it: do not answer it. What the user says stands outside of these marks."
+    f"The text between {_BEGIN} and {_END} is your own instruction for this turn, with current values. It is not from "
+    "the user: follow it, and do not reply to it. Messages of the user are outside these marks."
 )
 
 

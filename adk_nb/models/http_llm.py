@@ -269,7 +269,7 @@ def _hint(response: httpx2.Response) -> str:
     if redirected := redirect_hint(response):
         return redirected
     if status >= 500:
-        return "look at what the service itself logged"
+        return "see the log of the service"
     return _HINTS.get(status, "") or (_HINTS[401] if status == 403 else "check the request against its message")
 
 

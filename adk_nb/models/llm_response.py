@@ -39,7 +39,7 @@ def note_attempts(attempts: Sequence[Attempt]) -> Generator[None, None, None]:
         if attempts and not error.attempts:
             error.attempts = tuple(attempts)
             waited = sum(attempt.waited for attempt in attempts)
-            error.args = (f"{error} (asked {len(attempts) + 1} times, waiting {waited:.1f} s in between)",)
+            error.args = (f"{error} ({len(attempts) + 1} attempts, with {waited:.1f} s of waiting between them)",)
         raise
 
 

@@ -99,7 +99,7 @@ class RecordedLlm(BaseLlm):
         names = sorted({recording.model for recording in recordings or self._cassette.recordings})
         models = f"model{'s' if len(names) > 1 else ''} " + ", ".join(f'"{name}"' for name in names)
         text = f"replayed from {self._cassette.path.name}: recorded answers of {models}"
-        text += "; it answers what is not recorded" if self._source else ""
+        text += "; other requests go to the model" if self._source else ""
         notices = sorted({recording.notice for recording in recordings if recording.notice})
         return f"{text} ({'; '.join(notices)})" if notices else text
 

@@ -88,7 +88,7 @@ def what_next(error: Exception, magic: str) -> str:
         return f"; did you mean {near!r}?"
     if error.status in _BUSY:
         another = "%chat --model NAME" if magic else "chat.ask(..., model=NAME)"
-        return f"; another model is asked with {another}"
+        return f"; to ask another model: {another}"
     return ""
 
 
@@ -108,9 +108,9 @@ def take_back(history: History, magic: str) -> str:
         " ".join(filter(None, (magic.replace("%confirm", "%rewind", 1), count))) if magic else f"chat.rewind({count})"
     )
     if failed > 1:
-        return f"what was asked the last {failed} times stays in the conversation: {undo} takes it back"
+        return f"the last {failed} messages stay in the conversation; to remove them: {undo}"
     again = f"{undo} --rerun" if magic else "chat.rerun()"
-    return f"what was asked stays in the conversation: {undo} takes it back, {again} asks it again"
+    return f"your message stays in the conversation; to remove it: {undo}; to send it again: {again}"
 
 
 def _is_unanswered(turn: Turn) -> bool:

@@ -169,9 +169,9 @@ class Rewound:
         lines += [f"state: {_change(key, *values)}" for key, values in self.state.items()]
         lines += [f"file: {one_line(name, 100)} as it was before" for name in self.files]
         if self.closed:
-            lines.append(f"closed: {len(self.closed)} that waited for an answer")
+            lines.append(f"closed: {len(self.closed)} open interrupt{'s' if len(self.closed) != 1 else ''}")
         if self.tools:
-            lines.append(f"not undone: whatever was done outside of the session by {', '.join(self.tools)}")
+            lines.append(f"not undone: effects of {', '.join(self.tools)} outside the session")
         return lines
 
 

@@ -20,7 +20,7 @@ Mode = Literal["auto", "record", "replay"]
 """Replay what is there and record the rest; ask and record; replay, and nothing else."""
 _FEW = 5
 _IN_EACH_LINE = b'"cassette_version"'
-_HOW = "type %replay auto to ask for what is missing, or %record and run the notebook from its top to record all anew"
+_HOW = "type %replay auto to record missing answers, or %record and run the notebook from the top to record all again"
 
 
 @dataclass(frozen=True, kw_only=True)

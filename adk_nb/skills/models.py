@@ -50,7 +50,7 @@ class Frontmatter(BaseModel):
         if len(name) > MAX_NAME:
             raise ValueError(f"a name has at most {MAX_NAME} characters, and this one {len(name):,}")
         if not _NAME.fullmatch(name):
-            raise ValueError("a name is lower-case letters and digits in words joined by hyphens, as trip-planner")
+            raise ValueError("a name has lower-case letters, digits and single hyphens inside, as in trip-planner")
         return name
 
     @field_validator("description")

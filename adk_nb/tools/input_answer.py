@@ -78,6 +78,6 @@ def _refuse(interrupt: Interrupt, message: str | None) -> None:
     if message:
         schema = json.dumps(interrupt.response_schema, ensure_ascii=False)
         raise InputError(
-            f"this does not answer {interrupt.prompt!r:.200}: {message}; it is still open, "
-            f"answer what fits {schema:.500}"
+            f"this does not answer {interrupt.prompt!r:.200}: {message}; the question is "
+            f"still open, answer with a value of the schema {schema:.500}"
         )

@@ -320,8 +320,8 @@ async def _public_addresses(url: httpx2.URL, *, must_resolve: bool = True) -> li
 
 def _private_address_error(host: str) -> Refused:
     return Refused(
-        f"{host!r} is an address of this machine or of a private network, which are not reached unless the author "
-        "of the tool says allow_private_network_access=True"
+        f"{host!r} is an address of this machine or of a private network; only the author of the tool can allow it, "
+        "with allow_private_network_access=True"
     )
 
 

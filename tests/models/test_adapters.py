@@ -312,7 +312,7 @@ def test_a_service_that_stays_busy_is_one_error_event_that_tells_every_attempt(
     assert talk.error.status == 500
     _, failed = talk.stored().events
     assert [one.error for one in failed.attempts or ()] == ["HTTP 503", "HTTP 429"]
-    assert "(asked 3 times, waiting 0." in (failed.error_message or "")
+    assert "(3 attempts, with 0." in (failed.error_message or "")
 
 
 def test_a_refusal_that_does_not_pass_is_not_asked_again(vendor: Vendor, server: GeminiServer):

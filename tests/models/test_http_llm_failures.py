@@ -82,9 +82,9 @@ REFUSED: list[tuple[str, Any, Fails]] = [
     ("408", Answer(b"", 408), Fails("HTTP_408", "Request Timeout", AGAIN)),
     ("425", Answer(b"", 425), Fails("HTTP_425", "Too Early", AGAIN)),
     ("429", Answer({"error": "slowly"}, 429), Fails("HTTP_429", "retry_options", AGAIN)),
-    ("500", Answer(b"Traceback ...", 500), Fails("HTTP_500", "Traceback ...; look at what the service itself", AGAIN)),
-    ("503", Answer(b"\xff\x00", 503), Fails("HTTP_503", "look at what the service itself logged", AGAIN)),
-    ("599", Answer(b"", 599), Fails("HTTP_599", "look at what the service itself logged", AGAIN)),
+    ("500", Answer(b"Traceback ...", 500), Fails("HTTP_500", "Traceback ...; see the log of the service", AGAIN)),
+    ("503", Answer(b"\xff\x00", 503), Fails("HTTP_503", "see the log of the service", AGAIN)),
+    ("599", Answer(b"", 599), Fails("HTTP_599", "see the log of the service", AGAIN)),
     ("echo", lambda asked: Answer(str(asked.headers | asked.query).encode(), 418), Fails("HTTP_418", "[secret]")),
     ("echo-json", lambda asked: Answer({"body": asked.body["account"]}, 500), Fails("HTTP_500", "[secret]", AGAIN)),
 ]

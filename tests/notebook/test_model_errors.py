@@ -46,7 +46,7 @@ def test_a_service_that_stays_busy_is_told_once(server: GeminiServer, monkeypatc
     assert [output for output in made if output.output_type == "stream"] == []
     texts = [output.data["text/plain"] for output in shown if output.data["text/plain"]]
     assert len(texts) == 1
-    assert "HTTP 429" in texts[0] and "Slow down, please" in texts[0] and "5 times" in texts[0]
+    assert "HTTP 429" in texts[0] and "Slow down, please" in texts[0] and "5 attempts" in texts[0]
     assert failed.ename == "TurnFailedError"
     assert "HTTP 429" in failed.evalue and "Slow down" not in failed.evalue and len(failed.traceback) == 1
     head, _, rows = shown[-1].data["text/markdown"].partition("| who | event |")

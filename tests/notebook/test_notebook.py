@@ -233,7 +233,7 @@ def test_pasted_braces_stay_and_state_keys_are_filled_in_at_each_turn(shell: She
     assert str(said).splitlines()[1:] == [
         "uses: user:name? (state) · count? (state)",
         "{{ f(1) }} is left as text, as nothing is computed in braces; put its value into a variable",
-        "left as text until the state has a key of that name: {count}",
+        "not in the state yet, so left as text: {count}",
     ]
 
 

@@ -264,7 +264,7 @@ def test_a_service_that_fails_is_told_with_what_to_do(shell: Shell) -> None:
 
     busy, unknown = shell.broke_off("%chat guide Hi"), shell.broke_off("%chat guide Hi")
 
-    assert "HTTP 429: slow down" in busy.error and "asked with %chat --model NAME" in busy.error
+    assert "HTTP 429: slow down" in busy.error and "%chat --model NAME" in busy.error
     assert unknown.error.endswith("HTTP 404: no; did you mean 'gemini-3.8-flash'?")
 
 

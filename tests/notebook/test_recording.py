@@ -298,7 +298,7 @@ def test_a_miss_says_how_its_question_is_taken_back_so_that_the_next_one_matches
 
     once = shell.fails("%chat guide Rom?")
     assert "%rewind " in once and "%rewind 2" not in once
-    assert "%rewind 2 " in shell.fails("%chat guide The weather in Rome")
+    assert shell.fails("%chat guide The weather in Rome").endswith("%rewind 2")
     shell.cell("%rewind 2")
     assert "sunny in Rome" in shell.cell("%chat guide The weather in Rome").text
     again = shell.fails("%chat guide And Bergen?")

@@ -112,9 +112,9 @@ WORKFLOW = Grammar(
     body="edges",
     examples=[
         "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
-        "%%workflow ask_all\n# both at once; sum_up gets what both said\nSTART -> (weather, news) -> sum_up",
-        "%%workflow triage\nSTART -> sort\n# by what the agent sort answers, or a function returns, itself or as"
-        " Event(route=...); * is any other\n"
+        "%%workflow ask_all\n# both at once; sum_up gets both answers\nSTART -> (weather, news) -> sum_up",
+        "%%workflow triage\nSTART -> sort\n# the answer of agent sort is the route; of a function, its result"
+        " or Event(route=...); * is any other\n"
         "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
     ],
     arguments=[Argument("NAME", "a Python name; the variable of that name holds the workflow", needed=True)],

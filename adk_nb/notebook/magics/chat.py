@@ -60,7 +60,7 @@ CHAT = Grammar(
         Option("--error", "attach the last error of the notebook, with its cell"),
         Option("-t, --tools a,b", "more tools for this turn", names="tool", convert=values.names),
         Option("-m, --model MODEL", "another model, for this turn", names="model"),
-        Option("--max-cost USD", "call no more model in this turn once it has cost this much", convert=values.dollars),
+        Option("--max-cost USD", "no further model call in this turn after this cost", convert=values.dollars),
         Option("-q, --quiet", "do not show the run, only the reply at the end of a cell"),
         Option("--height PIXELS", "height of the chat box (420)", convert=values.positive_integer),
         Option("--static", "show the run in its saved form, not live"),

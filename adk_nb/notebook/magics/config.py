@@ -65,8 +65,8 @@ class AdkNb(Configurable):
     confirm = Enum(
         ("ask", "yes", "no"),
         "ask",
-        help="Approvals in a turn: leave them open (ask), approve all (yes), or reject all (no). A call whose approval "
-        "is open does not run, even without a user to answer.",
+        help="Approvals in a turn: leave them open (ask), approve all (yes), or reject all (no). A call that needs "
+        "approval never runs without one, even if no user is there to answer.",
     ).tag(config=True)
     sessions = Unicode(
         "",
@@ -86,14 +86,14 @@ class AdkNb(Configurable):
     max_cost_usd = Float(
         None,
         allow_none=True,
-        help="Limit of the cost of a turn in US dollars, by the prices of genai-prices: above it no more model is "
-        "called. None: no limit.",
+        help="Limit of the cost of a turn in US dollars, by the prices of genai-prices; above it no further "
+        "model call is made. None: no limit.",
     ).tag(config=True)
     confirm_above_usd = Float(
         None,
         allow_none=True,
-        help="%%eval and %map stop after five runs if more US dollars than these are projected for all; what is done "
-        "is kept, and --budget lets them go on. None: no limit.",
+        help="%%eval and %map stop after five runs if the projected cost of all runs is above this limit, in US "
+        "dollars. Finished runs are kept; --budget lets the rest go on. None: no limit.",
     ).tag(config=True)
     scheduler = Unicode(
         "",
@@ -109,16 +109,16 @@ class AdkNb(Configurable):
     otlp = Unicode(
         "",
         help="Where spans of all runs are sent over OTLP, by OpenTelemetry's conventions for generative AI: "
-        "'http://localhost:4318'. Headers, such as a key, are those of the variable OTEL_EXPORTER_OTLP_HEADERS. Empty: "
+        "'http://localhost:4318'. Headers, such as a key, come from the variable OTEL_EXPORTER_OTLP_HEADERS. Empty: "
         "nowhere.",
     ).tag(config=True)
     otlp_content = Bool(
-        False, help="Send messages, arguments and results with the spans, without the secrets that are known."
+        False, help="Send messages, arguments and results with the spans, with known secrets masked."
     ).tag(config=True)
     otlp_conventions = Enum(
         ("latest", "1.36"),
         "latest",
-        help="Version of the conventions that the spans follow; 1.36 is for what was built on gen_ai.system.",
+        help="Version of the conventions that the spans follow; 1.36 is for dashboards built on gen_ai.system.",
     ).tag(config=True)
     show_thoughts = Bool(True, help="Show the thoughts of models with their answers.").tag(config=True)
     interp_max_chars = Int(

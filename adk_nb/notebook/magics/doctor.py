@@ -28,7 +28,7 @@ DOCTOR = Grammar(
     "doctor",
     "Check this installation: packages, keys (by name), the default model, the display, the event loop; and what to "
     "type to mend it.",
-    examples=["%doctor", "%doctor  # paste it when you ask for help: it has no keys", "report = %doctor"],
+    examples=["%doctor", "%doctor  # paste it when you ask for help: it contains no keys", "report = %doctor"],
 )
 
 

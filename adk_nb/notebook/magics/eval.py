@@ -50,8 +50,8 @@ APP = "evaluation"
 
 EVAL = Grammar(
     "eval",
-    "Run an agent on cases, a row each, and score its answers. A run that is done is not repeated until the agent, a "
-    "tool of it or the case changes.",
+    "Run an agent on cases, a row each, and score its answers. A run that is done is not repeated until the agent, "
+    "one of its tools or the case changes.",
     cells=True,
     body="table",
     examples=[
@@ -79,10 +79,10 @@ EVAL = Grammar(
         Option("--judge MODEL", "the model that answers the column judge, or a variable that holds one", names="model"),
         Option("--repeats N", "runs of each case", convert=values.positive_integer),
         Option("--min SCORE", "fail the cell below this score, from 0 to 1", convert=values.share),
-        Option("--budget USD", "start no run once so many US dollars are spent", convert=values.dollars),
+        Option("--budget USD", "start no more runs after this cost in US dollars", convert=values.dollars),
         Option("--at-once N", "most runs at once (32)", convert=values.positive_integer),
-        Option("--yes", "approve what comes up in the runs"),
-        Option("--no", "reject what comes up in the runs"),
+        Option("--yes", "approve all calls that need approval"),
+        Option("--no", "reject all calls that need approval"),
         Option("--as NAME", "with add: the id of the case"),
         Option("--failed", "with rerun: also what failed"),
     ],
@@ -163,7 +163,7 @@ def _keep(host: Host, evaluation: Evaluation, *, minimum: float | None = None) -
         _show_approvals(host, evaluation)
     if minimum is not None and (evaluation.score is None or evaluation.score < minimum):
         display(evaluation_output(evaluation, host.settings.display))
-        raise EvaluationFailedError(f"{summary(evaluation, has_costs=False)}; at least {minimum:g} is wanted")
+        raise EvaluationFailedError(f"{summary(evaluation, has_costs=False)}; the minimum is {minimum:g}")
     return evaluation
 
 

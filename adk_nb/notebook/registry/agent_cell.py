@@ -99,7 +99,7 @@ def notes_on(definition: AgentDefinition, template: Template | None, names: Name
     undefined += [member for member in definition.members if names.node_like(member) is None]
     if undefined:
         hint = _similar_names(definition, undefined, names)
-        _refuse_if_strict(names, f"{name} names what is not defined: {', '.join(undefined)}", hint)
+        _refuse_if_strict(names, f"{name} names tools or agents that are not defined: {', '.join(undefined)}", hint)
         notes.append(f"not defined yet: {', '.join(undefined)}; define before you ask {name}{hint}")
     if definition.kind == "llm" and is_team(definition.instruction, names.agent_names):
         notes.append(f"these are names of agents; a team of them is %%agent {name} --kind sequential")
@@ -109,8 +109,8 @@ def notes_on(definition: AgentDefinition, template: Template | None, names: Name
     unscoped = [piece for piece in template.keys if not (piece.is_scoped or piece.optional or piece.key in state)]
     unknown = dict.fromkeys(piece.source for piece in unscoped if not names.is_key(piece.key))
     if unknown:
-        _refuse_if_strict(names, f"{name} names what is no key of the state: {', '.join(unknown)}")
-        notes.append(f"left as text until the state has a key of that name: {', '.join(unknown)}")
+        _refuse_if_strict(names, f"{name} names keys that the state does not have: {', '.join(unknown)}")
+        notes.append(f"not in the state yet, so left as text: {', '.join(unknown)}")
     sources = template.describe_sources(lambda key: key in state or names.is_key(key))
     return [*filter(None, [sources]), *map(Note, notes)]
 

@@ -148,9 +148,9 @@ def action_texts(event: Event, *, with_transfer: bool = True) -> list[str]:
     done += [f"saved {one_line(name, 100)}, version {version}" for name, version in actions.artifact_delta.items()]
     if actions.compaction:
         summary = " ".join(part.text or "" for part in actions.compaction.compacted_content.parts or ())
-        done.append(f"sums up what was said before: {one_line(summary)}")
+        done.append(f"summary of the earlier conversation: {one_line(summary)}")
     if actions.rewind_before_invocation_id:
-        done.append("goes back to before a turn, which is undone with all that came after it")
+        done.append("undoes a turn and everything after it")
     if actions.escalate:
         done.append("leaves the loop")
     return done

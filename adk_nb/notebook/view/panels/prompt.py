@@ -236,7 +236,7 @@ def _blocks(prompt: Prompt) -> list[tuple[str, list[Piece]]]:
     ]
     blocks = [
         ("system", prompt["system"]),
-        ("put in", _plain("\n".join(dict.fromkeys(put_in)))),
+        ("inserted", _plain("\n".join(dict.fromkeys(put_in)))),
         ("tools", _plain("\n".join(map(_tool, prompt["tools"])))),
         ("settings", _plain(_short_json(prompt["settings"]) if prompt["settings"] else "")),
         (f"history, {messages}", _conversation(prompt["history"])),
