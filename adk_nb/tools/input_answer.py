@@ -79,5 +79,5 @@ def _refuse(interrupt: Interrupt, message: str | None) -> None:
         schema = json.dumps(interrupt.response_schema, ensure_ascii=False)
         raise InputError(
             f"this does not answer {interrupt.prompt!r:.200}: {message}; the question is "
-            f"still open, answer with a value of the schema {schema:.500}"
+            f"still open, answer with a value that fits {schema:.500}"
         )
