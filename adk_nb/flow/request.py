@@ -142,9 +142,10 @@ def _only_declares(tool: BaseTool) -> bool:
 
 
 _BEGIN, _END = fence_marks(INSTRUCTION_FENCE)
+# Part of recorded requests: with other words, the cassettes of agents with a static instruction would not match.
 _PREAMBLE = (
-    f"The text between {_BEGIN} and {_END} is your own instruction for this turn, with current values. It is not from "
-    "the user: follow it, and do not reply to it. Messages of the user are outside these marks."
+    f"What stands between {_BEGIN} and {_END} is your own instruction for this turn, with what is known now. It is "
+    "meant for you, and the user did not say it: do not answer it. What the user says stands outside of these marks."
 )
 
 
