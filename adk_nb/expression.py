@@ -118,7 +118,7 @@ class Expression:
     def _constant(self, node: ast.Constant, depth: int) -> _Evaluator:
         value: Any = node.value
         if type(value) not in SCALARS:
-            self._refuse(f"a constant is text, a number, True, False or None, and not {kind_of(value)}", node)
+            self._refuse(f"a constant must be text, a number, True, False or None, got {kind_of(value)}", node)
         if type(value) is int and value > MAX_NUMBER:
             self._refuse("a number may be as large as 2**64", node)
         return lambda names: value

@@ -34,7 +34,7 @@ def as_json(value: Any, depth: int = 0) -> Any:
     if kind is dict:
         return {checked_text(key): as_json(item, depth + 1) for key, item in value.items()}
     if kind not in SCALARS or (kind is float and not math.isfinite(value)):
-        raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is no JSON")
+        raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is not JSON")
     return value
 
 
@@ -42,30 +42,30 @@ def checked_value(value: Any) -> Any:
     """`value`, if its own type, and the keys of a dict, are JSON; items are not checked."""
     kind = cast(Any, type(value))
     if kind is dict and not all(map(_STR, map(type, value))):
-        raise TypeError("a dict has keys that are no text")
+        raise TypeError("a dict has keys that are not text")
     if kind not in _KINDS or (kind is float and not math.isfinite(value)):
-        raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is no JSON")
+        raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is not JSON")
     return value
 
 
 def checked_variable(value: Any) -> Any:
     """The value of a name, if it is JSON; tuples are the expression's own."""
     if type(value) is tuple:
-        raise TypeError("a value is tuple, which is no JSON")
+        raise TypeError("a value is tuple, which is not JSON")
     return checked_value(value)
 
 
 def checked_text(value: Any) -> str:
     """`value`, if it is text."""
     if type(value) is not str:
-        raise TypeError(f"a text is needed, and there is {kind_of(value)}")
+        raise TypeError(f"expected text, got {kind_of(value)}")
     return value
 
 
 def checked_number(value: Any) -> Any:
     """`value`, if it is a number within the limit; True and False are none."""
     if type(value) not in (int, float):
-        raise TypeError(f"a number is needed, and there is {kind_of(value)}")
+        raise TypeError(f"expected a number, got {kind_of(value)}")
     if not abs(value) <= MAX_NUMBER:  # nor is a number that is none
         raise OverflowError("a number is larger than 2**64")
     return value
@@ -95,7 +95,7 @@ def _is_in(first: Any, second: Any) -> bool:
     if type(first) in _CONTAINERS:
         return as_json(first) in as_json(items)
     if not _KINDS.issuperset(map(type, items)):
-        raise TypeError("a list has an entry that is no JSON")
+        raise TypeError("a list has an entry that is not JSON")
     return first in items  # nothing looks into an entry that is a list or a dict
 
 
@@ -115,7 +115,7 @@ def _is_not_in(first: Any, second: Any) -> bool:
 
 def _list_of(value: Any) -> Any:
     if type(value) not in _SEQUENCES:
-        raise TypeError(f"a list is needed, and there is {kind_of(value)}")
+        raise TypeError(f"expected a list, got {kind_of(value)}")
     return value
 
 
@@ -126,7 +126,7 @@ def item_of(container: Any, key: Any) -> Any:
     if type(container) is not str and type(container) not in _SEQUENCES:
         raise TypeError(f"{kind_of(container)} has no entries")
     if type(key) is not int:
-        raise TypeError(f"an entry is named by a whole number, and there is {kind_of(key)}")
+        raise TypeError(f"an index must be an integer, got {kind_of(key)}")
     return checked_value(container[key])
 
 
@@ -181,9 +181,9 @@ def _stripped(value: str) -> str:
 def _to_number(kind: type[int] | type[float]) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
         if type(value) is str and len(value) > _MAX_DIGITS:
-            raise ValueError(f"a text of more than {_MAX_DIGITS} characters is no number")
+            raise ValueError(f"a text of more than {_MAX_DIGITS} characters is not a number")
         if type(value) not in (str, int, float, bool):
-            raise TypeError(f"{kind_of(value)} is no number")
+            raise TypeError(f"{kind_of(value)} is not a number")
         return checked_number(kind(value))
 
     return convert
@@ -191,7 +191,7 @@ def _to_number(kind: type[int] | type[float]) -> Callable[[Any], Any]:
 
 def _to_text(value: Any) -> str:
     if type(value) not in SCALARS:
-        raise TypeError(f"{kind_of(value)} is no text")
+        raise TypeError(f"{kind_of(value)} is not text")
     return str(value)
 
 

@@ -69,7 +69,7 @@ def face(
         if name == "__all__":  # `from package import *` asks for it here
             return sorted(table)
         if cloud and name in cloud:
-            raise CloudServiceError(f"{name} is a client of Google Cloud, which adk_nb has not; use {cloud[name]}")
+            raise CloudServiceError(f"{name} is a client of Google Cloud, which adk_nb lacks; use {cloud[name]}")
         if name not in table:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(table[name])

@@ -352,7 +352,7 @@ def _text_problem(text: str) -> str | None:
 def _key_problem(key: Any, objects: bool) -> str | None:
     if isinstance(key, str):
         return json_problem(key)
-    return None if objects else f"a dict with the key {key!r}, which is no string"
+    return None if objects else f"a dict with the key {key!r}, which is not a string"
 
 
 def replace_surrogates(value: Any) -> Any:

@@ -71,7 +71,7 @@ def load_card(source: Any) -> Any:
     """A card from a card, or from the path of a JSON file.
 
     Raises:
-        ConfigurationError: There is no such file, or it is no agent card.
+        ConfigurationError: There is no such file, or it is not an agent card.
     """
     if isinstance(source, a2a_types().AgentCard):
         return source
@@ -81,14 +81,14 @@ def load_card(source: Any) -> Any:
     except OSError as error:
         raise ConfigurationError(f"agent_card: the file {str(path)!r} was not read: {error.strerror}") from error
     except ValueError as error:
-        raise ConfigurationError(f"agent_card: the file {str(path)!r} is no agent card: {error}") from error
+        raise ConfigurationError(f"agent_card: the file {str(path)!r} is not an agent card: {error}") from error
 
 
 def parse_card(value: Any) -> Any:
     """A card from JSON, of protocol 1.0 or 0.3.
 
     Raises:
-        ValueError: It has not the form of a card.
+        ValueError: It is not a valid card.
     """
     parse = require("a2a.client.card_resolver", package=EXTRA).parse_agent_card
     parse_error = require("google.protobuf.json_format", package=EXTRA).ParseError
@@ -97,5 +97,5 @@ def parse_card(value: Any) -> Any:
     except parse_error as error:
         raise ValueError(" ".join(str(error).split())) from error
     if not card.name or not card.supported_interfaces:
-        raise ValueError("it names no agent, or no address to call")
+        raise ValueError("it has no name, or no URL to call")
     return card

@@ -62,7 +62,7 @@ async def _fetch(url: str, http: Any, seconds: float) -> Any:
     try:
         return parse_card(response.json())
     except ValueError as error:
-        raise ValueError(f"{public_url(url)!r} answered no agent card: {error}") from error
+        raise ValueError(f"{public_url(url)!r} did not return an agent card: {error}") from error
 
 
 def _checked(card: Any, url: str | None) -> Any:
@@ -71,14 +71,14 @@ def _checked(card: Any, url: str | None) -> Any:
     usable = [one for one in card.supported_interfaces if one.protocol_binding in BINDINGS and _is_spoken(one)]
     if not usable:
         raise AgentCardResolutionError(
-            f"the agent {card.name!r} is not understood: its card offers {', '.join(offered)}, and what is spoken "
+            f"the agent {card.name!r} cannot be called: its card offers {', '.join(offered)}, and adk_nb speaks "
             f"here is {' and '.join(BINDINGS)} of A2A {' and '.join(VERSIONS)}"
         )
     # A token must not go where a foreign card points, nor a request into a private network.
     near = [one for one in usable if url is None or _origin(one.url) == _origin(url)]
     if not near:
         raise AgentCardResolutionError(
-            f"the card at {public_url(url or '')!r} has calls sent to another server, {public_url(usable[0].url)!r}; "
+            f"the card at {public_url(url or '')!r} sends calls to another server, {public_url(usable[0].url)!r}; "
             "if that is right, pass the card as a file: RemoteA2aAgent(agent_card='card.json')"
         )
     del card.supported_interfaces[:]
@@ -96,5 +96,5 @@ def _origin(url: str) -> tuple[str, str, int | None]:
     try:
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     except ValueError:
-        raise ConfigurationError(f"{public_url(url)!r} is no address: its port is no number") from None
+        raise ConfigurationError(f"{public_url(url)!r} is not a URL: its port is not a number") from None
     return parts.scheme, "localhost" if is_loopback(url) else (parts.hostname or "").lower(), port

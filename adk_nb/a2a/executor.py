@@ -194,7 +194,7 @@ class _TaskRun:
         question = next((interrupt for interrupt in open_ if interrupt.is_text), None)
         if question is None:
             names = ", ".join(name for interrupt in open_ for name in interrupt.names)
-            raise InputError(f"{names} is not answered in words: send the function response, or cancel the task")
+            raise InputError(f"{names} cannot be answered with text: send the function response, or cancel the task")
         if question.kind == "task":
             return types.Content(role="user", parts=ours)
         data = [part for part in sent if part.WhichOneof("content") == "data" and DATA_TYPE not in metadata_of(part)]

@@ -139,7 +139,7 @@ def _causes(error: BaseException | None, *kinds: type[BaseException]) -> Generat
 def _status_message(response: Any, url: str) -> str:
     status = response.status_code
     if status in (401, 403):
-        return f"{url!r} does not let this in: HTTP {status}; RemoteA2aAgent(token=...) sends a token"
+        return f"{url!r} refused access: HTTP {status}; RemoteA2aAgent(token=...) sends a token"
     try:
         body = redacted_excerpt(response.text)
     except _httpx().StreamError:  # not read

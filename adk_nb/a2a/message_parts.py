@@ -82,7 +82,7 @@ def from_a2a_parts(parts: Iterable[Any]) -> list[types.Part]:
     """Parts of a message as ours; texts that follow each other become one, data is JSON text.
 
     Raises:
-        InputError: A function call or response has not the form of one.
+        InputError: A part marked as a function call or response is not a valid one.
     """
     ours: list[types.Part] = []
     after_text = False
@@ -121,7 +121,7 @@ def _from_data(part: Any) -> types.Part:
         if kind == FUNCTION_RESPONSE:
             return types.Part(function_response=types.FunctionResponse.model_validate(value))
     except ValidationError as error:
-        raise InputError(f"the data {value!r:.80} is marked as a {kind}, and has not the form of one") from error
+        raise InputError(f"the data {value!r:.80} is marked as a {kind}, but is not a valid one") from error
     return types.Part(text=to_json(value).decode())
 
 

@@ -26,7 +26,7 @@ FUNCTION_CALL, FUNCTION_RESPONSE = "function_call", "function_response"
 LONG_RUNNING = "adk_is_long_running"
 """Key in the metadata of a function call: True if the task waits for its response."""
 THOUGHT = "adk_thought"
-"""Key in the metadata of a text part: True if it is no answer."""
+"""Key in the metadata of a text part: True if it is not an answer."""
 
 WORKING = ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_UNSPECIFIED")
 """States in which a task goes on by itself."""

@@ -157,7 +157,7 @@ class RemoteConnection:
                 return
             if clock.now() > deadline:
                 raise A2AConnectionError(
-                    f"{self._url!r} reported nothing new of task {task_id!r} for {self._seconds:g} seconds"
+                    f"{self._url!r} reported no progress of task {task_id!r} for {self._seconds:g} seconds"
                 )
             if polls or not card.capabilities.streaming:
                 await asyncio.sleep(next(waits, _POLL_SECONDS[-1]))

@@ -48,7 +48,7 @@ def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -
     if any(call.name == CREDENTIAL_REQUEST for call in remote):
         raise A2AClientError(f"{_wants_credential(agent)}: {prompt}" if prompt else _wants_credential(agent))
     if not remote:
-        local = _asked_in_words(prompt or "it waits for your answer")
+        local = _asked_in_words(prompt or "it is waiting for your answer")
         return Question(calls=[local], remote_calls={local.id or "": ["", ""]})
     pairs = [(_local_call(call, prompt), call) for call in remote if call.id not in known]
     return Question(
@@ -60,7 +60,7 @@ def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -
 def _wants_credential(agent: str) -> str:
     return (
         f"remote agent {agent!r} needs a credential, which is never sent on to another agent; "
-        "it has to be given where that agent runs"
+        "give it where that agent runs"
     )
 
 

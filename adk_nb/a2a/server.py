@@ -105,7 +105,7 @@ class A2aServer:
             return 415, "send application/json"
         # A page whose name was rebound to this machine sends its own host.
         if self._token is None and is_loopback(self.url) and not is_loopback(f"http://{headers.get('host', '')}"):
-            return 403, f"this server answers {urlsplit(self.url).netloc} alone"
+            return 403, f"this server only answers requests for {urlsplit(self.url).netloc}"
         if int(headers.get("content-length") or 0) > MAX_BYTES:
             return 413, f"a message has at most {MAX_BYTES} bytes"
         return None

@@ -132,7 +132,7 @@ def _request(interrupt: Interrupt) -> str:
     """What an interrupt asks, for a person."""
     names = ", ".join(interrupt.names)
     if interrupt.kind == "credential":
-        return f"{names} needs a credential, which has to be given where the agent runs"
+        return f"{names} needs a credential; give it where the agent runs"
     if interrupt.is_text:
         options = f" ({', '.join(interrupt.options)})" if interrupt.options else ""
         return (interrupt.prompt or f"{interrupt.agent} has a question") + options

@@ -250,12 +250,12 @@ class BaseAgent(BaseModel):
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
-        raise NotImplementedError(f"{type(self).__name__} has no work of its own; override _run_async_impl")
+        raise NotImplementedError(f"{type(self).__name__} does no work; override _run_async_impl")
 
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work of a live conversation. Override it with an async generator of events."""
         raise NotImplementedError(
-            f"{type(self).__name__} holds no live conversations; run it with run_async, or override _run_live_impl"
+            f"{type(self).__name__} has no live conversations; run it with run_async, or override _run_live_impl"
         )
 
     def input_mismatch(self, message: types.Content, /) -> str | None:
@@ -386,4 +386,4 @@ def _check_name(name: str) -> None:
     if not name.isidentifier():
         better = re.sub(r"\W+", "_", name).strip("_") or "agent"
         better = f"agent_{better}" if not better.isidentifier() or keyword.iskeyword(better) else better
-        raise ConfigurationError(f"an agent's name is a Python identifier, and {name!r} is none; try {better!r}")
+        raise ConfigurationError(f"an agent's name must be a Python identifier, got {name!r}; try {better!r}")

@@ -199,7 +199,7 @@ class LlmAgent(TeamAgent):
             ConfigurationError: The name is empty.
         """
         if not isinstance(cast(Any, model), str | BaseLlm):
-            raise TypeError(f"a default model is a BaseLlm or the name of a model, and not {short_repr(model)}")
+            raise TypeError(f"a default model must be a BaseLlm or the name of a model, got {short_repr(model)}")
         if not model:
             raise ConfigurationError(f"the name of the default model is empty; pass one such as {GEMINI_MODEL!r}")
         LlmAgent._default_model = model
@@ -315,7 +315,7 @@ class LlmAgent(TeamAgent):
     async def _provided(self, field: str, provider: InstructionProvider, ctx: ReadonlyContext) -> str:
         if not callable(provider):
             raise ConfigurationError(
-                f"agent {self.name!r}: its {field} is text or a function, and not {short_repr(provider)}"
+                f"agent {self.name!r}: its {field} must be text or a function, got {short_repr(provider)}"
             )
         text = provider(ctx)
         if inspect.isawaitable(text):
@@ -338,7 +338,7 @@ class LlmAgent(TeamAgent):
         except InputError as error:
             raise ConfigurationError(
                 f"agent {self.name!r}: 'static_instruction' is text, a types.Content, a types.Part or a list of these "
-                f"parts and texts, and not {short_repr(self.static_instruction)}"
+                f"parts and texts, got {short_repr(self.static_instruction)}"
             ) from error
 
     def _check_settings(self) -> None:
@@ -352,7 +352,7 @@ class LlmAgent(TeamAgent):
     def _unknown_field(self, field: str) -> str:
         field = _BY_ALIAS.get(field, field)
         if better := _ELSEWHERE.get(field):
-            return f"{field!r} is no field of an agent; {better}"
+            return f"an agent has no field {field!r}; {better}"
         if field in types.GenerateContentConfig.model_fields:
             return (
                 f"{field!r} belongs into generate_content_config; "

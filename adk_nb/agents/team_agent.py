@@ -73,9 +73,7 @@ class TaskTool(AgentTool):
                 return event.output
         live = tool_context.get_invocation_context().live_request_queue
         reason = "; in a live conversation it cannot talk with the user" if live else ""
-        return {
-            "error": failure_message(events) or f"agent {self.name!r} came to an end without calling {FINISH}(){reason}"
-        }
+        return {"error": failure_message(events) or f"agent {self.name!r} ended without calling {FINISH}(){reason}"}
 
 
 def _is_finish_event(event: Event) -> bool:

@@ -68,7 +68,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
         response = await ask_model(self._llm, LlmRequest(model=self._llm.model, contents=[content]))
         if response is None or response.error_code or not response.text.strip():
             reason = (response and (response.error_message or response.error_code)) or "it said nothing"
-            raise UnexpectedModelAnswer(f"model {self._llm.model!r} gave no summary: {reason}")
+            raise UnexpectedModelAnswer(f"model {self._llm.model!r} returned no summary: {reason}")
         compaction = EventCompaction(
             start_timestamp=events[0].timestamp,
             end_timestamp=events[-1].timestamp,

@@ -71,7 +71,7 @@ def parse_reference(uri: str, key: ArtifactId) -> tuple[ArtifactId, int]:
     match = _URI.fullmatch(uri)
     if not match:
         raise InputError(
-            f"{uri!r:.200} is not a reference to an artifact; write artifact://apps/APP/users/USER"
+            f"{uri!r:.200} is not the URI of an artifact; write artifact://apps/APP/users/USER"
             "[/sessions/SESSION]/artifacts/NAME/versions/0"
         )
     app, user, session, name = (unquote(segment) if segment else None for segment in match.groups()[:4])
@@ -158,7 +158,7 @@ def _from_json(part_json: dict[str, Any], key: ArtifactId) -> types.Part:
 
 def _invalid_part(key: ArtifactId, value: object) -> InputError:
     return InputError(
-        f"artifact {key.filename!r} is a part with text, inline_data or file_data, and not {value!r:.80}; "
+        f"artifact {key.filename!r} must be a part with text, inline_data or file_data, got {value!r:.80}; "
         "write types.Part.from_bytes(data=..., mime_type=...), or types.Part(text=...)"
     )
 

@@ -128,7 +128,9 @@ class FileArtifactService(BaseArtifactService):
             numbers = _numbers(versions)
             # A disk that ignores case has one folder for two names.
             if numbers and not (newest := _metadata(versions, numbers[-1])).belongs_to(key):
-                raise InputError(f"artifact {key.filename!r} is on this disk one with {newest.file_name!r}; rename it")
+                raise InputError(
+                    f"artifact {key.filename!r} has the same file name as {newest.file_name!r} on this disk; rename it"
+                )
             pending = f".{clock.new_id()}.pending"  # not a number, so readers ignore it
             try:
                 with versions.child(pending, make=True) as staged:
@@ -262,4 +264,4 @@ async def _run(work: Callable[[], T], action: str) -> T:
     try:
         return await sync.service_call(work)
     except OSError as error:
-        raise StorageError(f"could not {action}: {error}; look at the disk's room and the folder's rights") from error
+        raise StorageError(f"could not {action}: {error}; check the disk and the folder's permissions") from error

@@ -195,11 +195,9 @@ def _check(name: str, segment: str) -> None:
     if segment in ("", ".", ".."):
         raise _name_error(name, "has a part that is empty or leads elsewhere; write 'folder/name'")
     if invalid := [char for char in segment if unicodedata.category(char) in _INVISIBLE or char in _NOT_ON_WINDOWS]:
-        raise _name_error(
-            name, f"has the character {invalid[0]!a}, which a file's name cannot have or nobody would see"
-        )
+        raise _name_error(name, f"has the character {invalid[0]!a}, which is invisible, or not allowed in a file name")
     if segment[-1] in " ." or segment[0] == " " or _DEVICE.fullmatch(segment):
-        raise _name_error(name, "would be another name on Windows: it is a device, or a part starts or ends so")
+        raise _name_error(name, "is another name on Windows: a device, or one with a dot or a blank at its end")
     if len(segment.encode()) > _MAX_NAME_BYTES:
         raise _name_error(name, f"has a part longer than {_MAX_NAME_BYTES} bytes; shorten it")
     if segment.casefold() == VERSIONS:

@@ -165,7 +165,7 @@ class Workers:
 
     def _exhausted(self) -> ThreadsExhaustedError:
         return ThreadsExhaustedError(
-            f"no worker thread is free: {len(self._abandoned)} are kept by functions that ran past their timeout, or "
+            f"no worker thread is free: {len(self._abandoned)} are busy with functions that ran past their timeout, or "
             "whose run was stopped; give what they wait for (requests, sockets, locks) a timeout, or restart"
         )
 

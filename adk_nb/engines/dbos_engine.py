@@ -235,7 +235,7 @@ class DbosEngine:
 def _check_ids(**ids: Any) -> None:
     for name, value in ids.items():
         if not isinstance(value, str) or not value.strip() or json_problem(value):
-            raise InputError(f"the {name} of a run is a text that is not empty, and not {value!r:.80}")
+            raise InputError(f"the {name} of a run must be non-empty text, got {value!r:.80}")
 
 
 def _message_json(message: types.Content) -> str:

@@ -63,7 +63,7 @@ def refuse_pickles() -> None:
 
 
 def _refuse_pickle(_: str) -> Any:
-    raise StorageError("a row of DBOS claims to be a pickle, and was not read; see who else writes to the database")
+    raise StorageError("a row of DBOS is marked as a pickle and was not read; find what else writes to the database")
 
 
 def _shorten_record(record: logging.LogRecord) -> bool:

@@ -157,7 +157,7 @@ def _count(entry: EvalMetric) -> Metric:
     """A count, which google-adk, too, takes without a threshold only."""
     if entry.threshold is not None or entry.criterion is not None:
         raise InputError(
-            f"metric {entry.metric_name!r} takes no threshold: it is a count by which nothing passes or fails; "
+            f"metric {entry.metric_name!r} takes no threshold: it counts, and nothing passes or fails by it; "
             "leave it out of the criteria"
         )
     return BUILT_IN[entry.metric_name]

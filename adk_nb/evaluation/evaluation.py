@@ -61,7 +61,7 @@ class ScoredRow:
         if self.outcome == "pending":
             return "an approval is open"
         if self.outcome == "not evaluated" and not self.scores:
-            return "no column expects anything of it"
+            return "no column has an expectation for it"
         for verdict in ("failed", "not evaluated"):  # a failure says more than a metric that could not measure
             for name, score in self.scores.items():
                 if score.verdict == verdict and score.reason:
@@ -193,7 +193,7 @@ class Evaluation:
         if repeat is None:
             return next((row for row in rows if row.outcome != "passed"), rows[0])
         if repeat not in range(len(rows)):
-            raise InputError(f"case {case_id!r} has {len(rows)} runs, from 0 on, and none is {repeat}")
+            raise InputError(f"case {case_id!r} has {len(rows)} runs, numbered from 0, and no run {repeat}")
         return rows[repeat]
 
     def rescore(self, *metrics: Any) -> "Evaluation":

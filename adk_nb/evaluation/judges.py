@@ -53,7 +53,7 @@ def judge(
         name: Name of the metric.
     """
     if samples < 1:
-        raise InputError(f"a judge is asked once or more, got samples={samples}")
+        raise InputError(f"samples must be 1 or more, got {samples}")
     agent = LlmAgent(name=AGENT, model=model, instruction=_INSTRUCTION, output_schema=Verdicts, on_output_error="retry")
 
     async def measure(run: CaseRun, expected: object) -> Measured:

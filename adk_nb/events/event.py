@@ -206,7 +206,7 @@ def _set_fields(event: Event) -> dict[str, Any]:
 
 def _with_shorthands(actions: EventActions, shorthands: dict[str, Any]) -> EventActions:
     if duplicates := [name for name in shorthands if getattr(actions, name)]:
-        raise ValueError(f"the event's {duplicates[0]} is given twice: in `actions`, and by its shorthand")
+        raise ValueError(f"the event's {duplicates[0]} is passed twice: in `actions`, and by its shorthand")
     return EventActions.model_validate(dict(actions) | shorthands)
 
 

@@ -29,5 +29,5 @@ class ToolConfirmation(WireModel):
     @classmethod
     def _is_json(cls, payload: Any) -> Any:
         if odd := json_problem(payload):
-            raise ValueError(f"the payload of a confirmation must be JSON, and holds {odd}")
+            raise ValueError(f"the payload of a confirmation must be JSON, got {odd}")
         return payload

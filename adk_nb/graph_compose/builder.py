@@ -236,7 +236,7 @@ class GraphCompose:
         """A graph from the JSON of `to_dict`. `settings`: arguments of the constructor.
 
         Raises:
-            ConfigurationError: It is no valid workflow.
+            ConfigurationError: It is not a valid workflow.
         """
         graph = cls(**settings)
         graph.workflow = from_dict(data)
@@ -266,7 +266,7 @@ def from_dict(data: Mapping[str, Any]) -> WorkflowConfig:
     """A workflow from JSON.
 
     Raises:
-        ConfigurationError: It is no valid workflow.
+        ConfigurationError: It is not a valid workflow.
     """
     if not isinstance(cast(Any, data), Mapping):
         raise ConfigurationError(f"from_dict() takes a dict, such as json.loads(...) returns, got {data!r:.80}")

@@ -46,7 +46,7 @@ class FallbackModel(BaseLlm):
         first = self.models[0] if isinstance(self.models[0], str) else self.models[0].model
         if self.model not in ("", first):
             raise ConfigurationError(
-                f"FallbackModel has the name of its first model, {first!r}, and not {self.model!r}; do not give one"
+                f"FallbackModel takes the name of its first model, {first!r}, got {self.model!r}; leave out model="
             )
         self.model = first
 

@@ -254,7 +254,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         [(duplicate, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {duplicate!r:.80} is twice in one object")
+        raise ValueError(f"the key {duplicate!r:.80} occurs twice in one object")
     return data
 
 

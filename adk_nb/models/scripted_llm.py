@@ -161,7 +161,7 @@ class ScriptedLlm(BaseLlm):
             raise UnexpectedModelAnswer(
                 f"The script has {count} {'answer' if count == 1 else 'answers'} but was asked "
                 f"{'once' if requests == 1 else 'twice' if requests == 2 else f'{requests} times'}. "
-                "Add the missing answer, or look why the agent asked again"
+                "Add the missing answer, or find out why the agent asked again"
             )
         return self._answers[self._answered - 1]
 

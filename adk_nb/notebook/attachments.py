@@ -70,7 +70,7 @@ def _part(value: Any, name: str) -> tuple[str, types.Part]:
 def _file(name: str) -> tuple[str, types.Part]:
     path = Path(name)
     if os.path.exists(name) and not (os.path.isfile(name) or os.path.isdir(name)):
-        raise InputError(f"{name!r} cannot be attached: it is not a regular file and may never end")
+        raise InputError(f"{name!r} cannot be attached: it is not a regular file (a pipe or a device has no end)")
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _too_large(path.name, path.stat().st_size)

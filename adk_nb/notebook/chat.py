@@ -239,7 +239,7 @@ class Chat:
             which: An interrupt, its number, its id, the name of its tool, or a list of these. None: the only one.
 
         Raises:
-            InputError: None is open, or several and `which` does not say which, or this is no answer to it.
+            InputError: None is open, or several and `which` does not say which, or this does not answer it.
         """
         open_ = self.interrupts
         if value is HIDDEN_FIELD:
@@ -359,7 +359,7 @@ class Chat:
         try:
             copied = sync.run(self._conversation.fork(None if name is None else check_name(name), key))
         except AlreadyExistsError as error:
-            raise InputError(f"{error}, and it stays as it is; write chat.fork('another')") from error
+            raise InputError(f"{error}; write chat.fork('another')") from error
         return self._in_session(copied)
 
     def _in_session(self, session_id: str) -> Self:

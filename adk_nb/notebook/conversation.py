@@ -164,7 +164,7 @@ class Conversation:
         try:
             await loaded.put(self.service, **self._where(name))
         except AlreadyExistsError as error:
-            raise InputError(f"{error}, and it stays as it is; write chat.load(..., name='another')") from error
+            raise InputError(f"{error}; write chat.load(..., name='another')") from error
         self.session_id = name
 
     @contextmanager

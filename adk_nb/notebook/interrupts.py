@@ -51,12 +51,12 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
         InputError: There is none, or `which` names several, or none of them.
     """
     if not open_:
-        raise InputError(f"no {noun} is open in session {session!r}; it was answered already, or there never was one")
+        raise InputError(f"no {noun} is open in session {session!r}; it was answered already, or never existed")
     found = open_ if which is None else _named(open_, which)
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError(f"no {noun} {which!r} is open; it was answered already, or there never was one{hint}")
+        raise InputError(f"no {noun} {which!r} is open; it was answered already, or never existed{hint}")
     raise InputError(several_message(found, noun, which))
 
 
@@ -67,7 +67,7 @@ def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) ->
 
 
 def _named(open_: Sequence[Interrupt], which: Any) -> list[Interrupt]:
-    if isinstance(which, bool):  # True == 1, but a yes is no number
+    if isinstance(which, bool):  # True == 1, but a yes is not a number
         return []
     found = [interrupt for interrupt in open_ if which in (interrupt.number, str(interrupt.number), interrupt.id)]
     found = found or [interrupt for interrupt in open_ if which in interrupt.answer_ids]
@@ -87,10 +87,10 @@ def read_answer(interrupt: Interrupt, value: Any, by: str = "") -> Any:
         by: How it was given, for the log of an approval.
 
     Raises:
-        InputError: It is no answer to that.
+        InputError: It does not answer the interrupt.
     """
     if value is HIDDEN_FIELD and interrupt.kind != "credential":
-        raise InputError(f"what is the answer to {', '.join(interrupt.names)}? write it in the brackets of answer(...)")
+        raise InputError(f"the answer to {', '.join(interrupt.names)} is missing; write chat.answer(...) with it")
     if interrupt.is_approval:
         return _read_decision(interrupt, value, by)
     if interrupt.kind == "credential":
@@ -122,7 +122,7 @@ def _read_decision(interrupt: Interrupt, value: Any, by: str) -> ToolConfirmatio
 
 def _no_decision(interrupt: Interrupt, value: Any) -> str:
     return (
-        f"{value!r:.60} is neither a yes nor a no to {', '.join(interrupt.names)}; write True or False, "
+        f"{value!r:.60} does not approve or reject {', '.join(interrupt.names)}; write True or False, "
         "{'confirmed': True}, or ToolConfirmation(confirmed=True)"
     )
 
@@ -196,7 +196,7 @@ class AnswerCheck:
         for key, answer in answers.items():
             interrupt = by_id.get(key)
             if interrupt is None:
-                raise InputError(f"no interrupt {key!r} is open; it was answered already, or there never was one")
+                raise InputError(f"no interrupt {key!r} is open; it was answered already, or never existed")
             if interrupt.kind == "approval":
                 self._check_decision(interrupt, answer)
             elif interrupt.kind == "task" and len(answers) > 1:
@@ -215,7 +215,9 @@ class AnswerCheck:
         if not approvals:
             return nullcontext()
         if self.versions is None:
-            raise InputError("only cells keep tools as they were; refuse the call with chat.reject(), and ask again")
+            raise InputError(
+                "earlier definitions of tools are kept only in cells; reject the call with chat.reject(), and ask again"
+            )
         for interrupt in approvals:
             if not self.versions.label(interrupt):
                 raise InputError(self._no_version_message(interrupt))
@@ -231,13 +233,15 @@ class AnswerCheck:
     def _check_decision(self, interrupt: Interrupt, decided: ToolConfirmation) -> None:
         agent, (yes, no) = self.agent_of(interrupt.id), self._ways(interrupt)
         if not agent.find_agent(interrupt.recipient):
-            raise InputError(f"this approval was asked by agent {interrupt.recipient!r}; answer it in a chat with it")
+            raise InputError(
+                f"this approval was requested by agent {interrupt.recipient!r}; answer it in a chat with that agent"
+            )
         if not decided.confirmed:
             return
         asks = asking_agent(agent, interrupt, self.history)
         if asks is None:
             raise InputError(
-                f"agent {interrupt.agent!r}, which asked this, was changed or removed; refuse the call with {no}, and "
+                f"agent {interrupt.agent!r}, which requested this, was changed or removed; refuse it with {no}, and "
                 "ask again"
             )
         if interrupt.is_expired:
@@ -252,7 +256,7 @@ class AnswerCheck:
 
     def _redefined_message(self, interrupt: Interrupt) -> str:
         subject = "a file of the skill was changed" if interrupt.documents else f"{interrupt.call.name} was redefined"
-        message = f"{subject} since this was asked"
+        message = f"{subject} since this was requested"
         again, no = self._ways(interrupt, redefined=True)
         if not again.endswith("reask"):
             return f"{message}; refuse the call with {no}, and ask again"
@@ -264,8 +268,8 @@ class AnswerCheck:
         name, redefined = interrupt.call.name, self._is_redefined(interrupt)
         again, no = self._ways(interrupt, redefined=redefined)
         if not redefined:
-            return f"{name} is as it was when this was asked; approve it with {again}"
-        gone = f"{name} as it was is not in this kernel any more"
+            return f"{name} is the same as when this was requested; approve it with {again}"
+        gone = f"the earlier {name} is no longer in this kernel"
         return f"{gone}; ask again with {again}, or refuse it with {no}"
 
 
@@ -319,7 +323,7 @@ def text_message(
     """`text` as a message to `agent`: the answer to the oldest question that it, or an agent that it called, has asked.
 
     Raises:
-        InputError: It is no text, or no answer to that question; or something is attached to an answer.
+        InputError: It is not text, or no answer to that question; or something is attached to an answer.
         PendingError: An approval or a credential request is open.
     """
     if not isinstance(text, str) or not text.strip():

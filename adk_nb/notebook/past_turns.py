@@ -82,7 +82,7 @@ def find_turn(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:
         return turn_of_id(turns, which, session, "-1 for the last turn, -2, or a whole id")
     if not 1 <= abs(number) <= len(turns):
         some = "one turn" if len(turns) == 1 else f"{len(turns)} turns"
-        raise InputError(f"session {session!r} has {some}, and none is {which}; -1 is the last, 1 the first")
+        raise InputError(f"session {session!r} has {some}, and no turn {which}; -1 is the last, 1 the first")
     return turns[number - 1 if number > 0 else number]
 
 
@@ -200,7 +200,7 @@ def first_undone(history: History, to: int | str, session: str) -> PastTurn:
     if isinstance(to, str):
         turn = turn_of_id(turns, to, session, "how many turns are undone, such as 1, or a whole id, see %trace")
         if turn.undone:
-            raise InputError(f"the turn {turn.question!r} of session {session!r} is undone already; see %trace")
+            raise InputError(f"the turn {turn.question!r} of session {session!r} was undone already; see %trace")
         return turn
     left = [turn for turn in turns if not turn.undone]
     if not 1 <= to <= len(left):

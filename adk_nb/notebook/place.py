@@ -26,7 +26,7 @@ def display_mode(mode: Mode = "auto") -> Mode:
     if mode == "auto" and (word := os.environ.get(DISPLAY_VARIABLE, "").strip()):
         if word not in get_args(Mode):
             modes = ", ".join(get_args(Mode))
-            raise InputError(f"{DISPLAY_VARIABLE}={word!r} is no way to show runs; set it to one of {modes}")
+            raise InputError(f"{DISPLAY_VARIABLE}={word!r} is not a display mode; set it to one of {modes}")
         mode = cast(Mode, word)
     if mode != "auto":
         return mode

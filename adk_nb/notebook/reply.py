@@ -137,7 +137,7 @@ class Reply:
 
     def _answerable(self) -> Answerable:
         if self.chat is None:
-            raise InputError("this reply belongs to no chat that can go on; ask again")
+            raise InputError("the chat of this reply cannot continue; ask again")
         return self.chat
 
     def _ipython_display_(self) -> None:

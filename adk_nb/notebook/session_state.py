@@ -59,7 +59,7 @@ def typed_change(key: str, text: str | None) -> dict[str, Any]:
         text: The value as JSON, or else as text. None: the key goes away.
 
     Raises:
-        InputError: The key cannot be one, or the text begins like JSON and is none.
+        InputError: The key cannot be one, or the text begins like JSON and is not valid.
     """
     if text is None:
         return {key: dict(DELETED)}
@@ -68,5 +68,5 @@ def typed_change(key: str, text: str | None) -> dict[str, Any]:
         return {key: json.loads(text, parse_constant=lambda word: word)}
     except (ValueError, RecursionError) as wrong:
         if text.lstrip()[:1] in ("{", "[", '"'):
-            raise InputError(f"the value of {key!r} begins like JSON and is none: {wrong}") from wrong
+            raise InputError(f"the value of {key!r} begins like JSON, but is not valid JSON: {wrong}") from wrong
         return {key: text}

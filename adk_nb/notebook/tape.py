@@ -130,13 +130,13 @@ def _check_file(place: Place) -> None:
             f"{shown!r} is a folder; name a file in it: --file {shlex.quote(str(Path(shown, 'my.jsonl')))}"
         )
     if path.exists() and not path.is_file():
-        raise InputError(f"{shown!r} is no file; give another: --file my.jsonl")
+        raise InputError(f"{shown!r} is not a file; give another: --file my.jsonl")
     try:
         first = _first_line(path) if path.exists() else b""
     except OSError as error:
         raise InputError(f"{shown!r} cannot be opened: {error.strerror}; give another: --file my.jsonl") from error
     if first and not (first.startswith(b"{") and _IN_EACH_LINE in first):
-        raise InputError(f"{shown!r} is there, and holds no recordings; give another file name: --file my.jsonl")
+        raise InputError(f"{shown!r} exists and has no recordings; give another file name: --file my.jsonl")
 
 
 def _first_line(path: Path) -> bytes:

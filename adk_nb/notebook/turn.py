@@ -49,8 +49,8 @@ MessageBuilder = Callable[[History], types.Content | None]
 """Returns the message to a session with that history. None: the run resumes without one."""
 _NO_OPTIONS = TurnOptions()
 _A_CLICK = "a click"
-_CHANGED = "changed since this was asked"
-_TOO_LATE = "this answer does not count: another was there first"
+_CHANGED = "changed since this was requested"
+_TOO_LATE = "this answer was not used: another one came first"
 
 
 class TurnRunner:

@@ -48,7 +48,7 @@ class TurnOptions:
         if not isinstance(agent, LlmAgent):
             given = "model" if self.model is not None else "tools"
             raise InputError(
-                f"{agent.name!r} leads others and has no {given} of its own; ask one of its agents, or give each "
+                f"{agent.name!r} is a team and takes no {given}; ask one of its agents, or give each "
                 f"the {given} where it is defined"
             )
         changed: dict[str, Any] = {} if self.model is None else {"model": self.model}
@@ -107,11 +107,11 @@ def turn_options(
     if confirm is None:
         confirm, confirm_by = settings.now.confirm, "%config AdkNb.confirm"
     if confirm not in get_args(Confirm):
-        raise InputError(f"confirm={confirm!r} says not what happens to approvals; write 'ask', 'yes' or 'no'")
+        raise InputError(f"confirm must be 'ask', 'yes' or 'no', got {confirm!r}")
     if isinstance(model, str):
         LLMRegistry.resolve(model)
     if max_cost is not None and not 0 < max_cost < math.inf:
-        raise InputError(f"max_cost={max_cost!r} is no limit; write US dollars above zero, or None for no limit")
+        raise InputError(f"max_cost must be a positive number of US dollars, or None for no limit, got {max_cost!r}")
     mode = None if show is None else checked_mode(show)
     return TurnOptions(
         parts=() if attach is None else attachments.all_of(attach),

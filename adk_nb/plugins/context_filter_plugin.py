@@ -38,11 +38,11 @@ class ContextFilterPlugin(BasePlugin):
         super().__init__(name)
         if num_invocations_to_keep is not None and num_invocations_to_keep < 1:
             raise ConfigurationError(
-                f"num_invocations_to_keep={num_invocations_to_keep} leaves nothing to answer; "
+                f"num_invocations_to_keep={num_invocations_to_keep} would remove the message to answer; "
                 "keep 1 or more, or write None for all"
             )
         if remove_amount < 1:
-            raise ConfigurationError(f"remove_amount={remove_amount} removes nothing; write 1 or more")
+            raise ConfigurationError(f"remove_amount={remove_amount} would remove nothing; write 1 or more")
         self._keep = num_invocations_to_keep
         self._filter = custom_filter
         self._remove = remove_amount

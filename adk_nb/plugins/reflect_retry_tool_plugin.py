@@ -52,7 +52,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         """
         super().__init__(name)
         if max_retries < 0:
-            raise ConfigurationError(f"max_retries={max_retries} must not be negative; write 0 for none")
+            raise ConfigurationError(f"max_retries={max_retries} must not be negative; write 0 for no retries")
         self.max_retries = max_retries
         self.throw_exception_if_retry_exceeded = throw_exception_if_retry_exceeded
         self.scope = tracking_scope

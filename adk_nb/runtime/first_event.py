@@ -145,7 +145,7 @@ def _not_resumable(invocation_id: str) -> ConfigurationError:
 def idle_reason(ctx: InvocationContext) -> str:
     """The reason why resuming an invocation did nothing, for a log message."""
     call_ids = ", ".join(map(repr, awaited_branches(ctx.agent, history_of(ctx.session), run=ctx.invocation_id)))
-    return f"it waits for an answer to {call_ids}" if call_ids else "it is finished"
+    return f"it is waiting for an answer to {call_ids}" if call_ids else "it is finished"
 
 
 def _is_waiting(agent: RunnableAgent, history: History) -> bool:

@@ -131,7 +131,7 @@ class RunConfig(BaseModel):
     def _check_max_llm_calls(cls, value: int) -> int:
         # google-adk refuses this value too.
         if value >= sys.maxsize:
-            raise ValueError(f"max_llm_calls={value} is no limit; write 0 for none")
+            raise ValueError(f"max_llm_calls={value} is not a limit; write 0 for no limit")
         if value <= 0:
             logger.warning("max_llm_calls=%d: a run may ask its models without limit", value)
         return value

@@ -43,8 +43,8 @@ def scan_folder(folder: str | Path) -> SkillFolder:
     """The files of the skill in a folder.
 
     Raises:
-        InputError: There is no SKILL.md; a link leads out of the folder; a file is no regular file, or has a name that
-            cannot be shown; there are too many files, or they are too large.
+        InputError: There is no SKILL.md; a link leads out of the folder; a file is not regular, or its name cannot be
+            shown; there are too many files, or they are too large.
     """
     path = Path(folder).expanduser().resolve()
     skill_md = skill_md_of(path)
@@ -85,7 +85,7 @@ def read_front_matter(skill: SkillFolder) -> tuple[Frontmatter, str]:
     """
     content = _read(skill.skill_md)
     if isinstance(content, bytes):
-        raise InputError(f"{skill.skill_md.name} is no text in UTF-8")
+        raise InputError(f"{skill.skill_md.name} is not UTF-8 text")
     frontmatter, instructions = parse_skill(content)
     if frontmatter.name != skill.path.name:
         raise InputError(f"its name is {frontmatter.name!r}, and its folder is {skill.path.name!r}; give both one name")
@@ -105,7 +105,7 @@ def read_skill(skill: SkillFolder) -> Skill:
 
 
 def load_skill_from_dir(skill_dir: str | Path) -> Skill:
-    """The skill in a folder; a file in `scripts/` that is no text is left out.
+    """The skill in a folder; a file in `scripts/` that is not text is left out.
 
     Raises:
         InputError: The folder holds no skill, or one that cannot be used; the message has the reason.
@@ -168,7 +168,7 @@ def _checked(file: Path, folder: Path) -> os.stat_result:
     except OSError as error:
         raise InputError(f"{_relative(file, folder)!r} cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(file_stat.st_mode):  # reading a pipe would wait for ever
-        raise InputError(f"{_relative(file, folder)!r} is no regular file")
+        raise InputError(f"{_relative(file, folder)!r} is not a regular file")
     return file_stat
 
 

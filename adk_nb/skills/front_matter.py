@@ -60,7 +60,7 @@ def _parse_yaml(source: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"SKILL.md line {mark.line + 2}" if mark else "the front matter of SKILL.md"
-        raise InputError(f"{place} is no YAML: {getattr(error, 'problem', None) or error}") from None
+        raise InputError(f"{place} is not valid YAML: {getattr(error, 'problem', None) or error}") from None
     except (ValueError, TypeError, RecursionError) as error:
         raise (
             error

@@ -53,12 +53,14 @@ def instrument(
         conventions: Version of the names: the latest, or 1.36 for what was built on `gen_ai.system`.
 
     Raises:
-        ConfigurationError: The endpoint is no address, or there is no such version.
+        ConfigurationError: The endpoint is not an address, or there is no such version.
         MissingExtraError: OpenTelemetry is not installed.
     """
     global _close
     if conventions not in VERSIONS:
-        raise ConfigurationError(f"conventions={conventions!r} is no version of them; write one of {VERSIONS}")
+        raise ConfigurationError(
+            f"conventions={conventions!r} is not a version of the conventions; write one of {VERSIONS}"
+        )
     api: Any = require("opentelemetry.trace", package=PACKAGE)
     destination = None
     if endpoint:
@@ -114,7 +116,7 @@ def traces_address(endpoint: str) -> str:
     if parts is None:
         rest = re.sub(r"^[a-z+.-]*:/+", "", safe, flags=re.IGNORECASE)
         guess = f"http://{rest or 'localhost:4318'}"
-        raise ConfigurationError(f"{safe!r} is no address for OTLP over HTTP; write {guess!r}")
+        raise ConfigurationError(f"{safe!r} is not an address for OTLP over HTTP; write {guess!r}")
     path = parts.path.rstrip("/")
     return parts._replace(path=path if path.endswith(_PATH) else path + _PATH, fragment="").geturl()
 

@@ -170,7 +170,7 @@ class LoadSkillResourceTool(SkillTool):
             return fault
         path: str = args["file_path"]
         if not path.startswith(("references/", "assets/", "scripts/")):
-            message = f"a path begins with references/, assets/ or scripts/, and not {path!r:.200}"
+            message = f"a path must begin with references/, assets/ or scripts/, got {path!r:.200}"
             return error("INVALID_RESOURCE_PATH", message)
         skill = await sync.blocking(partial(find_skill, self.source, args["skill_name"]), thread=True)
         if not isinstance(skill, Skill):
@@ -181,7 +181,7 @@ class LoadSkillResourceTool(SkillTool):
         return {"skill_name": skill.name, "file_path": path, **_shown_content(path, files[path])}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool, and attach files that are no text if the model has just asked for them."""
+        """Declare the tool, and attach files that are not text if the model has just asked for them."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         newest = llm_request.contents[-1].parts if llm_request.contents else None
         for response in [part.function_response for part in newest or () if part.function_response]:
@@ -203,7 +203,7 @@ def _shown_content(path: str, content: str | bytes) -> Json:
         return {"content": content[:MAX_TEXT] + more}
     if _mime_type(path).startswith(_MEDIA_TYPES):
         return {"status": _ATTACHED}
-    return error("UNREADABLE_RESOURCE", f"{path} is no text: {len(content):,} bytes of type {_mime_type(path)}")
+    return error("UNREADABLE_RESOURCE", f"{path} is not text: {len(content):,} bytes of type {_mime_type(path)}")
 
 
 def _mime_type(path: str) -> str:

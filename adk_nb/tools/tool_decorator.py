@@ -119,7 +119,7 @@ def _refuse_untyped(func: Callable[..., Any], name: str | None) -> None:
     """Raise ConfigurationError if a parameter has no type or is `*args`."""
     if not callable(func):
         raise ConfigurationError(
-            f"@tool stands above a function and takes its options by name, and {func!r:.60} is neither; "
+            f"@tool takes a function, or options by name, got {func!r:.60}; "
             "write @tool, or @tool(name='...', confirm=True)"
         )
     name = name or name_of(func)

@@ -64,7 +64,7 @@ class BaseNode(BaseModel):
         self.require_confirmation = parse_condition(self.require_confirmation, f"node {self.name!r}", None)
         if not is_step(self.name):
             raise ConfigurationError(
-                f"{self.name!r} is no name of a node: it is empty, or has one of {' '.join(_OF_PATHS)} in it; "
+                f"{self.name!r} is not a valid node name: it is empty, or contains one of {' '.join(_OF_PATHS)};  "
                 "write node(..., name='...')"
             )
 
@@ -121,7 +121,7 @@ class BaseNode(BaseModel):
             Events, which are stored; a `RequestInput`, which pauses it until the answer; None, which is ignored; any
             other value, which is its output: at most one.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no work of its own; override _run_impl")
+        raise NotImplementedError(f"{type(self).__name__} does no work; override _run_impl")
 
 
 Node = BaseNode

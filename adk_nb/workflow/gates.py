@@ -103,7 +103,7 @@ async def _take(context: Context, decided: ToolConfirmation) -> None:
         return
     # By the event: a node that runs again asks under the same id.
     if not await is_first_use(ctx, question.event.id, "approval"):
-        raise InputError(f"approval {key!r} is not open; it was answered already, and another run goes on with it")
+        raise InputError(f"approval {key!r} is not open; it was answered already, and another run continues with it")
     ctx.decisions[key] = Decision(confirmation=decided, ran=False, tool_fingerprint=None, request_id=question.event.id)
 
 
@@ -133,9 +133,7 @@ async def credential_request_events(name: str, context: Context, args: dict[str,
     # Only tool calls carry these; a node's request is an event of its own.
     context.actions.requested_auth_configs.clear()
     if not events:
-        raise CredentialError(
-            f"node {name!r} cannot authenticate: its auth_config leads to nothing that a user can answer"
-        )
+        raise CredentialError(f"node {name!r} cannot authenticate: its auth_config has no form that a user can fill in")
     return events
 
 

@@ -122,7 +122,7 @@ class Graph:
             self._refuse(f"edges is a list of edges; write edges=[({START!r}, first, second)]")
         else:
             self._refuse(
-                f"{item!r:.80} is no edge; write ({START!r}, first, second), or Edge(from_node=..., to_node=...)"
+                f"{item!r:.80} is not an edge; write ({START!r}, first, second), or Edge(from_node=..., to_node=...)"
             )
 
     def _chain(self, chain: tuple[Any, ...]) -> None:
@@ -156,7 +156,7 @@ class Graph:
             if node_like in (START, END):
                 return node_like
             self._refuse(
-                f"{node_like!r} is no node; a text can only be {START!r} or {END!r}: pass the function or the agent"
+                f"{node_like!r} is not a node; a text can only be {START!r} or {END!r}: pass the function or the agent"
             )
         # Each access to a method makes another object, so two edges name it by its parts.
         key = (id(node_like.__self__), id(node_like.__func__)) if inspect.ismethod(node_like) else id(node_like)
@@ -203,9 +203,9 @@ class Graph:
         if start == START and routes:
             self._refuse(f"an edge from {START} has no route: no node has chosen one yet")
         if DEFAULT_ROUTE in routes and len(routes) > 1:
-            self._refuse(f"DEFAULT_ROUTE stands alone, and not in a list of routes, {where}")
+            self._refuse(f"DEFAULT_ROUTE cannot be in a list of routes, {where}")
         if odd := [route for route in routes if not isinstance(route, bool | int | str)]:
-            self._refuse(f"a route is text, a number or a bool, and not {odd[0]!r:.40}, {where}")
+            self._refuse(f"a route must be text, a number or a bool, got {odd[0]!r:.40}, {where}")
 
     def _check(self) -> None:
         if not self.edges_from[START]:

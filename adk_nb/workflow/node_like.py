@@ -51,7 +51,7 @@ def build_node(node_like: Any, **options: Any) -> BaseNode:
     if callable(node_like) and not isinstance(node_like, type):
         return FunctionNode(**_with(options, func=cast(Callable[..., Any], node_like)))
     raise WorkflowConfigurationError(
-        f"{node_like!r:.80} is no node; pass a function, an agent, a tool, a workflow, or a node"
+        f"{node_like!r:.80} is not a node; pass a function, an agent, a tool, a workflow, or a node"
     )
 
 

@@ -260,7 +260,7 @@ class NodeRun(RunState):
     def _set_output(self, value: Any) -> None:
         if self.has_output:
             raise WorkflowDataError(
-                f"node {self.node.name!r} gave a second output; yield Event(message=...) for a message"
+                f"node {self.node.name!r} yielded a second output; yield Event(message=...) for a message"
             )
         self.output, self.has_output = self._validated("output", self.node.output_schema, value), True
 

@@ -98,8 +98,8 @@ class Walk:
                 run = self._finish_run(key, item)
                 if self._steps > max_steps:
                     raise WorkflowConfigurationError(
-                        f"workflow {self._name!r} ran {self._steps} nodes without coming to an end; "
-                        "look at the routes of its cycles, or raise Workflow(max_steps=...)"
+                        f"workflow {self._name!r} ran {self._steps} nodes without reaching an end; "
+                        "check the routes of its cycles, or raise Workflow(max_steps=...)"
                     )
                 if is_resumable:
                     yield self._checkpoint(run)
@@ -151,7 +151,7 @@ class Walk:
             return
         if not following:
             chose = f"the route {', '.join(map(repr, run.routes))}" if run.routes else "no route"
-            choose = "" if run.routes else "let it give Event(output=..., route=...), or "
+            choose = "" if run.routes else "let it yield Event(output=..., route=...), or "
             logger.warning(
                 "workflow %r: node %r chose %s, and no edge is for that; %sadd one for DEFAULT_ROUTE, or %s -[*]-> END",
                 self._name,

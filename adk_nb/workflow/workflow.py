@@ -138,7 +138,7 @@ class Workflow(BaseAgent):
         if self.allow_multiple_outputs:
             return
         error = WorkflowConfigurationError(
-            f"workflow {self.name!r}: the nodes {', '.join(names)} ended it with an output each, and it can have "
+            f"workflow {self.name!r}: the nodes {', '.join(names)} each ended it with an output, and it can have "
             "one; join them with a JoinNode, or write allow_multiple_outputs=True"
         )
         ctx.note_failure(error)

@@ -97,8 +97,8 @@ class Answer(BaseModel):
             "'base_url' … generate_content_config; … model: LlmAgent(model=Gemini(",
         ),
         ({"maxOutputTokens": 5}, "GenerateContentConfig(max_output_tokens=...)"),
-        ({"system_instruction": "x"}, "no field of … LlmAgent(instruction=...)"),
-        ({"response_schema": Answer}, "no field of … LlmAgent(output_schema=...)"),
+        ({"system_instruction": "x"}, "no field … LlmAgent(instruction=...)"),
+        ({"response_schema": Answer}, "no field … LlmAgent(output_schema=...)"),
         ({"on_output_error": "ignore"}, "'on_output_error': Input should be 'event', 'raise', 'raw' or 'retry'"),
     ],
 )

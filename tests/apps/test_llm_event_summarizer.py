@@ -108,7 +108,7 @@ def test_of_no_events_there_is_no_summary():
     [(" ", "it said nothing"), (LlmResponse(error_code="SAFETY", error_message="no"), "no")],
 )
 def test_an_answer_without_words_is_an_error(answer: Any, why: str):
-    with pytest.raises(UnexpectedModelAnswer, match=f"model 'scripted' gave no summary: {why}"):
+    with pytest.raises(UnexpectedModelAnswer, match=f"model 'scripted' returned no summary: {why}"):
         summed_up(said("user", "a"), answer=answer)
 
 

@@ -316,8 +316,8 @@ async def test_a_reference_that_goes_round_is_refused(service: BaseArtifactServi
         ("artifact://apps/app/users/v/artifacts/x/versions/0", "another user or"),
         ("artifact://apps/other/users/u/artifacts/x/versions/0", "another user or"),
         ("artifact://apps/app/users/u/sessions/t/artifacts/x/versions/0", "another session"),
-        ("artifact://apps/app/users/u/artifacts/x/versions/", "not a reference"),
-        ("artifact:///etc/passwd", "not a reference"),
+        ("artifact://apps/app/users/u/artifacts/x/versions/", "not the URI"),
+        ("artifact:///etc/passwd", "not the URI"),
     ],
 )
 def test_a_reference_out_of_reach_is_refused_before_it_is_kept(service: BaseArtifactService, uri: str, why: str):

@@ -245,7 +245,7 @@ def look_and_go_back(lab: Lab, kernel: str, done: Steps) -> None:
     page.until(lambda: within(page, second, "[aria-label='Edit city']"), "a state to edit")[0].click()
     page.type(".adknb-key-form .adknb-input", "[1, ")
     keys(page, Keys.ENTER)
-    page.wait(".adknb-key-form .adknb-problem", "begins like JSON and is none")
+    page.wait(".adknb-key-form .adknb-problem", "begins like JSON, but is not valid")
     done("a value of the state that cannot be is refused where it is typed")
     page.type(".adknb-key-form .adknb-input", "Bergen")
     keys(page, Keys.ENTER)

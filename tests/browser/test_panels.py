@@ -125,7 +125,7 @@ def test_the_state_is_edited_where_it_stands_and_a_value_that_cannot_be_is_refus
     page.click("[aria-label='Edit budget']")
     page.type(".adknb-key-form .adknb-input", "[1, ")
     page.click(".adknb-key-form .adknb-go")
-    page.wait(".adknb-key-form .adknb-problem", "begins like JSON and is none")
+    page.wait(".adknb-key-form .adknb-problem", "begins like JSON, but is not valid")
     page.type(".adknb-key-form .adknb-input", "[1, 2]")
     ActionChains(page.browser).send_keys(Keys.ENTER).perform()
     page.wait(".adknb-key-row[data-mark='~'] .adknb-value", "[1, 2]")

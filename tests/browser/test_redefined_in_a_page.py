@@ -26,7 +26,7 @@ def test_a_card_whose_tool_changed_can_be_asked_anew_or_made_as_it_was(lab: Lab)
     assert page.button("Approve").is_enabled()
 
     page.run_cell(4)
-    page.wait(".adknb-card .adknb-problem", "the tool changed since this was asked")
+    page.wait(".adknb-card .adknb-problem", "the tool changed since this was requested")
     page.wait(".adknb-twin code", "%confirm --reask")
     assert not page.button("Approve").is_enabled()
     page.screenshot("a_tool_that_changed")

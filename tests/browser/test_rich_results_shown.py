@@ -97,7 +97,7 @@ def test_results_are_shown_as_what_they_are(lab: Lab):
 
     saved = page.saved().cells[2].outputs[-1].data["text/html"]
     assert saved.count('src="data:image/') == 2
-    assert '<iframe title="page that place()' in saved
+    assert '<iframe title="page from place()' in saved
     assert page.alerts() == []
 
 

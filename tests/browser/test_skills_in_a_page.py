@@ -49,7 +49,7 @@ def test_a_script_is_read_before_it_is_approved_and_a_changed_one_is_asked_anew(
     changed = lab.folder / "skills/class-trip/scripts/budget.py"
     changed.write_text("print('3058 euros')", encoding="utf-8")
     page.click(".adknb-button", "Approve")
-    page.wait(".adknb-card", "a file of the skill was changed since this was asked")
+    page.wait(".adknb-card", "a file of the skill was changed since this was requested")
     page.screenshot("skills-changed")
     page.button("Re-ask").click()
     page.wait(".adknb-card[role='alertdialog'] .adknb-source", "print('3058 euros')")

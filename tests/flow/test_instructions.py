@@ -142,7 +142,7 @@ def test_a_static_instruction_may_be_one_part():
 def test_what_can_be_no_static_instruction_is_refused_when_the_agent_is_made():
     with pytest.raises(ConfigurationError, match="is text, a types"):
         guide("1", static_instruction={"text": "x"})
-    with pytest.raises(ConfigurationError, match=r"and not \['a', 7\]"):
+    with pytest.raises(ConfigurationError, match=r"got \['a', 7\]"):
         guide("1", static_instruction=["a", 7])
 
 

@@ -162,7 +162,7 @@ def test_a_reply_takes_the_decision_on_what_it_asks() -> None:
     with pytest.raises(InputError):
         asked.approve()
     assert (chat.ask("Pay 2").reject(reason="too much").text, paid) == ("done", [5])
-    with pytest.raises(InputError, match="no chat"):
+    with pytest.raises(InputError, match="chat of this reply"):
         Reply(view_of_reply(asked)).approve()
 
 
@@ -308,7 +308,7 @@ def test_what_is_no_decision_and_a_reason_in_the_wrong_place_are_told_in_a_line(
     chat.ask("Pay")
 
     for wrong in ("perhaps", {"yes": True}, 1):
-        with pytest.raises(InputError, match=r"to pay; write .*ToolConfirmation\("):
+        with pytest.raises(InputError, match=r"reject pay; write .*ToolConfirmation\("):
             chat.answer(wrong)
     with pytest.raises(InputError, match=r"^no approval 'too much' .* reason='\.\.\.'$"):
         chat.reject("too much")

@@ -128,7 +128,7 @@ def test_what_is_neither_a_yes_nor_a_no_leaves_an_approval_open(value: Any):
     chat = chat_of(done, call("pay", amount=7), "Well.")
     chat.ask("go")
 
-    with pytest.raises(InputError, match="to pay"):
+    with pytest.raises(InputError, match="approve or reject pay"):
         chat.answer(value)
     assert len(chat.interrupts) == 1 and done == []
 

@@ -172,7 +172,7 @@ def test_a_member_that_is_gone_is_named_before_anything_runs(shell: Shell) -> No
 
 WRONG = [
     ("--kind sequental", "draft", "unknown kind 'sequental'; use sequential, parallel or loop"),
-    ("--kind sequential", "draft critic", "line 2: 'draft critic' is no name of an agent; write names with arrows"),
+    ("--kind sequential", "draft critic", "line 2: 'draft critic' is not the name of an agent; write names with arrows"),
     ("--kind sequential", "draft\n-> critik", "line 3: no agent is named 'critik'; did you mean 'critic'?"),
     ("--kind parallel", "draft -> critic", "parallel agents have no order; write commas between: draft, critic"),
     ("--kind loop", "draft -> draft", "draft is in the team already, in line 2; leave one out"),
@@ -186,9 +186,9 @@ WRONG = [
     (
         "--kind parallel",
         "(draft, critic)",
-        "line 2: '(draft' is no name of an agent; write names with commas between them",
+        "line 2: '(draft' is not the name of an agent; write names with commas between them",
     ),
-    ("--kind sequential", "1. draft\n2. critic", "line 2: '1. draft' is no name of an agent"),
+    ("--kind sequential", "1. draft\n2. critic", "line 2: '1. draft' is not the name of an agent"),
     ("--kind sequential", "START -> draft", "line 2: a team has no START; leave it out, or write %%workflow team"),
     (
         "--kind graph",
@@ -203,10 +203,10 @@ WRONG = [
         "draft\nuntil: score > 8",
         "line 3: the expression 'score > 8' cannot be used: there is no 'score'",
     ),
-    ("--kind loop", "draft\nuntil ready", "line 3: 'until ready' is no name of an agent"),
+    ("--kind loop", "draft\nuntil ready", "line 3: 'until ready' is not the name of an agent"),
     ("--kind loop", "until: 1 > 2\nuntil: 2 > 3\ndraft", "line 3: a second until:; write one condition"),
     ("--kind sequential", "draft\nuntil: 1 > 2", "only a loop ends by a condition, not team; write --kind loop"),
-    ("--kind sequential", "Write, please!", "'please!' is no name of an agent; write names with arrows"),
+    ("--kind sequential", "Write, please!", "'please!' is not the name of an agent; write names with arrows"),
 ]
 
 

@@ -182,7 +182,7 @@ def test_a_forgotten_agent_is_gone_and_its_session_is_not(shell: Shell) -> None:
     shell.cell(GUIDE.format("Be brief."))
     shell.cell("%chat guide Hello there")
 
-    assert str(shell.cell("%agents --rm guide")) == "guide is forgotten; the sessions are kept"
+    assert str(shell.cell("%agents --rm guide")) == "guide was removed; its sessions stay"
     assert "guide" not in shell.names
     assert "Hello there" in str(shell.cell("%trace"))
     assert "no agent" in str(shell.cell("%agents"))

@@ -132,7 +132,7 @@ def test_a_cell_that_is_changed_back_can_be_approved_again(shell: Shell) -> None
         ("%confirm --yes --old", "--yes and --old exclude each other"),
         ("%confirm --reask --reason no", "--reason … --reask"),
         ("%confirm --reask --edit amount=3", "--edit … --reask"),
-        ("%confirm --old", "pay is as it was … %confirm --yes"),
+        ("%confirm --old", "pay is the same …  %confirm --yes"),
     ],
 )
 def test_what_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, said: str) -> None:
@@ -167,9 +167,9 @@ def test_in_a_kernel_without_the_old_tool_only_what_works_is_offered(shell: Shel
     shell.cell(PAY.format(" * 100"))
     shell.cell("%%agent clerk -m model -t pay\nPay.")
 
-    assert str(shell.cell("%confirm")).endswith(f"pay was redefined since this was asked; {asked_anew}")
-    assert shell.fails("%confirm --yes").endswith(f"pay was redefined since this was asked; {asked_anew}")
-    assert shell.fails("%confirm --old").endswith(f"pay as it was is not in this kernel any more; {asked_anew}")
+    assert str(shell.cell("%confirm")).endswith(f"pay was redefined since this was requested; {asked_anew}")
+    assert shell.fails("%confirm --yes").endswith(f"pay was redefined since this was requested; {asked_anew}")
+    assert shell.fails("%confirm --old").endswith(f"the earlier pay is no longer in this kernel; {asked_anew}")
     assert shell.cell("%confirm --reask").text == "Done."
 
 

@@ -120,7 +120,7 @@ def test_pictures_are_shown_with_words_for_who_does_not_see_them(result: Any):
     shown = reply_forms(reply)
     images = [attributes for tag, attributes in Page(shown["text/html"]).elements if tag == "img"]
     assert images == [{"src": piece["src"], "alt": piece["alt"], "style": "max-width: 100%"}]
-    assert "[image that look()" in shown["text/plain"]
+    assert "[image from look()" in shown["text/plain"]
     assert "base64" not in shown["text/markdown"]
 
 
@@ -157,7 +157,7 @@ def test_a_drawing_is_an_image_for_nothing_runs_in_one():
     [piece] = pieces(asked(Drawn(svg=svg, html="<p>other</p>"))[0])
 
     assert piece["src"].startswith("data:image/svg+xml;")
-    assert piece["alt"].startswith("drawing that look()")
+    assert piece["alt"].startswith("drawing from look()")
 
 
 def test_what_is_shown_is_there_after_a_reload_too():

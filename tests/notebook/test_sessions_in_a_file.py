@@ -171,7 +171,7 @@ UNUSABLE: list[tuple[str, Callable[[Path], Any], str]] = [
     ("nb.db", Path.mkdir, "is a folder; name a file in it, as sqlite:///nb.db/nb.db"),
     ("nowhere/nb.db", lambda path: None, "there is no folder"),
     ("nb.db?durability=full", lambda path: None, "sessions in a file take no settings, and '?durability=full' cannot"),
-    ("nb.db", os.mkfifo, "is no file; give another path"),
+    ("nb.db", os.mkfifo, "is not a file; give another path"),
     ("nb.db", lambda path: path.symlink_to("missing/nb.db"), "unable to open database file"),
 ]
 
@@ -347,7 +347,7 @@ def test_an_agent_that_was_edited_meanwhile_goes_on_and_that_is_said(shell: Shel
     shell.cell(PAY)
     shell.cell(CLERK + " Be brief.")
 
-    edited = "clerk was edited since this was asked; it continues as it is now"
+    edited = "clerk was edited since this was requested; it continues with its new definition"
     assert edited in str(shell.cell("%confirm"))
     assert shell.cell("%confirm --yes").text == "Done."
     assert edited in shell.printed

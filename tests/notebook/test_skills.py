@@ -194,7 +194,7 @@ def test_a_changed_script_is_asked_anew(shell: Shell, work: Path):
     fault = shell.fails("%confirm --yes")
     again = shell.cell("%confirm --reask")
 
-    assert "a file of the skill was changed since this was asked; ask again with %confirm --reask" in fault
+    assert "a file of the skill was changed since this was requested; ask again with %confirm --reask" in fault
     assert again.interrupts[0].documents == {"scripts/report.py": "print('new')"}
     assert shell.cell("%confirm --yes").text == "Done."
 

@@ -61,6 +61,7 @@ def test_the_same_is_there_as_json(shell: Shell) -> None:
         "version": 1,
         "kind": "",
         "mode": "",
+        "skills": [],
         "model": "scripted",
         "tools": ["look"],
         "skills": [],

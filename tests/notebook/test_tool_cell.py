@@ -161,16 +161,16 @@ def test_a_function_that_says_when_to_ask_becomes_no_tool_of_its_cell(shell: She
         ),
         (
             "--confirm=amount > 100",
-            "InputError: %%tool: '>' is no name; a condition stands in quotes: --confirm \"amount > 100\"",
+            "InputError: %%tool: '>' is not a name; a condition stands in quotes: --confirm \"amount > 100\"",
         ),
         (
             "--confirm amount > 100",
-            "InputError: %%tool: '>' is no name; a condition stands in quotes: --confirm \"amount > 100\"",
+            "InputError: %%tool: '>' is not a name; a condition stands in quotes: --confirm \"amount > 100\"",
         ),
         (
             "--confirm is_large",
-            "InputError: %%tool: 'is_large' is a function of this notebook; if it says when to ask, write "
-            "--confirm=is_large, and else name the tool otherwise",
+            "InputError: %%tool: 'is_large' is a function of this notebook; if it decides when to ask, write "
+            "--confirm=is_large, else give the tool another name",
         ),
         (
             "--confirm \"print('x')\"",

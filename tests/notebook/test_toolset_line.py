@@ -99,10 +99,10 @@ WRONG = [
     ("%tool a b --openapi shop.yaml", "makes one toolset, and there are 2 names: a, b"),
     ("%%tool --openapi shop.yaml\nx", "write %tool --openapi shop.yaml"),
     ('%tool --openapi shop.yaml --confirm "amout > 3"', "there is no 'amout'; did you mean amount?"),
-    ("%tool --mcp shop", "%tool --mcp takes an address, as https://example.com/mcp"),
+    ("%tool --mcp shop", "%tool --mcp takes a URL, as https://example.com/mcp"),
     (
         "%tool --mcp http://127.0.0.1:9/guide",
-        "'guide' is something else here; give the toolset one, as %tool shop --mcp",
+        "'guide' is another variable here; give the toolset one, as %tool shop --mcp",
     ),
     ("%tool guide --mcp http://127.0.0.1:9/mcp", "'guide' is an agent (In[2])"),
 ]

@@ -356,7 +356,7 @@ def test_a_trace_is_exported_as_lines_of_json_without_keys(shell: Shell, tmp_pat
 
 
 REFUSED = [
-    ("%trace -9", "session 'main' has one turn, and none is -9"),
+    ("%trace -9", "session 'main' has one turn, and no turn -9"),
     ("%trace nothing", "no turn has an event or a run called 'nothing'"),
     ("%trace --diff -1", "-1 and -1 are the same turn"),
     ("%trace --why --waterfall", "--waterfall and --why exclude each other"),

@@ -119,7 +119,7 @@ def test_a_changed_graph_is_a_new_version_and_the_log_says_so(shell: Shell) -> N
 
 
 WRONG = [
-    ("draft", "line 2: draft is no edge; write where it leads, as START -> draft"),
+    ("draft", "line 2: draft is not an edge; write where it leads, as START -> draft"),
     ("START => draft", "line 2: expected an arrow, got '=>'; write names and arrows, as START -> draft"),
     ("START --> draft", "expected an arrow, got '-->'"),
     ("START <- draft", "expected an arrow, got '<-'"),
@@ -134,8 +134,8 @@ WRONG = [
     ("START -> draft, review", "expected an arrow, got ','"),
     ("START -> (draft, review", "expected a name, got '(draft'"),
     ("START -> (draft -> review, END) -> END", "expected a name, got '(draft -> review, END)'"),
-    ("START -> (draft review)", "(draft review) is no set of names; write (draft, review)"),
-    ("START -> ()", "() is no set of names; write (draft, review)"),
+    ("START -> (draft review)", "(draft review) is not a set of names; write (draft, review)"),
+    ("START -> ()", "() is not a set of names; write (draft, review)"),
     ("START -> (draft, draft)", "draft is in the brackets twice; leave one out"),
     ("(START, draft) -> review", "START stands alone and not in brackets"),
     ("START -> draft\ndraft -ok-> END", "line 3: expected an arrow, got '-ok->'"),
@@ -168,7 +168,7 @@ WRONG = [
     ("START -> draft()", "expected an arrow, got '()'"),
     ("START -> 'draft'", "line 2: expected a name, got \"'draft'\""),
     ("START -> END", "line 2: no edge leads from START to a node; write START -> draft"),
-    ("START", "line 2: START is no edge; write where it leads, as START -> draft"),
+    ("START", "line 2: START is not an edge; write where it leads, as START -> draft"),
     ("START -> print", "no agent, tool or function is named 'print'; an agent cannot have that name; choose another"),
     ("START -> draft\r\nreview -> END\r\n", "no edge leads to review"),
     ("# nothing", "line 2: no edge leads from START to a node; write START -> draft"),

@@ -71,8 +71,8 @@ def test_a_filter_of_ones_own_sees_what_is_left_and_changes_nothing_but_the_requ
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"num_invocations_to_keep": 0}, "num_invocations_to_keep=0 leaves nothing"),
-        ({"remove_amount": 0}, "remove_amount=0 removes nothing"),
+        ({"num_invocations_to_keep": 0}, "num_invocations_to_keep=0"),
+        ({"remove_amount": 0}, "remove_amount=0"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(given: dict[str, int], said: str):

@@ -145,8 +145,8 @@ BOMB = "\n".join(
 HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "no front matter": (lambda folder: write_skill(folder, "evil", "Just text."), "does not begin with a line ---"),
     "not closed": (lambda folder: write_skill(folder, "evil", "---\nname: evil\n"), "not closed"),
-    "no yaml": (front("name: [evil\ndescription: d"), "is no YAML"),
-    "python in yaml": (front("name: evil\ndescription: !!python/object/apply:os.system [ls]"), "is no YAML"),
+    "no yaml": (front("name: [evil\ndescription: d"), "is not valid YAML"),
+    "python in yaml": (front("name: evil\ndescription: !!python/object/apply:os.system [ls]"), "is not valid YAML"),
     "no mapping": (front("- evil"), "a key a line"),
     "no description": (front("name: evil"), "'description' is missing"),
     "a number": (front("name: 3\ndescription: d"), "name"),
@@ -162,9 +162,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "deep yaml": (front("name: evil\ndescription: d\nx: " + "[" * 9_000), "inside each other"),
     "much yaml": (front("name: evil\ndescription: d\nx: " + "y" * 16_000), "at most 16,000"),
     "a number of digits": (front("name: evil\ndescription: d\nx: " + "9" * 5_000), "cannot be read"),
-    "a key that is a list": (front("name: evil\ndescription: d\n? [a, b]\n: c"), "front matter of SKILL.md|no YAML"),
+    "a key that is a list": (front("name: evil\ndescription: d\n? [a, b]\n: c"), "front matter of SKILL.md|not valid YAML"),
     "a huge SKILL.md": (front("name: evil\ndescription: d", "x" * 100_000), "at most 100,000"),
-    "binary": (binary, "no text in UTF-8"),
+    "binary": (binary, "not UTF-8 text"),
     "a huge script": (with_files(scripts__run_dot_py="x" * 50_001), r"'scripts/run.py' has 50,001 bytes"),
     "huge files": (with_files(assets__a=b"\0" * (9 * 1024**2), assets__b=b"\0" * (9 * 1024**2)), "more than 16 MB"),
     "many files": (lambda folder: write_skill(folder, "evil", files={f"assets/{n}": "" for n in range(501)}), "500"),
@@ -177,7 +177,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a folder is a link": (linked("references", "/etc"), "'references' is a link that leads out"),
     "a link by ..": (linked("assets/up", "../../other"), "'assets/up' is a link that leads out"),
     "a broken link": (linked("assets/gone", "nothing"), "'assets/gone' cannot be read"),
-    "a pipe": (pipe, "'assets/pipe' is no regular file"),
+    "a pipe": (pipe, "'assets/pipe' is not a regular file"),
     "the folder is a link": (folder_link, "leads out of skills"),
 }
 

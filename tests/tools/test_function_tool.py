@@ -461,7 +461,7 @@ def test_what_is_no_function_makes_no_tool():
     with pytest.raises(ConfigurationError, match=r"auth_config must.*AuthConfig.*str; write AuthCon"):
         FunctionTool(results, auth_config="the-key")  # pyright: ignore[reportArgumentType]
     misused: Any = tool
-    with pytest.raises(ConfigurationError, match=r"'pay' is neither.*@tool\(name='...'.*confirm="):
+    with pytest.raises(ConfigurationError, match=r"got 'pay';.*@tool\(name='...'.*confirm="):
         misused("pay")(print)
 
 

@@ -90,7 +90,7 @@ def test_what_cannot_be_asked_is_declined_and_the_log_says_why(person: Person, t
     answer, log = told_to(trick)
 
     assert answer == {"action": "decline"}
-    assert log[1].startswith("nobody could be asked, and it was declined: ") and why in log[1]
+    assert log[1].startswith("it was declined, because no user could be asked: ") and why in log[1]
 
 
 async def says_later(context: Any, params: Any) -> Any:

@@ -226,7 +226,7 @@ def test_a_question_that_nobody_can_be_asked_is_declined_and_the_log_says_so():
     assert '"action": "decline"' in answer_in(events, talk)["content"][0]["text"]
     asked, said = [event.text for event in events[1:3]]
     assert asked.endswith(" asks: Sure?")
-    assert said.startswith("nobody could be asked, and it was declined: no cell waits for this run;")
+    assert said.startswith("it was declined, because no user could be asked: no cell waits for this run;")
 
 
 def test_a_server_that_never_tells_what_it_has_costs_its_timeout_and_the_agent_goes_on(

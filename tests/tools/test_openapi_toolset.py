@@ -281,7 +281,7 @@ def test_a_value_in_a_path_stays_one_step(server: str, value: str, path: str | N
 
     assert answer.get("path") == path
     if path is None:
-        assert answer == {"error": f"p() was not called: step={value!r} cannot stand in a path"}
+        assert answer == {"error": f"p() was not called: step={value!r} is not allowed in a URL path"}
 
 
 def body_of(kind: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -585,12 +585,12 @@ def test_text_in_json_and_yaml_is_read():
         ),
         (
             {"spec_dict": document({}), "auth_credential": "the-key"},
-            "not str; .* AuthCredential",
+            "got str; .* AuthCredential",
         ),
-        ({"spec_dict": document({}), "auth_credential": {"key": "the-key"}}, "security scheme, .*not str;"),
-        ({"spec_dict": "openapi: 3.0.3"}, "not str; .* spec_str=..., spec_str_type="),
+        ({"spec_dict": document({}), "auth_credential": {"key": "the-key"}}, "security scheme, .*got str;"),
+        ({"spec_dict": "openapi: 3.0.3"}, "got str; .* spec_str=..., spec_str_type="),
         ({"spec_str": "a: [", "spec_str_type": "yaml"}, "not valid YAML"),
-        ({"spec_str": "[]"}, "not an object"),
+        ({"spec_str": "[]"}, "an object, got"),
         ({"spec_str": "", "spec_str_type": "toml"}, "'json' or 'yaml', got 'toml'"),
         ({"spec_dict": document({"/a": {"get": {}}}, "/v1")}, "'/v1', which .* absolute URL"),
         ({"spec_dict": document({"/a": {"get": {}}}, "file:///etc")}, "'file:///etc', which .* absolute URL"),

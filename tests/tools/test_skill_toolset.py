@@ -273,7 +273,7 @@ def test_a_skill_that_changed_after_the_request_needs_a_new_approval(tmp_path: P
     chat.ask("Report")
     (tmp_path / "trip-budget" / changed).parent.mkdir(exist_ok=True)
     (tmp_path / "trip-budget" / changed).write_text("print('changed')")
-    with pytest.raises(InputError, match="a file of the skill was changed since this was asked"):
+    with pytest.raises(InputError, match="a file of the skill was changed since this was requested"):
         chat.approve()
     again = chat.reject()
 

@@ -403,7 +403,7 @@ def test_the_value_of_a_header_that_cannot_be_is_not_told(world: int):
 def test_an_argument_does_not_lead_to_another_path(world: int, value: str):
     said = ask(service(f"http://a.example:{world}", "/users/{a}", parameters=PATH), "f", a=value)
 
-    assert "in a path" in said["error"] and World.seen == []
+    assert "URL path" in said["error"] and World.seen == []
 
 
 @pytest.mark.usefixtures("names")

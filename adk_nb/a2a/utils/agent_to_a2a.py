@@ -39,7 +39,7 @@ def to_a2a(
         task_store: A TaskStore of a2a-sdk. None: tasks are kept in memory.
 
     Raises:
-        ConfigurationError: `agent` is no agent, or `agent_card` no card.
+        ConfigurationError: `agent` is not an agent, or `agent_card` not a card.
         MissingExtraError: a2a-sdk is not installed.
     """
     url = f"{protocol}://{host}:{port}/"

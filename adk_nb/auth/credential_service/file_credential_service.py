@@ -52,7 +52,7 @@ class FileCredentialService(BaseCredentialService):
             return None
         except (OSError, ValidationError) as error:  # the message does not quote the file's content
             raise StorageError(
-                f"the credential in {path.name!r} cannot be read; delete it to be asked again"
+                f"the credential in {path.name!r} cannot be read; delete it and enter the credential again"
             ) from error
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialOwner) -> None:

@@ -30,7 +30,7 @@ class KeyringCredentialService(BaseCredentialService):
         # keyring's backends `fail` and `null` have a priority of 0 and below.
         if self._keyring.get_keyring().priority <= 0:
             raise ConfigurationError(
-                "this machine has no store of secrets that keyring knows; write FileCredentialService('~/.adk_nb')"
+                "keyring found no store of secrets on this machine; write FileCredentialService('~/.adk_nb')"
             )
 
     async def load_credential(
@@ -42,7 +42,7 @@ class KeyringCredentialService(BaseCredentialService):
             data = await self._call_keyring("get_password", name)
             return AuthCredential.model_validate_json(data) if data else None
         except (self._keyring_error, ValidationError) as error:
-            raise StorageError(f"the keyring did not give {name!r}: {type(error).__name__}") from None
+            raise StorageError(f"the keyring could not read {name!r}: {type(error).__name__}") from None
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialOwner) -> None:
         """Write or delete the credential's entry."""
@@ -54,7 +54,7 @@ class KeyringCredentialService(BaseCredentialService):
             elif await self._call_keyring("get_password", name) is not None:
                 await self._call_keyring("delete_password", name)
         except self._keyring_error as error:
-            raise StorageError(f"the keyring did not keep {name!r}: {type(error).__name__}") from None
+            raise StorageError(f"the keyring could not store {name!r}: {type(error).__name__}") from None
 
     async def _call_keyring(self, method: str, *arguments: str) -> Any:
         """Call keyring in a worker thread: the system may prompt the user."""

@@ -95,8 +95,8 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
         folder: Where a relative path starts.
 
     Raises:
-        InputError: There is no agent or no clear root, something cannot be written as Python, or the path is no place
-            for an export; nothing was written.
+        InputError: There is no agent or no clear root, something cannot be written as Python, or the path cannot take an
+            export; nothing was written.
         StorageError: A file cannot be written.
     """
     root = _root(notebook)

@@ -151,7 +151,7 @@ class _Confirm:
         name = self._recipient(interrupt)
         if name is None:
             raise InputError(
-                f"agent {interrupt.recipient!r}, which asked this, was removed; define it again, or start over with "
+                f"agent {interrupt.recipient!r}, which requested this, was removed; define it again, or type "
                 "%chat --new"
             )
         return self._notebook.chat(name, self._session, show=self._show)
@@ -368,7 +368,7 @@ def _yes_or_no(value: str) -> bool | None:
 
 
 def _edited_note(agent: str) -> str:
-    return f"{agent} was edited since this was asked; it continues as it is now"
+    return f"{agent} was edited since this was requested; it continues with its new definition"
 
 
 def _merged_payload(approval: Interrupt, payload: dict[str, Any]) -> Any:

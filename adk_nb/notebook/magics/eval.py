@@ -337,7 +337,7 @@ def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
     if agent_fingerprint(_root(agent)) != evaluation.version:
         raise InputError(
             f"{evaluation.agent} or one of its tools changed since this evaluation; run its cell %%eval "
-            f"{evaluation.agent} again: that asks the changed one, and %eval diff compares"
+            f"{evaluation.agent} again: it runs the changed agent, and %eval diff compares"
         )
     return _keep(host, _until_stopped(host, lambda on_stop: evaluation.arerun(failed=args.failed, on_stop=on_stop)))
 
@@ -423,6 +423,6 @@ def _last(notebook: Notebook, number: int) -> EvaluationRecord:
     if number > len(notebook.evaluations):
         count = len(notebook.evaluations)
         made = "1 evaluation" if count == 1 else f"{count} evaluations"
-        some = f"there is {made}, and none is -{number}" if count else "there is no evaluation yet"
+        some = f"there is {made}, and no evaluation -{number}" if count else "there is no evaluation yet"
         raise InputError(f"{some}; begin a cell with %%eval AGENT and a table of cases")
     return notebook.evaluations[-number]

@@ -201,7 +201,7 @@ def _find(names: Sequence[str], folder: Path, place: str | None) -> tuple[str, s
 def _checked(value: str, name: str) -> str:
     remember(value)
     if value.split() != [value] or value[0] in "'\"":
-        raise InputError(f"%key: the value for {name} is no key: it has blanks or quotes; enter the key alone")
+        raise InputError(f"%key: the value for {name} is not a key: it has blanks or quotes; enter the key alone")
     return value
 
 

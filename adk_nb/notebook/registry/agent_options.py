@@ -17,8 +17,8 @@ from adk_nb.notebook.registry.definitions import FieldValue
 from adk_nb.notebook.variables import user_variables
 
 _HINTS = {
-    "name": "the name stands behind %%agent",
-    "instruction": "the instruction stands below the line",
+    "name": "the name follows %%agent",
+    "instruction": "the instruction goes below the line",
     "model": "write --model",
     "tools": "write --tools",
     "sub_agents": "write --sub",
@@ -29,7 +29,7 @@ _HINTS = {
     "input_schema": "write --input-schema",
     "max_iterations": "write --max-iterations",
     "template": "write --raw",
-    "parent_agent": "an agent is under another by that one's --sub",
+    "parent_agent": "a parent lists its agents with --sub",
 }
 """Fields that `--set` does not take -> what to write instead."""
 FIELDS = [field for field in LlmAgent.model_fields if field not in _HINTS]
@@ -46,7 +46,7 @@ def schema_of(option: str, name: str, variables: Mapping[str, Any]) -> FieldValu
     """
     if not name.isidentifier():
         raise InputError(
-            f"{option} takes the name of a variable, and {name!r:.60} is none; write Wanted = {name:.60} in a "
+            f"{option} takes the name of a variable, got {name!r:.60}; write Wanted = {name:.60} in a "
             f"cell, and {option} Wanted"
         )
     if name not in variables:
@@ -80,7 +80,7 @@ def field_of(mark: str, name: str, value: Any, variables: Mapping[str, Any]) -> 
     if choices and all(isinstance(choice, str) for choice in choices):
         near = closest(value, choices)
         hint = f"; did you mean {near}?" if near else ""
-        raise InputError(f"{mark}: {name} is {' or '.join(choices)}, and not {value!r:.60}{hint}")
+        raise InputError(f"{mark}: {name} must be {' or '.join(choices)}, got {value!r:.60}{hint}")
     takes_text = annotation in (str, Any) or str in get_args(annotation)
     if value.isidentifier() and not takes_text:
         raise _unknown_variable(mark, value, variables)
@@ -144,7 +144,7 @@ def split_front_matter(body: str, mark: str) -> tuple[FrontMatter | None, str]:
     `mark`: as the cell begins, for errors.
 
     Raises:
-        InputError: It is not closed, or is no YAML of keys.
+        InputError: It is not closed, or is not valid YAML of keys.
         MissingExtraError: PyYAML is not installed.
     """
     lines = body.split("\n")
@@ -180,5 +180,5 @@ def _parse_yaml(text: str, mark: str) -> FrontMatter:
     if texts is None or texts == "":
         return FrontMatter({}, {})
     if not isinstance(texts, dict):
-        raise InputError(f"{mark}: between the lines --- stand options; write them as key: value, one a line")
+        raise InputError(f"{mark}: the lines between --- are options; write them as key: value, one a line")
     return FrontMatter(cast(dict[str, Any], texts), cast(dict[str, Any], values))

@@ -173,7 +173,7 @@ class Notebook(Names):
         agent = self.agent(name)
         if name not in self.agent_names:
             kind = type(self.variables[name]).__name__
-            raise InputError(f"{name!r} is no agent but of type {kind}; type: del {name}")
+            raise InputError(f"{name!r} is not an agent, but of type {kind}; type: del {name}")
         for mapping in (self.definitions, self.cell_agents, self._members):
             mapping.pop(name, None)
         self._chats = {key: entry for key, entry in self._chats.items() if key[0] != name}
@@ -182,7 +182,7 @@ class Notebook(Names):
         self.removed.add(name)
         self.root = None if self.root == name else self.root
         self.last_asked = None if self.last_asked == name else self.last_asked
-        return f"{name} is forgotten; the sessions are kept"
+        return f"{name} was removed; its sessions stay"
 
     def _define_tool(self, name: str, definition: ToolDefinition) -> list[str]:
         if name in self.agent_names:
@@ -241,7 +241,7 @@ class Notebook(Names):
         names = list(definition.members)
         for name in names:  # grows while it is read: members of members follow
             if name == definition.name:
-                raise ConfigurationError(f"{name} would be a member of itself; leave it out of its own members")
+                raise ConfigurationError(f"{name} cannot be a member of itself; leave it out")
             names += self.definitions[name].members if name in self.definitions else ()
 
     def _prepare(self, name: str) -> None:
@@ -294,7 +294,7 @@ class Notebook(Names):
         return [f"{new.name} v{new.version}, unchanged"]
 
     def _report_change(self, new: AgentDefinition, old: AgentDefinition) -> list[str]:
-        changes = new.changes_from(old) or "the variable was something else"
+        changes = new.changes_from(old) or "the variable had another value"
         line = f"{new.name} v{old.version} → v{new.version} ({changes})"
         events = self.sessions.events()
         is_noted = self.sessions.note_change("definition_changed", line)

@@ -337,7 +337,7 @@ def _check_path(path: Path, address: str) -> None:
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}; make it, or give another path")
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no file; give another path")
+        raise InputError(f"{path} is not a file; give another path")
     for place in (path.parent, path):
         if place.exists() and not os.access(place, os.W_OK):
             raise InputError(f"{place} is read-only; allow writing to it, or give another path")

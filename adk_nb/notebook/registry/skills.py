@@ -23,7 +23,7 @@ def skill_folders(mark: str, names: Sequence[str], folder: Path) -> dict[str, Pa
         folder: Where a relative path starts.
 
     Raises:
-        InputError: One is no folder.
+        InputError: A path is not a folder.
     """
     folders: dict[str, Path] = {}
     for name in names:

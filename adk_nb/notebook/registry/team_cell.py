@@ -134,7 +134,7 @@ def _parse_chain(line: str, location: str) -> list[tuple[tuple[str, ...], tuple[
         _refuse(location, f"nothing follows the last arrow; write a name behind it, or {END}")
     if len(chain) == 1:
         example = f"{line} -> draft" if line == START else f"{START} -> {line}"
-        _refuse(location, f"{line} is no edge; write where it leads, as {example}")
+        _refuse(location, f"{line} is not an edge; write where it leads, as {example}")
     return chain
 
 
@@ -142,7 +142,7 @@ def _parse_set(text: str, location: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if not name.isidentifier():
-            _refuse(location, f"({text}) is no set of names; write (draft, review)")
+            _refuse(location, f"({text}) is not a set of names; write (draft, review)")
         if names.count(name) > 1:
             _refuse(location, f"{name} is in the brackets twice; leave one out")
         if name in (START, END):
@@ -254,7 +254,7 @@ def _name_fault(name: str, definition: AgentDefinition) -> str:
     if not _NAME.fullmatch(name):
         separators = "commas" if definition.kind in ("parallel", "llm") else "arrows"
         example = {"parallel": "draft, review", "llm": "--sub a,b"}.get(definition.kind, "draft -> review")
-        return f"{name!r:.60} is no name of an agent; write names with {separators} between them, as {example}"
+        return f"{name!r:.60} is not the name of an agent; write names with {separators} between them, as {example}"
     if name == definition.name:
         return f"{name} cannot be a {'node' if is_graph else 'member'} of itself; leave it out"
     if is_graph and name.upper() in (START, END):

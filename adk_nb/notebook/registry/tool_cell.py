@@ -99,7 +99,7 @@ def _check_line(args: Any, cell: str | None) -> dict[str, str]:
         if not name.isidentifier():
             condition = " ".join([args.confirm or "", *names]).removeprefix("always ").strip()
             hint = f'; a condition stands in quotes: --confirm "{condition}"' if args.confirm else ""
-            raise InputError(f"{args.mark}: {name!r} is no name{hint}")
+            raise InputError(f"{args.mark}: {name!r} is not a name{hint}")
     if args.confirm not in (None, "always", "never"):
         try:
             Expression(args.confirm)
@@ -237,8 +237,8 @@ def _name_on_line(args: Any, functions: Sequence[_Function], notebook: Notebook)
     is_function = inspect.isroutine(notebook.variables.get(name))
     if args.confirm == "always" and is_function and name != functions[0].variable:
         raise InputError(
-            f"%%tool: {name!r} is a function of this notebook; if it says when to ask, write --confirm={name}, and "
-            "else name the tool otherwise"
+            f"%%tool: {name!r} is a function of this notebook; if it decides when to ask, write "
+            f"--confirm={name}, else give the tool another name"
         )
     return name
 

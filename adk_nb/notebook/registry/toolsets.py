@@ -61,7 +61,7 @@ def _check_line(args: Any) -> None:
     if args.openapi and args.mcp:
         raise InputError(f"{args.mark}: --openapi and --mcp are two toolsets; write a line for each")
     if args.mark == "%%tool":
-        raise InputError(f"{mark} stands on a line of its own; write {mark[1:]} {args.openapi or args.mcp}")
+        raise InputError(f"{mark} needs a line magic; write {mark[1:]} {args.openapi or args.mcp}")
     if len(args.name) > 1:
         raise InputError(f"{mark} makes one toolset, and there are {len(args.name)} names: {', '.join(args.name)}")
     for option in _FUNCTION_OPTIONS:
@@ -74,7 +74,7 @@ def _toolset_name(notebook: Notebook, args: Any) -> str:
     if args.name:
         name: str = args.name[0]
         if not name.isidentifier():
-            raise InputError(f"{args.mark}: {name!r} is no name of a variable; write letters, digits and _")
+            raise InputError(f"{args.mark}: {name!r} is not the name of a variable; write letters, digits and _")
         return name
     url = urlsplit(args.mcp or "")
     stem = Path(args.openapi).stem if args.openapi else url.path.strip("/").rpartition("/")[2] or url.hostname or ""
@@ -82,7 +82,7 @@ def _toolset_name(notebook: Notebook, args: Any) -> str:
     is_free = name not in {*notebook.variables, *notebook.tools} or notebook.toolset(name) is not None
     if is_free and name.isidentifier():
         return name
-    fault = f"{stem!r} is no name" if is_free else f"{name!r} is something else here"
+    fault = f"{stem!r} is not a name" if is_free else f"{name!r} is another variable here"
     option = f"--openapi {args.openapi}" if args.openapi else f"--mcp {args.mcp}"
     raise InputError(f"{args.mark}: {fault}; give the toolset one, as %tool shop {option}")
 
@@ -95,7 +95,7 @@ def _read_document(file: str, folder: Path) -> str:
         files = [entry.name for entry in path.parent.glob("*") if entry.is_file()] if path.parent.is_dir() else []
         near = closest(path.name, files)
         hint = f"did you mean {str(Path(file).parent / near)!r}?" if near else f"a relative path starts in {folder}"
-        cause = getattr(error, "strerror", None) or "it is no text"
+        cause = getattr(error, "strerror", None) or "it is not text"
         raise InputError(f"%tool --openapi: {file} cannot be read ({cause}); {hint}") from None
 
 
@@ -111,8 +111,8 @@ def _mcp_toolset(origin: ToolsetOrigin) -> BaseToolset:
     url = urlsplit(origin.address)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise InputError(
-            f"%tool --mcp takes an address, as https://example.com/mcp, and {redacted(origin.address)!r:.80} is none; "
-            "of a program, write shop = McpToolset(connection_params=StdioServerParameters(command=..., args=[...]))"
+            f"%tool --mcp takes a URL, as https://example.com/mcp, got {redacted(origin.address)!r:.80}; for a program, "
+            "write shop = McpToolset(connection_params=StdioServerParameters(command=..., args=[...]))"
         )
     params: Any = SseConnectionParams if origin.is_sse else StreamableHTTPConnectionParams
     return McpToolset(connection_params=params(url=origin.address), require_confirmation=origin.confirm)

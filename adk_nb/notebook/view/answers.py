@@ -40,7 +40,7 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
         if calls_to(event.branch, event.node_info.path):
             if event.is_answer() and not event.error_code:
                 asking[event.isolation_scope or ""] = event
-            continue  # an answer to a call is no answer to the user
+            continue  # an answer to a call does not answer the user
         if _is_outcome(event):
             answers, continues = [event], False
         elif event.author != "user" and event.is_answer():

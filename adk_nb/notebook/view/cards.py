@@ -60,7 +60,7 @@ def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
     No secret that was typed is in those fields. An answer to an interrupt has its `value`, as `Chat.answer` takes it.
 
     Returns:
-        None if the message is no answer to the card.
+        None if the message does not answer the card.
 
     Raises:
         InputError: Changed arguments hold the mark of a hidden secret where it does not stand for that secret.

@@ -350,7 +350,7 @@ class LiveRun(RunView):
             for key in self._cards.intersection(verdicts):
                 self._push(self._rows.answered_elsewhere(key, verdicts[key]))
         place = next(filter(None, (verdict.place for verdict in verdicts.values())), "in another cell")
-        self._place.closed_reason = f"What waited here was answered {place}."
+        self._place.closed_reason = f"This request was answered {place}."
         self._place.answered(verdicts, self._rows.decisions if self._rows else ())
         if last and (turn := self._place.turn):
             self._fold(turn)
@@ -362,7 +362,7 @@ class LiveRun(RunView):
         if self._rows:
             for key in self._cards.intersection(keys):
                 self._push(self._rows.close_card(key, verdict, "its turn was undone"))
-        self._place.closed_reason = "What waited here was undone."
+        self._place.closed_reason = "This request was undone."
         self._pause("cancelled", "undone")
 
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:

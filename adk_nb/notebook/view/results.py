@@ -41,7 +41,7 @@ class Capacity:
 
 def result_pieces(event: Event, response: types.FunctionResponse, tool: str, capacity: Capacity) -> list[Piece]:
     """The images, tables and pages in a result; a line of text for each that is too large."""
-    pieces = [_image(part.inline_data, f"image that {tool}() gave", capacity) for part in response.parts or ()]
+    pieces = [_image(part.inline_data, f"image from {tool}()", capacity) for part in response.parts or ()]
     stored: Any = (event.custom_metadata or {}).get("shown")
     of_call: Any = cast(dict[str, Any], stored).get(response.id or "") if isinstance(stored, dict) else None
     if isinstance(of_call, list):
@@ -120,14 +120,14 @@ def _piece(stored: Json, tool: str, capacity: Capacity) -> Piece | None:
     kind, text = stored.get("kind"), str(stored.get("text", ""))
     if "chars" in stored:
         place = f"is kept as {stored['artifact']}" if "artifact" in stored else "is not kept"
-        return _note(f"what {tool}() gave to look at has {stored['chars']:,} characters and {place}")
+        return _note(f"the view from {tool}() has {stored['chars']:,} characters and {place}")
     if kind == "table":
         return _table(stored, tool)
     if not capacity.reserve(len(text)):
-        return _note(f"what {tool}() gave to look at is too large for the page; it is in the event")
+        return _note(f"the view from {tool}() is too large for the page; it is in the event")
     if kind == "svg":
-        return Image(data_uri("image/svg+xml", text.encode()), f"drawing that {tool}() gave")
-    return Page(text, f"page that {tool}() gave") if kind == "page" else None
+        return Image(data_uri("image/svg+xml", text.encode()), f"drawing from {tool}()")
+    return Page(text, f"page from {tool}()") if kind == "page" else None
 
 
 def _note(text: str) -> Text:
@@ -140,7 +140,7 @@ def _table(stored: Json, tool: str) -> Table:
     rows, columns = stored["row_count"], stored["column_count"]
     cut = rows > len(body) or columns > len(head)
     note = f"{len(body)} of {rows:,} rows, {min(columns, _COLUMNS)} of {columns:,} columns" if cut else ""
-    return Table(head, body, note=note, title=f"table of {rows:,} row{'' if rows == 1 else 's'} that {tool}() gave")
+    return Table(head, body, note=note, title=f"table of {rows:,} row{'' if rows == 1 else 's'} from {tool}()")
 
 
 def _csv_table(data: bytes) -> list[Table]:

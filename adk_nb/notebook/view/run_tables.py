@@ -157,7 +157,7 @@ def _parts(first: ComparedRun, second: ComparedRun) -> list[Part]:
         for name in dict.fromkeys([*left, *right])
     ]
     if bool(left) != bool(right):
-        states = [["as it was sent" if sent else "not known: another kernel asked"] for sent in (left, right)]
+        states = [["as it was sent" if sent else "not known: sent by another kernel"] for sent in (left, right)]
         parts = [("instruction", states[0], states[1])]
     return [
         *parts,

@@ -132,7 +132,7 @@ def refuse_insecure(url: str) -> None:
     """
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
-        raise ConfigurationError(f"an authorization server is reached by https, and {_without_query(url)!r} is not")
+        raise ConfigurationError(f"an authorization server must have an https URL, got {_without_query(url)!r}")
 
 
 def _is_loopback(host: str) -> bool:

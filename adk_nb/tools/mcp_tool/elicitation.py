@@ -61,7 +61,8 @@ async def answer_question(callback: ElicitationCallback | None, question: Questi
             reply = await reply if inspect.isawaitable(reply) else reply
     except _NoUser as reason:
         hint = "McpToolset(elicitation_callback=...) can answer such questions"
-        return mcp_types.ElicitResult(action="decline"), f"nobody could be asked, and it was declined: {reason}; {hint}"
+        message = f"it was declined, because no user could be asked: {reason}; {hint}"
+        return mcp_types.ElicitResult(action="decline"), message
     except Exception as error:  # the callback's fault: the server only learns that there is no answer
         message = f"the elicitation_callback raised {type(error).__name__}: {error}"
         return mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message="no answer"), message

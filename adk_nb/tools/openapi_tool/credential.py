@@ -89,7 +89,7 @@ def _check_kind(credential: Any) -> None:
     for item in credentials:
         if not isinstance(item, AuthCredential | None):
             raise ConfigurationError(
-                f"auth_credential is an AuthCredential, or a dict of those by security scheme, and not "
+                f"auth_credential must be an AuthCredential, or a dict of them by security scheme, got "
                 f"{type(item).__name__}; for a key write AuthCredential(auth_type='apiKey', api_key=...)"
             )
 

@@ -37,7 +37,7 @@ def in_path(name: str, style: str, explode: bool, value: Any) -> str:
     segment = _PATH_STYLES.get(style, _simple)(name, explode, value, _quote)
     segments = re.split(r"[/\\]", ",".join(_texts(value)))  # some servers take \ for /
     if segment in ("", ".", "..") or {".", ".."} & set(segments) or _CONTROL_CHARACTERS.search(text(value)):
-        raise ValueError(f"{name}={value!r:.200} cannot stand in a path")
+        raise ValueError(f"{name}={value!r:.200} is not allowed in a URL path")
     return segment
 
 

@@ -111,7 +111,7 @@ def image(src: str, alt: str) -> Html:
         ValueError: `src` is no data URI of an image: nothing is loaded from anywhere.
     """
     if not src.startswith("data:image/"):
-        raise ValueError(f"{src[:80]!r} is no image that is in the page itself")
+        raise ValueError(f"{src[:80]!r} is not a data URI of an image")
     attributes = {"src": src, "alt": alt, "style": "max-width: 100%"}
     return Html(f"<img{_attributes(attributes)}>")
 

@@ -147,7 +147,7 @@ def openid_url_to_scheme_credential(
             f"the OpenID Connect document at {openid_url.partition('?')[0]} was not read: {error}"
         ) from error
     if not isinstance(configuration, dict):
-        raise ConfigurationError(f"the OpenID Connect document at {openid_url.partition('?')[0]} is no JSON object")
+        raise ConfigurationError(f"the OpenID Connect document at {openid_url.partition('?')[0]} is not a JSON object")
     return openid_dict_to_scheme_credential(cast(dict[str, Any], configuration), scopes, credential_dict)
 
 

@@ -124,7 +124,7 @@ def _document(
         raise ConfigurationError("an OpenAPIToolset takes one document; write spec_dict=... or spec_str=...")
     if not isinstance(cast(Any, spec_dict), Mapping | None):
         raise ConfigurationError(
-            f"spec_dict is the document as a dict, and not {type(spec_dict).__name__}; for its text write "
+            f"spec_dict must be the document as a dict, got {type(spec_dict).__name__}; for its text write "
             "spec_str=..., spec_str_type='json' or 'yaml'"
         )
     return spec_dict if spec_dict is not None else parse_document(spec_str or "", spec_str_type, EXTRA)
@@ -170,7 +170,7 @@ def parse_document(text: str, kind: str, package: str) -> Mapping[str, Any]:
             raise
         raise ConfigurationError(f"the OpenAPI document is not valid {kind.upper()}: {error}") from error
     if not isinstance(document, dict):
-        raise ConfigurationError(f"the OpenAPI document is {type(document).__name__}, and not an object")
+        raise ConfigurationError(f"the OpenAPI document must be an object, got {type(document).__name__}")
     return cast(Mapping[str, Any], document)
 
 
