@@ -305,13 +305,6 @@ class Runner:
         events = self._execute(request, None, place)
         return place.wrap_for_thread(sync.iterate(place.wrap(events))) if place else sync.iterate(events)
 
-    async def look_at(self, user_id: str, session_id: str) -> Session | None:
-        """The current session, or None if there is none. Do not change it; the next run does.
-
-        After a run of this runner the session service is not read again.
-        """
-        return await self._sessions.peek(user_id, session_id)
-
     async def rewind_async(
         self,
         *,
@@ -455,7 +448,7 @@ class InMemoryRunner(Runner):
         )
 
 
-# Functions for the notebook, which runs agents of cells in a runner's sessions: `Runner` shows no name for it.
+# Functions for this package, which runs agents of cells in a runner's sessions: `Runner` shows no names for them.
 
 
 def setup_of(runner: Runner) -> RunSetup:
@@ -466,3 +459,11 @@ def setup_of(runner: Runner) -> RunSetup:
 def run_with(runner: Runner, request: RunRequest, setup: RunSetup) -> AsyncGenerator[Event, None]:
     """`Runner.run_async` with another agent or other plugins, in the runner's sessions."""
     return runner._start_run(request, setup)  # pyright: ignore[reportPrivateUsage]
+
+
+async def current_session(runner: Runner, user_id: str, session_id: str) -> Session | None:
+    """The session as the next run will use it, or None if there is none; only for reading.
+
+    After a run of this runner the session service is not read again.
+    """
+    return await runner._sessions.peek(user_id, session_id)  # pyright: ignore[reportPrivateUsage]

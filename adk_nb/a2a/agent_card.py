@@ -27,6 +27,7 @@ def build_card(agent: Any, url: str, *, has_token: bool = False) -> Any:
     card = a2a.AgentCard(
         name=agent.name,
         description=agent.description or f"The agent {agent.name}",
+        # A fingerprint, so that clients see that the agent was redefined.
         version=version_of(agent)[:8],
         supported_interfaces=[
             a2a.AgentInterface(url=url, protocol_binding=JSONRPC, protocol_version=version) for version in VERSIONS
@@ -38,6 +39,7 @@ def build_card(agent: Any, url: str, *, has_token: bool = False) -> Any:
     )
     if has_token:
         card.security_schemes[BEARER].http_auth_security_scheme.scheme = BEARER
+        # protobuf: an empty list of scopes exists only once it is set in its parent.
         card.security_requirements.add().schemes[BEARER].SetInParent()
     return card
 

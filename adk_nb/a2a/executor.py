@@ -14,7 +14,7 @@ from adk_nb.a2a.protocol import WAITING, metadata_of, state_name
 from adk_nb.a2a.task_updates import TaskUpdates
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
-from adk_nb.runners import Runner
+from adk_nb.runners import Runner, current_session
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import ALL, Interrupt, answer, opened_by
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
@@ -170,7 +170,7 @@ class _TaskRun:
     async def _session(self, runner: Runner) -> Session:
         """The session of the context."""
         user_id, session_id = self._user_id, self._context.context_id
-        return await runner.look_at(user_id, session_id) or await runner.session_service.create_session(
+        return await current_session(runner, user_id, session_id) or await runner.session_service.create_session(
             app_name=runner.app_name, user_id=user_id, session_id=session_id
         )
 

@@ -31,7 +31,9 @@ def new_client(token: str | None, seconds: float) -> Any:
         headers=headers,
         timeout=_httpx().Timeout(seconds, connect=CONNECT_SECONDS),
         transport=_bounded_transport()(),
+        # A proxy of the environment would see the token.
         trust_env=False,
+        # A redirect would take the token to another server.
         follow_redirects=False,
     )
 
@@ -133,6 +135,7 @@ def _causes(error: BaseException | None, *kinds: type[BaseException]) -> Generat
     while error is not None:
         if isinstance(error, kinds):
             yield error
+        # a2a-sdk wraps httpx's errors: the cause has the status.
         error = error.__cause__
 
 

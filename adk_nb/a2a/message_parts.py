@@ -36,6 +36,7 @@ def to_a2a_part(part: types.Part) -> Any | None:
     if (blob := part.inline_data) and blob.data is not None:
         if blob.mime_type == _JSON and (value := _read_json(blob.data)) is not None:
             return data_part(value)
+        # A2A 1.0: a part is one of text, raw, url and data; raw is base64 on the wire.
         return a2a.Part(raw=blob.data, media_type=blob.mime_type or _BYTES, filename=blob.display_name or "")
     if (file := part.file_data) and file.file_uri:
         return a2a.Part(url=file.file_uri, media_type=file.mime_type or "", filename=file.display_name or "")
@@ -45,6 +46,7 @@ def to_a2a_part(part: types.Part) -> Any | None:
 def data_part(value: Any, **metadata: Any) -> Any:
     """JSON as an A2A part; numbers too large for the protocol's floats are sent as text."""
     json_format = require("google.protobuf.json_format", package=EXTRA)
+    # protobuf's Value has doubles alone: a whole number above 2**53 would lose digits.
     exact = require("a2a.utils.proto_utils", package=EXTRA).normalize_large_integers_to_strings(value)
     part = a2a_types().Part(media_type=_JSON, metadata=metadata or None)
     json_format.ParseDict(exact, part.data)
@@ -88,6 +90,7 @@ def from_a2a_parts(parts: Iterable[Any]) -> list[types.Part]:
     after_text = False
     for part in parts:
         ours_of_it, is_text = _from_a2a_part(part), part.WhichOneof("content") == "text"
+        # A stream may cut one text into parts; thoughts and answers must not flow together.
         if is_text and after_text and bool(ours[-1].thought) == bool(ours_of_it.thought):
             ours[-1] = ours[-1].model_copy(update={"text": f"{ours[-1].text}{part.text}"})
         elif ours_of_it.text != "":
@@ -114,6 +117,7 @@ def _media_type(part: Any) -> str:
 
 
 def _from_data(part: Any) -> types.Part:
+    # ADK marks calls and responses in the metadata, because A2A has no part for them.
     value, kind = data_of(part), metadata_of(part).get(TYPE)
     try:
         if kind == FUNCTION_CALL:
@@ -135,6 +139,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
+        # A protobuf map has no order: unsorted, the same message would differ between runs.
         return {key: _plain(item) for key, item in sorted(cast(dict[str, Any], value).items())}
     if isinstance(value, list):
         return [_plain(item) for item in cast(list[Any], value)]

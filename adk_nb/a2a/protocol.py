@@ -52,4 +52,5 @@ def metadata_of(message: Any) -> Mapping[str, Any]:
     """The metadata of a message or a part, as JSON."""
     if not message.HasField("metadata"):
         return {}
+    # A Struct; its numbers are floats.
     return require("google.protobuf.json_format", package=EXTRA).MessageToDict(message.metadata)

@@ -50,6 +50,7 @@ class A2aServer:
         self._runner_of: Callable[[], Runner] = runner if callable(runner) else lambda: runner
         self._own_card = load_card(agent_card) if agent_card is not None else None
         self._token = token
+        # From now on errors and logs hide it.
         remember(token)
         handlers = require("a2a.server.request_handlers", package=EXTRA)
         tasks = require("a2a.server.tasks", package=EXTRA)
@@ -83,6 +84,7 @@ class A2aServer:
         async def endpoint(request: Any) -> Any:
             if refusal := self._refusal(request):
                 status, message = refusal
+                # RFC 9110: a 401 must name the scheme.
                 headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
                 return responses.JSONResponse({"error": message}, status, headers)
             return await rpc.endpoint(request)
@@ -90,6 +92,7 @@ class A2aServer:
         async def current_card(_: Any) -> Any:
             return self.card()
 
+        # No token for the card: A2A clients read it to learn which authentication to use.
         cards = routes.create_agent_card_routes(self.card(), card_modifier=current_card, card_url=CARD_PATH)
         return [*cards, routing.Route("/", endpoint, methods=["POST"])]
 
@@ -98,6 +101,7 @@ class A2aServer:
         headers = request.headers
         if self._token is not None:
             scheme, _, sent = headers.get("authorization", "").partition(" ")
+            # Compared in constant time; RFC 9110: the name of a scheme has no case.
             if scheme.lower() != "bearer" or not secrets.compare_digest(sent.strip().encode(), self._token.encode()):
                 return 401, "send the token of this server as 'Authorization: Bearer ...'"
         # A page in a browser can send other types to this machine without asking.

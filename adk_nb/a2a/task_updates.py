@@ -35,6 +35,7 @@ class TaskUpdates:
         """Begin the task with the client's message."""
         a2a, ids = a2a_types(), self._ids
         status = self._status("SUBMITTED")
+        # A2A: the task comes first; status and artifact updates refer to its id.
         task = a2a.Task(id=ids["task_id"], context_id=ids["context_id"], status=status, history=[message])
         await self._queue.enqueue_event(task)
 
@@ -77,6 +78,7 @@ class TaskUpdates:
             place = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
             file = await service.load_artifact(**place, filename=name, version=version)
             if file and (part := to_a2a_part(file)) is not None:
+                # Clients save a file by the name in its part, not by the artifact's.
                 part.filename = part.filename or name
                 await self._artifact(f"{name}.{version}", name, [part], append=False, last=True)
 
@@ -84,6 +86,7 @@ class TaskUpdates:
         a2a = a2a_types()
         update = a2a.TaskArtifactUpdateEvent(
             artifact=a2a.Artifact(artifact_id=key, name=name, parts=parts),
+            # A2A: the first chunk makes the artifact, `append` adds to one that exists.
             append=append and key in self._streamed,
             last_chunk=last,
             **self._ids,

@@ -16,7 +16,7 @@ from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.events.event import Event
 from adk_nb.models.llm_response import Attempt, on_wait
-from adk_nb.runners import Runner
+from adk_nb.runners import Runner, current_session
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import Interrupt, answer
 from adk_nb.runtime.open_calls import CUT_SHORT
@@ -235,7 +235,7 @@ class RowRunner:
 
     async def _session(self, session_id: str) -> Session:
         """The session as its last run left it, to be read only."""
-        session = await self.runner.look_at(USER, session_id)
+        session = await current_session(self.runner, USER, session_id)
         if session is None:
             raise InputError(f"session {session_id!r} of a row was deleted while it ran; run it again")
         return session

@@ -23,7 +23,7 @@ from adk_nb.notebook.interrupts import open_message
 from adk_nb.notebook.past_turns import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.run_execution import RunRequest
-from adk_nb.runners import Runner, run_with, setup_of
+from adk_nb.runners import Runner, current_session, run_with, setup_of
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.runtime.rewind import fork
@@ -113,7 +113,7 @@ class Conversation:
 
     async def loaded(self) -> Session | None:
         """The session as it stands, to be read only; None if nothing was said yet."""
-        session = await self.runner.look_at(self.user_id, self.session_id)
+        session = await current_session(self.runner, self.user_id, self.session_id)
         if session and len(session.events) - self._history.event_count > _AT_ONCE:
             history = History()  # of its own until it is whole: other threads may use the other meanwhile
             await run_in_slices(history.steps(session.events))

@@ -16,6 +16,7 @@ MAX_FILES, MAX_BYTES = 500, 16 * 1024 * 1024
 """Limits of a skill's files together."""
 MAX_SCRIPT = 50_000
 """Size of a script in bytes: a person has to read it before it runs."""
+# agentskills.io names SKILL.md; google-adk reads the lower-case name, too.
 _NAMES = ("SKILL.md", "skill.md")
 _PARTS = ("references", "assets", "scripts")
 _CACHE = "__pycache__"
@@ -68,12 +69,14 @@ def scan_folder(folder: str | Path) -> SkillFolder:
             raise InputError(f"it has more than {MAX_FILES} files")
         if size > MAX_BYTES:
             raise InputError(f"its files have more than {MAX_BYTES // 1024**2} MB together")
+    # With the inode: editors replace a file, which may keep size and time.
     mark = (file_stat.st_ino, file_stat.st_size, file_stat.st_mtime_ns)
     return SkillFolder(path, skill_md, mark, dict(sorted(files.items())))
 
 
 def skill_md_of(folder: Path) -> Path | None:
     """The SKILL.md of a folder. None: it is not the folder of a skill."""
+    # lexists: a dangling link is a broken skill, not a folder without one.
     return next((folder / name for name in _NAMES if os.path.lexists(folder / name)), None)
 
 
@@ -87,6 +90,7 @@ def read_front_matter(skill: SkillFolder) -> tuple[Frontmatter, str]:
     if isinstance(content, bytes):
         raise InputError(f"{skill.skill_md.name} is not UTF-8 text")
     frontmatter, instructions = parse_skill(content)
+    # agentskills.io: the name must be that of the folder.
     if frontmatter.name != skill.path.name:
         raise InputError(f"its name is {frontmatter.name!r}, and its folder is {skill.path.name!r}; give both one name")
     return frontmatter, instructions
@@ -154,6 +158,7 @@ def _walk(path: Path) -> Iterator[Path]:
         if (path / part).is_symlink():
             _checked_link(path / part, path)
         for folder, folders, names in os.walk(path / part, followlinks=False):
+            # In place: os.walk descends into what is left in the list.
             folders[:] = sorted(name for name in folders if name != _CACHE)
             for name in folders:
                 _checked_link(Path(folder, name), path)
@@ -173,6 +178,7 @@ def _checked(file: Path, folder: Path) -> os.stat_result:
 
 
 def _checked_link(path: Path, folder: Path) -> None:
+    # Else a downloaded skill could hand the user's files to a model.
     if path.is_symlink() and not path.resolve().is_relative_to(folder):
         raise InputError(f"{_relative(path, folder)!r} is a link that leads out of its folder")
 

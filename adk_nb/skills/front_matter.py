@@ -24,6 +24,7 @@ def parse_skill(text: str) -> tuple[Frontmatter, str]:
         InputError: It has no front matter, or a wrong one, or characters that cannot be seen.
         MissingExtraError: PyYAML is not installed.
     """
+    # Editors on Windows begin a file with a byte order mark.
     lines = text.removeprefix("\ufeff").split("\n")
     if lines[0].rstrip() != _FENCE:
         raise InputError("SKILL.md does not begin with a line ---, name: and description:, and another line ---")
@@ -31,6 +32,7 @@ def parse_skill(text: str) -> tuple[Frontmatter, str]:
     if last is None:
         raise InputError("the front matter of SKILL.md is not closed; write another line --- below it")
     for number, line in enumerate(lines, 1):
+        # Invisible characters can hide instructions from the person who reviews the skill.
         if hidden := hidden_character(line):
             raise InputError(f"SKILL.md line {number} has a character that cannot be seen ({hidden})")
     return _front_matter("\n".join(lines[1:last])), "\n".join(lines[last + 1 :]).strip()
@@ -77,6 +79,7 @@ def _refuse_bombs(yaml: Any, source: str) -> None:
     depth = 0
     for token in yaml.scan(source, Loader=yaml.SafeLoader):
         kind = type(token).__name__
+        # Nested aliases grow exponentially ("billion laughs") once they are written out as JSON.
         if kind in ("AnchorToken", "AliasToken"):
             raise InputError(f"SKILL.md line {token.start_mark.line + 2} repeats a value by its name (& or *)")
         if kind.endswith("StartToken") and kind != "StreamStartToken":

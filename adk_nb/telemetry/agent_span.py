@@ -47,6 +47,7 @@ class AgentSpan:
         if recorder.conventions.has_agent_ids:
             attributes[conventions.AGENT_ID] = f"{ctx.app_name}/{agent.name}"
             attributes[recorder.conventions.provider] = _provider(agent)
+        # Links, not a parent: the span of the interrupted run has ended.
         links = _resumed(ctx) if self._is_run and (ctx.checkpoints or ctx.calls_answered) else ()
         self._span = recorder.start(f"{operation} {agent.name}", attributes, links=links)
         if recorder.has_content_attributes and ctx.user_content:

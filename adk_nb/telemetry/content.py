@@ -33,6 +33,7 @@ def messages(contents: Iterable[types.Content]) -> list[dict[str, Any]]:
 def _message(content: types.Content) -> dict[str, Any]:
     parts = content.parts or []
     is_result = any(part.function_response for part in parts)
+    # Gemini sends results with the role `user`.
     role = "tool" if is_result else _ROLES.get(content.role, content.role)
     return {"role": role, "parts": [_part(part) for part in parts]}
 
@@ -40,6 +41,7 @@ def _message(content: types.Content) -> dict[str, Any]:
 def _part(part: types.Part) -> dict[str, Any]:
     if part.function_call:
         call = part.function_call
+        # The conventions name parts otherwise than Gemini: tool_call, tool_call_response, blob, uri.
         return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.args}
     if part.function_response:
         result = part.function_response

@@ -111,6 +111,7 @@ def request_attributes(model: BaseLlm, request: LlmRequest, conventions: Convent
     config = vars(request.config)
     for setting, name in _SETTINGS.items():
         if (value := config.get(setting)) is not None:
+            # Gemini has top_k as a float, the conventions as an int.
             attributes[name] = int(value) if setting == "top_k" else value
     if (count := config.get("candidate_count")) not in (None, 1):
         attributes["gen_ai.request.choice.count"] = count
@@ -140,8 +141,10 @@ def usage_attributes(usage: types.GenerateContentResponseUsageMetadata, conventi
     thoughts, cached = usage.thoughts_token_count, usage.cached_content_token_count
     attributes: dict[str, int] = {}
     if usage.prompt_token_count is not None:
+        # Gemini counts tool prompts beside the prompt, the conventions within the input.
         attributes["gen_ai.usage.input_tokens"] = usage.prompt_token_count + (usage.tool_use_prompt_token_count or 0)
     if usage.candidates_token_count is not None or thoughts is not None:
+        # Gemini counts thoughts beside the candidates, the conventions within the output.
         attributes["gen_ai.usage.output_tokens"] = (usage.candidates_token_count or 0) + (thoughts or 0)
     if conventions.has_details and thoughts is not None:
         attributes["gen_ai.usage.reasoning.output_tokens"] = thoughts
@@ -154,8 +157,10 @@ def finish_reason(reason: types.FinishReason | None, *, has_calls: bool) -> str 
     """A vendor-neutral finish reason. None: the service gave none."""
     if reason is None:
         return "tool_call" if has_calls else None
+    # Gemini ends an answer with calls by STOP, too.
     if has_calls and reason.value == "STOP":
         return "tool_call"
+    # IMAGE_SAFETY and others are the same refusals for pictures.
     if reason.value.removeprefix("IMAGE_") in _FILTERED:
         return "content_filter"
     return _FINISH_REASONS.get(reason.value, reason.value.lower())

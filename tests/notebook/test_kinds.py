@@ -172,7 +172,11 @@ def test_a_member_that_is_gone_is_named_before_anything_runs(shell: Shell) -> No
 
 WRONG = [
     ("--kind sequental", "draft", "unknown kind 'sequental'; use sequential, parallel or loop"),
-    ("--kind sequential", "draft critic", "line 2: 'draft critic' is not the name of an agent; write names with arrows"),
+    (
+        "--kind sequential",
+        "draft critic",
+        "line 2: 'draft critic' is not the name of an agent; write names with arrows",
+    ),
     ("--kind sequential", "draft\n-> critik", "line 3: no agent is named 'critik'; did you mean 'critic'?"),
     ("--kind parallel", "draft -> critic", "parallel agents have no order; write commas between: draft, critic"),
     ("--kind loop", "draft -> draft", "draft is in the team already, in line 2; leave one out"),

@@ -13,6 +13,7 @@ from adk_nb import sync
 from adk_nb.agents import BaseAgent, LlmAgent, ParallelAgent, RunConfig
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.runners import current_session
 from adk_nb.runtime.cancellation import RUN_TIMEOUT
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, Workflow, node
@@ -190,7 +191,7 @@ def test_the_model_is_told_that_a_late_sync_tool_may_take_effect(
 
 async def seen_next(talk: Talk) -> dict[str, Any]:
     """The state that the next turn works with."""
-    session = await talk.runner.look_at("u", "s")
+    session = await current_session(talk.runner, "u", "s")
     return session.state if session else {}
 
 

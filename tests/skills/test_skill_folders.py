@@ -162,7 +162,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "deep yaml": (front("name: evil\ndescription: d\nx: " + "[" * 9_000), "inside each other"),
     "much yaml": (front("name: evil\ndescription: d\nx: " + "y" * 16_000), "at most 16,000"),
     "a number of digits": (front("name: evil\ndescription: d\nx: " + "9" * 5_000), "cannot be read"),
-    "a key that is a list": (front("name: evil\ndescription: d\n? [a, b]\n: c"), "front matter of SKILL.md|not valid YAML"),
+    "a key that is a list": (
+        front("name: evil\ndescription: d\n? [a, b]\n: c"),
+        "front matter of SKILL.md|not valid YAML",
+    ),
     "a huge SKILL.md": (front("name: evil\ndescription: d", "x" * 100_000), "at most 100,000"),
     "binary": (binary, "not UTF-8 text"),
     "a huge script": (with_files(scripts__run_dot_py="x" * 50_001), r"'scripts/run.py' has 50,001 bytes"),

@@ -23,7 +23,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models import LlmResponse, OpenAILlm, ScriptedLlm
 from adk_nb.models.scripted_llm import call
-from adk_nb.runners import InMemoryRunner, Runner
+from adk_nb.runners import InMemoryRunner, Runner, current_session
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
@@ -260,7 +260,7 @@ def test_a_run_that_failed_and_is_resumed_links_to_its_first_part(spans: Spans, 
 
     with pytest.raises(TimeoutError):
         asyncio.run(turn(runner, "hello"))
-    session = asyncio.run(runner.look_at("ada", "s"))
+    session = asyncio.run(current_session(runner, "ada", "s"))
     assert session
     asyncio.run(turn(runner, None, invocation_id=session.events[0].invocation_id))
 

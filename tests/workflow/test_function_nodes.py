@@ -155,7 +155,7 @@ def test_two_outputs_of_one_run_are_an_error() -> None:
         yield 1
         yield 2
 
-    with pytest.raises(WorkflowDataError, match="'two' .* second output"):
+    with pytest.raises(WorkflowDataError, match=r"'two' .* second output"):
         run(two)
 
 

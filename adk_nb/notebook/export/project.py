@@ -95,7 +95,7 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
         folder: Where a relative path starts.
 
     Raises:
-        InputError: There is no agent or no clear root, something cannot be written as Python, or the path cannot take an
+        InputError: There is no agent or no clear root, something cannot be Python, or the path cannot take an
             export; nothing was written.
         StorageError: A file cannot be written.
     """

@@ -212,6 +212,7 @@ def _add_empty_body(lines: list[str]) -> list[str]:
 def install_line_transformers(shell: Any) -> None:
     """Pass lines of text and cells without a body to their magics."""
     manager = shell.input_transformer_manager
+    # First: IPython's own would rewrite `%chat How?` into a call for help.
     manager.token_transformers[:0] = [_TextLine, _TextAssign]
     manager.cleanup_transforms.append(_add_empty_body)
 
@@ -258,10 +259,12 @@ def remove_traceback_filter(shell: Any) -> None:
 def without_secrets(text: str) -> str:
     """Hide secrets in a traceback: plain, split by color codes, escaped by repr(), or shortened with an ellipsis."""
     text = hidden(text)
+    # IPython colors tokens, so codes may stand within a secret.
     bare = _COLOR.sub("", text)
     for secret in known_secrets():
         if secret in bare or not _QUOTED.keys().isdisjoint(secret):
             text = re.sub(f"(?:{_COLOR.pattern})*".join(_QUOTED.get(c, re.escape(c)) for c in secret), HIDDEN, text)
+    # From the end: a replacement moves what follows it.
     for match in reversed(list(_ELLIPSIS.finditer(text))):
         prefix, suffix = text[: match.start()], text[match.end() :]
         head = max((_head_length(prefix, secret) for secret in known_secrets()), default=0)
@@ -341,4 +344,5 @@ def _safe_error(error: Any) -> Any:
     safe = without_secrets(text)
     if safe == text:
         return error
+    # A new class: the constructor of the error's own may need other arguments.
     return type(type(error).__name__, (Exception,), {})(safe).with_traceback(error.__traceback__)

@@ -111,8 +111,8 @@ def _mcp_toolset(origin: ToolsetOrigin) -> BaseToolset:
     url = urlsplit(origin.address)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise InputError(
-            f"%tool --mcp takes a URL, as https://example.com/mcp, got {redacted(origin.address)!r:.80}; for a program, "
-            "write shop = McpToolset(connection_params=StdioServerParameters(command=..., args=[...]))"
+            f"%tool --mcp takes a URL, as https://example.com/mcp, got {redacted(origin.address)!r:.80}; for a "
+            "program, write shop = McpToolset(connection_params=StdioServerParameters(command=..., args=[...]))"
         )
     params: Any = SseConnectionParams if origin.is_sse else StreamableHTTPConnectionParams
     return McpToolset(connection_params=params(url=origin.address), require_confirmation=origin.confirm)

@@ -65,6 +65,7 @@ _code_lock = threading.Lock()
 
 def _view_code() -> ViewCode:
     with _code_lock:
+        # `Widget.close_all()` closes it as well; new views then need a new one.
         if not _codes or _codes[0].comm is None:
             _codes[:] = [ViewCode()]
         return _codes[0]
@@ -148,6 +149,7 @@ class LiveView(anywidget.AnyWidget):
                 return
             began = time.monotonic()
             ops = [op for op in map(self._apply, batch) if op]
+            # Slow renderings come less often, so that the run keeps the interpreter lock.
             self._pause = max(self._pause_after(ops), OPS_SHARE * (time.monotonic() - began))
             self._seq += 1
             self.send({"kind": "ops", "seq": self._seq, "ops": ops})
@@ -240,6 +242,7 @@ class LiveView(anywidget.AnyWidget):
         elif kind == "answer":
             self._answer(message)
         elif kind == "page":
+            # From a page, and thus from any script in it: only `True` counts.
             set_page(keeps_out=message.get("stays") is True)
         elif request := request_of(message):
             self._answer_request(request)
@@ -277,6 +280,7 @@ class LiveView(anywidget.AnyWidget):
         self.flush()
 
     def _notify(self, message: Json) -> None:
+        # A copy: a listener may add another one.
         for listener in list(self._listeners):
             try:
                 listener(message)

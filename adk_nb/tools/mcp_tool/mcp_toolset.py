@@ -61,6 +61,7 @@ class LoadMcpResourceTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Read the resource `uri`."""
         uri = args.get("uri")
+        # A model must not read what the server did not list, such as a file by its URI.
         if uri not in self._uris:
             return {"error": f"there is no resource {uri!r}; there is: {', '.join(sorted(self._uris)) or 'none'}"}
 
@@ -184,6 +185,7 @@ class McpToolset(BaseToolset):
                 by_name[definition.name] = McpTool(definition, self._server, **self._tool_options)
             except ValueError as error:
                 self._warn_once(f"the tool {definition.name!r}", f"is left out: {error}")
+        # Sorted: vendors cache prompts by prefix, and servers list in any order.
         tools = [by_name[name] for name in sorted(by_name)]
         if self._use_resources:
             tools.append(LoadMcpResourceTool(await _pages(client.list_resources, "resources"), self._server))
@@ -229,6 +231,7 @@ def _rejection(definition: Any, by_name: Mapping[str, BaseTool]) -> str | None:
     name: str = definition.name
     if not _NAME.fullmatch(name):
         return "a model cannot call it by that name"
+    # A server could else answer approvals or take over the transfer of an agent.
     if name.startswith(RESERVED) or name in _RESERVED_NAMES:
         return "the name is reserved"
     return "there are two of that name" if name in by_name else None
@@ -245,6 +248,7 @@ async def _pages(fetch: Any, field: str) -> list[Any]:
     for _ in range(_MAX_PAGES):  # a server may send cursors without end
         page = await fetch(cursor=cursor)
         items += getattr(page, field)
+        # MCP: cursors are opaque; no cursor means the last page.
         cursor = page.next_cursor
         if not cursor or len(items) >= _MAX_LISTED:
             break

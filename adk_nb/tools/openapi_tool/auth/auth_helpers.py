@@ -105,6 +105,7 @@ def openid_dict_to_scheme_credential(
         missing = ", ".join(str(fault["loc"][-1]) for fault in error.errors())
         raise ConfigurationError(f"the OpenID Connect configuration lacks or has wrong: {missing}") from error
     values = list(credential_dict.values())
+    # Google's console exports a client as {"web": {...}} or {"installed": {...}}.
     inner = cast(Mapping[str, Any], values[0]) if len(values) == 1 and isinstance(values[0], Mapping) else None
     client = credential_dict if inner is None else inner
     if missing := ", ".join(key for key in ("client_id", "client_secret") if not client.get(key)):
@@ -136,6 +137,7 @@ def openid_url_to_scheme_credential(
             client.stream("GET", openid_url) as response,
         ):
             response.raise_for_status()
+            # Read in pieces: a server may send without end.
             body = bytearray()
             for chunk in response.iter_bytes():
                 body += chunk
@@ -147,6 +149,7 @@ def openid_url_to_scheme_credential(
             f"the OpenID Connect document at {openid_url.partition('?')[0]} was not read: {error}"
         ) from error
     if not isinstance(configuration, dict):
+        # Without its query, which may have a secret.
         raise ConfigurationError(f"the OpenID Connect document at {openid_url.partition('?')[0]} is not a JSON object")
     return openid_dict_to_scheme_credential(cast(dict[str, Any], configuration), scopes, credential_dict)
 
@@ -170,6 +173,7 @@ def credential_to_param(
     if http and token:
         return _param(auth_scheme, "Authorization", "header", f"Bearer {token}", "Bearer token")
     if http and auth_credential.auth_type is AuthCredentialTypes.HTTP and http.scheme.lower() == "basic":
+        # RFC 7617: the first colon ends the user name.
         if ":" in (http.credentials.username or ""):
             raise ConfigurationError("a user name of HTTP basic authentication has no ':' in it")
         if http.credentials.username is not None or http.credentials.password is not None:
