@@ -480,7 +480,7 @@ def test_what_is_no_request_is_an_error_of_the_protocol():
     assert broken.json()["error"]["code"] == -32700
 
 
-def test_a_client_of_another_version_is_told_so():
+def test_a_client_of_another_version_gets_an_error():
     with served(lambda port: to_a2a(planner(), port=port)) as server:
         error = post(server, headers={"A2A-Version": "7.0"}).json()["error"]
 

@@ -562,7 +562,7 @@ def test_a_server_that_says_nothing(service: Service):
     assert "0.2 seconds" in message and "timeout=" in message
 
 
-def test_a_reply_that_is_huge_is_cut_off(service: Service, monkeypatch: pytest.MonkeyPatch):
+def test_a_huge_reply_is_truncated(service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(http_client, "MAX_BYTES", 10_000)
     answering(service, SendStreamingMessage=Answer(stream(*working("x" * 20_000)), headers=EVENTS))
 

@@ -76,7 +76,7 @@ def test_a_parent_defined_anew_takes_its_agents_over_and_the_old_one_keeps_copie
         (lambda: agent("root", agent("b", agent("root"))), "'root'"),
     ],
 )
-def test_namesakes_in_a_tree_are_told(make: Any, twice: str):
+def test_equal_names_in_a_tree_are_reported(make: Any, twice: str):
     told = f"two agents under 'root' are named {twice}; find_agent and transfers take"
     with pytest.warns(UserWarning, match=told) as warned:
         root = make()
@@ -101,7 +101,7 @@ def test_agents_that_are_set_later_have_their_place_and_those_before_lose_it():
     assert root.sub_agents == [after]
 
 
-def test_namesakes_are_told_once():
+def test_equal_names_are_reported_once():
     with pytest.warns(UserWarning, match="under 'b'"):
         branch = agent("b", agent("a"), agent("a"))
 
@@ -244,7 +244,7 @@ def test_an_agent_is_no_tool():
         ({"parent_agent": None}, "'a': … no field 'parent_agent'"),
     ],
 )
-def test_what_is_no_tree_is_told_in_one_line(given: dict[str, Any], message: str):
+def test_an_invalid_tree_is_reported_in_one_line(given: dict[str, Any], message: str):
     with pytest.raises(ConfigurationError) as refused:
         LlmAgent(**{"name": "a"} | given)
     assert mentions(refused.value, message)

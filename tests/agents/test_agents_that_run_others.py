@@ -75,7 +75,7 @@ def test_each_works_in_its_turn_and_reads_what_was_said_before():
     assert str(last.model.requests[0].config.system_instruction).startswith("use A")
 
 
-def test_without_agents_nothing_is_said():
+def test_without_agents_nothing_is_printed():
     for kind in (SequentialAgent, LoopAgent, ParallelAgent):
         assert Talk(kind(name="empty")).say("go") == []
 

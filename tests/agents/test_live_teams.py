@@ -70,7 +70,7 @@ def test_they_are_told_how_to_say_so_and_keep_their_own_tools():
     assert a.tools == [look] and b.tools == []
 
 
-def test_alone_an_agent_is_not_told_of_it():
+def test_a_single_agent_gets_no_transfer_instruction():
     a = agent("a", "hello")
     LiveTalk(a).live("hi")
 

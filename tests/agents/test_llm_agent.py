@@ -110,7 +110,7 @@ def test_a_wrong_field_is_told_in_one_line_with_the_right_one(given: dict[str, A
     assert "\n" not in str(refused.value)
 
 
-def test_an_agent_without_a_name_is_told_to_have_one():
+def test_an_agent_without_a_name_is_refused():
     with pytest.raises(ConfigurationError, match=r"name: 'name' is missing$"):
         LlmAgent(**{"model": "offline"})
 
@@ -126,7 +126,7 @@ def test_settings_that_are_the_agents_own_are_taken():
     assert LlmAgent(name="a", generate_content_config=config).generate_content_config == config
 
 
-def test_several_wrong_fields_are_told_at_once():
+def test_several_wrong_fields_are_reported_at_once():
     with pytest.raises(ConfigurationError) as refused:
         LlmAgent(descripton="x", output_kee="y")
 

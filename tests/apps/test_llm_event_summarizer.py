@@ -30,7 +30,7 @@ def summed_up(*events: Event, answer: Any = "short", template: str | None = HIST
     return event, "".join(part.text or "" for one in model.requests for part in one.contents[0].parts or [])
 
 
-def test_the_model_reads_who_said_and_did_what():
+def test_the_model_sees_the_author_of_each_message_and_call():
     _, prompt = summed_up(
         said("user", "Oslo?"),
         said("guide", types.Part(text="hm", thought=True), call("weather", city="Oslo")),
@@ -62,7 +62,7 @@ def test_the_summary_stands_for_the_time_from_the_first_event_to_the_last():
     assert told.compacted_content == types.Content(role="model", parts=[types.Part(text="short")])
 
 
-def test_long_arguments_and_responses_are_cut():
+def test_long_arguments_and_responses_are_truncated():
     _, prompt = summed_up(
         said("guide", call("write", text="x" * 3000)), said("guide", result("write", text="y" * 3000))
     )

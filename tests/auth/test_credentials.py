@@ -336,7 +336,7 @@ def decorated(tool_context: ToolContext) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("one", [Post(name="post", description="Posts."), decorated], ids=lambda one: one.name)
-def test_any_tool_can_be_let_in(one: BaseTool):
+def test_any_tool_can_be_authenticated(one: BaseTool):
     talk = Talk(guide(call(one.name), "posted", tools=[one]))
     talk.say()
 

@@ -146,7 +146,7 @@ def test_the_tool_gets_the_arguments_as_edited(lab: Lab):
 
 
 @pytest.mark.browser_all
-def test_the_model_is_told_why_its_call_was_rejected(lab: Lab):
+def test_the_model_sees_the_reason_of_a_rejection(lab: Lab):
     page = paying(lab, NOTES)
 
     page.button("Reject…").click()

@@ -197,7 +197,7 @@ def test_code_that_takes_too_much_memory_fails_and_the_kernel_keeps_its_variable
     assert (still, more) == (True, "Code execution result:\n1\n\n")
 
 
-def test_much_output_is_cut_and_the_rest_counted(executor: KernelCodeExecutor):
+def test_long_output_is_truncated_and_the_rest_counted(executor: KernelCodeExecutor):
     ok, said = runs(executor, "print('x' * 1_000_000)")[0]
 
     assert ok

@@ -111,7 +111,7 @@ def test_services_work_while_tools_keep_every_thread(stuck: Stuck, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", ["function", "generator"])
-def test_the_limit_of_replaced_threads_is_told(stuck: Stuck, kind: str):
+def test_the_limit_of_replaced_threads_is_reported(stuck: Stuck, kind: str):
     slow, config, most = FunctionTool(getattr(stuck, kind), timeout=0.05), threads(2), 2 + MAX_REPLACED
     while len(stuck.kept) < most:
         asyncio.run(results([slow], [call(kind)] * 2, config))

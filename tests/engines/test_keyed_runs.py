@@ -48,7 +48,7 @@ def test_a_run_that_is_asked_for_again_is_not_done_again(tmp_path: Path):
     assert said == ["user: go", "clerk: one", "user: go", "clerk: two"]
 
 
-def test_two_who_do_one_run_at_once_do_it_once(tmp_path: Path):
+def test_two_workers_execute_a_run_once(tmp_path: Path):
     made: list[str] = []
     began, both = asyncio.Event(), asyncio.Event()
 

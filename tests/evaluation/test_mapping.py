@@ -35,7 +35,7 @@ def _classifier(asked: list[str]) -> Agent:
     return Agent(name="classify", model="gemini-2.5-flash", before_model_callback=answer)
 
 
-def test_rows_with_the_same_message_are_asked_once() -> None:
+def test_rows_with_the_same_message_run_once() -> None:
     asked: list[str] = []
     table = agent_map(_classifier(asked), ROWS, message="Classify: {{text}}", schema=Label)
     assert sorted(asked) == ["Classify: Bad.", "Classify: Great!"]
@@ -74,7 +74,7 @@ def test_a_row_that_fails_says_why_and_the_others_go_on() -> None:
     assert "no model" in table[1]["_error"] and table[1]["label"] is None
 
 
-def test_rows_that_are_done_are_not_asked_again() -> None:
+def test_finished_rows_are_not_run_again() -> None:
     asked: list[str] = []
     service = InMemorySessionService()
     agent = _classifier(asked)
@@ -83,7 +83,7 @@ def test_rows_that_are_done_are_not_asked_again() -> None:
     assert sorted(asked) == ["Bad.", "Fine.", "Great!"]
 
 
-def test_rows_that_failed_are_asked_again() -> None:
+def test_failed_rows_are_run_again() -> None:
     service = InMemorySessionService()
     agent = Agent(name="flaky", model=ScriptedLlm(RuntimeError("busy"), "Fine."))
     rows = [{"message": "How is it?"}]

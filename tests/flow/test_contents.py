@@ -47,7 +47,7 @@ def quotes(told: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(role, words.split("; ", 1)[1]) for role, words in told]
 
 
-def test_words_and_calls_stand_as_they_were_said():
+def test_text_and_calls_keep_their_order():
     contents = [text("hi"), call("1"), answer("1"), text("done", "me"), text("more?")]
 
     assert seen(*contents) == snapshot(
@@ -110,7 +110,7 @@ def test_own_thoughts_stay_beside_own_words():
     assert content is said.content
 
 
-def test_another_agents_doings_are_told_in_quotes():
+def test_another_agents_actions_are_quoted():
     said = Event(
         author="other",
         content=types.Content(
@@ -165,7 +165,7 @@ def test_quotes_cannot_be_closed_from_inside():
     assert quoted.count("<<<END_QUOTED_AGENT_CONTENT>>>") == 1
 
 
-def test_an_agent_that_only_thought_is_not_told():
+def test_an_agent_that_only_thought_is_not_quoted():
     thought = Event(author="other", content=types.Content(role="model", parts=[types.Part(text="hm", thought=True)]))
 
     assert seen(thought) == []
@@ -239,7 +239,7 @@ def test_a_late_answer_to_a_call_without_a_first_one_is_put_behind_its_call():
     )
 
 
-def test_late_answers_to_one_event_come_together():
+def test_late_answers_to_an_event_are_sent_together():
     both = call("1", "2", long_running_tool_ids={"1", "2"})
 
     assert seen(text("go"), both, answer("2", author="user"), text("hm", "me"), answer("1", author="user")) == snapshot(

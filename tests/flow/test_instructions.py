@@ -172,7 +172,7 @@ def test_a_root_that_is_no_llm_agent_says_nothing_to_all():
     assert told(agent) == ["Own.", IDENTITY]
 
 
-def test_an_agent_need_not_be_told_who_it_is():
+def test_an_agent_works_without_its_identity_instruction():
     agent, silent = guide("1", instruction="Do.", identity=False, description="d"), guide("1", identity=False)
 
     Talk(agent).say()

@@ -316,7 +316,7 @@ def test_without_a_place_for_files_a_run_that_is_to_keep_sound_is_refused():
     assert "InMemoryArtifactService" in str(talk.error)
 
 
-def test_an_interruption_is_told():
+def test_an_interruption_is_reported():
     talk = LiveTalk(guide([spoken("It is", finished=False), LlmResponse(interrupted=True), DONE]))
 
     assert told(talk.live("Hi"))[-2:] == [("guide", "interrupted"), ("guide", "done")]

@@ -45,7 +45,7 @@ def test_so_does_what_another_agent_said_last():
     assert now(*said, text("mine", "me")) == [("user", "[other] said: <B>"), ("model", "mine")]
 
 
-def test_a_transfer_begins_none_and_is_told():
+def test_a_transfer_starts_no_bar_and_is_reported():
     assert now(text("old"), text("go"), *transfer()) == [
         ("user", "go"),
         ("user", quoted_call("other", {"of": "t"}, "transfer_to_agent")),
@@ -87,7 +87,7 @@ def test_a_result_of_no_call_begins_none():
     assert now(text("go"), answer("9", author="user"), text("yes", "me")) == [("user", "go"), ("model", "yes")]
 
 
-def test_what_was_heard_in_pieces_is_one_message():
+def test_a_transcript_in_pieces_is_one_message():
     assert now(text("old"), heard("What"), heard(" time?")) == [("user", "What time?")]
 
 

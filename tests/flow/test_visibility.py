@@ -179,7 +179,7 @@ def test_files_of_another_agent_are_passed_on_as_they_are():
     assert content.parts and content.parts[1:] == [PNG]
 
 
-def test_code_of_another_agent_is_told_as_words():
+def test_code_of_another_agent_is_quoted_as_text():
     code = types.Part(executable_code=types.ExecutableCode(code="1", language=types.Language.PYTHON))
     gave = types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output="one"))
 

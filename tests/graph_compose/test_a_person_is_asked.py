@@ -86,7 +86,7 @@ def test_in_a_chat_a_yes_or_a_no_is_the_answer(service: Service, typed: str, con
     assert told == {"confirmed": confirmed, "payload": None}
 
 
-def test_a_no_is_told_like_a_yes(service: Service):
+def test_a_rejection_is_reported_like_an_approval(service: Service):
     say(service, a=[ASK, {"content": "Then not."}])
 
     async def talk() -> WorkflowResult:

@@ -133,7 +133,7 @@ def tool_result(service: Service, graph: GraphCompose) -> Any:
         (Answer({"half": "body"}, cut=4), None, "RemoteProtocolError"),
     ],
 )
-def test_a_tool_that_fails_is_told_to_the_agent(service: Service, answer: Answer, status: int | None, words: str):
+def test_a_failing_tool_is_reported_to_the_agent(service: Service, answer: Answer, status: int | None, words: str):
     service.say("/look", answer)
     told = tool_result(service, with_tool(service, http_config={"url": f"{service.url}/look", "method": "GET"}))
     assert told["status_code"] == status and words in told["error"]

@@ -123,7 +123,7 @@ async def test_words_of_scripts_without_spaces_are_found_inside_of_longer_ones(s
 
 
 @awaited
-async def test_at_most_ten_are_told(service: BaseMemoryService):
+async def test_at_most_ten_are_listed(service: BaseMemoryService):
     await service.add_session_to_memory(session(*(event(f"cat {number}") for number in range(25)), event("cat dog")))
 
     assert await found(service, "cat dog") == ["cat dog", *(f"cat {number}" for number in range(9))]
@@ -261,7 +261,7 @@ async def test_a_session_takes_nothing_away_that_was_not_its_own(service: BaseMe
 
 
 @awaited
-async def test_only_words_that_were_said_are_remembered(service: BaseMemoryService):
+async def test_only_spoken_text_is_remembered(service: BaseMemoryService):
     parts = [types.Part(text="a cat", thought=True), types.Part(text="a dog"), types.Part(text="and a bird")]
     call = types.Part(function_call=types.FunctionCall(name="cat", args={"cat": "cat"}))
     picture = types.Part(inline_data=types.Blob(data=b"\x00\xff cat", mime_type="image/png"))
@@ -283,7 +283,7 @@ async def test_only_words_that_were_said_are_remembered(service: BaseMemoryServi
 
 
 @pytest.mark.parametrize("at", [0.0, -1.0, 253_402_300_800.0, 1e30, float("inf")])
-def test_any_time_is_told_in_some_way(service: BaseMemoryService, at: float):
+def test_any_time_can_be_formatted(service: BaseMemoryService, at: float):
     async def add() -> list[MemoryEntry]:
         await service.add_session_to_memory(session(event("cat", at=at)))
         return await search(service, "cat")

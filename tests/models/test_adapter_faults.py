@@ -201,7 +201,7 @@ def test_the_rules_of_turns_hold_for_any_history(
 
 
 @given(contents=st.lists(CONTENTS, max_size=7))
-def test_nothing_that_was_said_or_answered_is_lost(contents: list[types.Content]):
+def test_no_message_or_answer_is_lost(contents: list[types.Content]):
     turns = pair_turns(contents)
 
     def count(of: Sequence[types.Content], name: str) -> int:

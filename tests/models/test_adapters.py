@@ -325,7 +325,7 @@ def test_a_refusal_that_does_not_pass_is_not_asked_again(vendor: Vendor, server:
 
 
 @pytest.mark.parametrize(("asked", "hint"), [("3600", "wait 3600 s, as it asks"), ("1e999", "wait")])
-def test_how_long_a_service_asks_to_wait_is_told(vendor: Vendor, server: GeminiServer, asked: str, hint: str):
+def test_the_requested_wait_of_a_service_is_reported(vendor: Vendor, server: GeminiServer, asked: str, hint: str):
     vendor.refuse(server, 429, "slower", headers={"Retry-After": asked})
 
     with pytest.raises(ModelHTTPError, match=rf"; {hint}, or .*quota$"):
@@ -352,7 +352,7 @@ def test_the_meaning_of_each_error_is_looked_up_once(vendor: Vendor, server: Gem
     assert len(errors) == len(server.requests) == 3
 
 
-def test_a_service_that_is_not_there_is_told_so(vendor: Vendor):
+def test_an_unreachable_service_is_reported(vendor: Vendor):
     with GeminiServer() as server:
         gone = vendor.model(server)
 
@@ -429,7 +429,7 @@ def test_a_connection_is_waited_for_as_long_as_was_said(vendor: Vendor):
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"[]", b'{"choices": 3}', b'{"content": 3, "choices": [{}]}', b"\xff"]
 )
-def test_what_is_no_answer_is_one_clear_error(vendor: Vendor, server: GeminiServer, body: bytes):
+def test_an_invalid_answer_is_one_clear_error(vendor: Vendor, server: GeminiServer, body: bytes):
     if vendor.name == "gemini" and b"choices" in body:  # which it does not know
         body = b'{"candidates": [{"content": 3}]}'
     vendor.say(server, "x")

@@ -234,7 +234,7 @@ def test_an_overloaded_service_that_says_so_within_the_stream_is_asked_again(ser
         ask(ANTHROPIC.model(server), stream=True)
 
 
-def test_without_a_key_anthropic_is_not_asked(monkeypatch: pytest.MonkeyPatch):
+def test_without_a_key_anthropic_is_not_called(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
 

@@ -244,7 +244,7 @@ def test_a_response_without_an_answer_is_an_error_that_names_the_model(server: G
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_busy_service_is_asked_again_when_it_says(
+def test_a_busy_service_is_retried_after_the_requested_wait(
     server: GeminiServer, stream: bool, caplog: pytest.LogCaptureFixture
 ):
     server.say(refusal(429, "RESOURCE_EXHAUSTED", "Slow down."), status=429, headers={"Retry-After": "0.05"})
@@ -304,7 +304,7 @@ def test_a_wrong_request_is_not_repeated(server: GeminiServer, status: int, stre
     assert len(server.requests) == 1
 
 
-def test_a_refusal_that_is_not_json_is_told_in_short(server: GeminiServer):
+def test_a_refusal_without_json_is_summarized(server: GeminiServer):
     server.replies.append(Reply(b"<html>" + b"Bad gateway " * 500, status=502, headers={"Content-Type": "text/html"}))
 
     with pytest.raises(ModelHTTPError, match="502: Bad Gateway: <html>") as caught:

@@ -246,7 +246,7 @@ def test_each_call_gets_its_own_result_whatever_its_id(service: Service, key: An
 # ---- again
 
 
-def test_a_busy_service_is_asked_again(service: Service):
+def test_a_busy_service_is_retried(service: Service):
     for status in (408, 425, 429, 500, 502, 599):
         service.say("/chat", Answer(b"busy", status), Answer({"content": "Hello"}, cut=9), {"content": "Hello"})
         assert [event.text for event in Talk(agent_of(service.url)).say()] == ["Hello"]

@@ -301,7 +301,7 @@ def test_results_without_ids_are_paired_in_order():
     assert ["city=Oslo) gives 1." in results[0], "city=Rome) gives 2." in results[1]] == [True, True]
 
 
-def test_a_large_result_is_cut_and_says_so():
+def test_a_large_result_is_truncated_with_a_note():
     rows = [{"n": n, "text": "x" * 500} for n in range(5_000)]
 
     said = words(asking("search cats", called(("search", {"query": "cats"}, {"result": rows}))))

@@ -189,7 +189,7 @@ def test_a_stream_by_another_name_is_one(server: GeminiServer):
     ("kind", "body"),
     [("text/html", f"<p>Hello {KEY}"), ("application/json", '{"foo": 1}'), ("application/json", '{"choices": null}')],
 )
-def test_what_came_instead_of_an_answer_is_told(server: GeminiServer, kind: str, body: str, one_by_one: bool):
+def test_a_missing_answer_is_reported_with_what_came(server: GeminiServer, kind: str, body: str, one_by_one: bool):
     server.replies.append(Reply(body.encode(), headers={"Content-Type": kind}))
 
     with pytest.raises(UnexpectedModelAnswer, match=r"; check its address") as told:
@@ -254,7 +254,7 @@ def test_a_result_s_image_is_told_in_words_to_a_model_that_sees_none(server: Gem
     assert [one["type"] for one in shown["content"]] == ["file"]
 
 
-def test_without_a_key_openai_is_not_asked(monkeypatch: pytest.MonkeyPatch):
+def test_without_a_key_openai_is_not_called(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 

@@ -276,7 +276,7 @@ def test_a_long_message_is_shown_where_it_parts(path: Path):
     assert len(said.replace(str(path), "")) < 400
 
 
-def test_a_changed_tool_result_is_told(path: Path):
+def test_a_changed_tool_result_is_reported(path: Path):
     recorded(path, conversation("x", "mild"))
 
     text = miss(path, conversation("x", "cold"))
@@ -490,7 +490,7 @@ def test_a_schema_that_is_a_union_is_told_from_another(path: Path):
 
 
 @pytest.mark.parametrize("said", [None, "", "off", " OFF "])
-def test_nothing_is_replayed_unless_asked_for(monkeypatch: pytest.MonkeyPatch, said: str | None):
+def test_nothing_is_replayed_by_default(monkeypatch: pytest.MonkeyPatch, said: str | None):
     if said is not None:
         monkeypatch.setenv("ADK_NB_REPLAY", said)
 

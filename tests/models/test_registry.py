@@ -104,7 +104,7 @@ def test_a_class_that_comes_later_goes_first(parrots: None):
         ("htp://127.0.0.1:18731/v1", "http://127.0.0.1:18731/v1"),
     ],
 )
-def test_a_mistyped_name_is_told_the_closest(name: str, meant: str):
+def test_a_mistyped_name_gets_the_closest_match(name: str, meant: str):
     with pytest.raises(ModelNotFoundError, match=f"no model named '{name}'; did you mean '{meant}'[?]$"):
         LLMRegistry.new_llm(name)
 

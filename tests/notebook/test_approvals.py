@@ -241,7 +241,7 @@ def test_what_is_asked_later_in_a_turn_has_the_next_numbers_and_the_next_turn_be
 
 
 @pytest.mark.parametrize("line", ["--no --reason too much", "--reason too much --no", "--no --reason too much of it"])
-def test_a_reason_without_quotes_is_told_of_them(shell: Shell, line: str) -> None:
+def test_a_reason_without_quotes_is_refused_with_a_hint(shell: Shell, line: str) -> None:
     paying(shell, 1)
     shell.cell("%chat clerk Pay")
 

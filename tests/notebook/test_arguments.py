@@ -130,7 +130,7 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
         (CONFIRM, "--yess", None, "%confirm has no option --yess; did you mean --yes? see %confirm?"),
     ],
 )
-def test_what_does_not_fit_is_said_in_one_line(grammar: Grammar, line: str, cell: str | None, said: str) -> None:
+def test_a_mismatch_is_reported_in_one_line(grammar: Grammar, line: str, cell: str | None, said: str) -> None:
     with pytest.raises(InputError) as raised:
         grammar.parse(line, cell, leads=leads)
 

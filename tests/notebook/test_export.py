@@ -214,7 +214,7 @@ def test_braces_of_a_raw_cell_mean_nothing(shell: Shell, work: Path):
     assert written(work / "exported")["root_agent"].instruction(Context(x=1)) == "Say {x} and {{y}}."
 
 
-def test_what_google_adk_has_not_is_told(shell: Shell, work: Path):
+def test_names_that_google_adk_lacks_are_reported(shell: Shell, work: Path):
     shell.cell("%%tool --timeout 5\ndef look(city: str) -> str:\n    'Looks.'\n    return city")
     shell.cell("%%agent guide -t look --max-iterations 3\nLook.")
     package = str(shell.cell("%export exported"))
@@ -289,7 +289,7 @@ def test_a_folder_has_to_be_a_package(name: str, shell: Shell, work: Path):
     )
 
 
-def test_a_member_that_is_not_defined_yet_is_told(shell: Shell, work: Path):
+def test_an_undefined_member_is_reported(shell: Shell, work: Path):
     shell.cell("%%agent team --kind sequential\nlater_one")
 
     assert "InputError: %export: later_one" in shell.fails("%export agent.py")

@@ -36,7 +36,7 @@ def outputs(server: GeminiServer, cell: str, monkeypatch: pytest.MonkeyPatch) ->
     return notebook.cells[-1].outputs
 
 
-def test_a_service_that_stays_busy_is_told_once(server: GeminiServer, monkeypatch: pytest.MonkeyPatch):
+def test_a_service_that_stays_busy_is_reported_once(server: GeminiServer, monkeypatch: pytest.MonkeyPatch):
     server.replies.extend([BUSY] * 5)
 
     made = outputs(server, "%chat waiter Hi", monkeypatch)

@@ -270,7 +270,7 @@ def test_single_braces_in_a_message_are_text_and_double_ones_are_variables(shell
     )
 
 
-def test_a_long_value_is_cut_and_the_note_says_so(shell: Shell) -> None:
+def test_a_long_value_is_truncated_with_a_note(shell: Shell) -> None:
     begin(shell)
     shell.cell("long = 'x' * 12340")
 

@@ -207,7 +207,7 @@ MODES = "use auto, record, replay or off"
         ("%replay off --file x", "InputError: %replay off takes no --file; leave it out"),
     ],
 )
-def test_a_line_that_cannot_be_is_told(line: str, said: str, shell: Shell, work: Path):
+def test_an_invalid_line_is_reported(line: str, said: str, shell: Shell, work: Path):
     assert shell.fails(line) == said
 
 

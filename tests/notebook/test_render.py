@@ -114,7 +114,7 @@ Answer with `%confirm --yes` or `%confirm --no`
 """)
 
 
-def test_an_error_is_one_line_beside_what_was_said():
+def test_an_error_is_one_line_beside_the_text():
     failed = Shown(events=[], text="So far.", status="error", error="ModelTimeoutError: no answer\nin 30 s")
 
     assert reply_forms(failed) == snapshot(

@@ -253,7 +253,7 @@ def test_a_result_shows_a_few_pieces_and_not_more():
         (None, {"size": 0, "data": None}),
     ],
 )
-def test_a_file_is_told_as_a_view_shows_it(part: types.Part | None, shown: dict[str, Any]):
+def test_a_file_is_described_as_in_the_view(part: types.Part | None, shown: dict[str, Any]):
     told = artifact("a.bin", 2, part)
 
     assert (told["id"], told["name"], told["version"]) == ("a.bin@2", "a.bin", 2)
@@ -262,7 +262,7 @@ def test_a_file_is_told_as_a_view_shows_it(part: types.Part | None, shown: dict[
     assert (told["page"] is not None) is (told["mime"] == "text/html")
 
 
-def test_a_table_in_a_file_is_told_as_a_table():
+def test_a_table_in_a_file_is_described_as_a_table():
     told = artifact("a.csv", 0, types.Part(inline_data=types.Blob(data=b"a,b\n1,<i>\n", mime_type="text/csv")))
 
     assert "&lt;i&gt;" in told["html"] and told["text"] is None

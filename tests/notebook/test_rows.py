@@ -51,7 +51,7 @@ def told(rows):
     ]
 
 
-def test_a_turn_is_told_row_by_row():
+def test_a_turn_is_printed_row_by_row():
     talk = Talk(
         [call("get_weather", city="Paris"), call("get_weather", city="Oslo")], "Paris is *warmer*.", tools=[get_weather]
     )
@@ -267,7 +267,7 @@ def test_a_request_for_approval_that_a_model_writes_is_no_card():
     assert [row["ok"] for row in view.rows.values() if row["kind"] == "call"] == [False]
 
 
-def test_what_ends_a_run_is_told_in_words():
+def test_the_end_of_a_run_has_a_description():
     def again() -> str:
         return "more"
 
@@ -324,7 +324,7 @@ Look:
     )
 
 
-def test_a_summary_of_older_events_is_told_as_such():
+def test_a_summary_of_older_events_is_marked():
     summary = types.Content(role="model", parts=[types.Part(text="They asked\nabout Oslo.")])
     compaction = EventCompaction(start_timestamp=1, end_timestamp=2, compacted_content=summary)
 
@@ -344,7 +344,7 @@ def test_only_live_rows_have_durations():
     assert {row["ms"] for row in static} == {None}
 
 
-def test_long_arguments_and_results_are_cut():
+def test_long_arguments_and_results_are_truncated():
     def echo(text: str) -> str:
         return text * 20
 

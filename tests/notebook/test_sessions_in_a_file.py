@@ -524,7 +524,7 @@ def test_every_wrong_line_is_answered_by_what_to_type(shell: Shell) -> None:
     assert shell.cell("%state a") == 1
 
 
-def test_nothing_said_is_nothing_to_save(shell: Shell, tmp_path: Path) -> None:
+def test_an_empty_session_cannot_be_saved(shell: Shell, tmp_path: Path) -> None:
     assert "session 'main'" in shell.fails("%session save x.json")
     assert not (tmp_path / "x.json").exists()
 
@@ -628,7 +628,7 @@ def test_a_tool_that_was_edited_since_a_run_was_cut_is_a_choice_too(tmp_path: Pa
     assert chat.approve().text == "Paid."
 
 
-def test_what_was_not_edited_goes_on_without_a_word(tmp_path: Path) -> None:
+def test_an_unedited_run_resumes_without_a_notice(tmp_path: Path) -> None:
     def pay(amount: int) -> str:
         """Pay."""
         return "paid"
@@ -639,7 +639,7 @@ def test_what_was_not_edited_goes_on_without_a_word(tmp_path: Path) -> None:
     assert chat.resume().text == "Paid."
 
 
-def test_a_run_that_was_cut_may_be_left_as_it_is(shell: Shell, tmp_path: Path) -> None:
+def test_an_interrupted_run_may_be_dropped(shell: Shell, tmp_path: Path) -> None:
     cut(tmp_path)
     model = scripted(shell, "I see.")
     shell.cell(KEPT)
@@ -687,7 +687,7 @@ def test_an_approval_that_is_looked_for_where_a_run_was_cut_is_answered_by_what_
     assert shell.fails("%confirm --yes").endswith("%trace")
 
 
-def test_who_works_on_a_session_is_told(shell: Shell, tmp_path: Path) -> None:
+def test_the_owner_of_a_session_is_named(shell: Shell, tmp_path: Path) -> None:
     service = cut(tmp_path)
 
     async def work() -> None:
@@ -707,7 +707,7 @@ def test_who_works_on_a_session_is_told(shell: Shell, tmp_path: Path) -> None:
         chat.resume()
 
 
-def test_a_run_that_waits_is_no_run_that_was_cut(tmp_path: Path) -> None:
+def test_a_waiting_run_does_not_count_as_interrupted(tmp_path: Path) -> None:
     def pay(amount: int) -> str:
         """Pay."""
         return "paid"

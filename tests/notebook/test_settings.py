@@ -116,7 +116,7 @@ def test_thoughts_are_shown_unless_the_setting_says_no(shell: Shell) -> None:
     assert "Hm hm." not in reply._repr_mimebundle_()["text/html"] and reply.text == "Oslo."
 
 
-def test_values_are_cut_where_the_setting_says(shell: Shell) -> None:
+def test_values_are_truncated_at_the_configured_length(shell: Shell) -> None:
     model = begin(shell, "Fine.")
     shell.cell("%config AdkNb.interp_max_chars = 3\nlong = 'abcdef'")
 

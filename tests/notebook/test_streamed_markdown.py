@@ -80,7 +80,7 @@ def test_only_the_last_block_is_drawn_again():
         ("```py\nx = 1\n``", "<pre><code>x = 1</code></pre>"),
     ],
 )
-def test_what_is_open_is_closed_or_waits(text: str, shown: str):
+def test_open_calls_are_closed_or_wait(text: str, shown: str):
     assert StreamedMarkdown().feed(text)[1] == shown
 
 

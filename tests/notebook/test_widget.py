@@ -257,7 +257,7 @@ def test_what_lets_a_tool_in_is_handed_on_once_and_kept_nowhere(view: LiveView, 
     assert "a-persons-key" not in str(wire.sent) + str(view.get_state())
 
 
-def test_a_tool_is_not_let_in(view: LiveView, wire: Wire):
+def test_a_tool_without_credentials_is_not_called(view: LiveView, wire: Wire):
     heard = asked(view, **LET_IN)
 
     wire.says(kind="answer", id="c", decision="refuse", value={"apiKey": "typed all the same"})

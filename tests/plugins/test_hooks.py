@@ -293,7 +293,7 @@ def test_a_reader_that_leaves_early_ends_the_run_for_the_plugins_too():
     assert said[-1] == "P.after_run"
 
 
-def test_two_sessions_at_once_are_told_apart():
+def test_two_concurrent_sessions_are_kept_apart():
     seen: dict[str, list[str]] = {}
 
     def note(invocation_context: Any, event: Event) -> None:

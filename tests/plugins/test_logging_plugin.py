@@ -13,7 +13,7 @@ def logged(talk: Talk, lines: list[str]) -> list[str]:
     return [line.removeprefix("[logging_plugin] ").replace(invocation, "ID") for line in lines]
 
 
-def test_a_turn_is_told_a_line_each():
+def test_each_event_of_a_turn_is_one_line():
     lines: list[str] = []
     agent = guide(call("look"), "done", tools=[look], output_key="k")
     talk = Talk(agent, plugins=[LoggingPlugin(write=lines.append)])
@@ -38,7 +38,7 @@ def test_a_turn_is_told_a_line_each():
     ]
 
 
-def test_errors_are_told_where_they_are():
+def test_errors_are_reported_with_their_place():
     lines: list[str] = []
     agent = guide(call("boom"), tools=[boom], tool_errors="raise")
     talk = Talk(agent, plugins=[LoggingPlugin(write=lines.append)])

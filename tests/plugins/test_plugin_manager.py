@@ -53,7 +53,7 @@ def test_a_plugin_is_found_by_its_name():
     assert PluginManager([one]).get_plugin("b") is None
 
 
-def test_only_what_a_plugin_overrides_is_asked():
+def test_only_overridden_hooks_are_called():
     class Own(BasePlugin):
         async def before_run_callback(self, **said: object) -> None: ...
 

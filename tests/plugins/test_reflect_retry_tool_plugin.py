@@ -20,7 +20,7 @@ def counts(events: list[Event]) -> list[int | None]:
     return [result.get("retry_count") for result in results(events)]
 
 
-def test_the_model_is_told_what_failed_and_how_often():
+def test_the_model_sees_the_failure_and_its_count():
     talk = Talk(guide(call("boom"), "sorry", tools=[boom]), plugins=[ReflectAndRetryToolPlugin()])
 
     [told] = results(talk.say())

@@ -61,7 +61,7 @@ def test_a_rejected_call_does_not_run_and_the_model_is_told():
     assert events[-1].text == "as you wish"
 
 
-def test_the_reason_of_a_rejection_is_told():
+def test_the_reason_of_a_rejection_is_reported():
     talk, _ = shop_talk(delete_call(), "as you wish")
     talk.say("del")
 
@@ -385,7 +385,7 @@ def test_a_request_outside_a_tool_is_refused():
     assert isinstance(talk.error, ConfigurationError)
 
 
-def test_what_waits_survives_json():
+def test_interrupts_survive_json():
     talk, _ = shop_talk(delete_call("/caf\u00e9"), "done")
     talk.say("del")
     again = [Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in talk.stored().events]

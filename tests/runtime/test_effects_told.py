@@ -104,7 +104,7 @@ class OfResults(BasePlugin):
     ],
     ids=["callback", "hard callback", "plugin", "plugin of events"],
 )
-def test_a_call_is_told_whose_run_a_hook_has_ended(shop: Shop, fields: dict[str, Any], plugins: list[BasePlugin]):
+def test_a_call_is_reported_when_a_hook_ends_its_run(shop: Shop, fields: dict[str, Any], plugins: list[BasePlugin]):
     clerk = LlmAgent(name="clerk", model=ScriptedLlm(call("pay", amount=5)), tools=[shop.pay], **fields)
     with pytest.raises((Exception, Hard)):
         shop.say(clerk, *plugins)

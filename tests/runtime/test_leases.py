@@ -116,7 +116,7 @@ def test_a_run_within_a_run_on_the_same_session_is_part_of_it(tmp_path: Path, wa
     using(tmp_path / "nb.db", use)
 
 
-def test_so_is_one_in_sync_code(tmp_path: Path):
+def test_sync_code_works_the_same(tmp_path: Path):
     service = SqliteSessionService(tmp_path / "nb.db")
     runner = runner_of(clerk("outer", "inner"), service, serialize_sessions=True)
     said: list[str] = []

@@ -75,7 +75,7 @@ def test_an_agent_without_a_model_keeps_the_word_for_itself():
     assert [talk.say(words)[-1].text for words in ("plain please", "what of it?")] == ["plain", "desk 0"]
 
 
-def test_an_agent_that_is_gone_is_not_asked():
+def test_a_removed_agent_is_not_called():
     talk = desk(billing("bill"))
     talk.say("billing please")
 

@@ -152,7 +152,7 @@ def test_an_app_that_is_not_resumable_says_what_to_write():
 
 
 @pytest.mark.parametrize("message", [None, "more?"])
-def test_nothing_comes_of_one_that_is_done(message: str | None, caplog: pytest.LogCaptureFixture):
+def test_a_finished_run_yields_nothing(message: str | None, caplog: pytest.LogCaptureFixture):
     talk = LeftTalk(seq(agent("x", "x out"), agent("y", "y out")))
     talk.say("go")
     before = talk.stored().events

@@ -53,7 +53,7 @@ async def waits(*tasks: asyncio.Task[Any]) -> None:
     assert await asyncio.wait(tasks, timeout=0.08) == (set(), set(tasks))
 
 
-def test_they_are_let_in_in_the_order_they_came(held: Callable[[Use], None]):
+def test_waiting_runs_start_in_order(held: Callable[[Use], None]):
     async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
         waiting = [asyncio.create_task(events_of(talk(other, said))) for said in ("a", "b", "c")]  # each finds it held
         await events_of(under_way)

@@ -165,7 +165,7 @@ def test_without_the_word_of_who_it_is_no_answer_of_it_is_taken(server: Server):
     assert box.seen == [] and "not one of" in waiting(talk)[0].problem
 
 
-def test_each_user_is_let_in_as_themselves(server: Server):
+def test_each_user_has_their_own_credentials(server: Server):
     talk, box = mail_talk(server.by_person(), call("mail"), "one", call("mail"), "two")
     talk.say()
     say_yes(talk, server, "ada")
@@ -218,7 +218,7 @@ def test_a_consent_that_was_withdrawn_is_asked_for_again(hasty: Server):
     assert hasty.who(box.tokens[-1]) == "ada"
 
 
-def test_the_program_itself_is_let_in(server: Server):
+def test_the_client_itself_is_authenticated(server: Server):
     flow = OAuthFlowClientCredentials(token_url=f"{server.url}/token", scopes={"mail": ""})
     talk, box = mail_talk(server.config(OAuth2(flows=OAuthFlows(client_credentials=flow))), call("mail"), "one mail")
 

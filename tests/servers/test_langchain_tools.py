@@ -91,7 +91,7 @@ def test_a_class_of_one_s_own_whose_manager_no_model_is_told_of(langchain: Any):
     assert results(tool, where="sky") == [{"result": "sky: nothing"}]
 
 
-def test_what_langchain_injects_is_not_told(langchain: Any):
+def test_arguments_that_langchain_injects_are_not_declared(langchain: Any):
     @langchain.tool
     def pay(amount: int, key: Annotated[str, langchain.InjectedToolArg] = "secret") -> str:
         """Pay."""

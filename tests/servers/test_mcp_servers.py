@@ -171,7 +171,7 @@ def test_progress_is_shown_while_the_tool_works(everything: McpToolset):
     assert "completed" in results(events)[0]["content"][0]["text"]
 
 
-def test_resources_are_told_of_linked_to_and_read(everything: McpToolset):
+def test_resources_are_listed_linked_and_read(everything: McpToolset):
     [tool] = [one for one in sync.run(everything.get_tools()) if one.name == "load_mcp_resource"]
     linked = ask(everything, "get-resource-reference", resourceType="Blob", resourceId=2)
 

@@ -102,7 +102,7 @@ def test_a_session_that_a_run_holds_is_closed_to_others(run: Callable[[Use], Any
     run(use)
 
 
-def test_who_claims_an_old_copy_is_told_to_read_again(run: Callable[[Use], Any]):
+def test_a_stale_copy_is_refused_with_a_hint_to_reload(run: Callable[[Use], Any]):
     async def use(service: Any) -> None:
         session = await service.create_session(**S)
         copy = await read(service)

@@ -255,7 +255,7 @@ async def test_a_deletion_removes_a_key_of_every_reach_and_none_does_not(service
 
 
 @awaited
-async def test_a_users_state_is_told_without_a_session(service: BaseSessionService):
+async def test_the_state_of_a_user_is_readable_without_a_session(service: BaseSessionService):
     assert await service.get_user_state(app_name="app", user_id="u") == {}
     session = await create(service, **{"own": 1, "user:name": "Ann", "user:items": [1], "app:motd": "hello"})
     await service.append_event(session, event(**{"user:name": "Bo", "user:old": None}))

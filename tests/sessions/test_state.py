@@ -283,6 +283,6 @@ def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str,
         (Trip(city="Ulm"), "as model_dump(mode='json') gives it"),
     ],
 )
-def test_what_has_data_is_told_how_to_give_it(value: Any, way: str):
+def test_approvals_with_data_explain_how_to_enter_it(value: Any, way: str):
     with pytest.raises(ConfigurationError, match=f"list or dict, {re.escape(way)}, or keep"):
         storable_delta({"k": value})

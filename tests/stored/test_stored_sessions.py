@@ -77,7 +77,7 @@ def say(service: BaseSessionService, agent: Any, name: str, message: Any) -> lis
         ("team", lambda: paused.team("Paid.", inside=("Booked.",))),
     ],
 )
-def test_a_run_that_waits_for_approval_goes_on(name: str, agent: Any, tmp_path: Path):
+def test_a_run_resumes_after_an_approval(name: str, agent: Any, tmp_path: Path):
     service = store("sqlite", tmp_path)
     [asked] = open_interrupts(stored(service, name).events, APPROVALS)
 
@@ -86,7 +86,7 @@ def test_a_run_that_waits_for_approval_goes_on(name: str, agent: Any, tmp_path: 
     assert [5] * SAME_TOOLS == paused.PAID and events[-1].text == "Paid."
 
 
-def test_a_graph_that_waits_for_approval_goes_on(tmp_path: Path):
+def test_a_graph_resumes_after_an_approval(tmp_path: Path):
     service = store("sqlite", tmp_path)
     [asked] = open_interrupts(stored(service, "graph").events, INPUTS)
 
@@ -99,7 +99,7 @@ def test_a_graph_that_waits_for_approval_goes_on(tmp_path: Path):
     assert paused.PAID == [5] and events[-1].output == "paid"
 
 
-def test_a_run_that_waits_for_a_credential_goes_on(tmp_path: Path):
+def test_a_run_resumes_after_a_credential(tmp_path: Path):
     service = store("sqlite", tmp_path)
     [asked] = open_interrupts(stored(service, "credential").events, CREDENTIALS)
 
@@ -110,7 +110,7 @@ def test_a_run_that_waits_for_a_credential_goes_on(tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "file"])
-def test_a_run_that_waits_for_an_answer_goes_on(kind: str, tmp_path: Path):
+def test_a_run_resumes_after_an_answer(kind: str, tmp_path: Path):
     service = store(kind, tmp_path)
     [asked] = open_interrupts(stored(service, "question").events, INPUTS)
 

@@ -142,7 +142,7 @@ def test_the_port_of_the_other_protocol_is_pointed_out(caplog: pytest.LogCapture
         ("http://host:port", "http://host:port"),
     ],
 )
-def test_what_is_no_address_is_refused_with_one(typed: str, guess: str) -> None:
+def test_an_invalid_address_is_refused_with_a_valid_one(typed: str, guess: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         telemetry.instrument(typed)
 

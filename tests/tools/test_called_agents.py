@@ -593,7 +593,7 @@ def test_in_a_live_conversation_it_works_apart_and_says_so_when_it_waits():
     assert result and "live conversation" in result["error"]
 
 
-def test_an_agent_that_calls_itself_is_told_to_answer():
+def test_an_agent_that_calls_itself_gets_an_error_to_answer():
     asks = (call("guide", request="x"),) * 51
     root = guide(*asks, *("answered",) * 51)
     root.tools = [AgentTool(root, stream_events=True)]

@@ -99,7 +99,7 @@ def test_helpers_that_differ_in_keyword_defaults_alone_make_two_tools():
     assert fingerprint(tool_with(1, 2, 3)) == fingerprint(tool_with(1, 2, 3))
 
 
-def test_a_chain_of_any_depth_can_be_told():
+def test_a_chain_of_any_depth_can_be_described():
     def wrap(func: Callable[..., Any]) -> Callable[..., Any]:
         def run() -> Any:
             return func()

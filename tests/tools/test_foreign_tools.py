@@ -154,7 +154,7 @@ def test_a_tool_that_returns_directly_ends_the_turn_unless_it_failed():
 
 
 @BOTH
-def test_what_a_tool_raises_is_told_to_the_model(kind: MakesTool):
+def test_an_error_of_a_tool_is_reported_to_the_model(kind: MakesTool):
     class Broken(Search):
         def _run(self, text: str, limit: int = 3) -> str:
             raise ValueError("no tea")

@@ -118,7 +118,7 @@ def test_no_page_takes_a_parser_longer_than_its_length(server: str, path: str):
     ("path", "why"),
     [("/none", "HTTP 404"), ("/picture", "image/png, … not text"), ("/round", "redirected more than 5")],
 )
-def test_what_cannot_be_read_is_told(server: str, path: str, why: str):
+def test_unreadable_input_is_reported(server: str, path: str, why: str):
     said = sync.run(load_web_page(server + path))
 
     assert isinstance(said, dict) and mentions(said["error"], why)

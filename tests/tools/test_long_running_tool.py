@@ -141,7 +141,7 @@ def test_an_error_of_such_a_tool_is_its_outcome():
     assert told(first)[-1] == ("desk", "sorry .")
 
 
-def test_the_model_is_told_not_to_call_it_again():
+def test_the_model_gets_the_instruction_not_to_call_it_again():
     tool = LongRunningFunctionTool(ask_for_approval)
 
     declared = tool.declaration

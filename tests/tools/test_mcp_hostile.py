@@ -169,7 +169,7 @@ def test_what_is_no_answer_is_an_error_and_the_next_call_is_made():
         assert "error" in first and names(one) == ["pay"]
 
 
-def test_a_huge_result_is_cut_for_the_model():
+def test_a_huge_result_is_truncated_for_the_model():
     with toolset("long") as one:
         answer = ask(one, "pay", amount=1)
 

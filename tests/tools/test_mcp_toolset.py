@@ -105,7 +105,7 @@ def test_wrong_arguments_go_back_to_the_model(program: McpToolset):
     assert "add()" in answer["error"] and "arguments: a: -1 is less than the minimum of 0" in answer["error"]
 
 
-def test_progress_is_told_while_the_tool_runs(service: Service):
+def test_progress_is_reported_while_the_tool_runs(service: Service):
     heard: list[Any] = []
     toolset = web(service, progress_callback=lambda *said: heard.append(said))
 

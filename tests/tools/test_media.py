@@ -137,7 +137,7 @@ def test_a_part_with_words_is_no_media():
     assert (response.response or {})["text"] == "hello"
 
 
-def test_other_bytes_are_told_in_base64():
+def test_other_bytes_are_encoded_in_base64():
     response, _ = said(b"\x00\x01")
 
     assert (response.response, response.parts) == ({"result": "AAE="}, None)

@@ -488,7 +488,7 @@ def test_a_scheme_and_a_credential_are_made_of_few_words(made: Any, type_: str, 
         ),
     ],
 )
-def test_a_scheme_that_is_none_is_told_at_once(wrong: Any, message: str):
+def test_an_invalid_scheme_is_reported_at_once(wrong: Any, message: str):
     with pytest.raises(ConfigurationError, match=message):
         wrong()
 

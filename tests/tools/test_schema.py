@@ -201,7 +201,7 @@ def test_a_description_on_the_parameter_stands_above_the_docstring():
     }
 
 
-def test_defaults_are_told_where_json_can_hold_them():
+def test_defaults_are_declared_where_json_can_hold_them():
     def f(a: int = 3, b: list = [], c: Any = LOCK, d: float = math.nan, e: Color = Color.RED, g: float = math.inf):  # noqa: B006
         ...
 
@@ -302,7 +302,7 @@ def test_what_a_function_returns_is_told_where_it_is_json(hint: Any, told: dict[
     assert FunctionTool(f).declaration.response_json_schema == told
 
 
-def test_of_a_tool_that_yields_no_result_is_told():
+def test_a_tool_that_yields_nothing_is_reported():
     def f(x: int) -> Iterator[int]:
         yield x
 

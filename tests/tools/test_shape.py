@@ -103,7 +103,7 @@ def test_text_of_another_shape_is_told_field_by_field(schema: Any, text: str, sa
     assert said in error_text(caught.value)
 
 
-def test_many_faults_are_told_in_part():
+def test_many_errors_are_summarized():
     with pytest.raises(ValidationError) as caught:
         Shape(list[int]).read('["a", "b", "c", "d", "e", "f", "g"]')
 

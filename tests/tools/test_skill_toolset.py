@@ -190,7 +190,7 @@ def test_a_picture_is_shown_once_and_other_bytes_are_named(tmp_path: Path):
     assert "2 bytes of type application/octet-stream" in results(chat, "load_skill_resource")[1]["error"]
 
 
-def test_a_long_file_is_cut(tmp_path: Path):
+def test_a_long_file_is_truncated(tmp_path: Path):
     trip_budget(tmp_path, **{"references/long.md": "x" * 150_000})
     chat, _ = chat_with(
         SkillToolset(SkillCatalog(tmp_path)),

@@ -395,7 +395,7 @@ def test_what_lies_too_deep_is_named():
     assert response == [{"unserializable": "list", "repr": "<list, nested too deeply>"}]
 
 
-def test_one_warning_a_result(caplog: pytest.LogCaptureFixture):
+def test_each_result_logs_one_warning(caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.WARNING):
         told(lambda: [object()] * 100)
 
@@ -431,7 +431,7 @@ def test_what_is_made_item_by_item_becomes_a_list(kind: str):
 
 
 @pytest.mark.parametrize("kind", ["generator", "async generator", "of None"])
-def test_an_endless_generator_is_cut_and_closed(kind: str):
+def test_an_endless_generator_is_stopped_and_closed(kind: str):
     closed: list[str] = []
 
     def endless():

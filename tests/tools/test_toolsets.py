@@ -114,7 +114,7 @@ def test_a_predicate_chooses_by_tool_and_context():
     assert set(seen) == {"a"}
 
 
-def test_a_filter_that_names_no_tool_is_told_once(caplog: pytest.LogCaptureFixture):
+def test_a_filter_that_matches_no_tool_is_reported_once(caplog: pytest.LogCaptureFixture):
     place = Place(look, tool_filter=["lok"])
     talk, model = talk_with(place, answers=("one", "two"))
     talk.say()
@@ -165,7 +165,7 @@ def test_a_predicate_that_raises_leaves_its_toolset_out(caplog: pytest.LogCaptur
     assert "tools of StaticToolset: ZeroDivisionError: division" in caplog.text
 
 
-def test_a_toolset_is_asked_once_an_invocation():
+def test_a_toolset_is_listed_once_per_invocation():
     place = Place(look)
     talk, _ = talk_with(place, answers=(call("look", city="Oslo"), "one", "two"))
     child = LlmAgent(name="child", model="offline", tools=[place])

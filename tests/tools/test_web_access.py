@@ -354,7 +354,7 @@ def test_https_does_not_lead_to_http():
 
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize("path", ["/endless", "/bomb"])
-def test_a_body_without_end_is_cut(world: int, path: str, monkeypatch: pytest.MonkeyPatch):
+def test_an_endless_body_is_truncated(world: int, path: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(web_access, "MAX_BYTES", 1_000)
 
     said = ask(service(f"http://a.example:{world}", path), "f")

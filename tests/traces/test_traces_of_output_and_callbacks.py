@@ -298,7 +298,7 @@ def test_y1_and_y13_a_callback_that_calls_and_one_that_answers():
     assert told(Talk(blocked).say()) == [("a", "blocked => {'o': 'blocked'} .")]
 
 
-def test_y14_two_calls_of_one_id():
+def test_y14_two_calls_share_an_id():
     twice = [types.Part(function_call=types.FunctionCall(id="X", name="w", args={})) for _ in range(2)]
     events = Talk(agent(twice, "e", tools=[w])).say()
 

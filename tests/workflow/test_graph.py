@@ -170,7 +170,7 @@ def choose(node_input: Any) -> Event:
         ([(START, node(a, name="END"))], "begins or ends"),
     ],
 )
-def test_what_is_no_graph_is_told_when_it_is_built(edges: Any, told: str) -> None:
+def test_an_invalid_graph_is_reported_when_it_is_built(edges: Any, told: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         wf(*edges)
     assert mentions(raised.value, told)

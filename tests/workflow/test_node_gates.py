@@ -338,7 +338,7 @@ def uses(ctx: Context) -> str:
     return f"used {ctx.auth_credential.api_key}"
 
 
-def test_a_node_is_let_in_before_it_runs() -> None:
+def test_a_node_is_authenticated_before_it_runs() -> None:
     talk = Talk(wf((START, s, node(uses, auth_config=config()))))
     (key,) = asked(talk.say("q"))
     assert done == []
@@ -359,7 +359,7 @@ def test_a_tool_that_has_to_be_let_in_is_not_run_without() -> None:
     assert last(talk.say(answer(key, credential(), "adk_request_credential"))) == "used [secret]"
 
 
-def test_who_is_not_let_in_does_not_run() -> None:
+def test_an_unauthenticated_tool_does_not_run() -> None:
     talk = Talk(wf((START, s, node(uses, auth_config=config()))))
     (key,) = asked(talk.say("q"))
     assert "error" in last(talk.say(answer(key, {"error": "no"}, "adk_request_credential"))) and done == []
@@ -386,7 +386,7 @@ def test_a_node_writes_only_what_its_schema_has() -> None:
         assert talk.stored().state == {}
 
 
-def test_a_condition_that_is_none_is_told_at_once() -> None:
+def test_an_invalid_condition_is_reported_at_once() -> None:
     with pytest.raises(ConfigurationError, match="'charge'"):
         node(charge, require_confirmation="node_input >")
 

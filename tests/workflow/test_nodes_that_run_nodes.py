@@ -158,7 +158,7 @@ def test_runs_keep_what_they_came_to_by_their_ids_even_if_the_order_changes() ->
     assert ran == ["a", "b"]
 
 
-def test_a_branch_and_a_scope_can_be_said() -> None:
+def test_a_branch_and_a_scope_can_be_given() -> None:
     async def lead(ctx: Context, node_input: str) -> Any:
         return await ctx.run_node(s, node_input, run_id="x", override_branch="bb", override_isolation_scope="ii")
 
