@@ -92,7 +92,6 @@ class A2aServer:
         async def current_card(_: Any) -> Any:
             return self.card()
 
-        # No token for the card: A2A clients read it to learn which authentication to use.
         cards = routes.create_agent_card_routes(self.card(), card_modifier=current_card, card_url=CARD_PATH)
         return [*cards, routing.Route("/", endpoint, methods=["POST"])]
 

@@ -115,6 +115,7 @@ class ServiceAccount(SecretModel):
     def _check_complete(self) -> Self:
         if not self.use_default_credential and self.service_account_credential is None:
             raise ValueError("a service account needs service_account_credential=..., or use_default_credential=True")
+        # Google refuses an ID token without an audience; an access token has scopes instead.
         if self.use_id_token and not self.audience:
             raise ValueError("use_id_token=True needs audience='https://...': the service that the token is for")
         return self

@@ -130,6 +130,7 @@ def invocations_of(events: Iterable[Event]) -> list[Invocation]:
     """
     by_id: dict[str, list[Event]] = {}
     for event in events:
+        # A partial event's text comes again in the complete one.
         if event.invocation_id and not event.partial:
             by_id.setdefault(event.invocation_id, []).append(event)
     turns = [_invocation(key, group) for key, group in by_id.items()]

@@ -36,4 +36,5 @@ class Rate:
         if self.wait_seconds == 0 or not self._has_been_refused:
             self._limit = max(1.0, self._limit / 2)
         self._has_been_refused = True
+        # Of several refusals the longest Retry-After holds.
         self._paused_until = max(self._paused_until, clock.now() + wait_seconds)

@@ -81,6 +81,7 @@ class RowRunner:
 
     def session_id(self, case: Case, repeat: int = 0) -> str:
         """Id of a row's session."""
+        # The same row has the same id in every process, so a rerun finds what is done.
         identity = f"{self.version}|{case.fingerprint}|{repeat}"
         return f"row-{hashlib.blake2b(identity.encode(), digest_size=10).hexdigest()}"
 
@@ -171,6 +172,7 @@ class RowRunner:
             is_new: Its session has no event.
         """
         session_id, started = self.session_id(case, repeat), clock.ticks()
+        # A context variable: rows run at once in one loop.
         token = on_wait.set(self.on_attempt)
         error = ""
         try:

@@ -70,6 +70,7 @@ class EventActions(WireModel):
 
     @model_serializer(mode="wrap")
     def _serialize_every_field(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Unread dicts are not in `__dict__`: without the defaults they would be missing in the JSON.
         return write(new_model(type(self), self.__pydantic_fields_set__, _DEFAULTS | self.__dict__))
 
     def __eq__(self, value: Any) -> bool:
@@ -85,6 +86,7 @@ class EventActions(WireModel):
             current: Any = getattr(self, name)
             if isinstance(current, dict):
                 _merge_dicts(cast(dict[str, Any], current), value)
+            # Parallel calls end in any order: one that escalates must win.
             elif not (current is True and value is False):
                 setattr(self, name, value)
         if "set_model_response" in later.__pydantic_fields_set__:  # replaced as a whole; may be empty
@@ -125,6 +127,7 @@ def _set_fields(actions: EventActions) -> dict[str, Any]:
 def _merge_dicts(target: dict[str, Any], later: dict[str, Any]) -> None:
     for key, value in later.items():
         old = target.get(key)
+        # The mark of a deletion is a dict, too, and is never merged.
         if isinstance(old, dict) and isinstance(value, dict) and DELETED not in (old, value):
             target[key] = dict(cast(dict[str, Any], old))  # a copy: the nested dict may be someone's live value
             _merge_dicts(target[key], cast(dict[str, Any], value))

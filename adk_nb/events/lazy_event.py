@@ -230,6 +230,7 @@ def _parse_simple_fields(stored: dict[str, Any], content: types.Content) -> tupl
     fields["actions"] = (
         new_model(EventActions, {"state_delta"}, {"state_delta": actions["stateDelta"]}) if actions else no_actions()
     )
+    # Which fields were set decides what is written again, so it must be as in the JSON.
     template = _prototype(frozenset(fields), "actions" in stored)
     return template.__dict__ | fields, template.__pydantic_fields_set__
 

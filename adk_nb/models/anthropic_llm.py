@@ -102,6 +102,7 @@ class MessageAssembler:
                     text=block.thinking, thought=True, thought_signature=claude_signature(block.signature)
                 )
             case "redacted_thinking":
+                # Encrypted: it has no text, and goes back with the next request.
                 part = types.Part(thought=True, thought_signature=claude_signature(block.data))
             case "tool_use":
                 part = types.Part(function_call=types.FunctionCall(id=block.id, name=block.name, args=args or {}))
@@ -141,6 +142,7 @@ class MessageAssembler:
                 part = types.Part(text=delta.thinking, thought=True)
                 return LlmResponse(content=types.Content(role="model", parts=[part]), partial=True)
             case "signature_delta":
+                # It must go back unchanged: Anthropic verifies it.
                 self._signature += delta.signature
             case "input_json_delta":
                 self._fragments.append(delta.partial_json)
@@ -161,6 +163,7 @@ class MessageAssembler:
         self._block = None
         match block and block.type:
             case "thinking":
+                # A streamed block begins empty; its text and its signature follow as deltas.
                 block.thinking, block.signature = block.thinking + text, block.signature + self._signature
                 self._add_block(block)
             case "tool_use":
@@ -185,6 +188,7 @@ class MessageAssembler:
 def _usage_metadata(usage: dict[str, int | None]) -> types.GenerateContentResponseUsageMetadata:
     """Convert token counts. Anthropic's `input_tokens` exclude those read from its cache and written to it."""
     cache_reads, cache_writes = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+    # Gemini's prompt count includes cached tokens.
     prompt = (usage.get("input_tokens") or 0) + (cache_reads or 0) + (cache_writes or 0)
     answer, thoughts = usage.get("output_tokens") or 0, usage.get("thoughts")
     return types.GenerateContentResponseUsageMetadata(
@@ -243,6 +247,7 @@ class Claude(HttpSdkLlm):
         Source: https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations".
         """
         schema = output_schema(request.config)
+        # Anthropic requires additionalProperties: false in every object.
         if schema is not None and close_objects(schema) is None:
             request, schema = adapt_request(request, LlmCapabilities(output_schema=False)), None
         arguments = message_arguments(

@@ -62,6 +62,7 @@ class Redactor:
 def _anonymous_address(match: re.Match[str]) -> str:
     if _RESERVED_DOMAINS.fullmatch(match[1]):
         return match[0]
+    # In lower case: mail addresses that differ by case reach one person.
     return f"person-{hashlib.sha256(match[0].lower().encode()).hexdigest()[:6]}@example.com"
 
 

@@ -58,6 +58,7 @@ def _drop_foreign_signatures(content: types.Content) -> types.Content:
     remaining = [
         part if is_gemini_signature(part) else part.model_copy(update={"thought_signature": None})
         for part in parts
+        # Gemini answers 400 to a signature that it did not make; foreign thoughts are useless without it.
         if is_gemini_signature(part) or not part.thought
     ]
     return content.model_copy(update={"parts": remaining})
@@ -68,6 +69,7 @@ def _drop_own_id(part: types.Part) -> types.Part:
         call: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
         if not call:
             continue
+        # Ids are ours where the API gave none; a cache's prefix must not change with them.
         has_own_id = call.id is not None and call.id.startswith(OWN_ID_PREFIX)
         is_interim = name == "function_response" and call.will_continue is not None
         if has_own_id or is_interim:
@@ -84,6 +86,7 @@ def with_json_schema(config: types.GenerateContentConfig) -> types.GenerateConte
     json_schema = cast(dict[str, Any], schema) if isinstance(schema, dict) else TypeAdapter(schema).json_schema()
     if _is_google_schema(schema) and not any(keyword in json.dumps(json_schema) for keyword in _ONLY_IN_JSON_SCHEMA):
         return config
+    # Gemini takes one of the two, not both.
     return config.model_copy(update={"response_schema": None, "response_json_schema": json_schema})
 
 
@@ -194,6 +197,7 @@ class ContextCache:
         now = clock.now()
         fields = {
             "cache_name": cache.name,
+            # The service may shorten the lifetime that was requested.
             "expire_time": cache.expire_time.timestamp() if cache.expire_time else now + self._config.ttl_seconds,
             "invocations_used": 1,
             "created_at": now,
@@ -216,6 +220,7 @@ async def _with_metadata(
 ) -> AsyncGenerator[LlmResponse, None]:
     async with aclosing(answers):
         async for answer in answers:
+            # The next request reads it from the stored answer; partial ones are not stored.
             if not answer.partial:
                 answer.cache_metadata = metadata
             yield answer
@@ -269,6 +274,7 @@ def _last_user_index(contents: list[types.Content]) -> int:
     index = len(contents)
     while index and contents[index - 1].role == "user":
         index -= 1
+    # Gemini: a function response must follow the turn with its call in the same request.
     has_responses = any(part.function_response for content in contents[index:] for part in content.parts or ())
     return index - 1 if has_responses and index else index
 

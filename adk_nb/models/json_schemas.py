@@ -43,6 +43,7 @@ def parameters_schema(declaration: types.FunctionDeclaration) -> dict[str, Any]:
     if schema is None and declaration.parameters is not None:
         schema = declaration.parameters.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
     parameters: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    # OpenAI and Anthropic require an object, also for a function without parameters.
     empty: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
     return empty | parameters
 
@@ -104,6 +105,7 @@ def strict_schema(schema: _Json) -> _Json | None:
         converted = strict.convert(schema, 1, ())
     except _Unsupported:
         return None
+    # OpenAI: the root must be an object, and no anyOf.
     is_object = converted.get("type") == "object" and "anyOf" not in converted
     return converted if is_object and strict.is_within_limits() else None
 
@@ -164,6 +166,7 @@ class _Strict:
         if keywords.get("type") != "object" and "properties" not in keywords:
             return keywords
         names = set(cast(_Json, keywords.get("properties") or {}))
+        # OpenAI's strict mode: every property is required, and no other is allowed.
         if (
             not names
             or names - set(keywords.get("required") or ())
@@ -182,6 +185,7 @@ class _Strict:
         if name == "properties":
             return {key: self.convert(subschema, depth + 1, expanded) for key, subschema in value.items()}
         if name in ("$defs", "definitions"):
+            # Depth counts from each definition anew: a reference may be recursive.
             return {key: self.convert(subschema, 1, ()) for key, subschema in value.items()}
         if name == "items":
             return self.convert(value, depth, expanded)

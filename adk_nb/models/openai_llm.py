@@ -53,6 +53,7 @@ async def ensure_chunks(stream: Any, model: str, read: Callable[..., Any]) -> An
         UnexpectedModelAnswer: The body is neither a stream nor an answer.
     """
     kind = stream.response.headers.get("content-type", "")
+    # A stream is text/event-stream; some servers send no content type.
     if "json" not in kind and "html" not in kind:
         return stream
     body = await stream.response.aread()
@@ -129,6 +130,7 @@ class ChatAssembler:
         for block in getattr(message, "thinking_blocks", None) or ():
             self._add_thinking_block(dict(block))
         parts = [types.Part(text=thought, thought=True)] if isinstance(thought, str) else []
+        # OpenAI puts a refusal into a field of its own, beside an empty content.
         parts += [types.Part(text=text) for text in (message.content, getattr(message, "refusal", None)) if text]
         return self._stream.add_parts(parts)
 
@@ -229,6 +231,7 @@ def call_parts(calls: Iterable[tuple[str | None, str, str]]) -> tuple[list[types
     parts: list[types.Part] = []
     for own_id, name, arguments in calls:
         try:
+            # Calls without arguments come as an empty text from some servers.
             args: Any = json.loads(arguments) if arguments.strip() else {}
         except ValueError:
             args = None
@@ -247,6 +250,7 @@ def _usage(usage: Any) -> types.GenerateContentResponseUsageMetadata:
     answer = usage.completion_tokens
     return types.GenerateContentResponseUsageMetadata(
         prompt_token_count=usage.prompt_tokens,
+        # Gemini counts thoughts beside the candidates.
         candidates_token_count=answer - (thoughts or 0) if answer is not None else None,
         thoughts_token_count=thoughts,
         cached_content_token_count=cached,
@@ -309,6 +313,7 @@ class OpenAILlm(HttpSdkLlm):
         return self.base_url or url or os.environ.get("OPENAI_BASE_URL", "").strip() or None
 
     def _key(self) -> str | None:
+        # OpenAI's key must not go to a server that a model's name points to.
         return super()._key() if self.api_key or not self._server_url else None
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
@@ -333,6 +338,7 @@ class OpenAILlm(HttpSdkLlm):
         if not stream:
             yield check_completion(await client.chat.completions.create(**payload), payload["model"])
             return
+        # Without include_usage a stream has no token counts; they come in a last chunk without choices.
         answer = await client.chat.completions.create(**payload, stream=True, stream_options={"include_usage": True})
         answer = await ensure_chunks(answer, payload["model"], self._package().types.chat.ChatCompletion.construct)
         async with aclosing(close_after(answer)) as chunks:

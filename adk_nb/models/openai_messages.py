@@ -67,6 +67,7 @@ def chat_arguments(request: LlmRequest, model: str, *, server: str = "", paralle
         arguments["tools"] = tools
         if choice := _choice(request):
             arguments["tool_choice"] = choice
+        # Sent only without parallel calls: some servers refuse the field, and true is the default.
         if not parallel_calls:
             arguments["parallel_tool_calls"] = False
     return arguments
@@ -93,6 +94,7 @@ def adapt_to_family(arguments: dict[str, Any], family: Family) -> dict[str, Any]
 def chat_messages(request: LlmRequest, server: str = "") -> Iterator[dict[str, Any]]:
     """Convert the contents; a message with calls is followed by one `tool` message for each call."""
     if instruction := instruction_text(request.config):
+        # Not `developer`: servers of open models know `system` alone, and OpenAI takes both.
         yield {"role": "system", "content": instruction}
     turns = pair_turns(request.contents)
     needs_reasoning = any(_REASONING in chat_fields(part, server) for turn in turns for part in turn.parts or ())
@@ -103,9 +105,11 @@ def chat_messages(request: LlmRequest, server: str = "") -> Iterator[dict[str, A
             message = _model_message(parts, server, id_suffixes) | _thoughts(
                 parts, server, needs_reasoning and index in with_calls
             )
+            # Chat completions refuse an assistant message without content and calls.
             if len(message) > 1:
                 yield message
         else:
+            # A thought has no place in a user message; another agent's was quoted as one.
             yield from _user_messages([part for part in parts if not part.thought], id_suffixes)
 
 
@@ -117,6 +121,7 @@ def _with_calls(turns: Sequence[types.Content]) -> set[int]:
         if turn.role == "model":
             group.add(index)
             calls = calls or any(part.function_call for part in parts)
+        # Results do not end a turn; the user's own words do.
         elif not any(part.function_response for part in parts):
             group, calls = set[int](), False
         if calls:
@@ -152,6 +157,7 @@ def _model_message(parts: Sequence[types.Part], server: str, id_suffixes: dict[s
 def _call(call: types.FunctionCall, fields: dict[str, Any], id_suffixes: dict[str | None, str]) -> dict[str, Any]:
     """Convert a call, with the fields that its server sent; the suffix of its id is stored in `id_suffixes`."""
     arguments = json.dumps(call.args or {}, ensure_ascii=False)
+    # `extra_content` goes back as it came: Gemini checks the signature in it.
     extra = {name: value for name, value in fields.items() if name != "id_end"}
     id_suffixes[call.id] = fields.get("id_end", "")
     function = {"name": call.name, "arguments": arguments}
@@ -213,6 +219,7 @@ def _tool(declaration: types.FunctionDeclaration) -> dict[str, Any]:
 def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
     settings = {target: value for source, target in _SETTINGS.items() if (value := getattr(config, source)) is not None}
     if config.thinking_config and (level := config.thinking_config.thinking_level):
+        # Gemini's levels and OpenAI's efforts have the same names in lower case.
         settings["reasoning_effort"] = level.value.lower()
     if (schema := output_schema(config)) is not None:
         settings["response_format"] = _format(schema)

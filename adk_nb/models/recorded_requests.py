@@ -77,6 +77,7 @@ def _tools(config: types.GenerateContentConfig) -> tuple[list[dict[str, Any]], l
     other_tools: list[Any] = []
     for tool in _json(config).get("tools", []):
         if isinstance(tool, dict):
+            # One Tool may hold declarations beside a built-in tool.
             declarations += cast(dict[str, Any], tool).pop("function_declarations", [])
         if tool:
             other_tools.append(tool)
@@ -98,9 +99,11 @@ def _part(part: types.Part, numbers: dict[str, str]) -> dict[str, Any]:
     fields.pop("thought_signature", None)
     for kind in ("function_call", "function_response"):
         if call_id := fields.get(kind, {}).get("id"):
+            # Ids are random in each run; their order is not.
             fields[kind]["id"] = numbers.setdefault(call_id, f"call-{len(numbers) + 1}")
     if part.inline_data and part.inline_data.data is not None:
         data = part.inline_data.data
+        # A digest: the bytes of images would make the cassette, and its differences, unreadable.
         fields["inline_data"]["data"] = f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()[:16]}"
     return fields
 

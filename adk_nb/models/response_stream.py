@@ -78,6 +78,7 @@ class ResponseStream:
         if any(isinstance(part, _StreamedCall) and not part.finished for part in self._parts):
             raise UnexpectedModelAnswer(self.broken_message("a tool call was not finished"))
         if reason and reason != types.FinishReason.STOP:
+            # google-adk sets the error code, too, if an answer stops for another reason than STOP.
             self._fields["error_code"] = reason.value
         parts = [part if isinstance(part, types.Part) else part.part() for part in self._parts]
         return LlmResponse(content=types.Content(role="model", parts=parts) if parts else None, **self._fields)
@@ -93,6 +94,7 @@ class ResponseStream:
         # The next piece of an open call may lack its id and name.
         if part.function_call and isinstance(last, _StreamedCall) and not last.finished:
             last.add(part)
+        # Gemini streams arguments only on request; the first piece has the name.
         elif part.function_call and (part.function_call.will_continue or part.function_call.partial_args):
             self._parts.append(_StreamedCall(part))
         elif not _is_plain_text(part):
@@ -199,6 +201,7 @@ def _member(container: Any, step: str | int, empty: Any, path: str) -> Any:
         return cast(dict[str, Any], container).setdefault(step, empty)
     if isinstance(container, list) and isinstance(step, int):
         items = cast(list[Any], container)
+        # Only the next index: a model must not make a list of any length.
         if step == len(items):
             items.append(empty)
         if step < len(items):

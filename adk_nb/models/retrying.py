@@ -66,6 +66,7 @@ async def retry(
             caller gave `options`.
     """
     # A local server that does not listen will not within seconds: say so at once.
+    # Options of the caller count: a local server may be starting up.
     is_asked_once = options is None and is_loopback(address)
     options = options or types.HttpRetryOptions()
     backoff = wait_exponential_jitter(
@@ -78,6 +79,7 @@ async def retry(
     def wait(state: RetryCallState) -> float:
         error = _error(state)
         requested = requested_wait(error) if error else None
+        # A shorter wait than Retry-After would be refused again.
         return backoff(state) if requested is None else requested
 
     def report(state: RetryCallState) -> None:
@@ -131,6 +133,7 @@ def add_wait(hint: str, seconds: float | None) -> str:
 
 def is_connect_error(error: BaseException | None) -> bool:
     """True if no connection was made, so nothing was sent. Libraries like httpx share these class names."""
+    # By name: each SDK brings an httpx of its own.
     while error and type(error).__name__ not in ("ConnectError", "ConnectTimeout"):
         error = error.__cause__ or error.__context__
     return error is not None

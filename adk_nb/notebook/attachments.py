@@ -36,6 +36,7 @@ def parts_of(*values: Any, name: str = "") -> list[types.Part]:
             made.append(value)
             continue
         label, part = _part(value, name)
+        # The name as text: only some services pass a file's name to the model.
         made += [types.Part(text=f"[attached: {label}]"), part]
     _check_size(made)
     return made
@@ -53,6 +54,7 @@ def all_of(attachment: Any) -> list[types.Part]:
 
 
 def _part(value: Any, name: str) -> tuple[str, types.Part]:
+    # First: text is a path here, and never the content itself.
     if isinstance(value, str | os.PathLike):
         return _file(os.path.expanduser(cast(Any, value)))
     label = name or type(value).__name__
@@ -72,6 +74,7 @@ def _file(name: str) -> tuple[str, types.Part]:
     if os.path.exists(name) and not (os.path.isfile(name) or os.path.isdir(name)):
         raise InputError(f"{name!r} cannot be attached: it is not a regular file (a pipe or a device has no end)")
     try:
+        # Before reading: a file may be larger than the memory.
         if path.stat().st_size > MAX_BYTES:
             raise _too_large(path.name, path.stat().st_size)
         data = path.read_bytes()
@@ -91,6 +94,7 @@ def _bytes(data: bytes, label: str, kind: str = "") -> types.Part:
         words = data.decode()
     except UnicodeDecodeError:
         words = "\0"
+    # A NUL decodes as UTF-8, and no text file has one.
     if "\0" in words:
         raise InputError(
             f"{label!r} cannot be attached: it is not text, an image, sound, video or a PDF; read it in a cell and "

@@ -71,6 +71,7 @@ class PluginManager:
                 async with asyncio.timeout(self._close_timeout):
                     await plugin.close()
             except TimeoutError as error:
+                # asyncio's own TimeoutError has no text; one with a text is the plugin's.
                 failed.append((plugin.name, error if error.args else TimeoutError(f"{self._close_timeout:g} s passed")))
             except Exception as error:
                 logger.exception("plugin %r did not close", plugin.name)
@@ -82,6 +83,7 @@ class PluginManager:
 
 def _overrides(plugin: BasePlugin, point: str) -> bool:
     method = getattr(plugin, f"{point}_callback")
+    # A function set on the instance is no bound method.
     return getattr(method, "__func__", method) is not getattr(BasePlugin, f"{point}_callback")
 
 

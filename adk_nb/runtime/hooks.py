@@ -26,6 +26,7 @@ async def first_result(hooks: Iterable[Hook], /, **arguments: Any) -> Any:
     """
     for hook in hooks:
         result = hook(**arguments) if takes_by_name(hook, arguments) else hook(*arguments.values())
+        # By the result: a sync function may return a coroutine, as functools.partial does.
         if inspect.isawaitable(result):
             result = await result
         if result is not None:

@@ -16,7 +16,6 @@ MAX_FILES, MAX_BYTES = 500, 16 * 1024 * 1024
 """Limits of a skill's files together."""
 MAX_SCRIPT = 50_000
 """Size of a script in bytes: a person has to read it before it runs."""
-# agentskills.io names SKILL.md; google-adk reads the lower-case name, too.
 _NAMES = ("SKILL.md", "skill.md")
 _PARTS = ("references", "assets", "scripts")
 _CACHE = "__pycache__"

@@ -167,11 +167,13 @@ class RunSkillScriptTool(SkillTool):
         executor = self.executor(tool_context)
         if not isinstance(job, _Job) or executor is None:
             return None
+        # Invisible characters must not hide an argument from the approver.
         command = " ".join(part if part.isprintable() and " " not in part else json.dumps(part) for part in job.command)
         hint = f"{command} · in a copy of the folder of skill {job.skill.name}, {executor.reach}"
         return ToolConfirmation(hint=hint, documents=job.documents)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        # The job that was hashed for the approval, not the file as it is now: it may have been changed since.
         job = self._approved.pop(_key(args), None) or await sync.blocking(partial(self._job, args), thread=True)
         if not isinstance(job, _Job):
             return job
@@ -229,11 +231,13 @@ def _arguments(args: Json) -> list[str]:
     short: Json = args.get("short_options") or {}
     line += [part for name, value in short.items() for part in (f"-{name}", str(value))]
     positional: list[Any] = args.get("positional_args") or []
+    # After `--` a value that begins with a dash is no option.
     return [*line, "--", *map(str, positional)] if positional else line
 
 
 def _is_below(name: str) -> bool:
     """True for a path that cannot lead out of a folder, on any system."""
+    # It reads both kinds of slashes, so it finds `..` in either.
     windows = PureWindowsPath(name)
     return not (windows.drive or windows.root or PurePosixPath(name).is_absolute() or ".." in windows.parts)
 

@@ -30,6 +30,7 @@ class FileCredentialService(BaseCredentialService):
         self.folder = Path(folder).expanduser()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # mkdir leaves the mode of a folder that exists, and umask may narrow that of a new one.
             mode = self.folder.stat().st_mode
         except OSError as error:
             raise ConfigurationError(f"credentials cannot be kept in {str(self.folder)!r}: {error.strerror}") from error

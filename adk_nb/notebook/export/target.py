@@ -116,6 +116,7 @@ class Target:
             )
         if inner in ("", package) and name in _MODULES:
             inner = _MODULES[name]
+        # google-adk documents the package as the place to import from; its files move.
         elif package in _FLAT_PACKAGES:
             inner = package
         return ".".join(filter(None, [self.package, inner])), name

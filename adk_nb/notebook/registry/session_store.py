@@ -65,6 +65,7 @@ class SessionStore:
     @property
     def for_batches(self) -> BaseSessionService:
         """Where the runs of evaluations and tables are kept; not in memory, which many would fill."""
+        # Browsers have no threads for a file of their own.
         if isinstance(self.service, Journal) or not has_threads():
             return self.service
         self._temporary = self._temporary or temporary_service()

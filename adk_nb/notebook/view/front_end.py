@@ -37,6 +37,7 @@ def request_of(message: Json) -> Json | None:
         `{"kind": "need", "what", "id"}`, `{"kind": "rerun", "event"}` or `{"kind": "state", "key", "text"}` (`text`
         None: remove the key); None for anything else.
     """
+    # Any script on the page can send messages of a widget.
     fields = _FIELDS.get(str(message.get("kind")))
     if fields is None:
         return None
@@ -70,6 +71,7 @@ def with_view(bundle: dict[str, str], model_id: str, phase: Literal["page", "run
     if not model_id:
         return bundle
     view = {"version_major": 2, "version_minor": 0, "model_id": model_id}
+    # Jupyter shows the richest known media type: the view wins while its kernel lives.
     return {**bundle, VIEW_MIME: view}, {VIEW_MIME: {"adk_nb": phase}}
 
 
@@ -95,6 +97,7 @@ class SideShell:
         """Ids of comms that ask for the state of all widgets."""
         self.runs: set[object] = set()
         """Live runs."""
+        # On the channel's own loop: a zmq stream belongs to one thread.
         self._thread.io_loop.add_callback(kernel.shell_stream.on_recv, self._received, copy=False)
 
     async def _received(self, frames: list[Any]) -> None:
@@ -110,12 +113,14 @@ class SideShell:
         session = self._kernel.session
         identities, rest = session.feed_identities(frames, copy=False)
         message = session.deserialize(rest, content=False, copy=False)
+        # JEP 91: the front end has chosen a subshell itself.
         if message["header"].get("subshell_id") or not self._answers(message):
             return frames
         self._id = self._id or self._thread.manager._create_subshell()
         header = {**message["header"], "subshell_id": self._id}
         content = session.unpack(message["content"])
         routed = {**message, "header": header, "content": content}
+        # Signed anew: the HMAC covers the header, which has changed.
         parts = session.serialize(routed, ident=[bytes(identity) for identity in identities])
         return list(map(type(frames[0]), [*parts, *message["buffers"]]))
 

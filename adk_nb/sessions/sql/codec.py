@@ -99,6 +99,7 @@ def _free_values(event: Event) -> dict[str, Any]:
     """Place in `event` -> a value there that a user or a model chose."""
     values: dict[str, Any] = {"output": event.output, "custom_metadata": event.custom_metadata}
     actions = event.actions.__dict__  # reading the attribute of an empty field would create its dict
+    # Checked apart: pydantic would write NaN as null, and a tuple as a list.
     values |= {name: value for name in _FREE_FORM if (value := actions.get(name))}
     if confirmations := actions.get("requested_tool_confirmations"):
         values["a payload"] = [confirmation.payload for confirmation in confirmations.values()]
@@ -135,6 +136,7 @@ def _is_in_order(value: Any) -> bool:
 
 def is_same_event(data: bytes, stored: bytes) -> bool:
     """True if both are equal but for the timestamp: the same step, repeated after a restart."""
+    # JSONB gives keys back in another order, so bytes alone do not decide.
     return data == stored or _without_time(data) == _without_time(stored)
 
 

@@ -103,6 +103,7 @@ SQLITE: list[list[str]] = [
         "changes INTEGER NOT NULL, crc INTEGER NOT NULL)",
         "CREATE TABLE user_states (app_name TEXT NOT NULL, user_id TEXT NOT NULL, state TEXT NOT NULL, "
         "update_time REAL NOT NULL, changes INTEGER NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (app_name, user_id))",
+        # AUTOINCREMENT: the number of a deleted session is never given to another.
         "CREATE TABLE sessions (number INTEGER PRIMARY KEY AUTOINCREMENT, app_name TEXT NOT NULL, "
         "user_id TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, state_crc INTEGER NOT NULL, "
         "create_time REAL NOT NULL, update_time REAL NOT NULL, seq INTEGER NOT NULL, crc INTEGER NOT NULL, "
@@ -144,10 +145,12 @@ POSTGRES: list[list[str]] = [
         f"invocation_id {_NAME}, timestamp DOUBLE PRECISION NOT NULL, event_data JSONB NOT NULL, event_text TEXT, "
         "PRIMARY KEY (app_name, user_id, session_id, id), UNIQUE (app_name, user_id, session_id, seq), "
         "FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE)",
+        # The newest events of a session are read from its end.
         "CREATE INDEX events_by_time ON events (app_name, user_id, session_id, timestamp DESC, id DESC)",
         f"CREATE TABLE consumed ({_OF_BIG_NUMBER}, key {_NAME}, PRIMARY KEY (session, key))",
         f"CREATE TABLE leases ({_OF_BIG_NUMBER} PRIMARY KEY, fence BIGINT NOT NULL, run_id TEXT, owner TEXT NOT NULL, "
         "since DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION NOT NULL)",
+        # `place`: PostgreSQL has no rowid, and started times may be equal.
         f"CREATE TABLE runs (place {_SERIAL}, {_OF_BIG_NUMBER}, run_id {_NAME}, version TEXT NOT NULL, "
         "owner TEXT NOT NULL, started DOUBLE PRECISION NOT NULL, outcome TEXT, UNIQUE (session, run_id))",
         f"CREATE TABLE intents (place {_SERIAL}, {_OF_BIG_NUMBER}, run_id {_NAME}, key {_NAME}, "

@@ -86,6 +86,7 @@ def _flow_server(scheme: OAuth2) -> Server:
             "this OAuth 2 scheme has neither the flow authorizationCode nor clientCredentials; "
             "no other flow is supported"
         )
+    # OpenAPI: without refreshUrl the token endpoint refreshes.
     refresh = flow.refresh_url or flow.token_url
     return Server(authorization=authorization, token=flow.token_url, refresh=refresh, scopes=tuple(flow.scopes))
 
@@ -192,6 +193,7 @@ async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer
     options: dict[str, Any] = {"code_verifier": authorization.code_verifier, "redirect_uri": redirect}
     if answer.auth_response_uri:
         _refuse_other_issuer(server, answer.auth_response_uri)
+        # Authlib takes the code from it and compares its state: CSRF, RFC 6749, 10.12.
         options["authorization_response"] = answer.auth_response_uri
     else:
         options["code"] = answer.auth_code
@@ -248,6 +250,7 @@ async def _client(auth: OAuth2Auth, server: Server) -> AsyncGenerator[Any, None]
         auth_method: Any = getattr(
             require("authlib.oauth2.rfc7523", package=PACKAGE), _SIGNED_AUTH[auth.token_endpoint_auth_method]
         )
+        # RFC 7523: the assertion's audience is the token endpoint.
         client.register_client_auth_method(auth_method(server.token))
     async with _hide_secrets(_without_query(server.token), auth), client:
         yield client
@@ -278,6 +281,7 @@ def _with_token(auth: OAuth2Auth, token: dict[str, Any]) -> OAuth2Auth:
     if not isinstance(token.get("access_token"), str):
         raise CredentialError("the server returned no token")
     seconds = token.get("expires_in")
+    # The server's clock may differ: a lifetime counts from now, in ours.
     expires_at = token.get("expires_at") if seconds is None else clock.now() + float(seconds)
     values = {
         "access_token": token["access_token"],

@@ -126,6 +126,7 @@ class Connection:
         return await answers(context, params)
 
     async def _on_message(self, message: Any) -> None:
+        # MCP: notifications/tools/list_changed, and that of resources.
         if str(getattr(message, "method", "")).endswith("/list_changed"):
             self._changes += 1
 
@@ -136,6 +137,7 @@ class Connection:
                 # For the handshake alone: each request has a timeout of its own.
                 async with asyncio.timeout(self._params.timeout):
                     client = await stack.enter_async_context(self._open_client(client_options))
+                # Not awaited: a subscription ends with its connection.
                 listening = asyncio.create_task(self._listen(client))
                 self.client.set_result(client)
                 await self._ended_event.wait()
@@ -203,6 +205,7 @@ class Connection:
             except BaseException as error:
                 stderr.seek(0)
                 if text := hidden(stderr.read()[-10 * _MAX_STDERR :])[-_MAX_STDERR:].strip():
+                    # A note: the error's own text is the protocol's.
                     error.add_note(text)
                 raise
 

@@ -36,6 +36,7 @@ def in_path(name: str, style: str, explode: bool, value: Any) -> str:
     """
     segment = _PATH_STYLES.get(style, _simple)(name, explode, value, _quote)
     segments = re.split(r"[/\\]", ",".join(_texts(value)))  # some servers take \ for /
+    # RFC 3986, 5.2.4: dot segments are removed, so the value would name another resource.
     if segment in ("", ".", "..") or {".", ".."} & set(segments) or _CONTROL_CHARACTERS.search(text(value)):
         raise ValueError(f"{name}={value!r:.200} is not allowed in a URL path")
     return segment
@@ -60,6 +61,7 @@ def in_query(name: str, style: str, explode: bool, value: Any, *, reserved: bool
     if explode:
         return "&".join(f"{_quote(key)}={encode(item)}" for key, item in pairs)
     flat_items = items if isinstance(items, list) else _flatten(items)
+    # OpenAPI: a separator between values is not encoded, one within a value is.
     joined = _SEPARATORS.get(style, ",").join(encode(item) for item in flat_items)
     return f"{_quote(name)}={joined}" if flat_items else ""
 
@@ -110,6 +112,7 @@ def _simple(name: str, explode: bool, value: Any, encode: Callable[[Any], str], 
 
 
 def _label(name: str, explode: bool, value: Any, encode: Callable[[Any], str]) -> str:
+    # RFC 6570, 3.2.5: a label begins with a dot, and exploded values have one between them.
     return "." + _simple(name, explode, value, encode, "." if explode else ",")
 
 
@@ -118,6 +121,7 @@ def _matrix(name: str, explode: bool, value: Any, encode: Callable[[Any], str]) 
     if explode and isinstance(value, dict):
         return ";" + _simple(name, explode, value, encode, ";")
     if explode and isinstance(value, list):
+        # RFC 6570, 3.2.7: exploded, each value has its name.
         return "".join(f";{key}={encode(item)}" for item in cast(list[Any], value))
     return f";{key}={_simple(name, False, value, encode)}"
 

@@ -72,6 +72,7 @@ class _Work:
         """Return the work as JSON. `start`: of the run, in seconds since the epoch."""
 
         def ms(moment: float) -> float:
+            # Never negative: events and trace take their times one after the other.
             return round(max(0.0, moment - start) * 1000, 1)
 
         lane = one_line(lane_of(self.branch, self.path), 100)
@@ -162,6 +163,7 @@ def _is_request(event: Event, call: types.FunctionCall) -> bool:
 
 
 def _is_answer(event: Event) -> bool:
+    # Results of tools are events of the agent.
     if event.author == "user" or event.get_function_responses():
         return False
     asks = event.long_running_tool_ids and all(call.name in REQUESTS for call in event.get_function_calls())
@@ -341,6 +343,7 @@ def _drawn(bar: Bar, length: float, axis: int) -> str:
         return round(min(1.0, (length if moment is None else moment) / length) * axis)
 
     begin = min(place(bar["begin"]), axis - 1)
+    # At least one character, so that a short call is seen.
     end = max(place(bar["end"]), begin + 1)
     first = begin if bar["first"] is None else min(place(bar["first"]), end)
     return (" " * begin + _WAITS * (first - begin) + _SIGNS[bar["kind"]] * (end - first)).ljust(axis)

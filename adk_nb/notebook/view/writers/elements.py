@@ -99,6 +99,7 @@ it, into a window of its own.
 
 def frame(page: str, title: str, *, height: int = 76) -> Html:
     """A frame with what `isolated_page.isolated_page` made. `height` in pixels."""
+    # `srcdoc`: no request is made, and a sandbox without allow-same-origin has no cookies.
     style = ISOLATED["style"].replace("76px", f"{height}px")
     attributes = {"title": title, **ISOLATED, "style": style, "srcdoc": page}
     return Html(f"<iframe{_attributes(attributes)}></iframe>")
@@ -110,6 +111,7 @@ def image(src: str, alt: str) -> Html:
     Raises:
         ValueError: `src` is no data URI of an image: nothing is loaded from anywhere.
     """
+    # An address would tell its server who reads the notebook, and when.
     if not src.startswith("data:image/"):
         raise ValueError(f"{src[:80]!r} is not a data URI of an image")
     attributes = {"src": src, "alt": alt, "style": "max-width: 100%"}

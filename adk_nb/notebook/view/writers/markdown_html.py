@@ -41,6 +41,7 @@ def to_html(text: str) -> Html:
     """
     text = cleaned(text)
     if len(text) > MAX_RENDERED or text.count("[") > _MAX_BRACKETS:
+        # A hostile or endless answer must not hold up the kernel.
         return element("pre", code(text))
     return Html(_MARKDOWN.render(text).strip())
 
@@ -98,12 +99,15 @@ class _Renderer(RendererHTML):
         """Any other token, with smaller headings and allowed attributes alone."""
         token = tokens[idx]
         token.tag = _HEADINGS.get(token.tag, token.tag)
+        # An allowlist: a plugin's or a later version's tags stay out.
         if token.tag and token.tag not in TAGS:
             return ""
         if token.tag in ("td", "th") and token.nesting == 1:
+            # JupyterLab aligns cells of rendered tables to the right.
             side = str(token.attrs.get("style", "")).removeprefix("text-align:") or "left"
             token.attrs["style"] = f"text-align: {side}"
         digits = len(str(token.attrs.get("start", "")))
+        # Jupyter's lists have room for two digits of a number.
         if digits > 2:
             token.attrs["style"] = f"padding-left: {digits}em"
         if token.type == "link_open":
@@ -169,6 +173,7 @@ def _math_inline(state: StateInline, silent: bool) -> bool:
 
 def _math_block(state: StateBlock, start: int, last: int, silent: bool) -> bool:
     """A formula that has its lines for itself: what in them looks like a list or a heading is none."""
+    # CommonMark: four columns of indent make a code block.
     block = _on_own_lines(state, start, last) if state.sCount[start] - state.blkIndent < 4 else None
     if not block:
         return False
@@ -185,6 +190,7 @@ def _on_own_lines(state: StateBlock, start: int, last: int) -> tuple[Formula, in
     closing = {"$$": "$$", "\\[": "\\]"}.get(first[:2])
     if not closing:
         return None
+    # Bounded: each unclosed `$$` would else read to the end, which is quadratic.
     for line in range(start, min(last, start + _MOST_LINES)):
         if state.getLines(line, line + 1, 0, False).rstrip().endswith(closing) and (line > start or len(first) > 3):
             text = state.getLines(start, line + 1, state.blkIndent, False).strip()
@@ -195,6 +201,7 @@ def _on_own_lines(state: StateBlock, start: int, last: int) -> tuple[Formula, in
 
 _MOST_LINES = 100
 _MARKDOWN = _Markdown("js-default", {"html": False, "linkify": False, "typographer": False}, renderer_cls=_Renderer)
+# Before `escape`, which would take the backslash of `\(`.
 _MARKDOWN.inline.ruler.before("escape", "math_inline", _math_inline)
 _MARKDOWN.block.ruler.before("fence", "math_block", _math_block, {"alt": ["paragraph", "blockquote", "list"]})
 _MARKDOWN.core.ruler.after("block", "empty_lists", _unwrap_empty_lists)
@@ -244,6 +251,7 @@ class StreamedMarkdown:
             return to_html(complete) if first else ""
         cut = max(self._open.rfind("\n"), self._open.rfind(" ")) + 1 or len(self._open)
         complete, rest = self._open[:cut], self._open[cut:]
+        # The rest of a divided table needs its head again, that of a fence its opening line.
         self._open = "".join(f"{line}\n" for line in lines[first : first + _REPEATED.get(kind, 0)]) + rest
         return to_html(complete)
 
@@ -287,6 +295,7 @@ def _closing_marks(line: str) -> str:
         previous_character, next_character = line[: match.start()][-1:], line[match.end() :][:1]
         if mark in still_open and previous_character.strip():
             del still_open[still_open.index(mark) :]
+        # CommonMark: `_` within a word is no emphasis, as in snake_case.
         elif next_character.strip() and not (mark[0] == "_" and previous_character.isalnum()):
             still_open.append(mark)
     return "".join(reversed(still_open))

@@ -198,6 +198,7 @@ def _refuse_depth(yaml: Any, text: str, loader: Any) -> None:
 
 def _loader(yaml: Any) -> Any:
     """A safe loader that reads `no` and `2020-01-01` as text. Source: OpenAPI 3.1, Format; YAML 1.2, 10.3."""
+    # A class of its own: resolvers are added to the class, and yaml's is shared.
     loader: Any = type("Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
     loader.yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag not in _NOT_JSON]
@@ -216,6 +217,7 @@ def _size(value: Any, sizes: dict[int, int]) -> int:
         sizes[key] = -1
         children: Any = cast(dict[Any, Any], value).values() if isinstance(value, dict) else cast(list[Any], value)
         sizes[key] = 1 + sum(_size(child, sizes) for child in children)
+    # Its size is still being counted: the value contains itself.
     if sizes[key] < 0:
         raise ValueError("a recursive alias")
     return sizes[key]
