@@ -47,6 +47,7 @@ class Executor:
         # Source of the name: google-adk 2.13. A name that nobody has checked is none.
         user_id = user.user_name if user.is_authenticated else f"A2A_USER_{context.context_id}"
         key = user_id, context.context_id
+        # Held by this local: the dictionary is weak, and forgets contexts without a run.
         turn = self._turns.get(key) or asyncio.Lock()
         self._turns[key] = turn
         updates = TaskUpdates(queue, context.task_id, context.context_id)
@@ -65,6 +66,7 @@ class Executor:
         run = self._runs.get(context.task_id)
         if run and run.is_running:
             run.stop.set()
+            # A2A: the answer to a cancellation is the task in its last state.
             await run.ended.wait()
         else:
             await TaskUpdates(queue, context.task_id, context.context_id).state("CANCELED")

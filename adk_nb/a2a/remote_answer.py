@@ -79,15 +79,15 @@ class RemoteAnswer:
         """
         yield from self.remainder()
         state = state_name(self._status) if self._status is not None else ""
-        told = list(self._status.message.parts) if self._status is not None else []
+        message_parts = list(self._status.message.parts) if self._status is not None else []
         if state in WAITING:
-            yield from self._question(told)
+            yield from self._question(message_parts)
         elif state in ("TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"):
             yield from self._arrival()
-            raise self._failure(state, told)
+            raise self._failure(state, message_parts)
         else:
-            if told and text_of(told) not in self._texts:
-                yield from self._whole(told, Event.new_id())
+            if message_parts and text_of(message_parts) not in self._texts:
+                yield from self._whole(message_parts, Event.new_id())
             else:
                 yield from self._arrival()
 
@@ -144,9 +144,9 @@ class RemoteAnswer:
 
     def _whole(self, parts: Iterable[Any], event_id: str) -> Iterator[Event]:
         # Calls and results are the inner work of an agent of ADK.
-        shown = [part for part in parts if DATA_TYPE not in metadata_of(part)]
-        if ours := from_a2a_parts(shown):
-            self._texts.add(text_of(shown))
+        visible = [part for part in parts if DATA_TYPE not in metadata_of(part)]
+        if ours := from_a2a_parts(visible):
+            self._texts.add(text_of(visible))
             self._has_events = True
             content = types.Content(role="model", parts=ours)
             yield self._new_event(id=event_id, content=content, custom_metadata=self._metadata())

@@ -57,6 +57,7 @@ class RemoteConnection:
                         yield update
                 return
             except A2AClientError as error:
+                # Sent again only if the agent knows no such task, so it has not run.
                 if not message.task_id or not _is_unknown_task(error):
                     raise
             # The server has started again, and its tasks are gone; the context may be there, with its open question.
@@ -86,6 +87,7 @@ class RemoteConnection:
     async def cancel(self, task_id: str) -> None:
         """Ask the agent to stop a task; errors do not matter."""
         try:
+            # A user who stops a run must not wait for a server that does not answer.
             async with asyncio.timeout(_CANCEL_SECONDS), self._client() as client:
                 with explained(self._url, self._seconds):
                     await client.cancel_task(a2a_types().CancelTaskRequest(id=task_id))
@@ -169,6 +171,7 @@ class RemoteConnection:
 
     async def _subscription(self, client: Any, task_id: str) -> AsyncGenerator[Any, None]:
         """The updates of a task that is under way; none if it has ended meanwhile."""
+        # A2A: it begins with the task as it is now, and is refused for a task that has ended.
         stream = client.subscribe(a2a_types().SubscribeToTaskRequest(id=task_id))
         try:
             async with aclosing(self._updates(stream)) as updates:

@@ -127,8 +127,10 @@ def _is_visible(event: Event, ctx: InvocationContext) -> bool:
 
 def _said(event: Event) -> list[types.Part]:
     """Text and files of an event; calls and results are inner work."""
-    said = [part for part in event.parts if (part.text or part.inline_data or part.file_data) and not part.thought]
+    answer_parts = [
+        part for part in event.parts if (part.text or part.inline_data or part.file_data) and not part.thought
+    ]
     if event.author == "user":
-        return said
-    quote = quote_parts(event.author, said) if said else None
+        return answer_parts
+    quote = quote_parts(event.author, answer_parts) if answer_parts else None
     return (quote and quote.parts) or []

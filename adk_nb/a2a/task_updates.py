@@ -56,6 +56,7 @@ class TaskUpdates:
         text = "\n".join(filter(None, [remark, *map(_request, interrupts)]))
         calls = [call_part(interrupt_call(interrupt), **{LONG_RUNNING: True}) for interrupt in _answerable(interrupts)]
         needs_credential = all(interrupt.kind == "credential" for interrupt in interrupts)
+        # A2A: AUTH_REQUIRED means that the credential is given outside of the protocol.
         await self.state("AUTH_REQUIRED" if needs_credential else "INPUT_REQUIRED", [_text_part(text), *calls])
 
     async def event(self, event: Event) -> None:

@@ -36,10 +36,10 @@ def rouge_1(candidate: str, reference: str) -> float:
 def tokens(text: str) -> list[str]:
     """The words of a text, stemmed."""
     spaced = "".join(_spaced(char) for char in unicodedata.normalize("NFKC", text).lower())
-    words: list[str] = []
+    tokens: list[str] = []
     for word in spaced.split():
-        words += [_stem(part) for part in re.findall("[a-z0-9]+", word)] if word.isascii() else [word]
-    return words
+        tokens += [_stem(part) for part in re.findall("[a-z0-9]+", word)] if word.isascii() else [word]
+    return tokens
 
 
 def _spaced(char: str) -> str:

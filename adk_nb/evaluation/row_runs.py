@@ -77,6 +77,7 @@ class RowRunner:
     """Hash of the agent and its tools."""
 
     def __post_init__(self) -> None:
+        # Once per batch: a redefinition while it runs must not split the rows.
         self.version = agent_fingerprint(self.agent)
 
     def session_id(self, case: Case, repeat: int = 0) -> str:
@@ -244,6 +245,7 @@ class RowRunner:
 
     async def _finish(self, session_id: str, case: Case, repeat: int, error: str, seconds: float) -> Row:
         session = await self._session(session_id)
+        # A copy: the record of the end, appended below, is no event of the run.
         events = list(session.events)
         interrupts = _open_interrupts(events)
         error = error or _error_of(events)

@@ -253,6 +253,7 @@ class _Prefix:
     def is_long_enough(self, prompt_tokens: int, count: int) -> bool:
         """True if the prefix reaches the service's minimum; its tokens are estimated from its share of characters."""
         lengths = [_length(content) for content in self.contents]
+        # Counting tokens would be one more request.
         share = (len(self._head) + sum(lengths[:count])) / (len(self._head) + sum(lengths))
         return prompt_tokens * share >= gemini_family(self.model).min_cached_tokens
 

@@ -188,6 +188,7 @@ class ChatAssembler:
     def _add_call(self, fragment: Any) -> None:
         """Add a call, or the next fragment of one. Some servers give all calls the index 0, and each its own id."""
         index, function = getattr(fragment, "index", None), fragment.function
+        # The newest: an index may be used again.
         current = next((call for call in reversed(self._calls) if index is None or call.index == index), None)
         own_id = fragment.id and current and current.id and fragment.id != current.id
         if current is None or (own_id and function and function.name) or (index is None and fragment.id):

@@ -94,6 +94,7 @@ def _contents(contents: list[types.Content]) -> list[dict[str, Any]]:
 
 
 def _part(part: types.Part, numbers: dict[str, str]) -> dict[str, Any]:
+    # A copy, from which fields may be removed.
     fields = cast(dict[str, Any], _json(part))
     # It differs from recording to recording, and says nothing about the conversation.
     fields.pop("thought_signature", None)

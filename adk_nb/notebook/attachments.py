@@ -30,16 +30,16 @@ def parts_of(*values: Any, name: str = "") -> list[types.Part]:
     Raises:
         InputError: There is no such file, it is of no kind that models read, it is too large, or holds a secret.
     """
-    made: list[types.Part] = []
+    attachments: list[types.Part] = []
     for value in values:
         if isinstance(value, types.Part):
-            made.append(value)
+            attachments.append(value)
             continue
         label, part = _part(value, name)
         # The name as text: only some services pass a file's name to the model.
-        made += [types.Part(text=f"[attached: {label}]"), part]
-    _check_size(made)
-    return made
+        attachments += [types.Part(text=f"[attached: {label}]"), part]
+    _check_size(attachments)
+    return attachments
 
 
 def text_part(name: str, text: str) -> list[types.Part]:
@@ -91,16 +91,16 @@ def _bytes(data: bytes, label: str, kind: str = "") -> types.Part:
     if media := media_in(data):
         return _media(media)
     try:
-        words = data.decode()
+        content = data.decode()
     except UnicodeDecodeError:
-        words = "\0"
+        content = "\0"
     # A NUL decodes as UTF-8, and no text file has one.
-    if "\0" in words:
+    if "\0" in content:
         raise InputError(
             f"{label!r} cannot be attached: it is not text, an image, sound, video or a PDF; read it in a cell and "
             "attach its content, or a types.Blob with its media type"
         )
-    return _text(label, words, kind)
+    return _text(label, content, kind)
 
 
 def _text(label: str, words: str, kind: str) -> types.Part:

@@ -196,9 +196,9 @@ class Conversation:
 
     def in_session(self, session_id: str) -> "Conversation":
         """The same agent, in another session of the user."""
-        made = Conversation(self.runner, session_id=session_id, user_id=self.user_id)
-        made.agent, made.sticky = self.agent, self.sticky
-        return made
+        copy = Conversation(self.runner, session_id=session_id, user_id=self.user_id)
+        copy.agent, copy.sticky = self.agent, self.sticky
+        return copy
 
     async def last_cut(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
         """The run of the session that was interrupted last.

@@ -52,12 +52,12 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
     """
     if not open_:
         raise InputError(f"no {noun} is open in session {session!r}; it was answered already, or never existed")
-    found = open_ if which is None else _named(open_, which)
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matches = open_ if which is None else _named(open_, which)
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         raise InputError(f"no {noun} {which!r} is open; it was answered already, or never existed{hint}")
-    raise InputError(several_message(found, noun, which))
+    raise InputError(several_message(matches, noun, which))
 
 
 def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) -> str:
@@ -69,9 +69,9 @@ def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) ->
 def _named(open_: Sequence[Interrupt], which: Any) -> list[Interrupt]:
     if isinstance(which, bool):  # True == 1, but a yes is not a number
         return []
-    found = [interrupt for interrupt in open_ if which in (interrupt.number, str(interrupt.number), interrupt.id)]
-    found = found or [interrupt for interrupt in open_ if which in interrupt.answer_ids]
-    return found or [interrupt for interrupt in open_ if which in interrupt.names]
+    matches = [interrupt for interrupt in open_ if which in (interrupt.number, str(interrupt.number), interrupt.id)]
+    matches = matches or [interrupt for interrupt in open_ if which in interrupt.answer_ids]
+    return matches or [interrupt for interrupt in open_ if which in interrupt.names]
 
 
 # ---- read

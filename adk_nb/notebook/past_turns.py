@@ -92,11 +92,11 @@ def turn_of_id(turns: Sequence[PastTurn], which: str, session: str, else_type: s
     Raises:
         InputError: There is none, or several; `else_type`: what to write instead.
     """
-    found = [turn for turn in turns if any(_is_called(event, which) for event in turn.events)]
-    if len(found) != 1 or len(which) < _FEW:
-        what = "several turns have events" if len(found) > 1 else "no turn has an event or a run"
-        raise InputError(f"{what} called {which!r} in session {session!r}; write {else_type}")
-    return found[0]
+    matches = [turn for turn in turns if any(_is_called(event, which) for event in turn.events)]
+    if len(matches) != 1 or len(which) < _FEW:
+        fault = "several turns have events" if len(matches) > 1 else "no turn has an event or a run"
+        raise InputError(f"{fault} called {which!r} in session {session!r}; write {else_type}")
+    return matches[0]
 
 
 def _is_called(event: Event, which: str) -> bool:
@@ -114,11 +114,11 @@ def event_at(events: Sequence[Event], which: str, session: str) -> Event:
         if not 1 <= int(which) <= len(rows):
             raise InputError(f"there is no event {which} in session {session!r}; there are {len(rows)}, see %trace")
         return _with_results(events, rows[int(which) - 1]["id"].partition("/")[0])
-    found = [event for event in events if event.id.startswith(which)] if len(which) >= _FEW else []
-    if len(found) != 1:
-        what = "several events have ids that begin" if found else "no event has an id that begins"
-        raise InputError(f"{what} with {which!r} in session {session!r}; write its number in %trace, or its whole id")
-    return found[0]
+    matches = [event for event in events if event.id.startswith(which)] if len(which) >= _FEW else []
+    if len(matches) != 1:
+        fault = "several events have ids that begin" if matches else "no event has an id that begins"
+        raise InputError(f"{fault} with {which!r} in session {session!r}; write its number in %trace, or its whole id")
+    return matches[0]
 
 
 def _with_results(events: Sequence[Event], key: str) -> Event:

@@ -147,17 +147,17 @@ def _first_line(path: Path) -> bytes:
 def _none_there(place: Place) -> str:
     near = Path(place.shown)
     beside = {one.stem: str(near.with_name(one.name)) for one in sorted(place.path.parent.glob("*.jsonl"))}
-    found = beside.get(closest(near.stem, beside) or "")
+    match = beside.get(closest(near.stem, beside) or "")
     some = f"there is {', '.join([*beside.values()][:_FEW])}; " if beside else ""
-    hint = f"did you mean {found!r}? else " if found else some
+    hint = f"did you mean {match!r}? else " if match else some
     make = f"type %record{place.option} and run the notebook from its top to make one"
     return f"there is no cassette {place.shown!r}; {hint}{make}"
 
 
 def notebook_name(shell: Any) -> str:
     """The name of the notebook's file without its ending, where the front end tells it; else `notebook`."""
-    told = shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
-    name = Path(str(told)).name
+    path = shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
+    name = Path(str(path)).name
     return Path(name).stem if name.endswith(".ipynb") else "notebook"
 
 

@@ -64,19 +64,19 @@ def _is_json(value: object) -> bool:
 def whole_table(frame: Any) -> str:
     """A DataFrame as CSV; of one with more than `MAX_ROWS` rows the first, and a last line that says so."""
     count, counts = len(frame), type(frame.index).__name__ == "RangeIndex"
-    left = f"(the first {MAX_ROWS:,} of {count:,} rows)\n" if count > MAX_ROWS else ""
-    return str(frame.head(MAX_ROWS).to_csv(index=not counts)) + left
+    note = f"(the first {MAX_ROWS:,} of {count:,} rows)\n" if count > MAX_ROWS else ""
+    return str(frame.head(MAX_ROWS).to_csv(index=not counts)) + note
 
 
 def _table(frame: Any) -> str:
     """The columns with their types, and a table of the first rows."""
     columns = [f"{name} ({kind})" for name, kind in zip(frame.columns, frame.dtypes, strict=True)]
     count, head = len(frame), frame.head(_ROWS)
-    said = f"table of {count:,} row{'' if count == 1 else 's'}" + (f", the first {_ROWS}" if count > _ROWS else "")
+    caption = f"table of {count:,} row{'' if count == 1 else 's'}" + (f", the first {_ROWS}" if count > _ROWS else "")
     indexed = type(frame.index).__name__ != "RangeIndex"
     rows = [_row(([label] if indexed else []) + list(row)) for label, row in zip(head.index, _cells(head), strict=True)]
     columns = [str(frame.index.name or "index")] * indexed + columns
-    return "\n".join([f"{said}:", "", _row(columns), "|" + " --- |" * len(columns), *rows])
+    return "\n".join([f"{caption}:", "", _row(columns), "|" + " --- |" * len(columns), *rows])
 
 
 def _cells(frame: Any) -> Iterable[tuple[Any, ...]]:

@@ -77,16 +77,16 @@ class SkillCatalog:
         return ListedSkill(frontmatter, skill.has_scripts, skill.path)
 
     def _front_matter(self, skill: SkillFolder) -> Frontmatter:
-        mark, known = self._read.get(skill.path, ((), ""))
+        mark, front_matter = self._read.get(skill.path, ((), ""))
         if mark != skill.mark:
             try:
-                known = read_front_matter(skill)[0]
+                front_matter = read_front_matter(skill)[0]
             except InputError as error:
-                known = str(error)
-            self._read[skill.path] = skill.mark, known
-        if isinstance(known, str):
-            raise InputError(known)
-        return known
+                front_matter = str(error)
+            self._read[skill.path] = skill.mark, front_matter
+        if isinstance(front_matter, str):
+            raise InputError(front_matter)
+        return front_matter
 
 
 class FixedSkills:

@@ -91,8 +91,8 @@ def span_of(newest_first: Iterable[Event]) -> SpanContext | None:
     for event in newest_first:
         if traceparent := (event.custom_metadata or {}).get(TRACEPARENT):
             context = TraceContextTextMapPropagator().extract({TRACEPARENT: traceparent})
-            found = trace.get_current_span(context).get_span_context()
-            return found if found.is_valid else None
+            span_context = trace.get_current_span(context).get_span_context()
+            return span_context if span_context.is_valid else None
     return None
 
 

@@ -142,6 +142,7 @@ class RunSkillScriptTool(SkillTool):
         }
         description = "Runs a script of a skill, from its scripts/. A person approves each run."
         super().__init__(source, RUN_SKILL_SCRIPT, description, properties, ["skill_name", "file_path"])
+        # Nobody knows what a script does, so a resumed run asks before it runs one again.
         self.effect = "once"
         self._executor = executor
         self._seconds = seconds

@@ -87,24 +87,24 @@ class NodeRun(RunState):
         """The event of a failed attempt, and the seconds until the next; None: it ends the run."""
         retry = self.node.retry_config
         wait = retry.delay_after(error, attempt) if retry else None
-        known = own.shared.reported_error is error or any(value is error for value in self.reported_errors)
+        is_reported = own.shared.reported_error is error or any(value is error for value in self.reported_errors)
         # The last attempt: the error ends the run, or goes to the node that runs this one.
         if wait is None:
             own.note_failure(error)
             if self.caller:
                 self.caller.reported_errors.append(error)
-            elif known:
+            elif is_reported:
                 own.shared.reported_error = error
-        return failure_events(own, error) if not known and (self.caller or wait is not None) else [], wait
+        return failure_events(own, error) if not is_reported and (self.caller or wait is not None) else [], wait
 
     def _wait_for_the_user(self, own: InvocationContext) -> None:
         """Wait if its agent, or one that it gave a task, talks with the user, or an earlier request is open."""
         if not isinstance(self.node, AgentNode):
             return
         if self.unanswered:
-            waiting = {interrupt.id for interrupt in history_of(own.session).interrupts()}
+            open_ids = {interrupt.id for interrupt in history_of(own.session).interrupts()}
             self.interrupt_ids = [
-                key for key in self.unanswered if key in waiting and key not in self.interrupt_ids
+                key for key in self.unanswered if key in open_ids and key not in self.interrupt_ids
             ] + self.interrupt_ids
         if self.interrupt_ids:
             return

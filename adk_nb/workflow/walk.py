@@ -172,15 +172,15 @@ class Walk:
                 self._start(node, value, branch, apart=len(following) > 1)
 
     def _join(self, node: JoinNode, name: str, value: Any, branch: str | None) -> None:
-        before = self._graph.predecessors[node.name]
+        predecessors = self._graph.predecessors[node.name]
         inputs = self._joins.setdefault(node.name, {})
         inputs[name] = value
         self._branches.setdefault(node.name, []).append(branch)
-        if len(inputs) == len(before):
+        if len(inputs) == len(predecessors):
             del self._joins[node.name]
             branches = self._branches.pop(node.name)
             # After a join all see what came before the fork, and the outputs of the branches.
-            self._start(node, {entry: inputs[entry] for entry in before}, _common_branch(branches), apart=False)
+            self._start(node, {entry: inputs[entry] for entry in predecessors}, _common_branch(branches), apart=False)
 
     def _start(self, node: BaseNode, value: Any, branch: str | None, *, apart: bool) -> None:
         number = self._counts[node.name] = self._counts.get(node.name, 0) + 1

@@ -327,8 +327,8 @@ def _open_row(host: Host, session_id: str) -> Reply:
 
 def _show_run(host: Host, agent: str, question: str, events: Sequence[Event], start_state: Mapping[str, Any]) -> Reply:
     root, mode = _root(agent_named(host.notebook, agent)), host.settings.display
-    shown = [event for event in events if RECORD not in (event.custom_metadata or {})]
-    return sync.run(show_stored_run(root, question, shown, start_state, mode, how_to_answer="%eval approve"))
+    visible = [event for event in events if RECORD not in (event.custom_metadata or {})]
+    return sync.run(show_stored_run(root, question, visible, start_state, mode, how_to_answer="%eval approve"))
 
 
 def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
@@ -352,11 +352,11 @@ def _reject(host: Host, args: Any, rest: list[str]) -> Evaluation:
 
 def _answer(host: Host, rest: list[str], *, is_approved: bool) -> Evaluation:
     evaluation, tool = _last(host.notebook, 1).evaluation, rest[0] if rest else None
-    waiting = pending_calls(evaluation)
-    if not waiting or tool not in (None, *waiting):
+    pending = pending_calls(evaluation)
+    if not pending or tool not in (None, *pending):
         raise InputError(
             f"no call{f' of {tool!r}' if tool else ''} waits for approval"
-            + (f"; there is: {', '.join(waiting)}" if waiting else "")
+            + (f"; there is: {', '.join(pending)}" if pending else "")
         )
     return _keep(
         host, _until_stopped(host, lambda on_stop: evaluation.aanswer(is_approved, tool=tool, on_stop=on_stop))
@@ -422,7 +422,7 @@ def _number(word: str) -> int:
 def _last(notebook: Notebook, number: int) -> EvaluationRecord:
     if number > len(notebook.evaluations):
         count = len(notebook.evaluations)
-        made = "1 evaluation" if count == 1 else f"{count} evaluations"
-        some = f"there is {made}, and no evaluation -{number}" if count else "there is no evaluation yet"
+        count_label = "1 evaluation" if count == 1 else f"{count} evaluations"
+        some = f"there is {count_label}, and no evaluation -{number}" if count else "there is no evaluation yet"
         raise InputError(f"{some}; begin a cell with %%eval AGENT and a table of cases")
     return notebook.evaluations[-number]

@@ -242,6 +242,7 @@ def install_traceback_filter(shell: Any) -> None:
     for name, method in tracebacks.replacements.items():
         setattr(shell, name, method)
     shell.events.register("post_run_cell", last_error.note)
+    # ipykernel builds the execute_reply from the result after these hooks.
     shell.events.register("post_run_cell", hide_in_result)
     setattr(shell, _ATTRIBUTE, tracebacks)
 
@@ -306,6 +307,7 @@ class _Tracebacks:
         """Replace `showtraceback`."""
         stderr = io.StringIO()  # Python itself writes exception groups there
         try:
+            # Held back until it is filtered: what is written cannot be taken back.
             with contextlib.redirect_stderr(stderr):
                 self._begin(*args, **options)
         finally:

@@ -77,6 +77,7 @@ def key(host: Host, line: str, cell: str | None) -> Output:
     if args.forget:
         return text(_forget(names), _default_model(settings) if vendor_model(names[0]) else "")
     place: str | None = getattr(args, "from")
+    # Set by BinderHub in every image that it runs.
     is_public = "BINDER_SERVICE_HOST" in os.environ and place in (None, "ask")
     value, source = _find(names, folder_of(host.shell), place)
     name = next((name for name in names if os.environ.get(name, "").strip() == value), names[0])
@@ -149,6 +150,7 @@ def _variables_of(provider: str, *, first: str = "") -> Sequence[str]:
 
 def _key_in_cell(token: str, first: str) -> InputError:
     name, _, value = token.partition("=")
+    # At once: the traceback of this very line would show it.
     remember(token if redacted(token) != token else None, value)
     candidates = [name, first] if value.strip("=") else [first]  # a key itself may end in =
     valid = (name for name in candidates if name.lower() in PROVIDERS or _VARIABLE.fullmatch(name))
@@ -189,12 +191,14 @@ def _find(names: Sequence[str], folder: Path, place: str | None) -> tuple[str, s
     """
     for key in [place] if place else [key for key in _PLACES if key != "ask"]:
         for name in names:
+            # Stripped: a pasted key often ends with a line break, which no header may have.
             value = (_PLACES[key].look(name, folder, place is not None) or "").strip()
             if value:
                 return _checked(value, name), _PLACES[key].label
     if place and place != "ask":
         advice = _PLACES[place].advice.format(names[0])
         raise InputError(f"%key: {' or '.join(names)} is not in {_PLACES[place].label}; {advice}")
+    # Last: asking blocks the cell.
     return _checked(_ask(names[0], folder, True), names[0]), _PLACES["ask"].label
 
 

@@ -193,6 +193,7 @@ class SessionStore:
             InputError: The file holds none, or there is a session of that name.
             StorageError: It cannot be read, or not be stored.
         """
+        # Read before anything changes: a bad file must not lose the current session.
         loaded = session_file.read(file)
         name = session_file.check_name(name or loaded.name)
         if name in self.names:

@@ -200,6 +200,7 @@ class LiveView(anywidget.AnyWidget):
     def _apply(self, op: Json) -> Json | None:
         try:
             return self._state.apply(op)
+        # One malformed op must not lose its batch.
         except (KeyError, TypeError, AttributeError):  # show the ops after a malformed one
             logger.exception("a live view cannot show the op %r", op["op"])
             return None

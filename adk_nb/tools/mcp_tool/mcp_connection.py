@@ -103,6 +103,7 @@ class Connection:
         if answers is None:
             yield
             return
+        # Noted beside the context: a program's questions come in the reader's task, without it.
         self._calls.append(answers)
         token = _call.set(answers)
         try:

@@ -166,6 +166,7 @@ def parse_document(text: str, kind: str, package: str) -> Mapping[str, Any]:
     try:
         document: Any = _yaml(text, package) if kind == "yaml" else json.loads(text)
     except (ValueError, RecursionError) as error:
+        # A ConfigurationError is a ValueError, too, and says more.
         if isinstance(error, ConfigurationError):
             raise
         raise ConfigurationError(f"the OpenAPI document is not valid {kind.upper()}: {error}") from error
