@@ -305,6 +305,9 @@ class Runner:
         events = self._execute(request, None, place)
         return place.wrap_for_thread(sync.iterate(place.wrap(events))) if place else sync.iterate(events)
 
+    async def _current_session(self, user_id: str, session_id: str) -> Session | None:
+        return await self._sessions.peek(user_id, session_id)
+
     async def rewind_async(
         self,
         *,
@@ -466,4 +469,4 @@ async def current_session(runner: Runner, user_id: str, session_id: str) -> Sess
 
     After a run of this runner the session service is not read again.
     """
-    return await runner._sessions.peek(user_id, session_id)  # pyright: ignore[reportPrivateUsage]
+    return await runner._current_session(user_id, session_id)  # pyright: ignore[reportPrivateUsage]

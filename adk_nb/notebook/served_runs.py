@@ -94,7 +94,7 @@ class NotebookRunner(Runner):
     def session_service(self, value: Any) -> None:
         """Ignore the service that the base class got."""
 
-    async def look_at(self, user_id: str, session_id: str) -> Session | None:
+    async def _current_session(self, user_id: str, session_id: str) -> Session | None:
         return await self.session_service.get_session(app_name=self.app_name, user_id=user_id, session_id=session_id)
 
     async def run_async(

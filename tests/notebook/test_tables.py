@@ -64,7 +64,6 @@ def test_the_same_is_there_as_json(shell: Shell) -> None:
         "skills": [],
         "model": "scripted",
         "tools": ["look"],
-        "skills": [],
         "agents": [],
         "defined_in": 4,
         "last_used": None,

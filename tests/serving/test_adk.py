@@ -10,7 +10,7 @@ from adk_nb import run, sync, tool, types
 from adk_nb.agents import Agent
 from adk_nb.apps import App
 from adk_nb.models import BaseLlm, LlmResponse, ScriptedLlm, call
-from adk_nb.runners import InMemoryRunner
+from adk_nb.runners import InMemoryRunner, current_session
 from adk_nb.sessions import SqliteSessionService
 from tests.serving.conftest import Served, approval, body, requests_in, texts
 
@@ -48,7 +48,7 @@ def test_an_app_and_a_runner_keep_their_own_names_and_sessions(serve):
     served = serve(runner)
     served.session("s")
     assert texts(served.run("Hi").json()) == ["Hello."]
-    session = run(runner.look_at("user", "s"))
+    session = run(current_session(runner, "user", "s"))
     assert session.app_name == "kept" and [event.author for event in session.events] == ["user", "clerk"]
 
 
