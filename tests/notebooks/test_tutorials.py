@@ -4,13 +4,16 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from packaging.requirements import Requirement
 
 from adk_nb.code_executors.isolation import SANDBOX_REACH, USER_REACH
 
@@ -89,6 +92,50 @@ def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Pat
     assert shown(now) == shown(saved)
     assert not [output for cell in code_cells(now) for output in cell.outputs if output.get("name") == "stderr"]
     assert all(cell.execution_count for cell in code_cells(saved))
+
+
+@pytest.mark.parametrize("name", ["06_openapi_and_mcp", "13_evaluation", "15_watch_and_serve", "16_skills"])
+def test_the_extra_lab_brings_all_optional_packages_that_it_imports(name: str):
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    notebook.cells.append(
+        nbformat.v4.new_code_cell("import sys; print(*{name.partition('.')[0] for name in sys.modules})")
+    )
+    place = {"metadata": {"path": str(FOLDER)}}
+    NotebookClient(
+        notebook, timeout=60, allow_errors=True, resources=place, extra_arguments=["--log-level=ERROR"]
+    ).execute()
+    loaded = set(notebook.cells[-1].outputs[0].text.split())
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    shared = packages_of(extras, "lab")
+    modules = packages_distributions()
+    owners = {owner.lower() for module in loaded for owner in modules.get(module, ())}
+    for extra in (
+        "anthropic",
+        "auth",
+        "cost",
+        "dask",
+        "db",
+        "dbos",
+        "eval",
+        "keys",
+        "mcp",
+        "openai",
+        "openapi",
+        "otel",
+    ):
+        assert not (packages_of(extras, extra) - shared) & owners, extra
+
+
+def packages_of(extras: dict[str, list[str]], name: str) -> set[str]:
+    """The packages that an extra names, with those of the extras that it brings."""
+    packages: set[str] = set()
+    for requirement in map(Requirement, extras[name]):
+        if requirement.name == "adk-nb":
+            packages |= {package for extra in requirement.extras for package in packages_of(extras, extra)}
+        else:
+            packages.add(requirement.name)
+    return packages
 
 
 @every_tutorial
