@@ -31,6 +31,7 @@ def require(module: str, *, package: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        name = module.partition(".")[0]
         if sys.platform == "emscripten" and _load_in_page(module):
             return importlib.import_module(module)
         extra = _NOT_IN_A_BROWSER.get(module.partition(".")[0])
@@ -38,7 +39,7 @@ def require(module: str, *, package: str) -> ModuleType:
             raise MissingExtraError(
                 f"{module!r} cannot be installed in a browser; on your machine, type: %pip install 'adk-nb[{extra}]'"
             ) from error
-        raise MissingExtraError(f"{module!r} is not installed; type: %pip install {package}") from error
+        raise MissingExtraError(f"{name!r} is not installed; type: %pip install {package}") from error
 
 
 def _load_in_page(module: str) -> bool:

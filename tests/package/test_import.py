@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from adk_nb.errors import MissingExtraError
+from adk_nb.lazy import require
+
 HEAVY = (
     "google.genai", "pydantic", "anywidget", "ipywidgets", "IPython", "traitlets", "openai", "anthropic", "litellm",
     "sqlalchemy", "mcp", "httpx2", "nest_asyncio2", "pandas", "numpy", "markdown_it", "asyncio",
@@ -54,3 +57,9 @@ def test_a_schema_is_checked_without_the_grammar_of_a_format_which_still_works_f
 
     assert loaded_by(check, ("jsonschema", "rfc3987_syntax", "lark")) == ["jsonschema"]
     assert loaded_by(f"{check}\n{iri}", ("rfc3987_syntax", "lark")) == ["rfc3987_syntax", "lark"]
+
+
+def test_a_missing_part_of_a_package_is_named_by_the_package():
+    with pytest.raises(MissingExtraError) as missing:
+        require("nowhere.inside.it", package="nowhere")
+    assert "'nowhere'" in str(missing.value) and "inside" not in str(missing.value)
