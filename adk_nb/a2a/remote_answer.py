@@ -68,7 +68,7 @@ class RemoteAnswer:
         self._status = content.status
         if kind == "task":
             yield from self._read_snapshot(content)
-        elif state_name(content.status) in WORKING and content.status.message.parts:
+        elif state_name(content.status) in (*WORKING, *WAITING) and content.status.message.parts:
             yield from self._progress(content.status.message.parts)
 
     def finish(self) -> Iterator[Event]:

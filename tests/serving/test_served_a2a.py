@@ -1,15 +1,19 @@
 """A2A beside the other protocols: the card at its path, a remote agent's conversation, and a card in the notebook."""
 
 import threading
+from collections.abc import Iterator
 
 import httpx2
+import pytest
 
-from adk_nb import Chat, tool
+from adk_nb import Chat, tool, types
 from adk_nb.a2a import RemoteA2aAgent
 from adk_nb.agents import Agent
+from adk_nb.agents.run_config import RunConfig, StreamingMode
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.served_runs import NotebookRunner
+from adk_nb.runners import InMemoryRunner
 from adk_nb.serving import Server
 from adk_nb.serving.agent_service import AgentService
 from adk_nb.serving.app import app_of
@@ -38,7 +42,9 @@ def test_a_remote_agent_talks_in_one_session(serve):
     assert len(served.client.get("/apps/clerk/users/user/sessions").json()) == 1
 
 
-def test_a_remote_agent_waits_for_the_card_in_the_notebook():
+@pytest.fixture
+def paying() -> Iterator[tuple[Notebook, RemoteA2aAgent]]:
+    """A notebook whose agent pays and is served, and a remote agent that calls it."""
     model = ScriptedLlm(call("pay", to="Anna", amount=250), "Anna has it.")
     notebook = Notebook({"clerk": Agent(name="clerk", model=model, tools=[pay])})
     runner = NotebookRunner(notebook, "clerk", shows_runs=False)
@@ -46,13 +52,40 @@ def test_a_remote_agent_waits_for_the_card_in_the_notebook():
     server = Server(lambda url: app_of(service, TOKEN, url), bound_socket(0))
     server.start()
     try:
-        chat = Chat(RemoteA2aAgent(name="remote", agent_card=f"{server.url}/a2a/clerk", token=TOKEN))
-        asked = chat.start("Pay Anna", show=False)
-        pause, waiting = threading.Event(), []
-        while not waiting:
-            waiting = [name for name in notebook.sessions.names if notebook.chat("clerk", name).interrupts]
-            assert not asked.done() and not pause.wait(0.05)
-        assert notebook.chat("clerk", waiting[0]).approve().text == "Anna has it."
-        assert asked.result(60).text == "Anna has it."
+        yield notebook, RemoteA2aAgent(name="remote", agent_card=f"{server.url}/a2a/clerk", token=TOKEN)
     finally:
         server.stop()
+
+
+def waiting_chat(notebook: Notebook) -> Chat:
+    """The chat whose call waits for approval, as soon as there is one."""
+    pause = threading.Event()
+    while True:
+        for name in notebook.sessions.names:
+            if (chat := notebook.chat("clerk", name)).interrupts:
+                return chat
+        assert not pause.wait(0.05)
+
+
+def test_a_remote_agent_waits_for_the_card_in_the_notebook(paying: tuple[Notebook, RemoteA2aAgent]):
+    notebook, remote = paying
+    asked = Chat(remote).start("Pay Anna", show=False)
+    chat = waiting_chat(notebook)
+    assert not asked.done()
+    assert chat.approve().text == "Anna has it."
+    assert asked.result(60).text == "Anna has it."
+
+
+def test_who_waits_for_a_card_elsewhere_reads_which_call_it_is(paying: tuple[Notebook, RemoteA2aAgent]):
+    notebook, remote = paying
+    runner = InMemoryRunner(agent=remote, app_name="caller")
+    runner.session_service.create_session(app_name="caller", user_id="ada", session_id="s")
+    message = types.Content(role="user", parts=[types.Part(text="Pay Anna")])
+    texts: list[str] = []
+    streaming = RunConfig(streaming_mode=StreamingMode.SSE)
+    for event in runner.run(user_id="ada", session_id="s", new_message=message, run_config=streaming):
+        texts += [part.text or "" for part in event.parts]
+        if event.partial and "pay(" in texts[-1]:
+            waiting_chat(notebook).approve()
+    assert "to='Anna'" in texts[0] and "amount=250" in texts[0]
+    assert texts[-1] == "Anna has it."
