@@ -148,7 +148,8 @@ def _parse_call(text: str) -> ExpectedCall:
     except InputError:
         raise
     except (SyntaxError, ValueError) as error:
-        raise InputError(f"{text!r} is not a tool call: {error}; write {_EXAMPLE}") from None
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise InputError(f"{text!r} is not a tool call: {reason}; write {_EXAMPLE}") from None
     return ExpectedCall(name=call.func.id, args=args, is_open_ended=star is not None)
 
 

@@ -145,13 +145,13 @@ def case_of_eval_case(eval_case: EvalCase) -> Case:
 
 def _rows(source: Any) -> Iterable[Any]:
     if isinstance(source, Path):
-        return _rows_of_file(source)
+        return rows_of_file(source)
     if isinstance(source, str):
         text = source.strip()
         # By its form: a table, the path of a file, else YAML.
         if text.startswith("|"):
             return _rows_of_table(text)
-        return _rows_of_file(Path(text)) if "\n" not in text and Path(text).suffix else _rows_of_yaml(text)
+        return rows_of_file(Path(text)) if "\n" not in text and Path(text).suffix else _rows_of_yaml(text)
     if is_frame(source):
         return rows_of_frame(source)
     if isinstance(source, Iterable) and not isinstance(source, dict):
@@ -159,7 +159,12 @@ def _rows(source: Any) -> Iterable[Any]:
     raise InputError(f"cases are a table, a file, a frame or a list of dicts, got {cast(Any, source)!r:.60}")
 
 
-def _rows_of_file(path: Path) -> Iterable[Any]:
+def rows_of_file(path: Path) -> Iterable[Any]:
+    """The rows of a CSV, YAML, JSON-lines or markdown file, or the cases of an eval set.
+
+    Raises:
+        InputError: The file is not there, not in UTF-8, or of another kind.
+    """
     suffix = path.suffix.lower()
     if suffix == ".json":
         return read_eval_set(path).eval_cases
@@ -167,7 +172,7 @@ def _rows_of_file(path: Path) -> Iterable[Any]:
         text = path.read_text(encoding="utf-8-sig")  # Excel begins a CSV file with a byte order mark
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"cannot read the cases in {str(path)!r}: {reason}") from error
+        raise InputError(f"cannot read {str(path)!r}: {reason}") from error
     if suffix == ".csv":
         return csv.DictReader(io.StringIO(text))
     if suffix == ".jsonl":
@@ -176,7 +181,7 @@ def _rows_of_file(path: Path) -> Iterable[Any]:
         return _rows_of_yaml(text)
     if suffix == ".md":
         return _rows_of_table(text.strip())
-    raise InputError(f"cases are read from .csv, .yaml, .json, .jsonl and .md files, not from {str(path)!r}")
+    raise InputError(f"a table is read from .csv, .yaml, .json, .jsonl and .md files, not from {str(path)!r}")
 
 
 def _rows_of_table(text: str) -> list[dict[str, str]]:

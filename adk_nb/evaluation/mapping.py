@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -16,7 +17,7 @@ from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.case_run import CaseRun
-from adk_nb.evaluation.cases import FIELD, Case, fill_template
+from adk_nb.evaluation.cases import FIELD, Case, fill_template, rows_of_file
 from adk_nb.evaluation.cluster import run_on_cluster
 from adk_nb.evaluation.frames import add_columns, is_frame, rows_of_frame
 from adk_nb.evaluation.progress import Progress
@@ -56,7 +57,7 @@ async def aagent_map(
 
     Args:
         agent: An agent or an app.
-        data: A frame of pandas or polars, or a list of dicts. It stays as it is.
+        data: A frame of pandas or polars, a list of dicts or of messages, or the path of a CSV file. It stays as it is.
         message: Template with `{{column}}`, or a function of a row.
         schema: A pydantic model or JSON schema that the answers must fit; its fields become columns. None: the text of
             the answer becomes the column `answer`.
@@ -82,6 +83,8 @@ async def aagent_map(
         raise InputError(
             f"the message {message!r:.80} names no column, so every row would ask the same; write {{{{column}}}}"
         )
+    if isinstance(data, Path):
+        data = list(rows_of_file(data))
     numbers, places = dict[str, int](), array("L")
     for number, fields in enumerate(rows_of_frame(data) if is_frame(data) else _dicts(data)):
         text = fill_template(message, fields, number + 1) if isinstance(message, str) else message(fields)
@@ -160,10 +163,12 @@ class _Answers:
 
 def _dicts(data: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(data, list):
-        raise InputError(f"a table is a frame or a list of dicts, got {data!r:.60}")
+        raise InputError(f"a table is a frame, a CSV file, or a list of dicts or messages, got {data!r:.60}")
     for number, row in enumerate(cast(list[Any], data), 1):
+        if isinstance(row, str):
+            row = {"message": row}
         if not isinstance(row, Mapping):
-            raise InputError(f"row {number} of the table is {row!r:.60}; write a list of dicts")
+            raise InputError(f"row {number} of the table is {row!r:.60}; write a list of dicts or messages")
         yield cast(Mapping[str, Any], row)
 
 

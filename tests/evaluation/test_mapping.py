@@ -1,6 +1,7 @@
 """A table is answered row by row."""
 
 import json
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas
@@ -49,6 +50,26 @@ def test_rows_with_the_same_message_run_once() -> None:
 def test_without_a_schema_the_text_is_the_answer() -> None:
     (row,) = agent_map(_classifier([]), [{"message": "Great!"}])
     assert json.loads(row["answer"])["label"] == "good"
+
+
+def test_a_list_of_messages_is_a_table_with_one_column() -> None:
+    asked: list[str] = []
+    table = agent_map(_classifier(asked), ["Great!", "Bad."])
+    assert sorted(asked) == ["Bad.", "Great!"]
+    assert [row["message"] for row in table] == ["Great!", "Bad."]
+
+
+def test_a_csv_file_is_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text("text,stars\nGreat!,5\nBad.,1\n", encoding="utf-8-sig")
+    table = agent_map(_classifier([]), path, message="{{text}}", schema=Label)
+    assert [(row["text"], row["stars"], row["label"]) for row in table] == [
+        ("Great!", "5", "good"),
+        ("Bad.", "1", "bad"),
+    ]
+    with pytest.raises(InputError) as refusal:
+        agent_map(_classifier([]), tmp_path / "review.csv", message="{{text}}")
+    assert "review.csv" in str(refusal.value) and "No such file" in str(refusal.value)
 
 
 @pytest.mark.parametrize("library", [pandas, polars])
@@ -113,7 +134,7 @@ def test_a_function_makes_the_message() -> None:
         (ROWS, {"message": "{{txet}}"}, ["'txet'", "'text'"]),
         (ROWS, {"message": "{text}"}, ["{text}", "{{column}}"]),
         ("text", {}, ["'text'"]),
-        (["text"], {}, ["row 1", "'text'"]),
+        ([7], {}, ["row 1", "7"]),
         (ROWS, {"message": "{{text}}", "budget_usd": 0}, ["0"]),
     ],
 )

@@ -188,6 +188,7 @@ def test_open_approvals_are_answered_for_all_runs(planner: Shell) -> None:
         ("%eval open", ["CASE"]),
         ("%eval open x y", ["CASE 2"]),
         ("%eval opn venus", ["'opn'", "%eval open"]),
+        ("%eval aprove", ["'aprove'", "%eval approve"]),
         ("%eval diff -1", ["-1", "-2"]),
         ("%eval diff a b", ["'a'"]),
         ("%eval rerun", ["no evaluation"]),
@@ -202,6 +203,18 @@ def test_a_wrong_line_says_what_to_type(planner: Shell, cell: str, facts: list[s
     printed = planner.fails(cell)
     assert all(fact in printed for fact in facts), printed
     assert planner.names["asked"] == []
+
+
+def test_a_call_that_is_no_python_is_refused_without_a_place_in_a_file_of_nobody(planner: Shell) -> None:
+    printed = planner.fails("%%eval planner\n| message | calls |\n| --- | --- |\n| a | planet_facts(planet=1 |")
+    assert "planet_facts(planet=1" in printed and "<unknown>" not in printed
+
+
+def test_one_call_waits_and_two_calls_wait(planner: Shell) -> None:
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    assert "2 calls of planet_facts wait for approval" in _text(planner, planner.cell(EVAL))
+    one_case = "\n".join(EVAL.splitlines()[:4])
+    assert "1 call of planet_facts waits for approval" in _text(planner, planner.cell(one_case))
 
 
 def test_map_answers_a_table(planner: Shell) -> None:
@@ -220,6 +233,9 @@ def test_map_refuses_what_it_cannot_ask(planner: Shell) -> None:
     assert "'message'" in planner.fails("%map planner --over rows")
     assert "'plnt'" in planner.fails('%map planner --over rows --message "{{plnt}}"')
     assert "'rowz'" in planner.fails("%map planner --over rowz")
+    assert "rowz.csv" in planner.fails("%map planner --over rowz.csv")
+    surplus = planner.fails("%map planner rows Tell me about {{planet}}")
+    assert "--over" in surplus and "--message" in surplus
     assert planner.names["asked"] == []
 
 

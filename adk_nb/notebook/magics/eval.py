@@ -101,7 +101,8 @@ def eval(host: Host, line: str, cell: str | None) -> Any:
     first, *rest = args.word or [""]
     if cell is None and first in _ACTIONS and first not in host.notebook.addressees:
         return _ACTIONS[first](host, args, rest)
-    if rest and cell is None and (near := closest(first, _ACTIONS)):
+    known = [*host.notebook.addressees, *_ACTIONS]
+    if cell is None and first and first not in known and (near := closest(first, known)) in _ACTIONS:
         raise InputError(f"{args.mark}: there is no action {first!r}; did you mean %eval {near}?")
     if rest:
         raise InputError(f"{args.mark}: unexpected {' '.join(rest)!r}; type {EVAL.usage}, see {args.mark}?")

@@ -30,7 +30,7 @@ MAP = Grammar(
     ],
     arguments=[Argument("AGENT", "the agent to ask; left out: as for %chat", names="agent")],
     options=[
-        Option("--over VAR|FILE", "a frame, a list of dicts, or a CSV file", names="variable"),
+        Option("--over VAR|FILE", "a frame, a list of dicts or messages, or a CSV file", names="variable"),
         Option("--message TEXT", "the message, with {{column}}; left out: the column message"),
         Option("--schema NAME", "a pydantic model whose fields become columns", names="variable"),
         Option("--budget USD", "start no more rows after this cost in US dollars", convert=values.dollars),
@@ -38,6 +38,7 @@ MAP = Grammar(
         Option("--yes", "approve all calls that need approval"),
         Option("--no", "reject all calls that need approval"),
     ],
+    surplus_hint='name the table and the message: %map AGENT --over reviews --message "Classify: {{text}}"',
     twin='agent_map(classify, reviews, message="Classify: {{text}}", schema=Label), from adk_nb.evaluation; '
     "Chat(classify).map(reviews, ...)",
 )
