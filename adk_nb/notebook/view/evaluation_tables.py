@@ -56,8 +56,8 @@ def pending_calls(evaluation: Evaluation) -> Counter[str]:
 def approval_lines(counts: Counter[str]) -> list[str]:
     """Lines that say how to answer from a cell."""
     return [
-        f"{count} {'call' if count == 1 else 'calls'} of {tool} {'waits' if count == 1 else 'wait'} for approval: %eval approve {tool}, or "
-        f"%eval reject {tool}"
+        f"{count} {'call' if count == 1 else 'calls'} of {tool} {'waits' if count == 1 else 'wait'} for approval: "
+        f"%eval approve {tool}, or %eval reject {tool}"
         for tool, count in counts.items()
     ]
 
