@@ -108,7 +108,7 @@ def test_a_shorthand_joins_the_actions_and_the_node_info_it_stands_beside():
 def test_a_shorthand_for_what_is_given_too_is_refused():
     with pytest.raises(ValidationError, match="`message` or `content`"):
         Event(message="a", content=types.Content(parts=[]))
-    with pytest.raises(ValidationError, match=r"state_delta is given.*`actions`"):
+    with pytest.raises(ValidationError, match=r"state_delta is passed twice.*`actions`"):
         Event(state={"k": 2}, actions=EventActions(state_delta={"k": 1}))
 
 

@@ -123,8 +123,8 @@ GARBAGE: list[tuple[str, Any, str]] = [
     ("NaN", b'{"content": "x", "statusCode": NaN}', "NaN is not a JSON number"),
     ("infinite", b'{"toolCalls": [{"function_name": "note", "function_args": {"n": 1e999}}]}', "1e999 is not"),
     ("a long number", b'{"statusCode": ' + b"9" * 5_000 + b"}", "not JSON"),
-    ("twice", b'{"content": "yes", "content": "no"}', "'content' is twice"),
-    ("twice in arguments", b'{"toolCalls": [{"function_args": {"a": 1, "a": 2}}]}', "'a' is twice"),
+    ("twice", b'{"content": "yes", "content": "no"}', "'content' occurs twice"),
+    ("twice in arguments", b'{"toolCalls": [{"function_args": {"a": 1, "a": 2}}]}', "'a' occurs twice"),
     ("nested", b"[" * 100_000, "nested too deep"),
     ("huge", b'"' + b"x" * MAX_BYTES + b'"', "more than 8,388,608 bytes"),
     (

@@ -84,7 +84,7 @@ def test_a_dry_run_says_what_would_be_undone_and_does_nothing():
 
     assert told[0].startswith("would be undone: ") and "1 turn of" in told[0]
     assert told[1:3] == ["    you > seven", "state: paid 7 → 5"]
-    assert told[3].startswith("not undone: ") and told[3].endswith(" pay()")
+    assert told[3].startswith("not undone: ") and told[3].endswith(" pay() outside the session")
     assert talk.events == before and talk.state["paid"] == 7
     assert "paid is deleted" in str(talk.rewind(2))
     assert dict(talk.state) == {}

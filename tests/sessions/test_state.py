@@ -124,7 +124,7 @@ ENDLESS.append({"again": ENDLESS})
         (b"x", "a bytes"),
         (float("nan"), "the number nan"),
         ([float("inf")], "the number inf"),
-        ({1: "a"}, "a dict … key 1, … no string"),
+        ({1: "a"}, "a dict … key 1, … not a string"),
         ("half \ud800", "half a character ('\\ud800' at 5)"),
         ({"\udc00": 1}, "half a character ('\\udc00' at 0)"),
         pytest.param(10**5000, "thousands of digits", id="huge"),
