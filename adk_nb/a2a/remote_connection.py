@@ -171,7 +171,7 @@ class RemoteConnection:
 
     async def _subscription(self, client: Any, task_id: str) -> AsyncGenerator[Any, None]:
         """The updates of a task that is under way; none if it has ended meanwhile."""
-        # A2A: it begins with the task as it is now, and is refused for a task that has ended.
+        # A2A: refused with UnsupportedOperationError for a task that has ended.
         stream = client.subscribe(a2a_types().SubscribeToTaskRequest(id=task_id))
         try:
             async with aclosing(self._updates(stream)) as updates:

@@ -60,6 +60,7 @@ class WorkFolder:
         files: list[File] = []
         skipped: list[str] = []
         for entry in sorted(os.scandir(self.path), key=lambda entry: entry.name):
+            # The link itself, not its target.
             mark = _mark(entry_stat := entry.stat(follow_symlinks=False))
             # A symbolic link could lead to any file of the user.
             if not stat.S_ISREG(entry_stat.st_mode) or self._marks.get(entry.name) == mark:
@@ -129,6 +130,7 @@ class ChildKernel:
         self._folder = folder
         self._exit_task = asyncio.ensure_future(self._exit_code())
         self._images = 0
+        # Runs at the exit of the interpreter, too.
         self._at_exit = weakref.finalize(self, end_group, process.pid)
 
     @classmethod
@@ -148,9 +150,11 @@ class ChildKernel:
         connect = require("jupyter_client.connect", package="ipykernel")
         folder = WorkFolder()
         connection = str(folder.private / "kernel.json")
+        # Jupyter: messages without this key's HMAC signature are dropped, so no other process can send code.
         connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **_transport(folder))
         log = folder.private / "kernel.log"
         kernel = [sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection]
+        # Else code of a model would stand in the user's own IPython history.
         options = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
         with log.open("wb") as log_file:
             process = await asyncio.create_subprocess_exec(
@@ -167,6 +171,7 @@ class ChildKernel:
             )
         client = cast(_Client, asyncio_client.AsyncKernelClient())
         client.load_connection_file(connection)
+        # Without stdin `input()` fails at once instead of waiting for ever.
         client.start_channels(stdin=False, hb=False, control=False)
         # From here on `stop` cleans up: process, sockets and folder.
         started = cls(process, client, folder, isolation)
@@ -249,6 +254,7 @@ class ChildKernel:
             elif kind == "error":
                 ok = False
                 output.write_stderr("\n".join([*content["traceback"], ""]))
+            # Jupyter: `idle` is the last message on iopub for a request; the reply may come before output.
             elif kind == "status" and content["execution_state"] == "idle":
                 return ok and await self._reply_is_ok(message_id)
 

@@ -107,6 +107,7 @@ def cost_of(events: Iterable[Event]) -> float | None:
     total = 0.0
     for event in events:
         for usage in usages_of(event):
+            # A replay has the recorded token counts, and was not paid again.
             cost = 0.0 if usage.is_replayed else price(usage.model, usage.tokens)
             if cost is None:
                 return None

@@ -113,6 +113,7 @@ def _data(data: Any) -> _Block:
     kind, name = data.mime_type or "application/octet-stream", data.display_name or "a file"
     uri: str | None = getattr(data, "file_uri", None)
     content: bytes = getattr(data, "data", None) or b""
+    # A text block, not a document: every model takes it, and it needs no title.
     if kind.startswith("text/") and not uri:
         return _text(content.decode("utf-8", "replace"))
     block = "image" if kind in _IMAGES else "document" if kind == "application/pdf" else ""
@@ -133,6 +134,7 @@ def _tool(declaration: types.FunctionDeclaration) -> dict[str, Any]:
 def _choice(request: LlmRequest, parallel_calls: bool, may_force: bool) -> dict[str, Any] | None:
     calling = calling_config(request)
     if calling.mode == types.FunctionCallingConfigMode.NONE:
+        # The tools stay in the request: without them Claude may answer nothing after tool_use blocks.
         return {"type": "none"}
     no_parallel = {} if parallel_calls else {"disable_parallel_tool_use": True}
     if calling.mode == types.FunctionCallingConfigMode.ANY and may_force:
@@ -175,6 +177,7 @@ def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: i
         return settings | {"thinking": {"type": family.thinking_off}}
     positive_budget = budget if budget is not None and budget > 0 else None
     if family.thinking == "adaptive" or (family.thinking == "both" and positive_budget is None):
+        # Asked for: newer models omit the text of thoughts by default.
         return settings | {"thinking": {"type": "adaptive", "display": "summarized"}}
     return settings | _thinking_with_budget(
         positive_budget or _BUDGETS.get(level, _DEFAULT_BUDGET), config.max_output_tokens, max_tokens
@@ -228,4 +231,5 @@ def _mark_cache_points(
     # Three of the four cache points that a request may have.
     for marked in (tools[-1:], system[:1], blocks[-1:]):
         for block in marked:
+            # The mark is on the last block of a prefix: all before it is cached with it.
             block["cache_control"] = cache_control

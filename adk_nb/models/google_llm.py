@@ -187,6 +187,7 @@ class Gemini(ServiceLlm):
             "verify": tls(),
         }  # a redirect would forward `x-goog-api-key`
         http = httpx2.AsyncClient(**defaults | arguments)
+        # A timeout of the author's own covers the connection, too.
         if not options.timeout:
             http.event_hooks["request"].append(_connect_timeout_hook(self.connect_timeout))
         own_tls = arguments.get("verify")  # google-genai takes the context of websockets as `ssl`
@@ -204,6 +205,7 @@ class Gemini(ServiceLlm):
         }
         client_arguments: dict[str, Any] = {
             "vertexai": vertex,
+            # Vertex AI takes credentials: a Gemini API key of the environment is none of its own.
             "api_key": own_key if vertex else key,
         } | self.client_kwargs
         client = genai.Client(**client_arguments, http_options=options.model_copy(update=changes))
@@ -230,6 +232,7 @@ class Gemini(ServiceLlm):
                 body=redacted_excerpt(body or details),
                 retry_after=_retry_after(response, details),
                 is_quota_error=error.code == 429 and bool(_DAILY_QUOTA.search(details)),
+                # Gemini refuses a wrong key with HTTP 400, not 401; the reason is in the details.
                 wrong_key="API_KEY_INVALID" in details,
                 hint=redirect_hint(response),
             )
@@ -255,6 +258,7 @@ class _Connection:
 
     async def aclose(self) -> None:
         """Close both."""
+        # google-genai closes no HTTP client that was passed to it.
         self.client.close()
         await self._http.aclose()
 
@@ -302,6 +306,7 @@ def _connect_timeout_hook(seconds: float) -> Callable[[httpx2.Request], Awaitabl
 def _retry_after(response: Any, details: str) -> float | None:
     """Seconds to wait, from the Retry-After header, else from the body."""
     headers: Any = getattr(response, "headers", None) or {}
+    # The Gemini API sends the delay in the body alone; gateways before it send the header.
     if (header := headers.get("retry-after")) and (seconds := seconds_of(header)) is not None:
         return seconds
     match = _RETRY_DELAY.search(details)

@@ -185,6 +185,7 @@ def _user_messages(parts: Sequence[types.Part], id_suffixes: dict[str | None, st
     if blocks and all(block["type"] == "text" for block in blocks):  # plain text, which every server takes
         yield {"role": "user", "content": "\n\n".join(block["text"] for block in blocks)}
     elif blocks:
+        # After all tool messages: OpenAI refuses anything between a call and its results.
         yield {"role": "user", "content": blocks}
 
 

@@ -133,7 +133,7 @@ def add_wait(hint: str, seconds: float | None) -> str:
 
 def is_connect_error(error: BaseException | None) -> bool:
     """True if no connection was made, so nothing was sent. Libraries like httpx share these class names."""
-    # By name: each SDK brings an httpx of its own.
+    # By name: SDKs use httpx, and this package httpx2.
     while error and type(error).__name__ not in ("ConnectError", "ConnectTimeout"):
         error = error.__cause__ or error.__context__
     return error is not None

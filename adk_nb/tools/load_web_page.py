@@ -100,7 +100,9 @@ class _Page:
 
     def data(self, text: str) -> None:
         """Collect text."""
+        # Text of scripts and styles is no text of the page.
         if not self._hidden_depth:
+            # HTML: a line break in the source is a blank.
             self.pieces.append(text.replace("\n", " "))
 
     def close(self) -> None:

@@ -137,6 +137,7 @@ class WebAccess:
                     return response
                 target = self._parse_url(location.join(response.redirect_target))
                 if _origin(target) != _origin(location):
+                    # RFC 9110, 15.4: a client drops credentials at a redirect to another origin.
                     sent_headers = {k: value for k, value in sent_headers.items() if k.lower() in _PUBLIC_HEADERS}
                     target = _without_secrets(location, target, [*secrets, *redaction.known_secrets()])
                 location = target
@@ -147,9 +148,11 @@ class WebAccess:
         self._clients = PerLoop()
 
     def _parse_url(self, url: httpx2.URL | str) -> httpx2.URL:
+        # Parsed once: a check and a connection that read a URL differently are a way around the check.
         parsed = httpx2.URL(url)
         if parsed.scheme not in ("http", "https") or not parsed.raw_host:
             raise Refused(f"an address starts with https:// or http:// and a host, not with {parsed.scheme[:20]!r}:")
+        # `https://good.example@evil.example` looks like the first host.
         if parsed.userinfo:
             raise Refused("an address with a name or a password before its host is not reached; leave them out")
         return parsed
@@ -182,6 +185,7 @@ class WebAccess:
                 direct = _is_direct(client, request_url)
                 [address, *_] = await _public_addresses(url, must_resolve=direct)
                 if direct:
+                    # Connected to the checked address itself: a second resolution may give another (DNS rebinding).
                     headers = {**headers, "Host": url.netloc.decode()}
                     # The certificate is for the host name, not for the address.
                     options["extensions"] = {"sni_hostname": url.raw_host.decode()}

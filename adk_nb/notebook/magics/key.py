@@ -77,7 +77,7 @@ def key(host: Host, line: str, cell: str | None) -> Output:
     if args.forget:
         return text(_forget(names), _default_model(settings) if vendor_model(names[0]) else "")
     place: str | None = getattr(args, "from")
-    # Set by BinderHub in every image that it runs.
+    # Kubernetes sets it in the pods beside Binder's own service.
     is_public = "BINDER_SERVICE_HOST" in os.environ and place in (None, "ask")
     value, source = _find(names, folder_of(host.shell), place)
     name = next((name for name in names if os.environ.get(name, "").strip() == value), names[0])

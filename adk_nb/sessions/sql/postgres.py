@@ -31,6 +31,7 @@ class PostgresRows(Rows):
     """The rows of a psycopg transaction."""
 
     is_of_many_machines = True
+    # PostgreSQL: the row stays locked until the transaction ends; readers do not wait.
     lock_clause = " FOR UPDATE"
     order = "place"
     names_conflict = True
@@ -98,6 +99,7 @@ class PostgresRows(Rows):
         insert = (
             "INSERT INTO sessions (app_name, user_id, id, state, state_text, create_time, update_time, seq) "
             "VALUES (:app_name, :user_id, :id, :state, :state_text, :at, :at, 0) "
+            # Not an error: PostgreSQL would abort the whole transaction.
             "ON CONFLICT (app_name, user_id, id) DO NOTHING RETURNING number"
         )
         values = key_parameters(key) | _with_text("state", to_json(state)) | {"at": create_time}
@@ -238,6 +240,7 @@ class PostgresDatabase(Database):
             db.close()
         db = self._psycopg.connect(**self._options | {"autocommit": True})  # transactions are begun and ended here
         try:
+            # PostgreSQL waits for a lock without limit by default.
             db.execute(f"SET lock_timeout = '{LOCKED_SECONDS}s'")
             with self._making_tables:
                 # Checked again by each process, under a lock of the server.
@@ -257,6 +260,7 @@ class PostgresDatabase(Database):
         Raises:
             StorageError: They have a newer version, or belong to another program. They are left as they are.
         """
+        # Two CREATE TABLE at once may both pass IF NOT EXISTS; the lock ends with the transaction.
         db.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         version, newest = self._version(db), len(schema.POSTGRES)
         if version > newest:
@@ -275,6 +279,7 @@ class PostgresDatabase(Database):
 
     def _version(self, db: Any) -> int:
         """The schema version of the database; 0: it has none of our tables, and no others of their names."""
+        # The current schema alone: others of the database may have tables of these names.
         rows = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
         tables = {name for (name,) in rows}
         if _METADATA in tables:
@@ -314,7 +319,9 @@ def _parse(url: str, psycopg: Any) -> tuple[str, dict[str, Any]]:
         redacted = _BEFORE_HOST.sub(":[redacted]@", hidden(url))  # what is no URL may hold a password anywhere
         raise InputError(f"{redacted!r:.200} is not a database URL; write {URL_FORMS}")
     scheme, _, user, password, rest = match.groups()
+    # libpq's messages may quote it in either form.
     remember(password, unquote(password or ""), quote(password or ""))
+    # Else a part of the password would be taken for the host, and shown in errors.
     if "@" in rest.partition("?")[0]:
         raise InputError("the password in the database URL has an '@'; write it as %40")
     try:

@@ -92,7 +92,12 @@ class SessionFile:
         """A connection; in a browser one that locks nothing and maps no memory, which a page's files cannot."""
         path = f"file:{quote(self.path)}?vfs=unix-none" if IN_A_BROWSER else self.path
         db = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=IN_A_BROWSER
+            # isolation_level None: Python's sqlite3 would else begin transactions by itself.
+            path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=IN_A_BROWSER,
         )
         if IN_A_BROWSER:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -126,6 +131,7 @@ class SessionFile:
         """Convert an error to one that names the file and the remedy; an AdkNbError is returned as it is."""
         if isinstance(error, AdkNbError):
             return error
+        # SQLite: the low byte is the primary code, the rest the extended one.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             described = StorageError(
@@ -191,6 +197,7 @@ class SessionFile:
 
     def _check_pages(self, db: sqlite3.Connection, tables: Collection[str]) -> None:
         checks = [
+            # quick_check reads all pages, but compares no index with its table.
             "PRAGMA quick_check(1)",
             *(f"PRAGMA integrity_check({name})" for name in _SMALL_TABLES if name in tables),
         ]
@@ -210,6 +217,7 @@ class SessionFile:
             for statement in chain(*schema.SQLITE[self._version or 0 :]):
                 db.execute(statement)
             db.execute("INSERT OR REPLACE INTO adk_internal_metadata VALUES ('schema_version', ?)", [str(newest)])
+            # In the transaction: a file with the id always has all its tables.
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute("COMMIT")
         except BaseException:
@@ -246,6 +254,7 @@ def _check_options(url: str, query: str) -> None:
     ]  # without values: one may be secret
     if not query:
         return
+    # These would open another file, a copy in memory, or the file without locks.
     if refused := sorted({"mode", "cache", "immutable", "nolock", "psow", "vfs"}.intersection(names)):
         raise InputError(
             f"{url!r:.200} has the option {refused[0]!r}, and a session file takes no options of SQLite; leave it out"

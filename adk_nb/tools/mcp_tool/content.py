@@ -32,6 +32,7 @@ def convert_result(response: Any) -> dict[str, Any]:
         result = {"error": error_text or "the tool failed and did not say why", "isError": True}
         return result | ({"content": media} if media else {})
     converted: dict[str, Any] = {"content": [_strip_metadata(block) for block in blocks]}
+    # MCP: servers send it as text in `content`, too, for older clients.
     if "structuredContent" in dumped:
         converted["structuredContent"] = dumped["structuredContent"]
     return converted | {"isError": False}
@@ -53,6 +54,7 @@ def _decoded_blob(resource: dict[str, Any]) -> Any:
 
 
 def _strip_metadata(block: dict[str, Any]) -> dict[str, Any]:
+    # MCP: these are for clients and users, and not for the model.
     stripped = {key: value for key, value in block.items() if key not in ("_meta", "annotations", "icons")}
     if isinstance(stripped.get("resource"), dict):
         stripped["resource"] = _strip_metadata(cast(dict[str, Any], stripped["resource"]))
