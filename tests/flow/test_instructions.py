@@ -37,7 +37,7 @@ def _short(words: str) -> str:
     head, begin, rest = words.partition(f"\n{BEGIN}\n")
     if not begin:
         return words
-    assert head.startswith("The text between") and rest.endswith(f"\n{END}")
+    assert head.startswith("What stands between") and rest.endswith(f"\n{END}")
     return f"[{rest.removesuffix(END).strip()}]"
 
 

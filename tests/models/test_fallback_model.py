@@ -174,7 +174,7 @@ def test_names_are_looked_up_when_they_are_asked_and_the_first_is_its_own():
 
 @pytest.mark.parametrize("given", [{"models": []}, {"models": ["offline"], "model": "other"}])
 def test_what_makes_no_sense_is_refused_at_once(given: dict[str, Any]):
-    with pytest.raises(ConfigurationError, match="FallbackModel takes "):
+    with pytest.raises(ConfigurationError, match=r"FallbackModel (has no|takes)"):
         FallbackModel(**given)
 
 
