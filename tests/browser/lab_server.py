@@ -52,7 +52,7 @@ class LabServer:
             path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(settings))
-        labextensions = home / "data" / "labextensions"  # before those of the environment
+        labextensions = home / "data" / "labextensions"
         labextensions.mkdir(parents=True)
         (labextensions / "adk-nb").symlink_to(EXTENSION)
         for folder in KERNELS.glob("*/"):
@@ -122,6 +122,8 @@ class LabServer:
             if name in os.environ
         }
         kept["OLLAMA_HOST"] = "127.0.0.1:9"  # none
+        # The extension of this checkout before that of the environment, which is as it was when it was installed.
+        kept["JUPYTER_PREFER_ENV_PATH"] = "0"
         return {**kept, **{name: str(self._home / place) for name, place in places.items()}}
 
     def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:

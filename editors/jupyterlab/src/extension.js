@@ -22,8 +22,9 @@ const books = new WeakMap();
  */
 async function evaluate(kernel, expression) {
   if (!kernel || (await kernel.info).language_info.name !== "python") return null;
-  // Silent: no history, no number, no hooks of cells, nothing for other front ends.
-  const request = { code: "", silent: true, store_history: false, allow_stdin: false, stop_on_error: false };
+  // Silent: no history, no number, no hooks of cells, nothing for other front ends. A kernel keeps what the last request
+  // said of input, and the package shows runs live where input is allowed: nothing is asked here.
+  const request = { code: "", silent: true, store_history: false, allow_stdin: true, stop_on_error: false };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const { content } = await kernel.requestExecute({ ...request, user_expressions: { names: expression } }).done;
     if (content.status === "ok") return content.user_expressions?.names?.data?.["application/json"] ?? null;

@@ -144,7 +144,7 @@ if(t.length===0)return;let s={};for(let[a,i]of t)(s[a]??=[]).push(i);let[o,n]=[t
 !0,this._isStale=this._isAskedAgain=!1;let r=await this._evaluate(`${Ye}(${JSON.stringify(s)})`).catch(()=>null);if(n===
 this._kernel){this._isAsking=!1,o&&this._known.clear();for(let[a,i]of t)this._known.set(`${a} ${i}`,r?.[a]?.includes(i));
 for(let a of[...this._readers])a.refresh();this._isAskedAgain&&this._askSoon()}}};var Ge=3,w=new WeakMap;async function He(e,t){if(!e||(await e.info).language_info.name!=="python")return null;let s={code:"",
-silent:!0,store_history:!1,allow_stdin:!1,stop_on_error:!1};for(let o=0;o<Ge;o++){let{content:n}=await e.requestExecute(
+silent:!0,store_history:!1,allow_stdin:!0,stop_on_error:!1};for(let o=0;o<Ge;o++){let{content:n}=await e.requestExecute(
 {...s,user_expressions:{names:t}}).done;if(n.status==="ok")return n.user_expressions?.names?.data?.["application/json"]??
 null;if(n.status!=="aborted")return null}return null}function oe({context:e,sessionContext:t}){let s=e.model.sharedModel;
 if(w.has(s))return;let o=new N(n=>He(t.session?.kernel,n));w.set(s,o),t.kernelChanged.connect(()=>o.forget()),t.statusChanged.
