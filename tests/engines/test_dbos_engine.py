@@ -355,7 +355,7 @@ def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
     assert shop.postgres.sql("SELECT true FROM pg_database WHERE datname = 'nodb'") == []
     ids: list[tuple[str, Any]] = [("user_id", ""), ("session_id", " "), ("run_id", ""), ("run_id", 5)]
     for name, wrong_id in ids:
-        with pytest.raises(InputError, match=f"the {name} of a run.*, and not {wrong_id!r}"):
+        with pytest.raises(InputError, match=f"the {name} of a run.*got {wrong_id!r}"):
             shop.start("look", **{name: wrong_id})
     with pytest.raises(NotFoundError, match="no run named 'none'; start it first"):
         shop.ended("none")
