@@ -121,7 +121,8 @@ class RowRunner:
         row = row_of_session(session, case, repeat) if session else None
         if row is None:
             return await self.run(case, repeat, is_retry=False)
-        approvals = [one for one in row.interrupts if one.is_approval and tool in (None, approval_label(one))]
+        open_approvals = (interrupt for interrupt in row.interrupts if interrupt.is_approval)
+        approvals = [approval for approval in open_approvals if tool in (None, approval_label(approval))]
         if not approvals:
             return row
         parts = [answer(approval, is_approved) for approval in approvals]
