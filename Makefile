@@ -18,7 +18,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?=
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or browser_all or peers or servers or backends or real_server or binder or long or faults)
+QUICK = not (kernel or browser or live or browser_all or peers or servers or backends or real_server or binder or long or faults or lite)
 # What needs no kernel and no browser minds no neighbour.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
 # Whose tests may start kernels and browsers; tests/conftest.py sees to it that no others do.

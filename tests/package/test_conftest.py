@@ -1,7 +1,9 @@
 """The guards of conftest.py hold."""
 
 import asyncio
+import re
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +33,10 @@ def test_loopback_is_open():
 @pytest.mark.usefixtures("frozen")
 def test_frozen_time_stands_still_and_ids_count():
     assert (clock.now(), clock.now(), clock.new_id(), clock.new_id()) == (1000.0, 1000.0, "id-1", "id-2")
+
+
+def test_the_quick_half_leaves_out_what_has_a_command_of_its_own(pytestconfig: pytest.Config):
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    quick = re.findall(r"\w+", re.findall(r"^QUICK = not \((.*)\)$", makefile, re.M)[0])
+
+    assert set(re.findall(r"not (\w+)", " ".join(pytestconfig.getini("addopts")))) <= set(quick)
