@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
 
-from adk_nb.code_executors.isolation import Isolation
+from adk_nb.code_executors.isolation import Isolation, require_processes
 from adk_nb.code_executors.output import MAX_FILES, Output
 from adk_nb.code_executors.processes import end_group, environment, exit_text
 from adk_nb.errors import ConfigurationError
@@ -145,6 +145,7 @@ class ChildKernel:
             MissingExtraError: jupyter_client or ipykernel is not installed.
             ConfigurationError: It did not start; the message has the end of its output.
         """
+        require_processes("KernelCodeExecutor")
         asyncio_client = require("jupyter_client.asynchronous", package="ipykernel")
         require("ipykernel", package="ipykernel")
         connect = require("jupyter_client.connect", package="ipykernel")

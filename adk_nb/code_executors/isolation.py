@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
@@ -95,6 +96,9 @@ def select_isolation(level: Level, executor: str) -> Isolation:
     """
     if level == "none":
         return NONE
+    if IN_A_BROWSER:
+        logger.warning("%s", no_process(executor))
+        return NONE
     if isolation := available(sandbox=level == "sandbox"):
         return isolation
     if level != "auto":
@@ -109,6 +113,24 @@ def select_isolation(level: Level, executor: str) -> Isolation:
         MISSING,
     )
     return NONE
+
+
+def no_process(executor: str) -> str:
+    """The sentence on an executor in a browser."""
+    return (
+        f"{executor} starts a process, which a browser cannot; open the notebook in JupyterLab on your machine, or "
+        'write KernelCodeExecutor(kernel="this"), whose code runs in this notebook and can change all of it'
+    )
+
+
+def require_processes(executor: str) -> None:
+    """Check that an executor can start its process.
+
+    Raises:
+        ConfigurationError: Python runs in a browser.
+    """
+    if IN_A_BROWSER:
+        raise ConfigurationError(no_process(executor))
 
 
 SANDBOX_REACH = "in a sandbox: it can reach neither your files nor the network"

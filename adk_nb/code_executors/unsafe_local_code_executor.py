@@ -14,7 +14,7 @@ from pydantic import PrivateAttr
 
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
-from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, Isolation, Level, select_isolation
+from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, Isolation, Level, require_processes, select_isolation
 from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, environment, exit_text
 from adk_nb.errors import ConfigurationError
@@ -95,6 +95,7 @@ class _Run:
 
     def result(self) -> CodeExecutionResult:
         """Run it and wait for it."""
+        require_processes(UnsafeLocalCodeExecutor.__name__)
         if not self._isolation.is_sandbox:
             return self._result(None)
         with tempfile.TemporaryDirectory(prefix="adk_nb_code_", ignore_cleanup_errors=True) as folder:

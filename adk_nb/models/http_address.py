@@ -15,6 +15,8 @@ def redirect_hint(response: Any) -> str:
     if response is None or not 300 <= response.status_code < 400:
         return ""
     location = hidden(response.headers.get("location", ""))[:300]
+    if not location:  # a page is not told where to
+        return "it redirects, and redirects are not followed; write the address it redirects to as the url"
     return f"it redirects to {location!r}, and redirects are not followed; write that address as the url"
 
 

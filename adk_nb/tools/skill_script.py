@@ -10,6 +10,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Protocol, cast
 
 from adk_nb import sync
+from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
@@ -166,7 +167,7 @@ class RunSkillScriptTool(SkillTool):
         """Show the whole script, its command line and what it can reach. None: nothing will run."""
         job = await sync.blocking(partial(self._job, args), thread=True)
         executor = self.executor(tool_context)
-        if not isinstance(job, _Job) or executor is None:
+        if not isinstance(job, _Job) or executor is None or IN_A_BROWSER:
             return None
         # Invisible characters must not hide an argument from the approver.
         command = " ".join(part if part.isprintable() and " " not in part else json.dumps(part) for part in job.command)
@@ -181,6 +182,9 @@ class RunSkillScriptTool(SkillTool):
         executor = self.executor(tool_context)
         if executor is None:
             return error("NO_CODE_EXECUTOR", "scripts cannot be run here: the agent has no code_executor")
+        if IN_A_BROWSER:
+            advice = "open the notebook in JupyterLab on your machine"
+            return error("NO_PROCESSES", f"{job.path} needs a process, which a browser cannot start; {advice}")
         code_input = CodeExecutionInput(code=job.code(self._seconds))
         result = await executor.execute_code_async(tool_context.get_invocation_context(), code_input)
         return {

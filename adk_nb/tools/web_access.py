@@ -16,7 +16,9 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode
 import httpx2
 
 from adk_nb import redaction
+from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.models.connections import PerLoop
+from adk_nb.models.page_fetch import PageFetch
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 600.0
@@ -196,14 +198,8 @@ class WebAccess:
                 return await _read(response)
 
     def _new_client(self) -> httpx2.AsyncClient:
-        certificates = _certificates(self._verify)
-        transport = (
-            httpx2.AsyncHTTPTransport(verify=certificates, trust_env=False)
-            if self._allow_private
-            else _CheckedTransport(certificates)
-        )
         return httpx2.AsyncClient(
-            transport=transport,
+            transport=self._new_page_transport() if IN_A_BROWSER else self._new_transport(),
             timeout=httpx2.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
             follow_redirects=False,
             # A proxy of the environment would resolve the host itself, unchecked.
@@ -211,6 +207,26 @@ class WebAccess:
             # The client is shared by all users of an agent, so cookies of one must not be sent for another.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
+
+    def _new_transport(self) -> httpx2.AsyncBaseTransport:
+        certificates = _certificates(self._verify)
+        if self._allow_private:
+            return httpx2.AsyncHTTPTransport(verify=certificates, trust_env=False)
+        return _CheckedTransport(certificates)
+
+    def _new_page_transport(self) -> httpx2.AsyncBaseTransport:
+        return PageFetch() if self._allow_private else _CheckedPageFetch()
+
+
+class _CheckedPageFetch(PageFetch):
+    """Refuses hosts that are not public by their names: the page resolves them itself."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request to a host that may be public."""
+        host = request.url.raw_host.decode()
+        if _PRIVATE_NAMES.fullmatch(host) or (_is_address(host) and not is_public(host)):
+            raise _private_address_error(host)
+        return await super().handle_async_request(request)
 
 
 class _CheckedTransport(httpx2.AsyncBaseTransport):
@@ -327,6 +343,14 @@ def _private_address_error(host: str) -> Refused:
         f"{host!r} is an address of this machine or of a private network; only the author of the tool can allow it, "
         "with allow_private_network_access=True"
     )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def is_public(address: str) -> bool:

@@ -20,6 +20,7 @@ from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase, OAuth2, OpenI
 from adk_nb.auth.secrets import redact
 from adk_nb.errors import ConfigurationError, CredentialError
 from adk_nb.lazy import require
+from adk_nb.models.page_fetch import transport_of_page
 
 PACKAGE = "'adk-nb[auth]'"
 SECONDS = 30.0
@@ -95,7 +96,7 @@ async def _discover(url: str) -> Server:
     refuse_insecure(url)
     async with (
         _hide_secrets("the discovery document"),
-        httpx2.AsyncClient(timeout=SECONDS, verify=_certificates()) as client,
+        httpx2.AsyncClient(timeout=SECONDS, verify=_certificates(), transport=transport_of_page()) as client,
     ):
         response = (await client.get(url)).raise_for_status()
         metadata = cast(dict[str, Any], response.json())
@@ -245,6 +246,7 @@ async def _client(auth: OAuth2Auth, server: Server) -> AsyncGenerator[Any, None]
         code_challenge_method="S256",
         timeout=SECONDS,
         verify=_certificates(),
+        transport=transport_of_page(),
     )
     if auth.token_endpoint_auth_method in _SIGNED_AUTH:
         auth_method: Any = getattr(

@@ -12,6 +12,7 @@ import httpx2
 
 from adk_nb.errors import CredentialError
 from adk_nb.lazy import require
+from adk_nb.models.page_fetch import transport_of_page
 from adk_nb.redaction import hidden
 from adk_nb.tools.mcp_tool.connection_params import (
     ConnectionParams,
@@ -275,19 +276,23 @@ def _cause(error: BaseException, params: ConnectionParams) -> Exception:
     return unreachable
 
 
-class BoundedTransport(httpx2.AsyncHTTPTransport):
+class BoundedTransport(httpx2.AsyncBaseTransport):
     """Aborts responses that are too long."""
 
     def __init__(self) -> None:
-        super().__init__(trust_env=False)
+        self._transport = transport_of_page() or httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request with a size limit on its response."""
-        response = await super().handle_async_request(request)
+        response = await self._transport.handle_async_request(request)
         # A stream of events has no end by design; `mcp` limits each event.
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _BoundedStream(response.stream, packed="content-encoding" in response.headers)
         return response
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._transport.aclose()
 
 
 class _BoundedStream(httpx2.AsyncByteStream):

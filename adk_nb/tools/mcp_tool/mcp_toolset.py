@@ -10,6 +10,7 @@ from adk_nb import types
 from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import AuthScheme
 from adk_nb.auth.auth_tool import AuthConfig
+from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.approvals import RESERVED
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
@@ -214,8 +215,13 @@ def connection_params_of(params: Any) -> ConnectionParams:
     """Normalize the connection parameters.
 
     Raises:
-        ConfigurationError: They are of another type.
+        ConfigurationError: They are of another type, or name a program, and Python runs in a browser.
     """
+    if IN_A_BROWSER and (command := getattr(getattr(params, "server_params", params), "command", None)):
+        raise ConfigurationError(
+            f"McpToolset starts {command!r}, which a browser cannot; name a server on the web, as "
+            "StreamableHTTPConnectionParams(url=...), or open the notebook in JupyterLab on your machine"
+        )
     if isinstance(params, StdioConnectionParams | SseConnectionParams | StreamableHTTPConnectionParams):
         return params
     if hasattr(params, "command"):
