@@ -37,6 +37,8 @@ _KEYS = re.compile(
 )
 _KEY_SIGNS = ("AIza", "AQ.", "ya29.", "sk-", "gh", "hf_", "glpat-", "xox", "AKIA", "eyJ", "-----BEGIN")
 """One of them stands in all that `_KEYS` matches."""
+_SHORTEST_LOOKALIKE = 15
+"""Characters of the shortest match of `_KEYS` and `_AUTH`: `xoxb-` and ten, `bearer ` and eight."""
 _AUTH = re.compile(
     r"(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"
     r"|(\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|token)\s+)?+)[\w.~+/=-]{6,}",
@@ -164,6 +166,11 @@ def _is_secret_name(name: str) -> bool:
     return _SECRET_NAME.fullmatch(name) is not None
 
 
+@lru_cache(maxsize=4_096)
+def _is_secret_field(name: str) -> bool:
+    return _SECRET_NAMES.fullmatch(name) is not None
+
+
 def _looks_random(value: str) -> bool:
     kinds = (any(map(test, value)) for test in (str.isdigit, str.islower, str.isupper))
     return re.fullmatch(r"[\w.~+=-]{16,}", value) is not None and all(kinds)
@@ -259,12 +266,14 @@ def redacted(value: Any, name: str = "") -> Any:
         return [redacted(item, name) for item in cast(list[Any], value)]
     if not isinstance(value, str) or name in _OPAQUE:
         return value
-    if value and _SECRET_NAMES.fullmatch(name):
+    if value and name and _is_secret_field(name):
         return REDACTED
     return _without_lookalikes(without_known(value))
 
 
 def _without_lookalikes(text: str) -> str:
+    if len(text) < _SHORTEST_LOOKALIKE:
+        return text
     if any(sign in text for sign in _KEY_SIGNS):  # to look for these costs less than the patterns
         text = _KEYS.sub(REDACTED, text)
     folded = text.lower()

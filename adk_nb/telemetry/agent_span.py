@@ -29,6 +29,7 @@ class AgentSpan:
         self._is_run = ctx.agent is agent
         self._is_noted = not self._is_run
         self._answer: Event | None = None
+        """None if content is not asked for."""
         self._span = trace.INVALID_SPAN
 
     def begin(self) -> Span:
@@ -60,11 +61,11 @@ class AgentSpan:
         if not self._is_noted:
             self._is_noted = True
             event.custom_metadata = {**(event.custom_metadata or {}), TRACEPARENT: _traceparent(self._span)}
-        if event.text:
+        if self._recorder.has_content_attributes and event.text:
             self._answer = event
 
     def end(self) -> None:
-        if self._answer and self._recorder.has_content_attributes:
+        if self._answer:
             answer = content.output(self._answer.content, None)
             self._span.set_attribute("gen_ai.output.messages", content.as_json(answer))
 

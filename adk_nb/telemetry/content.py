@@ -17,12 +17,19 @@ _ROLES = {"model": "assistant", "user": "user", "system": "system", None: "user"
 
 
 def as_json(value: Any) -> str:
-    """Any value as JSON text without secrets; what JSON cannot hold, as text."""
+    """What the functions below return, as JSON text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def safe(value: Any) -> Any:
+    """Any value as JSON without secrets; what JSON cannot hold, as text."""
+    if isinstance(value, str):
+        return redacted(value)
     try:
         plain = to_jsonable_python(value, fallback=str, serialize_unknown=True)
     except Exception as error:  # an object's own methods may raise, and telemetry must not
-        plain = f"unreadable ({type(error).__name__})"
-    return json.dumps(redacted(plain), ensure_ascii=False, default=str)
+        return f"unreadable ({type(error).__name__})"
+    return redacted(plain)
 
 
 def messages(contents: Iterable[types.Content]) -> list[dict[str, Any]]:
@@ -32,7 +39,7 @@ def messages(contents: Iterable[types.Content]) -> list[dict[str, Any]]:
 
 def _message(content: types.Content) -> dict[str, Any]:
     parts = content.parts or []
-    is_result = any(part.function_response for part in parts)
+    is_result = any(part.function_response is not None for part in parts)
     # Gemini sends results with the role `user`.
     role = "tool" if is_result else _ROLES.get(content.role, content.role)
     return {"role": role, "parts": [_part(part) for part in parts]}
@@ -42,17 +49,17 @@ def _part(part: types.Part) -> dict[str, Any]:
     if part.function_call:
         call = part.function_call
         # The conventions name parts otherwise than Gemini: tool_call, tool_call_response, blob, uri.
-        return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.args}
+        return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": safe(call.args)}
     if part.function_response:
         result = part.function_response
-        return {"type": "tool_call_response", "id": result.id, "response": result.response}
+        return {"type": "tool_call_response", "id": result.id, "response": safe(result.response)}
     if part.inline_data:
         blob = part.inline_data
         return _media("blob", blob.mime_type) | {"content": f"[{len(blob.data or b'')} bytes]"}
     if part.file_data:
-        return _media("uri", part.file_data.mime_type) | {"uri": part.file_data.file_uri}
+        return _media("uri", part.file_data.mime_type) | {"uri": safe(part.file_data.file_uri)}
     if part.text is not None:
-        return {"type": "reasoning" if part.thought else "text", "content": part.text}
+        return {"type": "reasoning" if part.thought else "text", "content": redacted(part.text)}
     kind = next(iter(part.model_fields_set), "unknown")
     return {"type": kind}
 
@@ -72,7 +79,7 @@ def instruction(request: LlmRequest) -> list[dict[str, Any]]:
     if not text:
         return []
     if isinstance(text, str):
-        return [{"type": "text", "content": text}]
+        return [{"type": "text", "content": redacted(text)}]
     return [_part(part) for part in getattr(text, "parts", None) or ()]
 
 

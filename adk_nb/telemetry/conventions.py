@@ -119,13 +119,19 @@ def request_attributes(model: BaseLlm, request: LlmRequest, conventions: Convent
         attributes["gen_ai.output.type"] = "json"
     if streams and conventions.has_details:
         attributes["gen_ai.request.stream"] = True
-    # Asking pydantic for a field that a model has not costs more than all the rest.
-    if "base_url" in type(model).model_fields and (address := getattr(model, "base_url", None)):
+    if _has_address(type(model)) and (address := getattr(model, "base_url", None)):
         attributes |= _server(address)
     return attributes
 
 
-def _server(address: str) -> dict[str, Any]:
+@lru_cache(maxsize=256)
+def _has_address(kind: type[BaseLlm]) -> bool:
+    # Asking pydantic for a field that a model has not costs more than all the rest.
+    return "base_url" in kind.model_fields
+
+
+@lru_cache(maxsize=256)
+def _server(address: str) -> Mapping[str, Any]:
     try:
         parts = urlsplit(address)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -71,13 +71,13 @@ class SpanObserver:
         span = recorder.start(f"execute_tool {tool.name}", attributes)
         try:
             if recorder.has_content_attributes:
-                span.set_attribute("gen_ai.tool.call.arguments", content.as_json(args))
+                span.set_attribute("gen_ai.tool.call.arguments", content.as_json(content.safe(args)))
             value = await recorder.result(span, result)
             if isinstance(value, dict) and "error" in value:
                 span.set_attribute(conventions.ERROR, TOOL_ERROR)
                 span.set_status(Status(StatusCode.ERROR))
             if recorder.has_content_attributes:
-                span.set_attribute("gen_ai.tool.call.result", content.as_json(cast(Any, value)))
+                span.set_attribute("gen_ai.tool.call.result", content.as_json(content.safe(cast(Any, value))))
             return cast(Any, value)
         finally:
             span.end()
