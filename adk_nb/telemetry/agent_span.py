@@ -40,7 +40,8 @@ class AgentSpan:
         attributes: dict[str, Any] = {
             conventions.OPERATION: operation,
             conventions.AGENT: agent.name,
-            conventions.CONVERSATION: ctx.session.id,
+            conventions.CONVERSATION: conventions.conversation_of(ctx),
+            conventions.SESSION: ctx.session.id,
             conventions.INVOCATION: ctx.invocation_id,
         }
         if description := getattr(agent, "description", ""):

@@ -11,14 +11,23 @@ from pydantic_core import to_jsonable_python
 
 from adk_nb import types
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.redaction import redacted
+from adk_nb.redaction import hidden, redacted
+from adk_nb.wire import replace_surrogates
 
 _ROLES = {"model": "assistant", "user": "user", "system": "system", None: "user"}
 
 
 def as_json(value: Any) -> str:
     """What the functions below return, as JSON text."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return replace_surrogates(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def error_text(error: BaseException) -> str | None:
+    """An error's message without secrets. None: it has none that can be read."""
+    try:
+        return replace_surrogates(hidden(str(error)))
+    except Exception:  # an exception's own __str__ may raise
+        return None
 
 
 def safe(value: Any) -> Any:

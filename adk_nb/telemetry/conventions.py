@@ -5,9 +5,11 @@ development there. `1.36`: the baseline that older instrumentations keep,
 https://github.com/open-telemetry/semantic-conventions/tree/v1.36.0/docs/gen-ai.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ from adk_nb import types
 from adk_nb.errors import ModelHTTPError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
+from adk_nb.runtime.invocation_context import InvocationContext
 
 Version = Literal["latest", "1.36"]
 VERSIONS: tuple[Version, ...] = get_args(Version)
@@ -26,6 +29,7 @@ AGENT_DESCRIPTION = "gen_ai.agent.description"
 CONVERSATION = "gen_ai.conversation.id"
 ERROR = "error.type"
 INVOCATION = "adk_nb.invocation_id"
+SESSION = "adk_nb.session_id"
 NODE_PATH = "adk_nb.node.path"
 FAILED_ATTEMPTS = "adk_nb.failed_attempts"
 """Errors of the attempts before the one that counts: `HTTP 503`, `no connection`."""
@@ -83,6 +87,22 @@ CONVENTIONS: Mapping[Version, Conventions] = {
         has_content_attributes=False,
     ),
 }
+
+
+def conversation_of(ctx: InvocationContext) -> str:
+    """The id of a session among all sessions of a backend; it outlives the process if the session does.
+
+    The session's own id is a name such as `main` in every notebook; so its first event has a part in it.
+    """
+    session = ctx.session
+    if not (conversation := session.views.get(CONVERSATION)):
+        # A run that reads only the newest events of a session does not know its first.
+        is_whole = ctx.run_config.get_session_config is None
+        first = (session.events[0].id if session.events else ctx.invocation_id) if is_whole else ""
+        names = json.dumps([session.app_name, session.user_id, session.id, first])
+        digest = blake2b(names.encode(), digest_size=6).hexdigest()
+        conversation = session.views[CONVERSATION] = f"{session.id}-{digest}"
+    return conversation
 
 
 def provider_of(model: BaseLlm) -> str:

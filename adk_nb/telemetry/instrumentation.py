@@ -15,8 +15,14 @@ from adk_nb.telemetry.conventions import CONVENTIONS, VERSIONS, Version
 PACKAGE = "'adk-nb[otel]'"
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """Asks for content, also of other instrumentations."""
-_PATH = "/v1/traces"
-_SECRET_PARTS = re.compile(r"(?<=://)[^@/]*@|(?<==)[^&#]+")
+_SIGNAL_PATH = re.compile(r"/v1(/(traces|metrics|logs))?$")
+"""The end of a path that names a signal, or the version alone. Source: OTLP 1.10, "OTLP/HTTP Request"."""
+_ADDRESS_LIKE = re.compile(
+    r"(?:(?P<scheme>[a-z]*)(?::/+|//))?(?P<login>[^@/\s]*@)?(?P<host>\[[^\]]*\]|[^:/?#\s\[]*)"
+    r"(?::(?P<port>\d+))?(?P<path>/[^\s?#]*)?.*",
+    re.IGNORECASE,
+)
+_SECRET_PARTS = re.compile(r"(?:(?<=://)|^)[^@/]*@|(?<==)[^&#]+")
 
 _late, _ = face(
     __name__,
@@ -47,13 +53,15 @@ def instrument(
     Args:
         endpoint: Send spans over OTLP to this address, such as `http://localhost:4318`. Headers, such as a key, are
             those of OTEL_EXPORTER_OTLP_HEADERS. None: the providers' own processors send them.
-        tracer_provider: An `opentelemetry.trace.TracerProvider`.
+        tracer_provider: An `opentelemetry.trace.TracerProvider`. With an endpoint it has to be one that takes
+            processors, as that of `opentelemetry.sdk.trace` does: the endpoint gets all of its spans.
         content: Add messages, instructions, arguments, results and the texts of errors, without known secrets. None:
             only if OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT asks for it.
         conventions: Version of the names: the latest, or 1.36 for what was built on `gen_ai.system`.
 
     Raises:
-        ConfigurationError: The endpoint is not an address, or there is no such version.
+        ConfigurationError: The endpoint is not an address, the provider is none or takes no processors, or there is
+            no such version.
         MissingExtraError: OpenTelemetry is not installed.
     """
     global _close
@@ -62,15 +70,16 @@ def instrument(
             f"conventions={conventions!r} is not a version of the conventions; write one of {VERSIONS}"
         )
     api: Any = require("opentelemetry.trace", package=PACKAGE)
+    provider = api.get_tracer_provider() if tracer_provider is None else tracer_provider
     destination = None
+    if tracer_provider is not None:
+        _check_provider(tracer_provider, sends=bool(endpoint))
     if endpoint:
         safe = check_endpoint(endpoint)
-        destination = _late("Destination")(traces_address(endpoint), safe)
-    provider = tracer_provider or api.get_tracer_provider()
-    if destination:
         # The interface alone has no processors: nobody has set a provider.
         if not hasattr(provider, "add_span_processor"):
             provider = _late("new_provider")()
+        destination = _late("Destination")(traces_address(endpoint), safe)
         provider.add_span_processor(destination)
     uninstrument()
     _close = destination.shutdown if destination else None
@@ -87,6 +96,18 @@ def uninstrument() -> None:
     close, _close = _close, None
     if close:
         close()
+
+
+def _check_provider(provider: Any, *, sends: bool) -> None:
+    if not hasattr(provider, "get_tracer") or isinstance(provider, type):
+        raise ConfigurationError(
+            f"tracer_provider={provider!r:.80} is not a TracerProvider; write opentelemetry.sdk.trace.TracerProvider()"
+        )
+    if sends and not hasattr(provider, "add_span_processor"):
+        raise ConfigurationError(
+            f"no endpoint can be added to a {type(provider).__name__}, it takes no span processors; leave out "
+            "tracer_provider, or pass an opentelemetry.sdk.trace.TracerProvider()"
+        )
 
 
 def check_endpoint(endpoint: str) -> str:
@@ -111,14 +132,12 @@ def traces_address(endpoint: str) -> str:
         ConfigurationError: It is no http or https address.
     """
     text = endpoint.strip()
-    safe = without_credentials(text)[:100]
     parts = _parse(text)
     if parts is None:
-        rest = re.sub(r"^[a-z+.-]*:/+", "", safe, flags=re.IGNORECASE)
-        guess = f"http://{rest or 'localhost:4318'}"
-        raise ConfigurationError(f"{safe!r} is not an address for OTLP over HTTP; write {guess!r}")
-    path = parts.path.rstrip("/")
-    return parts._replace(path=path if path.endswith(_PATH) else path + _PATH, fragment="").geturl()
+        safe = without_credentials(text)[:100]
+        raise ConfigurationError(f"{safe!r} is not an address for OTLP over HTTP; write {_guess(safe)!r}")
+    path = _SIGNAL_PATH.sub("", parts.path.rstrip("/")) + "/v1/traces"
+    return parts._replace(path=path, fragment="").geturl()
 
 
 def _parse(address: str) -> SplitResult | None:
@@ -127,7 +146,22 @@ def _parse(address: str) -> SplitResult | None:
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         return None
-    return parts if is_address else None
+    return parts if is_address and not re.search(r"\s", address) else None
+
+
+def _guess(text: str) -> str:
+    """An address that may be meant by what is none."""
+    match = _ADDRESS_LIKE.fullmatch(text)
+    if not match or not (match["host"] or "").strip("0123456789"):
+        return "http://localhost:4318"
+    scheme, login, host, port, path = match.group("scheme", "login", "host", "port", "path")
+    if port and not 0 < int(port) < 65_536:
+        port = "4318"
+    if (scheme or "").lower() in ("grpc", "grpcs"):
+        port = "4318"  # gRPC has a port of its own, 4317
+    if not port and "." in host.strip("0123456789."):  # a service of the net, not a program of this network
+        return f"https://{login or ''}{host}{path or ''}"
+    return f"http://{login or ''}{host}:{port or 4318}{path or ''}"
 
 
 def without_credentials(address: str) -> str:

@@ -48,7 +48,7 @@ class ModelSpan:
         }
         if ctx := self._ctx:
             attributes[conventions.AGENT] = ctx.agent.name
-            attributes[conventions.CONVERSATION] = ctx.session.id
+            attributes[conventions.CONVERSATION] = conventions.conversation_of(ctx)
         attributes |= conventions.request_attributes(model, self._request, recorder.conventions, streams=self._streams)
         self._span = recorder.start(f"{operation} {name}", attributes, kind=SpanKind.CLIENT)
         self._began = time.perf_counter()

@@ -6,6 +6,8 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from contextvars import Context, copy_context
+from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.environment_variables import OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME
@@ -43,6 +45,7 @@ class Destination(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span."""
         if not self._is_closed:
+            self._exporter.note_run()
             self._batches.on_end(span)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -65,6 +68,10 @@ class _QuietExporter(SpanExporter):
     def __init__(self, endpoint: str, safe_endpoint: str) -> None:
         self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_TIMEOUT)
         self._safe_endpoint = safe_endpoint
+        self._run: Context | None = None
+        """The context of the first span that is queued; output in it belongs to the cell of its run."""
+        self._place = copy_context()
+        """The context of the first span in the present batch."""
         self._reason = ""
         """Why the present batch failed first."""
         self._has_warned = False
@@ -78,6 +85,11 @@ class _QuietExporter(SpanExporter):
         if self._failed_at is not None:
             self.shutdown()
 
+    def note_run(self) -> None:
+        """Note the current context as that of a span which is queued now."""
+        if self._run is None:
+            self._run = copy_context()
+
     def note(self, record: logging.LogRecord) -> None:
         """Note what the exporter logs; it logs each failed attempt before it waits for the next."""
         error = _connection_error(record)
@@ -89,6 +101,7 @@ class _QuietExporter(SpanExporter):
             self.shutdown()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self._place, self._run = self._run or self._place, None
         if self._is_closed or (self._failed_at is not None and time.monotonic() < self._failed_at + _PAUSE_SECONDS):
             return SpanExportResult.FAILURE
         self._reason, _sending.exporter = "", self
@@ -106,8 +119,9 @@ class _QuietExporter(SpanExporter):
     def _warn(self) -> None:
         if not self._has_warned:
             self._has_warned = True
-            hint = "; port 4317 takes gRPC, and OTLP over HTTP has 4318" if ":4317" in self._safe_endpoint else ""
-            logger.warning("no spans reach %s: %s%s; runs go on without them", self._safe_endpoint, self._reason, hint)
+            hint, warning = _port_hint(self._safe_endpoint), "no spans reach %s: %s%s; runs go on without them"
+            # The thread of the batches has no cell: what it prints would be below the cell that runs by then.
+            self._place.run(logger.warning, warning, self._safe_endpoint, self._reason, hint)
 
     def shutdown(self) -> None:
         if not self._is_closed:
@@ -115,12 +129,26 @@ class _QuietExporter(SpanExporter):
             self._exporter.shutdown()
 
 
+def _port_hint(address: str) -> str:
+    """A note on a port that is probably not the one of OTLP over HTTP; empty if it may be."""
+    parts = urlsplit(address)
+    if parts.port == 4317:
+        return "; port 4317 takes gRPC, and OTLP over HTTP has 4318"
+    if parts.port is None and parts.scheme == "http":
+        return "; without a port it is 80, and OTLP over HTTP has 4318"
+    return ""
+
+
 def _connection_error(record: logging.LogRecord) -> str | None:
-    """What an exception that OTLPSpanExporter has logged means. None: it logged none."""
-    error = next((argument for argument in record.args or () if isinstance(argument, Exception)), None)
+    """What a failed request that OTLPSpanExporter has logged means. None: it logged none."""
+    # The errors of requests are OSErrors; the exporter also logs batches that it cannot encode.
+    error = next((argument for argument in record.args or () if isinstance(argument, OSError)), None)
+    name = type(error).__name__
     if error is None:
         return None
-    return f"no answer within {_TIMEOUT:g} s" if "Timeout" in type(error).__name__ else "no connection"
+    if "Timeout" in name:
+        return f"no answer within {_TIMEOUT:g} s"
+    return "no connection" if name == "ConnectionError" else f"no connection ({name})"
 
 
 def _status(record: logging.LogRecord) -> str:

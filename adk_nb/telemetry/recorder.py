@@ -10,7 +10,7 @@ from opentelemetry.context import attach, detach, get_current
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from adk_nb.redaction import hidden
+from adk_nb.telemetry import content
 from adk_nb.telemetry.conventions import ERROR, Conventions, error_type
 
 Item_contra = TypeVar("Item_contra", contravariant=True)
@@ -116,10 +116,7 @@ class Recorder:
     def fail(self, span: Span, error: BaseException) -> None:
         """Set the span's status and the type of its error. The message may hold anything, and counts as content."""
         span.set_attribute(ERROR, error_type(error))
-        try:
-            message = hidden(str(error)) if self.has_content else None
-        except Exception:  # an exception's own __str__ may raise
-            message = None
+        message = content.error_text(error) if self.has_content else None
         span.set_status(Status(StatusCode.ERROR, message))
 
 

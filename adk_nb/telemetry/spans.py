@@ -18,6 +18,7 @@ from adk_nb.telemetry import content, conventions
 from adk_nb.telemetry.agent_span import AgentSpan, span_of
 from adk_nb.telemetry.model_span import ModelSpan
 from adk_nb.telemetry.recorder import Recorder
+from adk_nb.wire import replace_surrogates
 
 TOOL_ERROR = "tool_error"
 """Type of the error that a tool returned instead of raising it. Source: the conventions for MCP."""
@@ -66,7 +67,7 @@ class SpanObserver:
             "gen_ai.tool.call.id": context.function_call_id or "",
             "gen_ai.tool.description": tool.description,
             conventions.AGENT: ctx.agent.name,
-            conventions.CONVERSATION: ctx.session.id,
+            conventions.CONVERSATION: conventions.conversation_of(ctx),
         }
         span = recorder.start(f"execute_tool {tool.name}", attributes)
         try:
@@ -103,7 +104,7 @@ class SpanObserver:
         if score.value is not None:
             attributes["gen_ai.evaluation.score.value"] = float(score.value)
         if score.reason and self._recorder.has_content:
-            attributes["gen_ai.evaluation.explanation"] = hidden(score.reason)
+            attributes["gen_ai.evaluation.explanation"] = replace_surrogates(hidden(score.reason))
         return attributes
 
 
@@ -118,7 +119,7 @@ class _NodeSpan:
         attributes = {
             conventions.OPERATION: "invoke_node",
             conventions.NODE_PATH: self._path,
-            conventions.CONVERSATION: self._ctx.session.id,
+            conventions.CONVERSATION: conventions.conversation_of(self._ctx),
         }
         return self._recorder.start(f"invoke_node {self._name}", attributes)
 

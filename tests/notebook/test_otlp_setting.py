@@ -75,11 +75,25 @@ def test_an_endpoint_with_a_password_is_listed_without_it(shell: Shell, collecto
     assert collector.logins == {"ada:s3cret-of-ada"}
 
 
+@pytest.mark.parametrize("nothing", ["''", "None"])
+def test_it_says_that_it_is_off(shell: Shell, collector: Collector, nothing: str) -> None:
+    planner(shell, "one")
+    shell.cell(f"%config AdkNb.otlp = '{collector.url}'")
+
+    shell.cell(f"%config AdkNb.otlp = {nothing}")
+    assert f"spans are no longer sent to {collector.url}" in shell.printed
+    shell.cell("%chat planner One")
+
+    assert shell.cell("%config AdkNb.otlp") == ""
+    assert collector.names == []
+
+
 @pytest.mark.parametrize(
     ("typed", "facts"),
     [
         ("otlp = 'localhost:4318'", ("'localhost:4318'", "'http://localhost:4318'")),
-        ("otlp = 'grpc://host:4317'", ("'grpc://host:4317'", "'http://host:4317'")),
+        ("otlp = 'grpc://host:4317'", ("'grpc://host:4317'", "'http://host:4318'")),
+        ("otlp = 4318", ("'http://localhost:4318', or None", "4318")),
         ("otlp_conventions = '1.30'", ("['latest', '1.36']", "'1.30'")),
     ],
 )

@@ -19,12 +19,17 @@ class Collector:
         self.services: set[str] = set()
         self.logins: set[str] = set()
         self.status = 200
+        self.has_request = threading.Event()
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.take(self.path, self.headers.get("Authorization", ""), body)
+                outer.has_request.set()
+                outer.may_answer.wait()
                 self.send_response(outer.status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -55,6 +60,7 @@ class Collector:
         self._server.serve_forever(poll_interval=0.05)
 
     def close(self) -> None:
+        self.may_answer.set()
         self._server.shutdown()
         self._server.server_close()
 

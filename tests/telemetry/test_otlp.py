@@ -6,13 +6,20 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider
 
 from adk_nb import redaction, telemetry
 from adk_nb.errors import ConfigurationError, MissingExtraError
-from adk_nb.telemetry.instrumentation import without_credentials
+from adk_nb.models.scripted_llm import call
+from adk_nb.runtime import observer
+from adk_nb.telemetry.instrumentation import traces_address, without_credentials
 from tests.telemetry.collector import Collector, collecting
+from tests.telemetry.conftest import Spans
 from tests.telemetry.test_spans import agent, run
 
 
@@ -96,6 +103,7 @@ def test_an_endpoint_that_is_busy_is_named_with_its_reason(
     ("address", "safe"),
     [
         ("http://localhost:4318", "http://localhost:4318"),
+        ("token@host/otel", "***@host/otel"),
         ("https://token@host/otel", "https://***@host/otel"),
         ("https://host/otel?api_key=abc&team=x", "https://host/otel?api_key=***&team=***"),
     ],
@@ -136,17 +144,59 @@ def test_the_port_of_the_other_protocol_is_pointed_out(caplog: pytest.LogCapture
     ("typed", "guess"),
     [
         ("localhost:4318", "http://localhost:4318"),
-        ("grpc://localhost:4317", "http://localhost:4317"),
-        ("ftp://user:pw@host", "http://***@host"),
+        ("localhost", "http://localhost:4318"),
+        ("grpc://localhost:4317", "http://localhost:4318"),
+        ("ftp://user:pw@host", "http://***@host:4318"),
+        ("user:pw@host:4318/otel", "http://***@host:4318/otel"),
         ("http://", "http://localhost:4318"),
-        ("http://host:port", "http://host:port"),
+        ("http//localhost:4318", "http://localhost:4318"),
+        ("http:/localhost:4318", "http://localhost:4318"),
+        ("http://host:port", "http://host:4318"),
+        ("http://host:431800", "http://host:4318"),
+        ("http://local host:4318", "http://local:4318"),
+        ("4318", "http://localhost:4318"),
+        (":4318", "http://localhost:4318"),
+        ("[::1]:4318", "http://[::1]:4318"),
+        ("api.example.com/otel", "https://api.example.com/otel"),
     ],
 )
 def test_an_invalid_address_is_refused_with_a_valid_one(typed: str, guess: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         telemetry.instrument(typed)
 
-    assert guess in str(refused.value) and "pw" not in str(refused.value)
+    assert f"write {guess!r}" in str(refused.value) and "pw" not in str(refused.value)
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/", "/v1/traces", "/v1/traces/", "/v1/metrics"])
+def test_an_endpoint_may_name_a_signal_or_not(ending: str) -> None:
+    assert traces_address(f"http://host/otel{ending}") == "http://host/otel/v1/traces"
+
+
+@pytest.mark.parametrize(
+    ("provider", "facts"),
+    [
+        (ProxyTracerProvider(), ("ProxyTracerProvider", "leave out tracer_provider")),
+        (NoOpTracerProvider(), ("NoOpTracerProvider", "opentelemetry.sdk.trace.TracerProvider()")),
+        ("mine", ("'mine'", "opentelemetry.sdk.trace.TracerProvider()")),
+        (TracerProvider, ("opentelemetry.sdk.trace.TracerProvider()",)),
+    ],
+)
+def test_a_provider_that_cannot_send_to_the_endpoint_is_refused(provider: Any, facts: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        telemetry.instrument("http://localhost:4318", tracer_provider=provider)
+
+    assert all(fact in str(refused.value) for fact in facts)
+    assert observer.registered is None
+
+
+def test_a_provider_of_ones_own_sends_to_the_endpoint_as_well(collector: Collector) -> None:
+    kept = Spans()
+    telemetry.instrument(collector.url, tracer_provider=kept.provider)
+
+    one_run()
+    telemetry.uninstrument()
+
+    assert sorted(span.name for span in kept.taken()) == sorted(collector.names) == ["chat scripted", "invoke_agent a"]
 
 
 def test_a_refused_endpoint_leaves_the_present_one(collector: Collector) -> None:
@@ -158,6 +208,57 @@ def test_a_refused_endpoint_leaves_the_present_one(collector: Collector) -> None
     telemetry.uninstrument()
 
     assert len(collector.names) == 2
+
+
+def test_runs_do_not_wait_for_an_endpoint_that_is_slow_to_answer(collector: Collector) -> None:
+    collector.may_answer.clear()
+    telemetry.instrument(collector.url)
+
+    one_run()
+    assert collector.has_request.wait(60)
+    for _ in range(3):
+        one_run()
+    assert len(collector.names) == 2
+    collector.may_answer.set()
+    telemetry.uninstrument()
+
+    assert len(collector.names) == 8
+
+
+def test_the_warning_belongs_to_the_run_that_could_not_be_sent(caplog: pytest.LogCaptureFixture) -> None:
+    cell, places = ContextVar("cell", default="none"), list[str]()
+
+    class Places(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            places.append(cell.get())
+
+    handler = Places()
+    logging.getLogger("adk_nb.telemetry").addHandler(handler)
+    try:
+        cell.set("first cell")
+        telemetry.instrument(closed_port())
+        cell.set("second cell")
+        one_run()
+        cell.set("third cell")
+        telemetry.uninstrument()
+    finally:
+        logging.getLogger("adk_nb.telemetry").removeHandler(handler)
+
+    assert places == ["second cell"]
+
+
+def test_text_that_utf_8_cannot_hold_is_sent(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
+    telemetry.instrument(collector.url, content=True)
+
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("half of \ud83d")
+
+    asyncio.run(run(agent("a", call("fail"), "done", tools=[fail], instruction="half of \ud83d")))
+    telemetry.uninstrument()
+
+    assert collector.names == ["chat scripted", "execute_tool fail", "chat scripted", "invoke_agent a"]
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("module", ["opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter"])

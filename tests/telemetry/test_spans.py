@@ -27,7 +27,7 @@ from adk_nb.runners import InMemoryRunner, Runner, current_session
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
-from adk_nb.sessions import SqliteSessionService
+from adk_nb.sessions import GetSessionConfig, SqliteSessionService
 from adk_nb.tools import AgentTool, FunctionTool
 from adk_nb.workflow import START, Workflow
 from tests.telemetry.conftest import Spans, attributes
@@ -309,15 +309,16 @@ def test_a_model_call_has_tokens_reasons_settings_and_ids(spans: Spans) -> None:
         "gen_ai.usage.reasoning.output_tokens": 5,
         "gen_ai.usage.cache_read.input_tokens": 80,
         "gen_ai.agent.name": "a",
-        "gen_ai.conversation.id": "s",
+        "gen_ai.conversation.id": attributes(agent_span)["gen_ai.conversation.id"],
     }
     said = attributes(agent_span)
+    assert said.pop("gen_ai.conversation.id").startswith("s-")
     assert said.pop("adk_nb.invocation_id").startswith("e-")
     assert said == {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": "a",
         "gen_ai.agent.description": "Answers.",
-        "gen_ai.conversation.id": "s",
+        "adk_nb.session_id": "s",
     }
 
 
@@ -326,15 +327,68 @@ def test_a_tool_call_has_its_tool_and_the_id_of_the_call(spans: Spans) -> None:
 
     [called] = events[0].get_function_calls()
     assert made
-    assert attributes(spans.one("execute_tool add")) == {
+    said = attributes(spans.one("execute_tool add"))
+    assert said.pop("gen_ai.conversation.id").startswith("s-")
+    assert said == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "add",
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": called.id,
         "gen_ai.tool.description": "Add two numbers.",
         "gen_ai.agent.name": "a",
-        "gen_ai.conversation.id": "s",
     }
+
+
+# ---- conversations
+
+
+def conversations(found: list[ReadableSpan]) -> list[str]:
+    """The id of each run's conversation, once, in their order; spans of a run have the same."""
+    return list(dict.fromkeys(attributes(span)["gen_ai.conversation.id"] for span in found))
+
+
+def test_sessions_of_the_same_name_are_different_conversations(spans: Spans) -> None:
+    for _ in range(2):  # as in two notebooks
+        asyncio.run(run(agent("a", call("add", a=1, b=2), "done", tools=[add])))
+
+    found = spans.taken()
+    first, second = conversations(found)
+    assert first.startswith("s-") and second.startswith("s-")
+    assert {attributes(span)["adk_nb.session_id"] for span in found if span.name == "invoke_agent a"} == {"s"}
+
+
+def test_a_stored_session_is_one_conversation_in_every_process_and_its_copy_another(
+    spans: Spans, tmp_path: Path
+) -> None:
+    async def turns() -> None:
+        for message in ("one", "two"):
+            service = SqliteSessionService(str(tmp_path / "s.db"))
+            runner = Runner(app_name="shop", agent=agent("a", "hi", "hi"), session_service=service)
+            await turn(runner, message)
+        await runner.fork_async(user_id="ada", session_id="s", new_session_id="copy")
+        await turn(runner, "three", "copy")
+
+    asyncio.run(turns())
+
+    first, second, copied = [attributes(span) for span in spans.taken() if span.name == "invoke_agent a"]
+    assert first["gen_ai.conversation.id"] == second["gen_ai.conversation.id"]
+    assert copied["gen_ai.conversation.id"].startswith("copy-")
+
+
+def test_runs_that_read_the_newest_events_only_stay_in_their_conversation(spans: Spans) -> None:
+    runner = InMemoryRunner(agent=agent("a", "one", "two", "three"))
+    config = RunConfig(get_session_config=GetSessionConfig(num_recent_events=1))
+
+    async def turns() -> None:
+        for message in ("one", "two", "three"):
+            await turn(runner, message, run_config=config)
+
+    asyncio.run(turns())
+
+    assert len(conversations(spans.taken())) == 1
+
+
+# ---- names
 
 
 def test_the_older_names_are_those_of_1_36() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -36,6 +37,10 @@ _late, _ = face(
         "uninstrument": "adk_nb.telemetry.instrumentation",
     },
 )
+
+
+class _Endpoint(Unicode[Any, Any]):
+    info_text = "an address such as 'http://localhost:4318', or None"
 
 
 class AdkNb(Configurable):
@@ -106,11 +111,12 @@ class AdkNb(Configurable):
         help="Limit of a turn in seconds, after which it ends with an error; a running sync tool is finished first. "
         "None: no limit.",
     ).tag(config=True)
-    otlp = Unicode(
+    otlp = _Endpoint(
         "",
+        allow_none=True,
         help="Where spans of all runs are sent over OTLP, by OpenTelemetry's conventions for generative AI: "
-        "'http://localhost:4318'. Headers, such as a key, come from the variable OTEL_EXPORTER_OTLP_HEADERS. Empty: "
-        "nowhere.",
+        "'http://localhost:4318'. Headers, such as a key, come from the variable OTEL_EXPORTER_OTLP_HEADERS. Empty or "
+        "None: nowhere.",
     ).tag(config=True)
     otlp_content = Bool(
         False, help="Send messages, arguments and results with the spans, with known secrets masked."
@@ -235,7 +241,7 @@ class AdkNb(Configurable):
 
     @validate("otlp")
     def _check_endpoint(self, proposal: Any) -> str:
-        endpoint = proposal.value.strip()
+        endpoint = (proposal.value or "").strip()
         if not endpoint or endpoint in self._addresses:
             return endpoint
         with _trait_errors():
@@ -251,6 +257,7 @@ class AdkNb(Configurable):
             _late("instrument")(endpoint, content=content, conventions=self.otlp_conventions)
         elif change.name == "otlp":
             _late("uninstrument")()
+            sys.stdout.write(f"spans are no longer sent to {change.old}\n")
 
     @observe("confirm")
     def _set_policy(self, change: Any) -> None:
