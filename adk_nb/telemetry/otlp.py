@@ -152,6 +152,8 @@ def _connection_error(record: logging.LogRecord) -> str | None:
 
 
 def _status(record: logging.LogRecord) -> str:
+    if "timeout" in record.getMessage():  # the end of the retries, of which none has said why
+        return f"no answer within {_TIMEOUT:g} s"
     status = next((argument for argument in record.args or () if isinstance(argument, int)), None)
     return f"HTTP {status}" if status else hidden(record.getMessage())[:200]
 

@@ -85,7 +85,7 @@ def spans_of(url: str, session: str, count: int) -> list[dict[str, Any]]:
     def stored() -> list[dict[str, Any]]:
         answer = httpx2.get(f"{url}/v1/projects/default/spans", params={"limit": 100})
         spans = answer.json()["data"] if answer.status_code == 200 else []
-        roots = [span for span in spans if span["attributes"].get("session.id") == session]
+        roots = [span for span in spans if span["attributes"].get("adk_nb.session_id") == session]
         traces = {span["context"]["trace_id"] for span in roots}
         return [span for span in spans if span["context"]["trace_id"] in traces]
 
@@ -131,6 +131,8 @@ def test_phoenix_shows_a_run_as_it_was(phoenix: str, tmp_path: Path) -> None:
         "    TOOL execute_tool trains",
         "    LLM chat scripted",
     ]
+    # Phoenix lists sessions by this.
+    assert all(span["attributes"]["session.id"].startswith("trip-") for span in spans)
     said = spans[4]["attributes"]
     assert (said["llm.token_count.prompt"], said["llm.token_count.completion"]) == (120, 27)
     assert (said["llm.model_name"], said["llm.finish_reason"]) == ("scripted", "stop")
