@@ -34,8 +34,44 @@ def display_mode(mode: Mode = "auto") -> Mode:
 
 
 def can_ask() -> bool:
-    """True if the user can be asked for a line of input."""
-    return bool(getattr(getattr(get_ipython(), "kernel", None), "_allow_stdin", True))
+    """True if the user can be asked for a line of input: as the newest cell of the user was sent."""
+    shell: Any = get_ipython()
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None or not hasattr(shell, "get_parent"):
+        return bool(getattr(kernel, "_allow_stdin", True))
+    if not hasattr(shell, _CELLS):
+        setattr(shell, _CELLS, _Cells(shell))
+    return getattr(shell, _CELLS).can_ask
+
+
+_CELLS = "_adk_nb_cells"
+
+
+class _Cells:
+    """Keeps whether the user's cells may ask for input.
+
+    ipykernel knows it of the newest request alone, and extensions of front ends send requests of their own: between
+    cells, and in a subshell also while one runs.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._is_stored = False
+        self.can_ask = bool(getattr(shell.kernel, "_allow_stdin", True))
+        self._read_request()
+        shell.events.register("pre_run_cell", self._begin_cell)
+
+    def _begin_cell(self, info: Any) -> None:
+        """Note a cell; IPython's `pre_run_cell`, which silent requests do not raise."""
+        self._is_stored |= info.store_history
+        # nbval stores no cell; where cells are stored, a request that is not is no cell
+        if info.store_history or not self._is_stored:
+            self._read_request()
+
+    def _read_request(self) -> None:
+        request = self._shell.get_parent().get("content", {})
+        if not request.get("silent", False):
+            self.can_ask = bool(request.get("allow_stdin", self.can_ask))
 
 
 def folder_of(shell: Any) -> Path:

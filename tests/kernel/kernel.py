@@ -111,6 +111,28 @@ class Kernel:
     def until_ended(self, cell: Cell) -> None:
         self.until(lambda: cell.ended, f"the end of {cell.source!r}")
 
+    def look_up(self, *, subshell_id: str | None = None, **request: Any) -> None:
+        """Send the request of an extension of the page, which asks nobody, and wait for its end."""
+        content = {"code": "", "silent": True, "store_history": False, "allow_stdin": False, **request}
+        self._request("execute_request", content, {"subshell_id": subshell_id} if subshell_id else {})
+
+    def subshell(self) -> str:
+        """Make a subshell; its id."""
+        channel = self._client.control_channel
+        message = self._client.session.msg("create_subshell_request", {})
+        channel.send(message)
+        while True:
+            reply = channel.get_msg(timeout=TIMEOUT)
+            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                return reply["content"]["subshell_id"]
+
+    def _request(self, kind: str, content: dict[str, Any], header: dict[str, Any]) -> None:
+        message = self._client.session.msg(kind, {"user_expressions": {}, **content})
+        message["header"].update(header)
+        request = self._cells[message["header"]["msg_id"]] = Cell(content["code"])
+        self._client.shell_channel.send(message)
+        self.until_ended(request)
+
     def until_printed(self, cell: Cell, words: str) -> None:
         self.until(lambda: words in cell.printed or cell.error is not None, f"{words!r}")
         assert words in cell.printed, cell.traceback
