@@ -16,14 +16,14 @@ from adk_nb.redaction import hidden
 CONNECT_SECONDS = 10.0
 
 
-def new_client(token: str | None, seconds: float) -> Any:
+def new_client(token: str | None, seconds: float | None) -> Any:
     """A client for the author's address, private networks included, that a2a-sdk uses.
 
     It follows no redirects, uses no proxy of the environment, and reads no more than `MAX_BYTES` of a reply.
 
     Args:
         token: Sent as `Authorization: Bearer`.
-        seconds: The longest wait for the next bytes.
+        seconds: The longest wait for the next bytes. None: no limit.
     """
     # Uncompressed, so that the limit counts the bytes of the content.
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})

@@ -68,7 +68,8 @@ class RemoteA2aAgent(BaseAgent):
                 description at once.
             agent_card: Address of the agent or of its card, path of the card's JSON, or an AgentCard.
             description: Its task, for other agents. Empty: the card's, once it is known.
-            timeout: The longest silence of the other agent, in seconds.
+            timeout: The longest silence of the other agent, in seconds. While a person there decides, time does not
+                count.
             token: Sent as `Authorization: Bearer`; it is hidden in all output.
             httpx_client: A client of your own, for example with a proxy or other headers; you close it.
             **fields: Of BaseAgent.

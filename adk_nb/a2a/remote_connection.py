@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb import clock
 from adk_nb.a2a.card_resolver import resolve_card
 from adk_nb.a2a.http_client import explained, new_client
-from adk_nb.a2a.protocol import BINDINGS, EXTRA, WORKING, a2a_types, state_name
+from adk_nb.a2a.protocol import BINDINGS, EXTRA, WAITING, WORKING, a2a_types, state_name
 from adk_nb.errors import A2AClientError, A2AConnectionError
 from adk_nb.lazy import require
 
@@ -95,19 +95,19 @@ class RemoteConnection:
             return
 
     @asynccontextmanager
-    async def _http(self) -> AsyncGenerator[Any, None]:
+    async def _http(self, *, reads_forever: bool = False) -> AsyncGenerator[Any, None]:
         if self._own_http is not None:
             yield self._own_http
             return
-        async with new_client(self._token, self._seconds) as http:
+        async with new_client(self._token, None if reads_forever else self._seconds) as http:
             yield http
 
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Any, None]:
-        """A client of a2a-sdk."""
+        """A client of a2a-sdk; whoever uses it limits the time of each call."""
         sdk = require("a2a.client", package=EXTRA)
         card = await self.card()
-        async with self._http() as http:
+        async with self._http(reads_forever=True) as http:
             config = sdk.ClientConfig(httpx_client=http, supported_protocol_bindings=list(BINDINGS))
             yield sdk.ClientFactory(config).create(card)
 
@@ -116,14 +116,19 @@ class RemoteConnection:
         return self._card.supported_interfaces[0].url
 
     async def _updates(self, stream: Any) -> AsyncGenerator[Any, None]:
-        """The updates of a stream, each within the time limit: a server that only keeps the line open is silent."""
+        """The updates of a stream, each within the time limit: a server that only keeps the line open is silent.
+
+        A task that waits for a person has all the time there is.
+        """
+        state = ""
         async with aclosing(stream):
             while True:
                 with explained(self._url, self._seconds):
-                    async with asyncio.timeout(self._seconds):
+                    async with asyncio.timeout(None if state in WAITING else self._seconds):
                         update = await anext(stream, None)
                 if update is None:
                     return
+                _, state = _progress(update) or ("", state)
                 yield update
 
     async def _find_again(
@@ -151,7 +156,8 @@ class RemoteConnection:
         snapshot: Any = None
         while True:
             with explained(self._url, self._seconds):
-                task = await client.get_task(a2a.GetTaskRequest(id=task_id))
+                async with asyncio.timeout(self._seconds):
+                    task = await client.get_task(a2a.GetTaskRequest(id=task_id))
             if task != snapshot:
                 snapshot, deadline = task, clock.now() + self._seconds
                 yield a2a.StreamResponse(task=task)

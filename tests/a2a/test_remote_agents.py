@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -560,6 +560,38 @@ def test_a_server_that_says_nothing(service: Service):
     message = error_of(RemoteA2aAgent(name="planner", agent_card=service.url, timeout=0.2), "A2AConnectionError")
 
     assert "0.2 seconds" in message and "timeout=" in message
+
+
+class Deciding(httpx.AsyncByteStream):
+    """The stream of a task that waits an hour for a person."""
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        asks = {"state": "TASK_STATE_INPUT_REQUIRED", "message": {"role": "ROLE_AGENT", "parts": [{"text": "Pay?"}]}}
+        yield stream(*working(), {"statusUpdate": {"taskId": "t", "contextId": "c", "status": asks}})
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loop, "time", lambda: began + 3600)
+            for _ in range(3):  # a timer that is due is called by now
+                await asyncio.sleep(0)
+        artifact = {"taskId": "t", "contextId": "c", "artifact": {"artifactId": "a", "parts": [{"text": "Paid."}]}}
+        done = {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}
+        yield stream({"artifactUpdate": artifact}, {"statusUpdate": done})
+
+
+def test_the_time_in_which_a_person_there_decides_does_not_count():
+    url = "http://127.0.0.1:9"
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json=card(url, capabilities={"streaming": True}))
+        return httpx.Response(200, headers=EVENTS, stream=Deciding())
+
+    client = httpx.AsyncClient(transport=httpx.MockTransport(reply))
+    events = Talk(RemoteA2aAgent(name="planner", agent_card=url, httpx_client=client, timeout=60)).say("Pay")
+    sync.run(client.aclose())
+
+    assert told(events) == [("planner", "Paid. .")]
 
 
 def test_a_huge_reply_is_truncated(service: Service, monkeypatch: pytest.MonkeyPatch):
