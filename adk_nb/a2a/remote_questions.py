@@ -11,12 +11,12 @@ from adk_nb.errors import A2AClientError
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import Interrupt, answered_value
+from adk_nb.runtime.interrupts import REMOTE_CALLS, Interrupt, answered_value
 from adk_nb.runtime.open_calls import new_call_id
 
 CONTEXT_ID, TASK_ID = "a2a:context_id", "a2a:task_id"
 """Keys in the custom metadata of a remote agent's events. Source: google-adk 2.13."""
-CALLS = "a2a:calls"
+CALLS = REMOTE_CALLS
 """Key beside them: our call id -> id and name of the remote call; both empty if the remote agent asked in words."""
 ARTIFACTS = "a2a:artifacts"
 """Key beside them: ids of the artifacts that the user has seen before the question."""

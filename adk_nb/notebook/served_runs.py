@@ -11,6 +11,7 @@ from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import TurnFailedError, UserError
 from adk_nb.events.event import Event
+from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.past_turns import words_of
@@ -19,14 +20,15 @@ from adk_nb.notebook.registry.session_store import APP, label
 from adk_nb.notebook.turn import TurnRunner
 from adk_nb.notebook.turn_options import RelayedRequest, notice_of, turn_options
 from adk_nb.notebook.view.run_view import RunView
-from adk_nb.run_execution import Message
+from adk_nb.run_execution import Message, RunRequest, RunSetup
 from adk_nb.runners import DEBUG_USER, Runner
-from adk_nb.runtime.run_config import RunConfig
+from adk_nb.runtime.history import SENT_BY
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 
 _HEIGHT = 260
 """Pixels of the log of a served session."""
+_REQUESTS = {APPROVAL_REQUEST: "an approval request", CREDENTIAL_REQUEST: "a credential request"}
 MAX_BOXES = 8
 """Sessions that are shown at once; the one that was used first makes room, unless a card in it is open."""
 
@@ -97,31 +99,24 @@ class NotebookRunner(Runner):
     async def _current_session(self, user_id: str, session_id: str) -> Session | None:
         return await self.session_service.get_session(app_name=self.app_name, user_id=user_id, session_id=session_id)
 
-    async def run_async(
-        self,
-        *,
-        user_id: str,
-        session_id: str,
-        new_message: Message | None = None,
-        invocation_id: str | None = None,
-        state_delta: dict[str, Any] | None = None,
-        run_config: RunConfig | None = None,
-        yield_user_message: bool = False,
-        abort_signal: asyncio.Event | None = None,
-    ) -> AsyncGenerator[Event, None]:
-        """As `Runner.run_async`, one after another in a session; approvals and credentials stay in the notebook."""
-        request = RelayedRequest(
-            message=_content(new_message), invocation_id=invocation_id, state_delta=state_delta or {}
+    async def _start_run(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
+        """Run a turn of the chat, after those before it; approvals and credentials stay in the notebook."""
+        config = request.run_config
+        relayed = RelayedRequest(
+            message=_content(request.message),
+            invocation_id=request.resumed_id,
+            state_delta=request.state_delta,
+            sender="A2A client" if self._waits else (config.custom_metadata or {}).get(SENT_BY, "client"),
         )
-        name = self._label(user_id, session_id)
+        name = self._label(request.user_id, request.session_id)
         # In a worker: to look something up may wait for the loop.
         chat = await sync.blocking(lambda: self._notebook.chat(self._name, name), thread=True)
-        streams = run_config is not None and run_config.streams
         is_first = True
-        async with aclosing(self._events(turn_runner(chat), name, request, streams, abort_signal)) as events:
+        turn = self._events(turn_runner(chat), name, relayed, config.streams, request.abort_signal)
+        async with aclosing(turn) as events:
             async for event in events:
                 is_message, is_first = is_first and event.author == "user", False
-                if (streams or not event.partial) and (yield_user_message or not is_message):
+                if (config.streams or not event.partial) and (request.yield_user_message or not is_message):
                     yield event
 
     async def _events(
@@ -159,7 +154,7 @@ class NotebookRunner(Runner):
         *,
         streams: bool,
     ) -> None:
-        question = words_of(request.message) if request.message else ""
+        question = _question(request.message)
         try:
             box = await self._box(runner, name) if self._shows_runs else None
             if box is None:
@@ -173,7 +168,7 @@ class NotebookRunner(Runner):
                 try:
                     await self._relay(runner, request, box.shown, feed, streams=streams)
                 except UserError as error:
-                    box.shown.question_refused(str(error))
+                    box.shown.question_refused(str(error), request.sender)
                     raise
         finally:
             feed.put_nowait(None)
@@ -188,11 +183,13 @@ class NotebookRunner(Runner):
         streams: bool,
     ) -> None:
         view.on_event, view.streams, view.is_background = feed.put_nowait, streams, True
+        view.sent_by = request.sender
         view.magic = runner.magic()
         try:
             reply = await runner.relay(request, view)
         finally:
             view.on_event, view.streams, view.is_background = None, False, False
+            view.sent_by = ""
         if reply.status == "error":
             raise TurnFailedError(reply.error or "the run failed")
 
@@ -265,6 +262,14 @@ def _end(runner: TurnRunner, request: RelayedRequest, turn: asyncio.Task[None]) 
         runner.stop()
     else:
         turn.cancel()
+
+
+def _question(message: types.Content | None) -> str:
+    """A message in the words of a reader; empty if it only resumes a run."""
+    if message is None:
+        return ""
+    response = next((part.function_response for part in message.parts or () if part.function_response), None)
+    return words_of(message) or (f"answers {_REQUESTS.get(response.name or '', 'a question')}" if response else "")
 
 
 def _content(message: Message | None) -> types.Content | None:

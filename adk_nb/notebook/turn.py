@@ -37,7 +37,7 @@ from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.watching import watch
 from adk_nb.redaction import hidden
-from adk_nb.runtime.history import History
+from adk_nb.runtime.history import SENT_BY, History
 from adk_nb.runtime.interrupts import ALL, Interrupt
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
@@ -339,7 +339,7 @@ class TurnRunner:
             on_wait.set(lambda wait: view.model_busy(wait.model, wait.error, wait.waited))
         config = RunConfig(
             streaming_mode=StreamingMode.SSE if view.is_live or view.streams else StreamingMode.NONE,
-            custom_metadata=self._metadata_of(agent) or None,
+            custom_metadata=self._metadata_of(agent) | ({SENT_BY: view.sent_by} if view.sent_by else {}) or None,
             timeout=settings.now.timeout,
             max_cost_usd=view.max_cost_usd,
         )

@@ -66,6 +66,8 @@ class RelayedRequest:
     message: types.Content | None = None
     invocation_id: str | None = None
     state_delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sender: str = "client"
+    """The caller, in the words of a reader."""
     has_begun: bool = False
     """False: it waits for the turns before it."""
 

@@ -18,6 +18,8 @@ CHECKPOINT = "workflow"
 RUN_KEY = "adk_nb_run"
 """Key in `RunConfig.custom_metadata`: a run with a key that the session has seen resumes that run, without adding its
 message again."""
+SENT_BY = "sent_by"
+"""Key beside it: the sender of the message, if it is not the user."""
 _VIEW = "history"
 
 

@@ -29,6 +29,8 @@ TOOLSET = "_adk_toolset_auth_"
 google-adk 2.13."""
 NODE = "wf_auth:"
 """Id prefix of a waiting call that stands for a node of a graph. Source: google-adk 2.13."""
+REMOTE_CALLS = "a2a:calls"
+"""Key in the custom metadata of an event in which a remote agent asks: the calls that were made there."""
 TOOL_INFO = "askedOf"
 """Key that we add to ADK's approval request: the tool's fingerprint, and `ran`."""
 CALLS = "calls"
@@ -59,6 +61,8 @@ class Interrupt:
     """The waiting call. Credential: the first waiting call; task: the call that gave the task."""
     agent: str
     """Name of the agent that made the call."""
+    is_remote: bool = False
+    """That agent works in another process, and the call is made there."""
     branch: str | None = None
     path: tuple[str, ...] = ()
     """Names of the agents whose calls lead to `agent`, outermost first."""
@@ -258,6 +262,7 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
         ran=tool_info.get("ran") is True,
         tool_fingerprint=tool_info.get("tool"),
         documents=tool_info.get("documents") or {},
+        is_remote=REMOTE_CALLS in (event.custom_metadata or {}),
         branch=event.branch,
         invocation_id=event.invocation_id,
         asked_at=event.timestamp,
@@ -301,6 +306,7 @@ def input_of(call: types.FunctionCall, event: Event) -> Interrupt:
         kind=_input_kind(call),
         call=call,
         agent=event.author,
+        is_remote=REMOTE_CALLS in (event.custom_metadata or {}),
         branch=event.branch,
         invocation_id=event.invocation_id,
         prompt=str(args.get("message") or args.get("prompt") or ""),

@@ -72,7 +72,11 @@ class AgUi:
             if message is not None:
                 shown = AgUiEvents()
                 call = Call(
-                    user_id=USER, session_id=run.thread_id, message=message, state_delta=_changed(run.state, state)
+                    user_id=USER,
+                    session_id=run.thread_id,
+                    message=message,
+                    state_delta=_changed(run.state, state),
+                    client="AG-UI client",
                 )
                 async with aclosing(self._service.events(call)) as answers:
                     async for event in answers:

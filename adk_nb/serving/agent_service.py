@@ -13,6 +13,7 @@ from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.events.event import Event
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.runners import Runner
+from adk_nb.runtime.history import SENT_BY
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Trace, Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -32,6 +33,8 @@ class Call:
     custom_metadata: dict[str, Any] | None = None
     streaming: bool = True
     """The caller wants pieces of text as they come."""
+    client: str = ""
+    """The kind of client, for the notebook that shows the chat; empty: just a client."""
     creates_session: bool = True
     """A missing session is created. False: it is an error."""
 
@@ -97,6 +100,7 @@ class AgentService:
     async def _run(self, call: Call, stop: asyncio.Event, feed: asyncio.Queue[Event | None]) -> None:
         trace = Trace()
         recording = trace.active() if self._records else nullcontext()
+        metadata = {**(call.custom_metadata or {}), **({SENT_BY: call.client} if call.client else {})}
         mode = StreamingMode.SSE if call.streaming else StreamingMode.NONE
         run = self.runner.run_async(
             user_id=call.user_id,
@@ -104,7 +108,7 @@ class AgentService:
             new_message=call.message,
             invocation_id=call.invocation_id,
             state_delta=call.state_delta,
-            run_config=RunConfig(streaming_mode=mode, custom_metadata=call.custom_metadata),
+            run_config=RunConfig(streaming_mode=mode, custom_metadata=metadata or None),
             yield_user_message=True,
             abort_signal=stop,
         )

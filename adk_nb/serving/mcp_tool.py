@@ -99,7 +99,7 @@ class McpTool:
             raise InputError("'session_id' must be text; leave it out for a new conversation")
         session_id = session_id or f"mcp-{clock.new_id()[:8]}"
         content = types.Content(role="user", parts=[types.Part(text=message)])
-        call = Call(user_id=USER, session_id=session_id, message=content, streaming=False)
+        call = Call(user_id=USER, session_id=session_id, message=content, client="MCP client", streaming=False)
         text, error = "", ""
         async with aclosing(self._service.events(call)) as events:
             async for event in events:

@@ -306,6 +306,13 @@ def test_an_approval_that_it_needs_is_given_here(is_yes: bool):
     assert not open_interrupts(talk.stored().events)
 
 
+def test_its_approval_says_that_the_call_is_made_elsewhere():
+    with remote(paying([])) as agent:
+        reply = Chat(agent).ask("Pay", show=False)
+
+    assert "planner (remote): " in str(reply)
+
+
 def test_words_do_not_approve():
     paid: list[float] = []
     with remote(paying(paid, "Done.")) as agent:

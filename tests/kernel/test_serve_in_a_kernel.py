@@ -34,14 +34,19 @@ clerk = Agent(name="clerk", model=script, tools=[look, pay])
 TELL = 'import json; print(json.dumps({"url": _serve.url, "headers": _serve.headers, "port": _serve.port}))'
 
 
-def ask(served: dict[str, Any], text: str) -> list[Any]:
+def sent(served: dict[str, Any], part: dict[str, Any]) -> httpx2.Response:
     with httpx2.Client(base_url=served["url"], headers=served["headers"], timeout=60) as client:
         client.post("/apps/clerk/users/user/sessions", json={"sessionId": "web"})
-        message = {"role": "user", "parts": [{"text": text}]}
-        run = {"appName": "clerk", "userId": "user", "sessionId": "web", "newMessage": message}
-        answer = client.post("/run", json=run)
-        assert answer.status_code == 200, answer.text
-        return [part for event in answer.json() for part in event["content"]["parts"]]
+        message = {"role": "user", "parts": [part]}
+        return client.post(
+            "/run", json={"appName": "clerk", "userId": "user", "sessionId": "web", "newMessage": message}
+        )
+
+
+def ask(served: dict[str, Any], text: str) -> list[Any]:
+    answer = sent(served, {"text": text})
+    assert answer.status_code == 200, answer.text
+    return [part for event in answer.json() for part in event["content"]["parts"]]
 
 
 def test_clients_are_answered_while_a_cell_works_and_an_approval_is_a_click(kernel: Kernel):
@@ -59,10 +64,16 @@ def test_clients_are_answered_while_a_cell_works_and_an_approval_is_a_click(kern
     assert busy.error == "KeyboardInterrupt"
 
     asked = ask(served, "Pay Anna")
-    assert "adk_request_confirmation" in json.dumps(asked)
+    request = next(part["functionCall"] for part in asked if "adk_request" in json.dumps(part))
+    response = {"id": request["id"], "name": request["name"], "response": {"confirmed": True}}
+    assert sent(served, {"functionResponse": response}).status_code == 409
+    kernel.until(lambda: "approval request" in kernel.rows[-2]["text"], "the row of the refused approval")
+    assert [row["author"] for row in kernel.rows[-2:]] == ["client", "notebook"]
+    assert {row["author"] for row in kernel.rows} == {"client", "clerk", "notebook"}
     kernel.click(kernel.card("pay"), decision="approve")
     kernel.card("pay", "approved")
     kernel.until(lambda: "Anna has it." in serving.shown, "the answer in the cell of the server")
+    assert "client > Pay Anna" in serving.shown and "you > " not in serving.shown
 
 
 def test_the_end_of_the_kernel_frees_the_port(tmp_path: Path):

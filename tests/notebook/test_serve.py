@@ -328,6 +328,18 @@ def test_a_task_that_outlives_a_pause_goes_on_with_the_answer_from_the_notebook(
     assert seen == ["pay", "adk_request_confirmation", "Anna has it."]
 
 
+def test_the_messages_of_clients_bear_their_name(shell, clerk: Caller):
+    shell.cell("script = ScriptedLlm('Hello.', 'Hello.')")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    clerk.run("Good day")
+    message = {"id": "m", "role": "user", "content": "Good day"}
+    thread = {"threadId": "thread", "runId": "r", "messages": [message], "tools": [], "context": []}
+    assert clerk.http.post("/ag-ui", json=thread).status_code == 200
+    trace = str(shell.cell("%trace -s web"))
+    assert "client" in trace and "you" not in trace
+    assert "AG-UI client" in str(shell.cell("%trace -s thread"))
+
+
 def test_a_task_that_waits_ends_when_its_caller_stops_it(shell, clerk: Caller):
     runner = NotebookRunner(shell.ip.adk_nb, "clerk", shows_runs=False).waiting()
     asked = threading.Event()

@@ -25,7 +25,7 @@ def card_of(interrupt: Interrupt, schema: Schema | None = None) -> Json:
     card: Json = {
         "id": interrupt.id,
         "kind": "input" if interrupt.is_question else interrupt.kind,
-        "agent": one_line(interrupt.agent, 100),
+        "agent": interrupt_text.agent_text(interrupt),
         "hint": interrupt_text.prompt_text(interrupt),
         "answer_schema": _form_schema(interrupt),
         "how": "",

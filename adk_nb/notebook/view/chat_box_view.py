@@ -57,6 +57,8 @@ class ChatBoxView(LiveRun):
         self._previous_question: tuple[str | None, bool] = None, False
         """The question of the turn before, and whether the next reply is a part of it."""
         self._refusal_count = 0
+        self._status = "idle", ""
+        """Shown now, with its text."""
 
     def open(self, session: Session | None, clicks: Clicks) -> None:
         """Display the box, with the session's earlier events."""
@@ -117,16 +119,17 @@ class ChatBoxView(LiveRun):
             self._seen_ids.add(event.id)
         super().event(event)
 
-    def question_refused(self, reason: str) -> None:
-        """The question could not be answered, and the reader has to mend it."""
+    def question_refused(self, reason: str, sender: str = "user") -> None:
+        """The question could not be answered, and its sender has to mend it."""
         self._refusal_count += 1
         row = f"refused{self._refusal_count}"
         if not self._has_begun:
-            question = {"id": f"{row}/asked", "author": "user", "kind": "user", "text": self.question or ""}
+            question = {"id": f"{row}/asked", "author": sender, "kind": "user", "text": self.question or ""}
             self._view.push({"op": "append", "row": question})
             self.question, self._continues = self._previous_question
         self._view.push({"op": "append", "row": {"id": row, "author": "notebook", "kind": "error", "text": reason}})
-        self._pause("error", "not said" if not self._has_begun else "")
+        is_waiting = not self._has_begun and self._status[0] == "pending"  # its card is open as before
+        self._pause(*(self._status if is_waiting else ("error", "" if self._has_begun else "not said")))
 
     def end(self, reply: ReplyView) -> None:
         """Add the reply to the conversation, or join it to the turn that it continues."""
@@ -191,6 +194,10 @@ class ChatBoxView(LiveRun):
                 self._old_cards[op["card"]["id"]] = op["card"]
             else:
                 self._view.push(op)
+
+    def _set_status(self, status: str, text: str) -> None:
+        self._status = status, text
+        super()._set_status(status, text)
 
     def _fold(self, reply: ReplyView) -> None:
         """A conversation stays unfolded."""

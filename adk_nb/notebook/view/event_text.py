@@ -22,6 +22,7 @@ from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import redacted
 from adk_nb.runtime.approvals import REJECTED
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
+from adk_nb.runtime.history import SENT_BY
 from adk_nb.runtime.interrupts import input_of
 from adk_nb.sessions.state import State
 from adk_nb.tools.content_blocks import with_references
@@ -30,6 +31,8 @@ from adk_nb.tools.skill_tools import LOAD_SKILL
 WAITS = "waiting for you"
 
 _TICKS = re.compile("`{3,}")
+_SENDER = 60
+"""Characters of the name of a client."""
 _ATTACHED = re.compile(r"\[attached: (.*)\]")
 """What `notebook.attachments` writes before a file."""
 _TITLES = {
@@ -101,9 +104,20 @@ def _fenced(code: str) -> str:
 
 
 def author_of(event: Event) -> str:
-    """The event's author; for a graph's function, its node: such events have the graph as author."""
+    """The event's author: of a message, its sender; for a graph's function, its node.
+
+    Events of such a function have the graph as author.
+    """
+    if event.author == "user":
+        return sender_of(event) or "user"
     graphs = [step.partition("@")[0] for step in event.node_info.path.split("/")[:-1]]
     return event.node_info.name if event.author in graphs else event.author
+
+
+def sender_of(event: Event) -> str:
+    """The client that sent a message; empty for what the user typed."""
+    sender = (event.custom_metadata or {}).get(SENT_BY)
+    return one_line(sender, _SENDER) if isinstance(sender, str) and event.author == "user" else ""
 
 
 def failure_text(event: Event) -> str:

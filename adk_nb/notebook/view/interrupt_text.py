@@ -33,6 +33,7 @@ from adk_nb.runtime.interrupts import Interrupt, answered_value
 
 _SAFE_IN_URL = ":/?#[]@!&*+,;=%~-._"
 """Characters of an address that mean nothing to a page, or to markdown."""
+_REMOTE = " (remote)"
 _PROMPT = 2_000
 """Characters of a question."""
 REASK_REASON = "its tool was redefined since; call it again if it is still needed"
@@ -82,13 +83,18 @@ def expected_interrupts(open_: Sequence[Interrupt], text: str) -> list[Interrupt
 # ---- the request
 
 
+def agent_text(interrupt: Interrupt) -> str:
+    """The agent that asks; one of another process is marked."""
+    return one_line(interrupt.agent, 100) + _REMOTE * interrupt.is_remote
+
+
 def request_line(interrupt: Interrupt) -> str:
     """The agent or tool and its need, on one line."""
     if interrupt.kind == "credential":
         return f"{credential_tools(interrupt)} needs {credential_need(interrupt)}{retry_note(interrupt, ' ({})')}"
     if interrupt.is_text:
         asks = " · ".join(filter(None, (_prompt_line(interrupt), _payload_line(interrupt))))
-        return f"{one_line(interrupt.agent, 100)} asks: {asks}" if asks else f"{one_line(interrupt.agent, 100)} asks"
+        return f"{agent_text(interrupt)} asks: {asks}" if asks else f"{agent_text(interrupt)} asks"
     call = interrupt.call
     return f"waiting for the outcome of {call_text(name_text(call.name), arguments_text(call.args or {}))}"
 
@@ -291,9 +297,10 @@ def list_blocks(
     `among`: all that are open; None: these.
     """
     approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
+    agents = [name_text(interrupt.agent) + _REMOTE * interrupt.is_remote for interrupt in approvals]
     cards = [
-        _approval(interrupt, str(interrupt.number), f"{name_text(interrupt.agent)}: ", schemas.get(interrupt.id))
-        for interrupt in approvals
+        _approval(interrupt, str(interrupt.number), f"{agent}: ", schemas.get(interrupt.id))
+        for interrupt, agent in zip(approvals, agents, strict=True)
     ]
     cards_of_rest = tuple(_request_cards(interrupts, magic, interrupts if among is None else among))
     blocks = [*cards, *_typed_approvals(approvals, magic, redefined)]
@@ -411,7 +418,7 @@ def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
     if interrupt.is_approval:
         lead = "✗ You rejected" if verdict.state == "rejected" else "✓ You approved"
         return Decision(lead, _call_as_decided(interrupt, verdict), _decision_details(interrupt, verdict))
-    question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else one_line(interrupt.agent, 100)
+    question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else agent_text(interrupt)
     return Decision(f"✓ You answered {question}", "", _suffix(verdict.place, one_line(verdict.note, _PROMPT)))
 
 

@@ -29,7 +29,7 @@ from adk_nb.notebook.view.document import (
     plain,
     rich,
 )
-from adk_nb.notebook.view.event_text import WAITS, author_of, error_text, question_text
+from adk_nb.notebook.view.event_text import WAITS, author_of, error_text, question_text, sender_of
 from adk_nb.notebook.view.front_end import with_view
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict, credential_state, expected_interrupts, reply_blocks
 from adk_nb.notebook.view.notices import Notices
@@ -197,10 +197,11 @@ def conversation_document(turns: Sequence[ReplyView]) -> Document:
 
 def _conversation_blocks(turn: ReplyView, notices: Sequence[Notice]) -> list[Block]:
     question = one_line(question_text(turn.question, turn.events), _MAX_CHARS)
-    you = [plain(Text(f"you > {question}")), rich(Text((Span("you:", "strong"), f" {question}")))]
+    sender = (sender_of(turn.events[0]) if turn.events else "") or "you"
+    asked = [plain(Text(f"{sender} > {question}")), rich(Text((Span(f"{sender}:", "strong"), f" {question}")))]
     blocks = _reply_blocks(turn, turn.history, (), notices, typed=False)
     forms = [Only(("text/plain", "text/markdown"), blocks), in_html(Section(blocks))]
-    return [*(you if question else []), rich(Heading(f"{turn.heading}:")), *forms]
+    return [*(asked if question else []), rich(Heading(f"{turn.heading}:")), *forms]
 
 
 def _reply_blocks(

@@ -298,7 +298,9 @@ class RunRows:
         key, values = response.id or "", response.response or {}
         card = self._cards.get(key) or self._cards.get(self._card_of_call.get(key, ""))
         interrupt = self._interrupts[card["id"]] if card else None
-        row_ops.append(row, event.author, "user", text=interrupt_text.answer_row_text(interrupt, response))
+        row_ops.append(
+            row, event_text.author_of(event), "user", text=interrupt_text.answer_row_text(interrupt, response)
+        )
         if card and interrupt:
             verdict = interrupt_text.verdict_of(interrupt, values)
             self._record_decision(interrupt, card, verdict._replace(place=interrupt_text.decision_origin(response)))

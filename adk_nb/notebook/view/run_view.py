@@ -69,6 +69,8 @@ class RunView:
     """Gets each event of a turn that a caller outside of the notebook reads."""
     streams = False
     """That caller wants pieces, so the model streams."""
+    sent_by = ""
+    """That caller, for the rows of its messages; empty: the user."""
 
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
