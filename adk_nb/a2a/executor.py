@@ -138,7 +138,7 @@ class _TaskRun:
                 async for event in events:
                     self._has_begun = True
                     self._note_failure(event)
-                    await self._note_waiting(event)
+                    await self._note_waiting(event, runner)
                     await self._updates.event(event)
                     await self._updates.files(event, runner, session)
         finally:
@@ -149,15 +149,17 @@ class _TaskRun:
         if not (event.partial or event.isolation_scope):
             self._failure = (event.error_message or event.error_code) if event.error_code else ""
 
-    async def _note_waiting(self, event: Event) -> None:
+    async def _note_waiting(self, event: Event, runner: Runner) -> None:
         """Publish that the run waits, or works again: the runner of a notebook waits in the run, for its cards."""
         asked = [interrupt for interrupt in opened_by(event) if interrupt.is_approval or interrupt.kind == "credential"]
         if asked:
             await self._updates.waiting(asked)
             self._published = [interrupt.id for interrupt in asked]
         elif self._published and not event.partial:
-            await self._updates.state("WORKING")
-            self._published = []
+            open_ids = {interrupt.id for interrupt in self._open_interrupts(await self._session(runner))}
+            if open_ids.isdisjoint(self._published):  # a call that waits has an event, too
+                await self._updates.state("WORKING")
+                self._published = []
 
     async def _refuse(self, runner: Runner, error: InputError) -> None:
         """Tell the client that its message does not do; a task that waited goes on waiting."""
