@@ -11,7 +11,7 @@ from adk_nb.models.json_schemas import output_schema
 from adk_nb.models.llm_request import LlmRequest
 
 _CLAUDE_PREFIX = b"claude:"
-"""Prefix of Claude's signatures, which are text; Gemini's are bytes, stored without a prefix."""
+"""Prefix of Claude's signatures, which are text. Gemini's, which are bytes, are stored without a prefix."""
 _CHAT_PREFIX = b"chat:"
 """Prefix of the JSON that a chat completions server sent beside a thought or a call."""
 
@@ -23,12 +23,9 @@ def claude_signature(signature: str) -> bytes | None:
 
 def claude_signature_of(part: types.Part) -> str | None:
     """Claude's signature of `part`; None if it has none."""
-    signature = part.thought_signature
-    return (
-        signature.removeprefix(_CLAUDE_PREFIX).decode("ascii", "replace")
-        if signature and signature.startswith(_CLAUDE_PREFIX)
-        else None
-    )
+    signature = part.thought_signature or b""
+    is_claude = signature.startswith(_CLAUDE_PREFIX)
+    return signature.removeprefix(_CLAUDE_PREFIX).decode("ascii", "replace") if is_claude else None
 
 
 def chat_signature(server: str, fields: dict[str, Any]) -> bytes | None:
@@ -71,7 +68,7 @@ def pair_turns(contents: Iterable[types.Content]) -> list[types.Content]:
         if not parts:
             continue
         if content.role == "model":
-            parts = [ids.with_unique_id(part) if part.function_call else part for part in parts]
+            parts = [ids.with_unique_id(part) for part in parts]
             _append_parts(turns, "model", parts)
             open_calls = [part.function_call for part in turns[-1].parts or () if part.function_call]
         else:
@@ -87,9 +84,10 @@ def pair_turns(contents: Iterable[types.Content]) -> list[types.Content]:
 
 
 def is_paired(contents: Iterable[types.Content]) -> bool:
-    """True if each turn with calls follows a user turn, and is followed by all of their results, in order.
+    """True if Gemini accepts the order of the turns.
 
-    Also: the user begins and ends, and no call is open. One side may have several turns in a row.
+    The user begins and ends; a turn with calls comes after a user turn, and before a turn with exactly its results, in
+    the same order. Several turns of one side in a row are accepted.
 
     Source: errors of Gemini's API: "function call turn comes immediately after a user turn or after a function
     response turn", "the number of function response parts is equal to the number of function call parts".
@@ -125,7 +123,7 @@ def _results(calls: list[types.FunctionCall], parts: list[types.Part], ids: "_Id
     rest, results = list(parts), list[types.Part]()
     for call in calls:
         match = next((part for part in rest if ids.answers(part.function_response, call)), None)
-        # Each result answers one call, also where a service gave several calls one id.
+        # Used up: a result answers one call only, even where a service gave several calls the same id.
         if match:
             rest.remove(match)
         response = (match and match.function_response) or types.FunctionResponse(name=call.name, response=_NO_RESULT)
@@ -149,23 +147,21 @@ class _Ids:
         """Assigned id -> original id."""
 
     def with_unique_id(self, part: types.Part) -> types.Part:
-        """`part` with a unique id in its call."""
+        """`part` with a unique id in its call, if it has one."""
         call = part.function_call
         if not call:
             return part
         base = re.sub(r"[^a-zA-Z0-9_-]", "_", call.id or "")[:_MAX_ID] or f"call_{len(self._used)}"
-        # Services count calls from 1 in each answer, and long ids may be equal once cut: add a number.
+        # Some services number the calls of each answer from 1, and long ids may be equal once cut: add a number.
         unique, number = base, 1
         while unique in self._used:
             number += 1
             unique = f"{base[: _MAX_ID - 5]}_{number}"
         self._used.add(unique)
         self._originals[unique] = call.id
-        return (
-            part
-            if unique == call.id
-            else part.model_copy(update={"function_call": call.model_copy(update={"id": unique})})
-        )
+        if unique == call.id:
+            return part
+        return part.model_copy(update={"function_call": call.model_copy(update={"id": unique})})
 
     def answers(self, response: types.FunctionResponse | None, call: types.FunctionCall) -> bool:
         """True if `response` is the result of `call`: by id, or else by name."""
@@ -175,7 +171,6 @@ class _Ids:
         return response.id == original if response.id and original else response.name == call.name
 
 
-_USER_SEES_IT = "; the user is shown it"
 MissingCapability = Literal["system_prompt", "images", "parallel_calls", "output_schema"]
 """Capabilities that can be worked around."""
 
@@ -201,8 +196,8 @@ def adapt_request(request: LlmRequest, capabilities: LlmCapabilities) -> LlmRequ
         contents = [_map_parts(content, _without_images) for content in contents]
     if not capabilities.media_in_results:
         contents = _original_if_equal([_with_media_beside_results(content) for content in contents], contents)
-    # Paired first: each call then has exactly one result, in order, as the split needs.
     if not capabilities.parallel_calls:
+        # Paired first: the split needs exactly one result for each call, in order.
         contents = list(_serialize_calls(pair_turns(contents)))
     if not capabilities.system_prompt and (instruction := instruction_text(config)):
         config = config.model_copy(update={"system_instruction": None})
@@ -285,7 +280,7 @@ def _without_images(part: types.Part) -> types.Part:
         return part
     remaining = [item for item in response.parts if not _is_image(item.inline_data or item.file_data)]
     descriptions = [
-        _describe_image(item.inline_data or item.file_data, _USER_SEES_IT)
+        _describe_image(item.inline_data or item.file_data, "; the user is shown it")
         for item in response.parts
         if item not in remaining
     ]

@@ -117,7 +117,7 @@ class MessageAssembler:
             UnexpectedModelAnswer: The events ended before the answer did.
         """
         reason, error_message = self._reason, self._refusal_message
-        # After any other reason an unfinished call is no mistake of the model.
+        # Only after STOP: an answer that was cut off, as by `max_tokens`, may end within a call.
         if reason == types.FinishReason.STOP and self._malformed:
             reason, error_message = types.FinishReason.MALFORMED_FUNCTION_CALL, self._malformed
         self._stream.set_fields(

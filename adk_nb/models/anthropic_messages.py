@@ -21,7 +21,7 @@ _EFFORTS = {"MINIMAL": "low", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
 _BUDGETS = {"MINIMAL": 1024, "LOW": 2048, "MEDIUM": 4096, "HIGH": 8192}
 """Token budgets for thinking levels, for models without an effort."""
 _DEFAULT_BUDGET = _BUDGETS["MEDIUM"]
-_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _UNMARKED = ("thinking", "redacted_thinking")
 """Blocks that must not have a `cache_control`.
 
@@ -116,7 +116,7 @@ def _data(data: Any) -> _Block:
     # A text block, not a document: every model takes it, and it needs no title.
     if kind.startswith("text/") and not uri:
         return _text(content.decode("utf-8", "replace"))
-    block = "image" if kind in _IMAGES else "document" if kind == "application/pdf" else ""
+    block = "image" if kind in _IMAGE_TYPES else "document" if kind == "application/pdf" else ""
     # Anthropic fetches https URLs alone; gs:// and Gemini's files are out of its reach.
     if not block or (uri and not uri.startswith("https://")):
         return _text(f"[{name!r} ({kind}){f' at {uri}' if uri else ''}, that you cannot be shown]")
@@ -134,7 +134,7 @@ def _tool(declaration: types.FunctionDeclaration) -> dict[str, Any]:
 def _choice(request: LlmRequest, parallel_calls: bool, may_force: bool) -> dict[str, Any] | None:
     calling = calling_config(request)
     if calling.mode == types.FunctionCallingConfigMode.NONE:
-        # The tools stay in the request: without them Claude may answer nothing after tool_use blocks.
+        # The tools stay in the request: Anthropic's prompt cache begins with them.
         return {"type": "none"}
     no_parallel = {} if parallel_calls else {"disable_parallel_tool_use": True}
     if calling.mode == types.FunctionCallingConfigMode.ANY and may_force:
@@ -177,7 +177,7 @@ def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: i
         return settings | {"thinking": {"type": family.thinking_off}}
     positive_budget = budget if budget is not None and budget > 0 else None
     if family.thinking == "adaptive" or (family.thinking == "both" and positive_budget is None):
-        # Asked for: newer models omit the text of thoughts by default.
+        # `display`: newer models omit the text of their thoughts by default.
         return settings | {"thinking": {"type": "adaptive", "display": "summarized"}}
     return settings | _thinking_with_budget(
         positive_budget or _BUDGETS.get(level, _DEFAULT_BUDGET), config.max_output_tokens, max_tokens
@@ -229,7 +229,6 @@ def _mark_cache_points(
         block for message in messages for block in message["content"] if block["type"] not in _UNMARKED
     ]
     # Three of the four cache points that a request may have.
-    for marked in (tools[-1:], system[:1], blocks[-1:]):
-        for block in marked:
-            # The mark is on the last block of a prefix: all before it is cached with it.
-            block["cache_control"] = cache_control
+    for last_block in (*tools[-1:], *system[:1], *blocks[-1:]):
+        # A prefix is marked at its last block: all before it is cached with it.
+        last_block["cache_control"] = cache_control

@@ -71,9 +71,8 @@ class BaseLlm(BaseModel):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """Capabilities of this model.
-
-        Default, for a subclass that does not override it, such as a company's gateway to Gemini: all of its service's.
+        """Capabilities of this model. The default suits a gateway to Gemini: all tools of the service, and its code
+        execution.
         """
         return LlmCapabilities(code_execution=True, service_tools=tuple(types.Tool.model_fields))
 
@@ -113,14 +112,3 @@ class BaseLlm(BaseModel):
         raise NotImplementedError(
             f"model {self.model!r} has no live conversations; use a model that has, such as a Gemini live model"
         )
-
-    def ending_in_user_turn(self, llm_request: LlmRequest) -> list[types.Content]:
-        """The request's contents, with a user turn added at the end if it is missing: most services require one."""
-        contents = llm_request.contents
-        if not contents:
-            text = "Do what your system instruction says."
-        elif contents[-1].role != "user":
-            text = "Go on, or sum up what you have found if there is nothing left to do."
-        else:
-            return contents
-        return [*contents, types.Content(role="user", parts=[types.Part(text=text)])]

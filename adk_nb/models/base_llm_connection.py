@@ -34,7 +34,7 @@ class BaseLlmConnection(ABC):
 
     @abstractmethod
     async def send_realtime(self, blob: RealtimeInput) -> None:
-        """Send sound, an image or a signal as it comes; the model decides itself when to answer.
+        """Send sound, an image or a signal as it comes; the model itself decides when to answer.
 
         Raises:
             ModelConnectionLost: The connection broke; then `receive` ends, too.
@@ -42,11 +42,12 @@ class BaseLlmConnection(ABC):
 
     @abstractmethod
     def receive(self) -> AsyncGenerator[LlmResponse, None]:
-        """Receive the model's output as it comes. Called again when it ends; no output then means the end.
+        """Receive the model's output as it comes, at most one turn. Called for each turn; the connection has ended once
+        a call yields nothing.
 
         Yields:
-            Partial texts and transcripts (`partial=True`), then each complete; sound and calls; `interrupted` when the
-            user spoke meanwhile, and `turn_complete` at the end of the model's turn.
+            Partial texts and transcripts (`partial=True`), each repeated when it is complete; sound and calls;
+            `interrupted` if the user spoke meanwhile, and `turn_complete` at the end of the model's turn.
 
         Raises:
             ModelConnectionLost: The connection broke, or the service ended it: it may be resumed.

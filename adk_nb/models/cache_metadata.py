@@ -25,9 +25,9 @@ class ContextCacheConfig(BaseModel):
     ttl_seconds: int = Field(default=1800, gt=0)
     """Lifetime of a cache at the service, which charges for storage."""
     min_tokens: int = Field(default=0, ge=0)
-    """Minimum length of a prompt to cache."""
+    """Minimum length of the agent's previous prompt, as the service counted it."""
     create_http_options: types.HttpOptions | None = None
-    """Options of the request that creates a cache, such as a timeout in milliseconds; after it nothing is cached."""
+    """Options of the request that creates a cache, such as a timeout in milliseconds; if it fails, none is used."""
 
     def __init__(self, **fields: Any) -> None:
         try:
@@ -56,6 +56,7 @@ class CacheMetadata(WireModel):
     invocations_used: int | None = Field(default=None, ge=0)
     """Number of invocations that have used it."""
     contents_count: int = Field(ge=0)
+    """Number of contents in the cached or cacheable prefix."""
     created_at: float | None = None
     """Seconds since the epoch, UTC."""
 

@@ -62,7 +62,7 @@ class Redactor:
 def _anonymous_address(match: re.Match[str]) -> str:
     if _RESERVED_DOMAINS.fullmatch(match[1]):
         return match[0]
-    # In lower case: mail addresses that differ by case reach one person.
+    # In lower case: addresses that differ only in case are one person's.
     return f"person-{hashlib.sha256(match[0].lower().encode()).hexdigest()[:6]}@example.com"
 
 
@@ -165,7 +165,7 @@ class Cassette:
         hidden = self.redactor.redact(recording.model_dump(mode="json", exclude_none=True))
         line = json.dumps(hidden, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Emptied only now: a session that records nothing leaves the old file.
+        # Emptied only now: a run that records nothing leaves the old file as it is.
         with self.path.open("wb" if self._overwrites else "ab", buffering=0) as file:
             self._overwrites = False
             if file.write(line) != len(line):

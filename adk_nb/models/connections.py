@@ -33,8 +33,8 @@ T = TypeVar("T", bound=Closable)
 class PerLoop(Generic[T]):
     """Resources of the running loop: opened on first use, then shared by later calls on the same loop.
 
-    A loop closes its resources when it ends through `asyncio.run` or after `loop.shutdown_asyncgens()`, or as soon as
-    nothing refers to the PerLoop. A copy starts empty.
+    They are closed when the loop ends through `asyncio.run` or `loop.shutdown_asyncgens()`, or when nothing refers to
+    the PerLoop any more. A copy starts empty.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class PerLoop(Generic[T]):
         key = (asyncio.get_running_loop(), settings)
         if key not in self._open:
             for loop, old_settings in list(self._open):
-                # A loop that ended otherwise, as in some tests, left its resources here.
+                # A loop that was closed without `shutdown_asyncgens` left its resources here.
                 if loop.is_closed():
                     self._open.pop((loop, old_settings), None)
             # `anext` returns without waiting, so no other task opens the same resource meanwhile.
@@ -87,10 +87,10 @@ def http_client() -> httpx2.AsyncClient:
 
 
 def check_url(url: str, owner: str) -> None:
-    """Check the start of a URL, before `http_template` fills it.
+    """Check the start of a URL whose placeholders may not be filled yet.
 
     Args:
-        url: The URL, maybe a template.
+        url: The URL, or a template of one (see `http_messages.TemplateValues`).
         owner: What the URL belongs to, for errors.
 
     Raises:

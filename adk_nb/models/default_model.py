@@ -14,10 +14,10 @@ from adk_nb.redaction import remember
 
 _CONNECT_SECONDS = 0.25
 _ANSWER_SECONDS = 1.0
-_REMEMBERED_SECONDS = 10.0
+_CACHE_SECONDS = 10.0
 """Lifetime of a cached name: agents look up their model before every call."""
 _cached_models: dict[str, tuple[float, str]] = {}
-"""Address -> time of the request, name of the model."""
+"""URL -> time of the request, name of the model."""
 
 
 def ollama_url() -> str:
@@ -26,26 +26,29 @@ def ollama_url() -> str:
     Source: https://github.com/ollama/ollama/blob/main/docs/openai.md and docs/faq.md.
     """
     host = os.environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1:11434"
-    # OLLAMA_HOST is also where the server listens; to 0.0.0.0 nothing can connect on some systems.
+    # The server listens at OLLAMA_HOST, too: 0.0.0.0 is all addresses there, and no address to connect to on Windows.
     host = host.replace("0.0.0.0", "127.0.0.1")
     return f"{host if '://' in host else f'http://{host}'}".rstrip("/") + "/v1"
 
 
-def first_model() -> str:
-    """Name of Ollama's newest chat model; empty if there is none, or no server."""
+def newest_ollama_model() -> str:
+    """Name of Ollama's newest chat model; empty if there is none, or no server.
+
+    Ollama lists its models by modification time, the newest first. Source: ollama's server/routes.go, `ListHandler`.
+    """
     url = ollama_url()
     checked_at, name = _cached_models.get(url, (0.0, ""))
-    if not checked_at or time.monotonic() - checked_at > _REMEMBERED_SECONDS:
+    if not checked_at or time.monotonic() - checked_at > _CACHE_SECONDS:
         try:
-            name = _first_chat_model(_models(url))
+            name = _first_chat_model(_list_models(url))
         except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError):
             name = ""  # no server, or one that is not Ollama
-        # Also that there is none: else each agent would wait for the timeout at each call.
+        # A missing server is cached, too: else each call of each agent would wait for the timeout.
         _cached_models[url] = time.monotonic(), name
     return name
 
 
-def _models(url: str) -> Any:
+def _list_models(url: str) -> Any:
     address = urlsplit(url)
     kind = HTTPSConnection if address.scheme == "https" else HTTPConnection
     connection = kind(address.hostname or "", address.port, timeout=_CONNECT_SECONDS)
@@ -107,7 +110,7 @@ def find_default_model() -> DefaultModel:
             return DefaultModel(
                 name=vendor.default_model, reason=f"{variable} is set", extra=_missing_package(vendor.package)
             )
-    if not _missing_package("openai") and (ollama_model := first_model()):
+    if not _missing_package("openai") and (ollama_model := newest_ollama_model()):
         return DefaultModel(name=f"ollama:{ollama_model}", reason="Ollama answers, and no key is set")
     return DefaultModel(name="offline", reason="no key is set")
 

@@ -36,7 +36,7 @@ class FallbackModel(BaseLlm):
     retriable_status_codes: frozenset[int] = Field(default_factory=lambda: FallbackModel.DEFAULT_STATUS_CODES)
 
     DEFAULT_STATUS_CODES: ClassVar[frozenset[int]] = frozenset({429, 500, 502, 503, 504})
-    """Without 408 and the like: after those a service may have done its work, and would charge twice."""
+    """Without 408, after which the service may have done its work, and would charge twice. Source: google-adk 2.13."""
     _created: dict[str, BaseLlm] = PrivateAttr(default_factory=dict[str, BaseLlm])
 
     def __init__(self, **fields: Any) -> None:
@@ -53,16 +53,16 @@ class FallbackModel(BaseLlm):
     @property
     def capabilities(self) -> LlmCapabilities:
         """The capabilities that all models share: a request is built once, for any of them."""
-        first, *capabilities = (self._model(entry).capabilities for entry in self.models)
+        first, *others = (self._model(entry).capabilities for entry in self.models)
         flags = {
-            name: value and all(getattr(capability, name) for capability in capabilities)
+            name: value and all(getattr(other, name) for other in others)
             for name, value in first
-            if value in (True, False)  # the flags, without `service_tools`
+            if isinstance(value, bool)  # not `service_tools`
         }
-        shared = tuple(
-            tool for tool in first.service_tools if all(tool in capability.service_tools for capability in capabilities)
+        shared_tools = tuple(
+            tool for tool in first.service_tools if all(tool in other.service_tools for other in others)
         )
-        return LlmCapabilities(**flags, service_tools=shared)
+        return LlmCapabilities(**flags, service_tools=tuple(sorted(shared_tools)))
 
     @property
     def notice(self) -> str | None:
@@ -84,7 +84,7 @@ class FallbackModel(BaseLlm):
                         yield _with_attempts(attempts, response, model.model)
                 return
             except Exception as error:
-                # After a first response the user has seen a part, which another model would not continue.
+                # Once the user has seen a part of an answer: another model would not continue it.
                 if has_started or number == len(self.models) or not self._is_retriable(error, model):
                     with note_attempts(attempts):
                         raise
@@ -114,7 +114,8 @@ class FallbackModel(BaseLlm):
         return self._created[entry]
 
     def _is_retriable(self, error: Exception, model: BaseLlm) -> bool:
-        """True if the next model is called. A user's own model may raise an error with a `status_code`."""
+        """True if the next model is called; logs the error then."""
+        # A model class of the user's own may raise its client's error, with a `status_code`.
         status = error.status if isinstance(error, ModelHTTPError) else getattr(error, "status_code", None)
         if status not in self.retriable_status_codes and not is_connect_error(error):
             return False
@@ -135,5 +136,5 @@ def _failed_attempts(error: Exception, model: BaseLlm, next_model: BaseLlm) -> l
 
 
 def _copy_for(request: LlmRequest, model: BaseLlm) -> LlmRequest:
-    """A copy of `request` for `model`: changes that a user's own model makes do not reach the next one."""
+    """A copy of `request` for `model`, since a model class of the user's own may change it."""
     return copy_model(request, model=model.model, contents=[*request.contents], config=request.config.model_copy())

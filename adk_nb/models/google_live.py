@@ -205,7 +205,7 @@ class _TurnAssembler:
             yield self._response(usage_metadata=_usage(usage))
         if content := message.server_content:
             yield from self._content(content)
-        # Transcript and text first: the calls follow from them.
+        # Before the calls: the transcript and the text that they answer.
         if message.tool_call and message.tool_call.function_calls:
             yield from self._finish_input()
             yield from self._finish_text()
@@ -252,7 +252,7 @@ class _TurnAssembler:
             yield from self._finish_text()
             yield self._parts([part])
         elif part.text:
-            # A thought and an answer are separate texts, although nothing marks where one ends.
+            # A thought ends where the answer begins: the service sends no other mark.
             if bool(part.thought) is not self._thought:
                 yield from self._finish_text()
             self._text, self._thought = self._text + part.text, bool(part.thought)
@@ -288,6 +288,7 @@ class _TurnAssembler:
 
 
 def _realtime(blob: RealtimeInput) -> dict[str, Any]:
+    """Arguments of google-genai's `send_realtime_input`."""
     if isinstance(blob, types.ActivityStart):
         return {"activity_start": blob}
     if isinstance(blob, types.ActivityEnd):

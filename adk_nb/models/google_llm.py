@@ -113,12 +113,12 @@ class Gemini(ServiceLlm):
         }
 
     async def _answers(self, request: LlmRequest, payload: Payload, stream: bool) -> AsyncGenerator[LlmResponse, None]:
-        ask = partial(run, self, stream=stream)
+        send = partial(run, self, stream=stream)
         if request.cache_config:
             caches = cast(Caches, (await self._client(payload["model"])).aio.caches)
-            answers = ContextCache(caches, request).generate(payload, ask)
+            answers = ContextCache(caches, request).generate(payload, send)
         else:
-            answers = ask(payload)
+            answers = send(payload)
         async with aclosing(answers) as responses:
             async for response in responses:
                 yield response
@@ -135,9 +135,8 @@ class Gemini(ServiceLlm):
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
         """Create an assembler for chunks, or for the single response."""
-        return (
-            _ChunkAssembler(payload["model"]) if stream else WholeAnswer(partial(_complete_response, payload["model"]))
-        )
+        model = payload["model"]
+        return _ChunkAssembler(model) if stream else WholeAnswer(partial(_complete_response, model))
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
@@ -172,8 +171,8 @@ class Gemini(ServiceLlm):
             self.connect_timeout,
             *(os.environ.get(name) for name in _GOOGLE_VARIABLES),
         )
-        # These settings have no hash to find a shared client by.
-        connections = self._connections if self.http_options or self.client_kwargs else _shared
+        # Not shared with other models: a shared client is found by the hash of its settings, and these have none.
+        connections = self._connections if self.http_options or self.client_kwargs else _shared_connections
         with convert_errors(self, {"model": model}):
             return await connections.get(settings, lambda: self._connect(vertex, key))
 
@@ -181,16 +180,13 @@ class Gemini(ServiceLlm):
         options = self.http_options or types.HttpOptions()
         # google-genai picks one of three installed HTTP libraries, each with its own errors: always give it httpx2.
         arguments: dict[str, Any] = options.async_client_args or {}
-        defaults: dict[str, Any] = {
-            "follow_redirects": False,
-            "transport": transport_of_page(),
-            "verify": tls(),
-        }  # a redirect would forward `x-goog-api-key`
+        # No redirects: httpx2 would send `x-goog-api-key` on to another host.
+        defaults: dict[str, Any] = {"follow_redirects": False, "transport": transport_of_page(), "verify": tls()}
         http = httpx2.AsyncClient(**defaults | arguments)
-        # A timeout of the author's own covers the connection, too.
+        # A timeout in `http_options` limits the connection, too.
         if not options.timeout:
             http.event_hooks["request"].append(_connect_timeout_hook(self.connect_timeout))
-        own_tls = arguments.get("verify")  # google-genai takes the context of websockets as `ssl`
+        own_tls = arguments.get("verify")  # for websockets google-genai takes it as `ssl`
         own_key = self.api_key.get_secret_value() if self.api_key else None
         changes = {
             "base_url": self.base_url or options.base_url,
@@ -205,7 +201,7 @@ class Gemini(ServiceLlm):
         }
         client_arguments: dict[str, Any] = {
             "vertexai": vertex,
-            # Vertex AI takes credentials: a Gemini API key of the environment is none of its own.
+            # Vertex AI takes credentials, or a key of its own: GEMINI_API_KEY of the environment is for the Gemini API.
             "api_key": own_key if vertex else key,
         } | self.client_kwargs
         client = genai.Client(**client_arguments, http_options=options.model_copy(update=changes))
@@ -224,8 +220,8 @@ class Gemini(ServiceLlm):
     def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
         """Convert google-genai's errors for refusals, missing credentials and invalid requests."""
         if isinstance(error, APIError) and not isinstance(error, UnknownApiResponseError):
-            details = json.dumps(_details(error))
-            response: Any = cast(Any, error).response
+            untyped = cast(Any, error)
+            details, response = json.dumps(untyped.details), untyped.response
             body = ": ".join(str(text) for text in (error.status, error.message) if text)
             return Refusal(
                 status=error.code,
@@ -263,14 +259,14 @@ class _Connection:
         await self._http.aclose()
 
 
-_shared: PerLoop[_Connection] = PerLoop()
+_shared_connections: PerLoop[_Connection] = PerLoop()
 """Shared by all models with the same settings: many agents have a model object each."""
 
 
 _ANSWER_ERRORS = (UnknownApiResponseError, json.JSONDecodeError, ValidationError)
 """ValueErrors of google-genai for a malformed answer; its other ValueErrors are for the request."""
 _DAILY_QUOTA = re.compile(r'"quotaId": "[^"]*PerDay')
-"""Daily quota, used up. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
+"""The refusal names a daily quota. Source: https://ai.google.dev/gemini-api/docs/rate-limits."""
 _RETRY_DELAY = re.compile(r'"retryDelay": "(\d+(?:\.\d+)?)s"')
 """Delay in google.rpc.RetryInfo. Source: https://cloud.google.com/apis/design/errors."""
 
@@ -311,8 +307,3 @@ def _retry_after(response: Any, details: str) -> float | None:
         return seconds
     match = _RETRY_DELAY.search(details)
     return float(match[1]) if match else None
-
-
-def _details(error: APIError) -> Any:
-    """The body of the refusal as JSON."""
-    return cast(Any, error).details

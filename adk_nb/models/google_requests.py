@@ -19,7 +19,10 @@ from adk_nb.models.cache_metadata import CacheMetadata, ContextCacheConfig
 from adk_nb.models.http_address import redacted_excerpt
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.pipeline import Payload
 from adk_nb.models.vendor_facts import gemini_family
+
+logger = logging.getLogger(__name__)
 
 OWN_ID_PREFIX = "adk-"
 """Prefix of the ids that this package gives to calls."""
@@ -35,20 +38,18 @@ def prepare_content(content: types.Content) -> types.Content:
     which Vertex AI refuses.
     """
     parts = content.parts or []
-    prepared = [_drop_own_id(part) for part in _drop_foreign_signatures(content).parts or ()]
+    prepared = [_drop_own_fields(part) for part in _drop_foreign_signatures(content).parts or ()]
     if len(prepared) == len(parts) and all(new is old for new, old in zip(prepared, parts, strict=True)):
         return content
     return content.model_copy(update={"parts": prepared})
 
 
 def prepare_contents(contents: list[types.Content]) -> list[types.Content]:
-    """Prepare a history; it is paired only if it must be, since unchanged contents keep a cache valid."""
-    sent = [prepared for content in contents if (prepared := prepare_content(content)).parts]
-    return (
-        sent
-        if is_paired(sent)
-        else [prepare_content(content) for content in pair_turns(map(_drop_foreign_signatures, contents))]
-    )
+    """Prepare a history. Its turns are paired only if Gemini would refuse them, so that a cache stays valid."""
+    prepared = [content for content in map(prepare_content, contents) if content.parts]
+    if is_paired(prepared):
+        return prepared
+    return [prepare_content(content) for content in pair_turns(map(_drop_foreign_signatures, contents))]
 
 
 def _drop_foreign_signatures(content: types.Content) -> types.Content:
@@ -64,12 +65,12 @@ def _drop_foreign_signatures(content: types.Content) -> types.Content:
     return content.model_copy(update={"parts": remaining})
 
 
-def _drop_own_id(part: types.Part) -> types.Part:
+def _drop_own_fields(part: types.Part) -> types.Part:
     for name in ("function_call", "function_response"):
         call: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
         if not call:
             continue
-        # Ids are ours where the API gave none; a cache's prefix must not change with them.
+        # A call without an id from the API got one of ours, anew in each run: sent, it would make a cache useless.
         has_own_id = call.id is not None and call.id.startswith(OWN_ID_PREFIX)
         is_interim = name == "function_response" and call.will_continue is not None
         if has_own_id or is_interim:
@@ -95,17 +96,12 @@ def _is_google_schema(schema: Any) -> bool:
     return inspect.isclass(schema) or get_origin(schema) in (list, Union, UnionType)
 
 
-logger = logging.getLogger(__name__)
-
 _CACHED_SETTINGS = {"system_instruction", "tools", "tool_config"}
 """Settings that a cache has; Gemini refuses them beside `cached_content`."""
 _CACHE_LOST_STATUSES = (400, 403, 404)
 """HTTP statuses for a cache that expired, or belongs to another key."""
 _CACHE_TIMEOUT = 60
 """Seconds to create or delete a cache."""
-
-Payload = dict[str, Any]
-"""Arguments of google-genai's generate_content: `model`, `contents`, `config`."""
 
 
 class Caches(Protocol):
@@ -144,7 +140,7 @@ class ContextCache:
         """Send the request with the cache; the complete answer has the metadata of the cache.
 
         Args:
-            payload: The request without a cache; not changed.
+            payload: `model`, `contents` and `config` of the request without a cache; not changed.
             send: Sends a request. Called again, without a cache, if the cache has expired.
         """
         prefix = _Prefix(payload)
@@ -174,7 +170,7 @@ class ContextCache:
         if is_same_prefix and is_alive and (previous.invocations_used or 0) <= self._config.cache_intervals:
             return previous
         if is_alive:
-            # Stored caches are paid for by the hour.
+            # Gemini charges for stored caches by the hour.
             await self._delete(previous.cache_name or "")
         count = max(prefix.count, previous.contents_count) if is_same_prefix else prefix.count
         created = await self._create(prefix, count) if is_same_prefix and self._is_worth_it(prefix, count) else None

@@ -119,7 +119,7 @@ class HttpLlm(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """The defaults."""
+        """The defaults, without tools that a service runs itself."""
         return LlmCapabilities()
 
     async def generate_content_async(
@@ -193,7 +193,7 @@ class HttpLlm(BaseLlm):
         client = await _clients.get(None, _client)
         async with client.stream(**{name: value for name, value in payload.items() if name != "model"}) as response:
             body = await _read(response)
-        # After the body was read: it says why.
+        # Only now: the body says why the service refused.
         if not response.is_success:
             text = hidden(body[:8_000].decode("utf-8", "replace")) or response.reason_phrase
             refused = ServiceRefused(response.status_code, text, self._label, hint=_hint(response))
@@ -214,7 +214,7 @@ class HttpLlm(BaseLlm):
             is_temporary = error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
             return Failure(error=error, is_temporary=is_temporary, retry_after=error.retry_after)
         if isinstance(error, httpx2.TimeoutException | TimeoutError):
-            limit, seconds = self.limits.first
+            limit, seconds = self.limits.until_first_chunk
             message = f"it did not answer within {seconds:g} s; raise {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
             return Failure(error=self._unreachable(message), is_temporary=True)
         if isinstance(error, httpx2.DecodingError):

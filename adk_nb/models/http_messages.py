@@ -24,7 +24,7 @@ _HOW_TO_WRITE = "write {{$secret('name')}} or {{state.key}}"
 
 @dataclass(frozen=True)
 class TemplateValues:
-    """Values of the placeholders `{{$secret('name')}}` and `{{state.key}}`; placeholders within values stay."""
+    """Values of the placeholders `{{$secret('name')}}` and `{{state.key}}`; those within a value are not filled."""
 
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -82,10 +82,10 @@ def check_template(template: Any, owner: str) -> None:
     Raises:
         ConfigurationError: A placeholder is malformed.
     """
-    text = template if isinstance(template, str) else json.dumps(template)
+    # JSON escapes the double quotes of a placeholder.
+    text = template if isinstance(template, str) else json.dumps(template).replace('\\"', '"')
     for match in _SECRET.finditer(text):
-        # JSON has escaped the double quotes of a placeholder.
-        if not _PLACEHOLDER.match(text.replace('\\"', '"') if not isinstance(template, str) else text, match.start()):
+        if not _PLACEHOLDER.match(text, match.start()):
             placeholder = text[match.start() :].partition("}}")[0][:60] + "}}"
             raise ConfigurationError(f"{owner}: {placeholder!r} is not a placeholder; {_HOW_TO_WRITE}")
 
@@ -99,7 +99,7 @@ def _as_text(value: Any) -> str:
 ASK_A_PERSON = "adk_request_input"
 """Name of the call for a `hitlRequest`. Source of the name: google-adk 2.13."""
 CHAT = "chat"
-"""Argument of such a call that asks for the user's next message, which is sent as a message."""
+"""Argument of such a call: true if it asks for the user's next message, which the service gets as a plain message."""
 _DECISION = {"type": ["boolean", "object"], "properties": {"confirmed": {"type": "boolean"}}, "required": ["confirmed"]}
 """Schema of the answer to a `hitlRequest`: a boolean, or the decision as it is sent."""
 SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")

@@ -16,6 +16,7 @@ _SUPPORTED = {"type", "description", "title", "const", "required", "additionalPr
 }
 _FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 _MAX_DEPTH, _MAX_PROPERTIES, _MAX_ENUM = 10, 5_000, 1_000
+"""Limits of OpenAI's strict mode; the last two are totals of a schema."""
 
 
 def allowed_functions(request: LlmRequest) -> list[types.FunctionDeclaration]:
@@ -78,7 +79,7 @@ def _close(schema: Any) -> bool:
     keywords = cast(dict[str, Any], schema)
     if keywords.get("type") == "object" or "properties" in keywords:
         names = set(cast(dict[str, Any], keywords.get("properties") or {}))
-        # Also closes the object; any other value, or no property at all, means free keys.
+        # `setdefault` closes the object. A value other than False, or no property at all, means free keys.
         if not names or keywords.setdefault("additionalProperties", False):
             return False
     subschemas = [*keywords.get("properties", {}).values(), *keywords.get("$defs", {}).values()]

@@ -13,7 +13,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.openai_llm import ChatAssembler, check_completion
 from adk_nb.models.openai_messages import chat_arguments
 from adk_nb.models.pipeline import Payload
-from adk_nb.models.sdk_llm import SdkLlm, close_after, extra
+from adk_nb.models.sdk_llm import SdkLlm, close_after, import_extra
 from adk_nb.redaction import remember_named
 
 _RESERVED = ("messages", "tools", "stream", "llm_client")
@@ -90,7 +90,7 @@ class LiteLlm(SdkLlm):
 
     @property
     def _errors(self) -> Any:
-        return extra("openai", "litellm")  # litellm's errors are openai's
+        return import_extra("openai", "litellm")  # litellm's errors are subclasses of openai's
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
         """Arguments of litellm's `acompletion`; its own retries are off, since the pipeline retries."""
@@ -103,8 +103,8 @@ class LiteLlm(SdkLlm):
             arguments["api_key"] = self.api_key.get_secret_value()
         if self.base_url:
             arguments["base_url"] = self.base_url
-        limit = extra("httpx", "litellm").Timeout(self.timeout, connect=self.connect_timeout)
-        options: dict[str, Any] = {"timeout": limit, "max_retries": 0, "num_retries": 0, "drop_params": True}
+        timeout = import_extra("httpx", "litellm").Timeout(self.timeout, connect=self.connect_timeout)
+        options: dict[str, Any] = {"timeout": timeout, "max_retries": 0, "num_retries": 0, "drop_params": True}
         return arguments | options | self.additional_args
 
     @property
@@ -120,7 +120,7 @@ class LiteLlm(SdkLlm):
         answer = await complete(**payload, stream=True, stream_options={"include_usage": True})
         async with aclosing(close_after(answer)) as chunks:
             async for chunk in chunks:
-                # litellm invents a finish reason for a stream that broke off: skip it.
+                # litellm makes up a finish reason for a stream that broke off: skip it.
                 ended = any(choice.finish_reason for choice in chunk.choices or ())
                 if not ended or answer.received_finish_reason or answer.intermittent_finish_reason:
                     yield chunk

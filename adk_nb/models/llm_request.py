@@ -68,7 +68,7 @@ class LlmRequest(WireModel):
             texts, data = _describe_content(instructions)
         else:
             texts = _texts(instructions)
-        config: Any = self.config  # the field's type is from a package that may be missing
+        config: Any = self.config  # the field's type names Pillow's images, and Pillow may be missing
         present: Any = config.system_instruction
         if present and not isinstance(present, str):
             logger.warning("the system instruction is not text, so %d instructions were not added", len(texts))
@@ -128,7 +128,7 @@ def _texts(instructions: Any) -> list[str]:
 
 
 def _describe_content(content: types.Content) -> tuple[list[str], list[types.Content]]:
-    """Convert `content` to texts that mention its data by name; and the data, each under its name."""
+    """The texts of `content`, which mention its media by name; and a content with each piece of media and its name."""
     texts: list[str] = []
     data: list[types.Content] = []
     for part in content.parts or []:

@@ -31,11 +31,11 @@ on_wait: ContextVar[Callable[[Attempt], None] | None] = ContextVar("adk_nb_on_wa
 
 @contextmanager
 def note_attempts(attempts: Sequence[Attempt]) -> Generator[None, None, None]:
-    """Add the number of attempts to the message of a ModelError, and the attempts as its `attempts`."""
+    """Add `attempts` to a ModelError, and their number to its message."""
     try:
         yield
     except ModelError as error:
-        # Once: the error passes through this for each model of a chain.
+        # Only once: the models of a chain, one inside the other, all pass the error on through this.
         if attempts and not error.attempts:
             error.attempts = tuple(attempts)
             waited = sum(attempt.waited for attempt in attempts)
@@ -50,7 +50,7 @@ EXIT_FLOW = "exit_flow"
 WAIT_FOR_USER_INPUT = "wait_for_user_input"
 """The agent waits for the user's next message."""
 HITL_REQUEST = "hitl_request"
-"""A person is asked to decide."""
+"""The user is asked to decide."""
 _END_OF_TURN = (ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT, HITL_REQUEST)
 
 
@@ -131,15 +131,11 @@ class LlmResponse(WireModel):
 
     def get_function_calls(self) -> list[types.FunctionCall]:
         """Function calls of the content, in order."""
-        content = self.content
-        return [part.function_call for part in content.parts if part.function_call] if content and content.parts else []
+        return [part.function_call for part in self.parts if part.function_call]
 
     def get_function_responses(self) -> list[types.FunctionResponse]:
         """Function responses of the content, in order."""
-        content = self.content
-        if not (content and content.parts):
-            return []
-        return [part.function_response for part in content.parts if part.function_response]
+        return [part.function_response for part in self.parts if part.function_response]
 
     @classmethod
     def create(cls, response: types.GenerateContentResponse) -> "LlmResponse":

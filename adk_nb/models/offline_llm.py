@@ -161,7 +161,7 @@ class OfflineLlm(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """The defaults."""
+        """The defaults, without tools that a service runs itself."""
         return LlmCapabilities()
 
     async def generate_content_async(
@@ -184,7 +184,7 @@ class OfflineLlm(BaseLlm):
 
 def _answer(request: LlmRequest) -> str | list[tuple[str, dict[str, Any]]]:
     """The calls for the last message, or the text of the answer. After the results of calls nothing is called."""
-    # One place more, for a request without a message: then `last` is 0, and all contents come later.
+    # None stands for the message of a request without one: then `last` is 0, and `later` are all contents.
     contents = [None, *request.contents]
     last = max(n for n, content in enumerate(contents) if not content or _is_message(content))
     message, later = _text(contents[last]), request.contents[last:]

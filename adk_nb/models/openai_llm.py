@@ -42,7 +42,7 @@ Source: litellm's `litellm_core_utils/prompt_templates/factory.py`, THOUGHT_SIGN
 
 
 async def ensure_chunks(stream: Any, model: str, read: Callable[..., Any]) -> Any:
-    """Return openai's stream; if the server does not stream, a stream of its single answer.
+    """Return openai's stream; for a server that answers without streaming, a stream of its one answer.
 
     Args:
         stream: The response, not yet read.
@@ -109,17 +109,18 @@ class ChatAssembler:
 
     def add(self, chunk: Any) -> LlmResponse | None:
         """Add a chunk, or a complete answer; returns the part of it that can be shown already."""
-        self.add_metadata(chunk)
+        usage = getattr(chunk, "usage", None)
+        self._stream.set_fields(model_version=chunk.model or None, usage_metadata=usage and _usage(usage))
         for choice in chunk.choices or ():
             # Only the first choice: more than one is never requested.
             if not choice.index and (message := getattr(choice, "delta", None)):
-                return self.add_message(message, choice.finish_reason)
+                return self._add_message(message, choice.finish_reason)
             if message := getattr(choice, "message", None):  # not streamed
                 # It is complete, even if the server gives no reason.
-                return self.add_message(message, choice.finish_reason or "stop")
+                return self._add_message(message, choice.finish_reason or "stop")
         return None
 
-    def add_message(self, message: Any, finish_reason: str | None) -> LlmResponse | None:
+    def _add_message(self, message: Any, finish_reason: str | None) -> LlmResponse | None:
         """Add a message or a delta; returns its text and thoughts."""
         if finish_reason:
             self._reason = _REASONS.get(finish_reason, types.FinishReason.OTHER)
@@ -133,11 +134,6 @@ class ChatAssembler:
         # OpenAI puts a refusal into a field of its own, beside an empty content.
         parts += [types.Part(text=text) for text in (message.content, getattr(message, "refusal", None)) if text]
         return self._stream.add_parts(parts)
-
-    def add_metadata(self, chunk: Any) -> None:
-        """Read the model and the token counts."""
-        usage = getattr(chunk, "usage", None)
-        self._stream.set_fields(model_version=chunk.model or None, usage_metadata=usage and _usage(usage))
 
     def complete(self) -> LlmResponse:
         """The complete answer.
@@ -162,7 +158,7 @@ class ChatAssembler:
         return self._stream.broken_message(reason)
 
     def _with_signature(self, answer: LlmResponse) -> LlmResponse:
-        """Store the fields of the whole message in the signature of the first thought."""
+        """Store the message's own fields in the signature of its first thought; without one, of an empty thought."""
         fields: dict[str, Any] = {_THOUGHT_FIELDS[0]: True} if self._has_reasoning_content else {}
         if self._blocks:
             fields["thinking_blocks"] = self._blocks
@@ -188,10 +184,10 @@ class ChatAssembler:
     def _add_call(self, fragment: Any) -> None:
         """Add a call, or the next fragment of one. Some servers give all calls the index 0, and each its own id."""
         index, function = getattr(fragment, "index", None), fragment.function
-        # The newest: an index may be used again.
+        # Among calls with one index the newest: some servers use an index again.
         current = next((call for call in reversed(self._calls) if index is None or call.index == index), None)
-        own_id = fragment.id and current and current.id and fragment.id != current.id
-        if current is None or (own_id and function and function.name) or (index is None and fragment.id):
+        has_new_id = fragment.id and current and current.id and fragment.id != current.id
+        if current is None or (has_new_id and function and function.name) or (index is None and fragment.id):
             current = _Call(index)
             self._calls.append(current)
         current.id = fragment.id or current.id

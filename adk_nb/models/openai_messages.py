@@ -98,7 +98,7 @@ def chat_messages(request: LlmRequest, server: str = "") -> Iterator[dict[str, A
         yield {"role": "system", "content": instruction}
     turns = pair_turns(request.contents)
     needs_reasoning = any(_REASONING in chat_fields(part, server) for turn in turns for part in turn.parts or ())
-    with_calls, id_suffixes = _with_calls(turns), dict[str | None, str]()
+    with_calls, id_suffixes = _turns_with_calls(turns), dict[str | None, str]()
     for index, turn in enumerate(turns):
         parts = turn.parts or []
         if turn.role == "model":
@@ -109,24 +109,24 @@ def chat_messages(request: LlmRequest, server: str = "") -> Iterator[dict[str, A
             if len(message) > 1:
                 yield message
         else:
-            # A thought has no place in a user message; another agent's was quoted as one.
+            # A user message has no thoughts, except in another agent's content that is quoted as the user's.
             yield from _user_messages([part for part in parts if not part.thought], id_suffixes)
 
 
-def _with_calls(turns: Sequence[types.Content]) -> set[int]:
-    """Indexes of the model's turns, from each user message to the next, if any of them has calls."""
-    turn_numbers, group, calls = set[int](), set[int](), False
+def _turns_with_calls(turns: Sequence[types.Content]) -> set[int]:
+    """Indexes of the model's turns in exchanges with calls; an exchange lasts until the user's next message."""
+    indexes, exchange, has_calls = set[int](), set[int](), False
     for index, turn in enumerate(turns):
         parts = turn.parts or []
         if turn.role == "model":
-            group.add(index)
-            calls = calls or any(part.function_call for part in parts)
-        # Results do not end a turn; the user's own words do.
+            exchange.add(index)
+            has_calls = has_calls or any(part.function_call for part in parts)
+        # Results do not end an exchange; the user's own text does.
         elif not any(part.function_response for part in parts):
-            group, calls = set[int](), False
-        if calls:
-            turn_numbers |= group
-    return turn_numbers
+            exchange, has_calls = set[int](), False
+        if has_calls:
+            indexes |= exchange
+    return indexes
 
 
 def _thoughts(parts: Sequence[types.Part], server: str, needs_reasoning: bool) -> dict[str, Any]:

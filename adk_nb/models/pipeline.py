@@ -65,7 +65,7 @@ class Failure:
     """An error of a vendor's client, converted."""
 
     error: Exception
-    """Raised instead when no attempt is left; the same error if there is no better one."""
+    """Raised when no attempt is left: a clearer error, or the vendor's own."""
     is_temporary: bool = False
     """Another attempt may succeed."""
     retry_after: float | None = None
@@ -79,7 +79,7 @@ class Limits:
     timeout: float
     """Of an attempt, up to its first chunk."""
     retry_seconds: float
-    """Of all attempts; one that could only start later is not made."""
+    """Of all attempts together; an attempt that would start later is not made."""
     stall_timeout: float = math.inf
     """From one chunk to the next."""
     total_timeout: float = math.inf
@@ -91,7 +91,7 @@ class Limits:
     """URL of the service, if it is known."""
 
     @property
-    def first(self) -> tuple[str, float]:
+    def until_first_chunk(self) -> tuple[str, float]:
         """Name and seconds of the limit that ends the wait for the first chunk."""
         limits = {"timeout": self.timeout, "total_timeout": self.total_timeout}
         return min(limits.items(), key=lambda limit: limit[1])
@@ -143,12 +143,11 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
     loop, limits = asyncio.get_running_loop(), adapter.limits
     end = loop.time() + limits.total_timeout
     assembler, attempts = adapter.assembler(payload, stream=stream), list[Attempt]()
-    # Converted once, since three readers need it: the retry, its wait and the final error.
+    # The error of each attempt, converted once: the retry, its wait and the final error read it.
     failed: list[Failure] = []
-    """The converted error of each attempt."""
 
     async def attempt() -> tuple[AsyncGenerator[Any, None], Any]:
-        # Services refuse before their first chunk, and nothing is shown before it: until then a retry is safe.
+        # Services refuse before their first chunk, and nothing is shown before it: a retry up to then is safe.
         chunks = adapter.chunks(payload, stream=stream)
         try:
             async with asyncio.timeout_at(min(loop.time() + limits.timeout, end)):
@@ -180,7 +179,7 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
                         yield piece
                     async with asyncio.timeout_at(min(loop.time() + limits.stall_timeout, end)):
                         chunk = await anext(chunks, _END)
-        # Within `note_attempts`: its error, too, tells of the attempts before.
+        # Inside `note_attempts`: an error of `complete` names the earlier attempts, too.
         answer = assembler.complete()
     answer.attempts = attempts or None
     yield answer
@@ -205,11 +204,11 @@ def _raise_replacement(replacement: Exception, error: Exception) -> NoReturn:
 
 
 class OwnTask(Generic[T]):
-    """`async with OwnTask(stream) as items: async for item in items` - leaving the block ends the stream.
+    """Reads a stream in a task of its own, which ends with the block: `async with OwnTask(stream) as items:`.
 
-    A client library's stream is often a generator in a generator in a generator. Closing the outermost leaves the
-    others to the garbage collector, which closes them one by one, later, and when the loop ends all at once.
-    Cancelling the task that waits in the innermost one ends them in their order.
+    A client library's stream is often a generator within a generator. Closing the outer one leaves the inner ones to
+    the garbage collector, which closes them late and in any order. Cancelling the task that waits in the innermost
+    closes all of them, from the inside out.
     """
 
     def __init__(self, stream: AsyncGenerator[T, None]) -> None:

@@ -143,7 +143,7 @@ class RecordedLlm(BaseLlm):
                 now = clock.now()
                 pieces.append(_piece(answer, max(0.0, now - previous)))
                 previous = now
-                # A complete answer is held back by one: the last is written before the agent can act on it.
+                # A complete answer is yielded with one delay: the last is written before the agent can act on it.
                 if complete:
                     yield complete
                 complete = None if answer.partial else answer
@@ -205,7 +205,7 @@ def _recording(
 
 
 class ReplayTap:
-    """Replays one cassette in place of models by name; a model object is called itself."""
+    """Replays one cassette in place of models that are given by name; a model object is not replaced."""
 
     def __init__(self, path: Path) -> None:
         self._cassette = Cassette(path)

@@ -16,8 +16,8 @@ from adk_nb import types
 from adk_nb.models.cassette import NormalizedRequest, Recording, Redactor
 from adk_nb.models.llm_request import LlmRequest
 
-_TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
-"""Settings that are ignored, or are fields of their own."""
+_NOT_COMPARED = {"http_options", "should_return_http_response", "system_instruction", "tools"}
+"""Settings about the transport, and those that are fields of their own in a NormalizedRequest."""
 _ID = re.compile(
     r"\b(?:adk-)?(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})\b", re.IGNORECASE
 )
@@ -35,7 +35,7 @@ def normalize(request: LlmRequest, *, model: str, redactor: Redactor) -> tuple[N
         "model": request.model or model,
         "instruction": _instruction(request.config),
         "tools": declarations,
-        "config": {name: value for name, value in _json(request.config).items() if name not in _TRANSPORT},
+        "config": {name: value for name, value in _json(request.config).items() if name not in _NOT_COMPARED},
         "contents": _contents(request.contents),
     }
     if other_tools:

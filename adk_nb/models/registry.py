@@ -24,28 +24,27 @@ class _Entry:
     suggestions: tuple[str, ...] = ()
     """Model names to suggest for a mistyped one."""
     provider: str = ""
-    """Another prefix than the class name before a colon."""
+    """A prefix that selects the class, as its own name does: `gemini` in `gemini:NAME`."""
 
     def load(self) -> type[BaseLlm]:
         """Import the class."""
         return self.cls or cast(type[BaseLlm], getattr(importlib.import_module(self.module), self.name))
 
 
-def _entry(name: str, module: str, vendor: Vendor) -> _Entry:
+def _vendor_entry(name: str, module: str, vendor: Vendor) -> _Entry:
     suggestions = (vendor.default_model, *vendor.proposed)
     return _Entry(name=name, module=module, patterns=vendor.patterns, suggestions=suggestions, provider=vendor.name)
 
 
 _BUILT_IN = [
-    _entry("Gemini", "adk_nb.models.google_llm", GOOGLE),
-    _entry("OpenAILlm", "adk_nb.models.openai_llm", OPENAI),
+    _vendor_entry("Gemini", "adk_nb.models.google_llm", GOOGLE),
+    _vendor_entry("OpenAILlm", "adk_nb.models.openai_llm", OPENAI),
     _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), suggestions=("ollama:llama3.2",)),
-    _entry("Claude", "adk_nb.models.anthropic_llm", ANTHROPIC),
+    _vendor_entry("Claude", "adk_nb.models.anthropic_llm", ANTHROPIC),
     _Entry(name="HttpLlm", module="adk_nb.models.http_llm", patterns=(r"https?://.+",)),
     _Entry(name="OfflineLlm", module="adk_nb.models.offline_llm", patterns=("offline",), suggestions=("offline",)),
-    _Entry(
-        name="LiteLlm", module="adk_nb.models.lite_llm", patterns=(r"[\w.-]+/.+",)
-    ),  # last: its pattern matches any vendor/name
+    # Last: its pattern matches any `vendor/name`.
+    _Entry(name="LiteLlm", module="adk_nb.models.lite_llm", patterns=(r"[\w.-]+/.+",)),
 ]
 _registered: list[_Entry] = []
 
@@ -86,7 +85,7 @@ class LLMRegistry:
 
     @staticmethod
     def new_llm(model: str) -> BaseLlm:
-        """Create a model. `provider:name` is `name` of the class that `provider` stands for.
+        """Create a model. In `provider:name`, the provider selects the class.
 
         While the environment variable ADK_NB_REPLAY names a cassette, the model replays its recorded answers.
         """

@@ -20,9 +20,7 @@ _LATEST = (
     "avg_logprobs",
     "logprobs_result",
 )
-"""Fields whose last value counts: services count from the start of the answer."""
-
-
+"""Fields whose last value counts: services send totals since the start of the answer."""
 _STEP = re.compile(r"""\.([^.\[\]]+) | \[(\d+)\] | \['((?:[^'\\]|\\.)*)'\] | \["((?:[^"\\]|\\.)*)"\]""", re.VERBOSE)
 
 
@@ -62,14 +60,14 @@ class ResponseStream:
         """The complete answer: consecutive texts are joined, thoughts stay apart, calls keep their order.
 
         Raises:
-            UnexpectedModelAnswer: The stream ended before the answer did.
+            UnexpectedModelAnswer: The stream ended before the answer did, or within a call.
         """
         if not self._fields.get("finish_reason") and not self._fields.get("error_code"):
             raise UnexpectedModelAnswer(self.broken_message("no finish reason came"))
         return self.joined()
 
     def joined(self) -> LlmResponse:
-        """As `complete`, also for a stream without a finish reason.
+        """As `complete`, also for a stream without a finish reason, such as one that was stopped.
 
         Raises:
             UnexpectedModelAnswer: The stream ended within a call.
@@ -78,7 +76,7 @@ class ResponseStream:
         if any(isinstance(part, _StreamedCall) and not part.finished for part in self._parts):
             raise UnexpectedModelAnswer(self.broken_message("a tool call was not finished"))
         if reason and reason != types.FinishReason.STOP:
-            # google-adk sets the error code, too, if an answer stops for another reason than STOP.
+            # As in google-adk: an answer that stops for another reason than STOP has the reason as its error code.
             self._fields["error_code"] = reason.value
         parts = [part if isinstance(part, types.Part) else part.part() for part in self._parts]
         return LlmResponse(content=types.Content(role="model", parts=parts) if parts else None, **self._fields)
@@ -176,7 +174,7 @@ class _StreamedCall:
         for step, following in pairwise(steps):
             container = _member(container, step, [] if isinstance(following, int) else {}, path)
         old, value = _member(container, steps[-1], None, path), _value(fragment)
-        # A path that is not open is written anew, not continued.
+        # Only a text whose last fragment said `will_continue` is continued; any other value is replaced.
         continues = path in self._unfinished and isinstance(old, str) and isinstance(value, str)
         container[steps[-1]] = old + value if continues else value
         (self._unfinished.add if fragment.will_continue else self._unfinished.discard)(path)
@@ -201,7 +199,7 @@ def _member(container: Any, step: str | int, empty: Any, path: str) -> Any:
         return cast(dict[str, Any], container).setdefault(step, empty)
     if isinstance(container, list) and isinstance(step, int):
         items = cast(list[Any], container)
-        # Only the next index: a model must not make a list of any length.
+        # Only the next index is added: `$.x[1000000000]` must not create that many items.
         if step == len(items):
             items.append(empty)
         if step < len(items):
@@ -209,9 +207,9 @@ def _member(container: Any, step: str | int, empty: Any, path: str) -> Any:
     raise UnexpectedModelAnswer(f"the model streamed an argument to {path[:200]!r}, which does not exist; ask again")
 
 
-def _value(bit: types.PartialArg) -> Any:
-    if bit.string_value is not None:
-        return bit.string_value
-    if bit.number_value is not None:  # a double on the wire, also for an integer parameter
-        return int(bit.number_value) if bit.number_value.is_integer() else bit.number_value
-    return bit.bool_value
+def _value(fragment: types.PartialArg) -> Any:
+    if fragment.string_value is not None:
+        return fragment.string_value
+    if (number := fragment.number_value) is not None:  # a double on the wire, also for an integer parameter
+        return int(number) if number.is_integer() else number
+    return fragment.bool_value

@@ -25,8 +25,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 BUSY = (408, 429, 500, 502, 503, 504)
 """HTTP statuses that may be temporary."""
-
-
 _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 """Refusals with status 429 that retrying does not help. Source: https://platform.openai.com/docs/guides/error-codes."""
 OUT_OF_QUOTA = "retrying does not help: check the plan, the billing and the quota of your account"
@@ -65,8 +63,7 @@ async def retry(
         address: URL of the service. If no server listens at a loopback address, there is one attempt, unless the
             caller gave `options`.
     """
-    # A local server that does not listen will not within seconds: say so at once.
-    # Options of the caller count: a local server may be starting up.
+    # A local server that is not running will not be within seconds: fail at once. With `options` it may be starting up.
     is_asked_once = options is None and is_loopback(address)
     options = options or types.HttpRetryOptions()
     backoff = wait_exponential_jitter(

@@ -112,7 +112,7 @@ class ScriptedLlm(BaseLlm):
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """Every capability with its default; no service tools."""
+        """The defaults, without tools that a service runs itself."""
         return LlmCapabilities()
 
     async def generate_content_async(

@@ -34,7 +34,7 @@ class SdkLlm(ServiceLlm):
         self._package()
 
     def _package(self) -> Any:
-        return extra(self.PACKAGE, self.PACKAGE)
+        return import_extra(self.PACKAGE, self.PACKAGE)
 
     @property
     def _errors(self) -> Any:
@@ -109,7 +109,7 @@ _clients: PerLoop[_Client] = PerLoop()
 
 
 async def close_after(stream: Any) -> AsyncGenerator[Any, None]:
-    """Yield the chunks of a package's stream; its connection is closed with this generator."""
+    """Yield the chunks of a package's stream. Closing this generator closes the stream's connection."""
     try:
         async for chunk in stream:
             yield chunk
@@ -120,14 +120,9 @@ async def close_after(stream: Any) -> AsyncGenerator[Any, None]:
             await close()
 
 
-def extra(module: str, name: str) -> Any:
-    """Import an optional package, or raise MissingExtraError with the command that installs it.
-
-    Args:
-        module: Name of the module.
-        name: The extra of this package that installs it.
-    """
-    return require(module, package=f"'adk-nb[{name}]'")
+def import_extra(module: str, extra: str) -> Any:
+    """Import `module`, which `extra` of this package installs. Raises MissingExtraError with the command to type."""
+    return require(module, package=f"'adk-nb[{extra}]'")
 
 
 def _details(error: Any) -> dict[str, Any]:
@@ -149,9 +144,9 @@ def _body(error: Any, details: dict[str, Any]) -> str:
 
 
 def _retry_after(error: Any) -> float | None:
-    """Seconds. OpenAI's `retry-after-ms` precedes HTTP's header; litellm stores the headers apart."""
-    apart: Any = getattr(error, "litellm_response_headers", None)
-    headers: Any = apart or getattr(getattr(error, "response", None), "headers", None) or {}
+    """Seconds. `retry-after-ms` of OpenAI and Anthropic goes before HTTP's header; litellm has headers of its own."""
+    litellm_headers: Any = getattr(error, "litellm_response_headers", None)
+    headers: Any = litellm_headers or getattr(getattr(error, "response", None), "headers", None) or {}
     if (exact := headers.get("retry-after-ms")) and (milliseconds := seconds_of(exact)) is not None:
         return milliseconds / 1000
     return seconds_of(value) if (value := headers.get("retry-after")) else None

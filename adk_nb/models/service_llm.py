@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, SupportsIndex
 
 import httpx2
-from pydantic import ConfigDict, Field, SecretStr, ValidationError
+from pydantic import ConfigDict, Field, SecretStr
 
 from adk_nb import types
 from adk_nb.errors import (
@@ -30,7 +30,8 @@ from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, add_wait, is_connect_erro
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_url, without_known
 from adk_nb.wire import copy_model
 
-_MALFORMED = (json.JSONDecodeError, UnicodeError, ValidationError, TypeError, AttributeError, LookupError, ValueError)
+_MALFORMED = (TypeError, AttributeError, LookupError, ValueError)
+"""Errors while an answer is read; those of json and pydantic are ValueErrors."""
 _BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 _HINTS = {
     404: "check the model's name, and base_url",
@@ -53,6 +54,7 @@ class Refusal:
     is_quota_error: bool = False
     """The account's quota is used up: retrying does not help."""
     wrong_key: bool = False
+    """The service does not accept the key."""
     hint: str = ""
     """Replaces the hint for the status."""
 
@@ -71,7 +73,7 @@ class ServiceLlm(BaseLlm):
     retry_options: types.HttpRetryOptions | None = None
     """For a busy or unreachable service: 5 attempts, after 1 s and then twice as long each, or as the service asks."""
     retry_seconds: float = 120.0
-    """Seconds for all attempts together; one that would start later is not made."""
+    """Seconds for all attempts together; an attempt that would start later is not made."""
     connect_timeout: float = Field(default=10.0, gt=0)
     """Seconds."""
     timeout: float = Field(default=300.0, gt=0)
@@ -113,7 +115,7 @@ class ServiceLlm(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         """Answer through the pipeline, with the request adapted to the model's capabilities."""
-        request = copy_model(llm_request, contents=self.ending_in_user_turn(llm_request))
+        request = copy_model(llm_request, contents=_with_user_turn_last(llm_request.contents))
         request = adapt_request(request, self.capabilities)
         answers = self._answers(request, self.payload(request, request.model or self.model), stream)
         async with OwnTask(answers) if stream else aclosing(answers) as responses:
@@ -139,7 +141,7 @@ class ServiceLlm(BaseLlm):
 
     @abstractmethod
     def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
-        """Convert the vendor's error for a refusal, maybe to an error of ours; None for any other error."""
+        """Convert the vendor's error for a refusal, or to an error of this package; None for any other error."""
 
     def address(self) -> str | None:
         """Address of the service, if it is known."""
@@ -160,7 +162,7 @@ class ServiceLlm(BaseLlm):
         """The next step for the user if no connection is made."""
         return "check the network and base_url"
 
-    # ---- the same for all
+    # ---- shared by all vendors
 
     @property
     def limits(self) -> Limits:
@@ -221,13 +223,10 @@ class ServiceLlm(BaseLlm):
             within = f"within {self.connect_timeout:g} s"
             return ModelTimeoutError(f"no connection to {self._service(model)} {within}; {self.connection_hint}")
         if started:
-            message, limit = (
-                started.broken_message("nothing more came in time"),
-                f"stall_timeout={self.stall_timeout:g}",
-            )
-            limit += f" or total_timeout={self.total_timeout:g}"
+            message = started.broken_message("nothing more came in time")
+            limit = f"stall_timeout={self.stall_timeout:g} or total_timeout={self.total_timeout:g}"
         else:
-            message, (name, seconds) = f"model {model!r} did not answer in time", self.limits.first
+            message, (name, seconds) = f"model {model!r} did not answer in time", self.limits.until_first_chunk
             limit = f"{name}={seconds:g}"
         return ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer")
 
@@ -269,6 +268,17 @@ class ServiceLlm(BaseLlm):
             f"os.environ[{first!r}] = getpass.getpass() (get one at {self.KEY_PAGE}), or work without a key: "
             'model="offline", -m offline'
         )
+
+
+def _with_user_turn_last(contents: list[types.Content]) -> list[types.Content]:
+    """`contents`, with a user turn added at the end if it is missing: most services require one."""
+    if not contents:
+        text = "Do what your system instruction says."
+    elif contents[-1].role != "user":
+        text = "Go on, or sum up what you have found if there is nothing left to do."
+    else:
+        return contents
+    return [*contents, types.Content(role="user", parts=[types.Part(text=text)])]
 
 
 def _short_error(error: BaseException) -> str:

@@ -1,6 +1,7 @@
-"""Facts about vendors and their models, as of November 2026, each with its source. Each fact is stated only here.
+"""Facts about vendors and their models, as of November 2026, each with its source; stated nowhere else.
 
-A later version of a line is treated like its newest row; an unknown model like the vendor's row without a line.
+A version later than all rows of its line is treated like the newest of them, an unknown line of models like the
+vendor's row without a line.
 """
 
 import re
@@ -28,7 +29,7 @@ class Vendor:
     package: str = ""
     """The client module, and the extra that installs it. Empty: it is a dependency of this package."""
     source: str
-    """Source of the default model, with the shutdown date of the previous one."""
+    """The page with shutdown dates of models, by which the default was chosen."""
 
 
 GOOGLE = Vendor(
@@ -254,5 +255,5 @@ def _family(vendor: str, line: str, major: str | None, minor: str | None) -> Fam
     matches = [row for row in rows if row.line == line and row.since <= version]
     if matches:
         return matches[-1]
-    # A new line is treated like the vendor's newest; nothing is known of a version before the first row.
+    # An unknown line, or a version before the first row of its line.
     return next((row for row in rows if not row.line), _FALLBACKS[vendor])
