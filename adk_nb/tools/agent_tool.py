@@ -39,9 +39,9 @@ _REQUEST_SCHEMA = {"type": "object", "properties": {"request": {"type": "string"
 _RUNTIME_KEYS = "_adk"
 """Prefix of the runtime's own state keys. Source: google-adk 2.13."""
 _CACHE_SECONDS = 300
-"""Maximum lifetime of a prompt cache for one call of the agent. Source: google-adk 2.13."""
+"""Maximum lifetime of a context cache that one call of the agent creates. Source: google-adk 2.13."""
 MAX_NESTED_CALLS = 50
-"""Limit of nested calls in one session. An agent that keeps calling itself gets an error."""
+"""Limit of calls within calls in one session: an agent that keeps calling itself gets an error."""
 
 
 class CallableAgent(RunnableAgent, Protocol):
@@ -148,15 +148,12 @@ class AgentTool(BaseTool):
                     break
         own_events = ctx.session.events[1:]  # without the input message
         if reason := _wait_reason(own_events):
-            message = (
-                f"agent {self.name!r} stopped to wait for {reason}, and nobody can answer an agent that works apart"
-            )
-            remedy = (
-                "in a live conversation all do"
-                if self.stream_events
-                else f"write AgentTool({self.name}, stream_events=True)"
-            )
-            return {"error": f"{message} from its caller; {remedy}"}
+            streams = self.stream_events
+            remedy = "in a live conversation all do" if streams else f"write AgentTool({self.name}, stream_events=True)"
+            return {
+                "error": f"agent {self.name!r} stopped to wait for {reason}, and nobody can answer an agent that works "
+                f"apart from its caller; {remedy}"
+            }
         return self._result(own_events, tool_context)
 
     def _result(self, events: Sequence[Event], tool_context: ToolContext) -> Any:
@@ -224,7 +221,7 @@ class AgentTool(BaseTool):
             return _Request.model_validate(args).request
         value = shape.read_arguments(args)
         if not shape.wrapper:
-            # Shape.read leaves None out of models; keep the nulls that the caller passed.
+            # Shape.read drops None from models; the agent gets the nulls that the caller passed.
             value = {key: None for key, value in args.items() if value is None} | value
         return to_json(value).decode()
 
@@ -235,7 +232,8 @@ class AgentTool(BaseTool):
         branch = for_call(caller.branch, self.agent.name, call_id)
         delegated = as_content(message)
         agent: RunnableAgent = self.agent
-        if resumed:  # resume the sub-agent that raised the interrupt or spoke last, or the outermost agent that runs it
+        if resumed:
+            # The sub-agent that raised the interrupt or spoke last, or the outermost agent that runs it.
             history = history_of(caller.session)
             if caller.task_call_id == call_id:
                 resumed_agent = last_speaker(agent, history, branch)
@@ -263,7 +261,7 @@ class AgentTool(BaseTool):
         """Context of the agent in a session of its own, sharing limits and services with the caller."""
         caller_session, cache = caller.session, caller.context_cache_config
         service = InMemorySessionService()
-        # Copied first: a sync tool in a worker thread may write to it meanwhile.
+        # `dict(...)` first: a sync tool in a worker thread may write to the state meanwhile.
         state = {key: value for key, value in dict(caller_session.state).items() if not key.startswith(_RUNTIME_KEYS)}
         # The same session id, so that files are saved to the caller's session.
         session = service.create_session(
@@ -349,7 +347,7 @@ def _events_since(call_id: str, ctx: InvocationContext) -> tuple[int, list[Event
 
 
 def _wait_reason(events: Sequence[Event]) -> str | None:
-    """The open request of an isolated agent, for the error message. None: there is none."""
+    """The open interrupt of an isolated agent, for the error message. None: there is none."""
     names: dict[str | None, str | None] = {}
     open_ids = set[str]()
     for event in events:

@@ -24,7 +24,7 @@ Source: https://docs.pydantic.dev/latest/errors/usage_errors/#typed-dict-version
 
 
 def hints_of(func: Callable[..., Any]) -> dict[str, Any]:
-    """Parameter, and `return`, -> its type. An annotation that cannot be resolved stays text."""
+    """The type of each parameter, and of `return`, by name. An annotation that cannot be resolved stays text."""
     target = _annotated_function(func)
     try:
         hints = typing.get_type_hints(target, localns=_local_names(target), include_extras=True)
@@ -88,8 +88,8 @@ def _local_names(target: Any) -> dict[str, Any]:
     if code is None or not outer_name:
         return {}
     names: dict[str, Any] = {}
-    # A class of the enclosing function is not in the closure unless the function body uses it, but it is a local
-    # variable of the enclosing frame while that runs.
+    # A class that the outer function defines is in the closure only if the body uses it; but while the outer function
+    # runs, the class is in its frame.
     frame = inspect.currentframe()
     while frame and not (frame.f_code.co_qualname == outer_name and frame.f_globals is func.__globals__):
         frame = frame.f_back

@@ -51,8 +51,6 @@ class AuthenticatedFunctionTool(FunctionTool):
         if not self._takes_credential:
             return await super().run_async(args=args, tool_context=tool_context)
         bound_tool = copy.copy(self)
-        bound_tool.func, bound_tool._takes_credential = (
-            functools.partial(self.func, **{_PARAMETER: tool_context.auth_credential}),
-            False,
-        )
+        bound_tool.func = functools.partial(self.func, **{_PARAMETER: tool_context.auth_credential})
+        bound_tool._takes_credential = False
         return await bound_tool.run_async(args=args, tool_context=tool_context)

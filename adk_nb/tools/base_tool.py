@@ -23,10 +23,9 @@ class BaseTool:
     """The result that the model gets while the user is asked for the credential. None: a default text."""
 
     effect: Effect = "once"
-    """Safety of repeating a call with the same arguments after an interrupted run: `pure`, no side effect;
-    `idempotent`, safe if the tool honours `tool_context.idempotency_key`; `once`, it may happen twice, so
-    the user is asked first.
-    """
+    """Effect of repeating a call after a run that was interrupted during it. `pure`: the tool has no side effects.
+    `idempotent`: they happen once, since the tool honours `tool_context.idempotency_key`. `once`: they may happen
+    twice, so the user is asked first."""
 
     bound_to: str = ""
     """The target it acts on, such as a URL, if the code does not name it: an approval is valid for that target only."""

@@ -50,7 +50,7 @@ class BaseToolset(ABC):
         self._cached: tuple[str, list[BaseTool]] | None = None
         self._reported_names: set[str] = set()
         self._filtered_names: dict[str, None] = {}
-        """Names checked against the filter. A subclass may apply the filter itself, and drop what it refuses."""
+        """Names that were checked against the filter, since a subclass may apply it before `get_tools` returns."""
 
     @abstractmethod
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
@@ -126,10 +126,10 @@ class _RequestHook(BaseTool):
 async def expand_toolsets(
     agent: str, tools: Sequence[BaseTool | BaseToolset], ctx: ReadonlyContext | None = None
 ) -> list[BaseTool]:
-    """Replace toolsets by their tools. Of two tools with the same name the later wins, except that an agent's own tool
-    wins over one with `external_names`.
+    """Replace toolsets by their tools.
 
-    A toolset that fails is skipped with a warning: the agent can still answer.
+    Of two tools with the same name the later wins; but an agent's own tool wins over that of a toolset with
+    `external_names`. A toolset that fails is skipped with a warning: the agent can still answer.
 
     Raises:
         UserError: A toolset is misconfigured.
@@ -139,7 +139,7 @@ async def expand_toolsets(
     )
     by_name: dict[str, BaseTool] = {}
     own_names = {entry.name for entry in tools if isinstance(entry, BaseTool)}
-    for entry, tool in [(entry, tool) for entry, group in zip(tools, tool_lists, strict=True) for tool in group]:
+    for entry, tool in ((entry, tool) for entry, group in zip(tools, tool_lists, strict=True) for tool in group):
         if isinstance(entry, BaseToolset) and entry.external_names and tool.name in own_names:
             logger.warning(
                 "agent %r has a tool named %r; another of %s is left out", agent, tool.name, type(entry).__name__
@@ -168,8 +168,7 @@ async def _tools_from(
 
 
 def _report_failure(agent: str, toolset: str, error: Exception) -> None:
-    report = on_toolset_failure.get()
-    if report:
+    if report := on_toolset_failure.get():
         report(f"agent {agent!r} goes on without the tools of {toolset}: {str(error) or type(error).__name__}")
     logger.log(
         logging.INFO if report else logging.WARNING,

@@ -62,7 +62,7 @@ async def condition_holds(condition: Condition, args: Mapping[str, Any], tool_co
         result = condition(**_accepted(condition, values))
         return bool(await result if is_awaitable(result) else result)
     except Exception as error:
-        # A condition that fails must not let the call pass without approval.
+        # Fail safe: without a result the user is asked.
         _warn(error)
         return True
 
@@ -125,5 +125,5 @@ def _accepted(func: Callable[..., Any], args: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_awaitable(value: Any) -> bool:
-    """Return True if the type of `value` is awaitable. The object itself is not asked: a proxy may lie, or raise."""
+    """True if the type of `value` is awaitable. Not an attribute of `value`: reading one of a proxy may raise."""
     return hasattr(cast(Any, type(value)), "__await__")

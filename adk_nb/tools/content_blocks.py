@@ -88,7 +88,7 @@ def _part_for_model(part: types.Part) -> types.Part:
 
 def _map_media(result: Any, change: _Change) -> Any:
     """Copy `result` with `change` applied to its media; returns `result` itself if nothing changed."""
-    # exact types: an isinstance check would run code of a foreign object
+    # Exact types: isinstance may run code of a foreign object, through its `__class__`.
     if cast(type[Any], type(result)) is not dict:
         return result
     blocks: Any = result.get("content")

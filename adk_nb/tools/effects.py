@@ -23,5 +23,5 @@ def effect_of(func: Callable[..., Any]) -> Effect:
 
 
 def effect_of_method(method: str) -> Effect:
-    """The effect of repeating an HTTP request. Source: RFC 9110, 9.2.1, safe methods."""
+    """The effect of repeating an HTTP request. Source of the safe methods: RFC 9110, 9.2.1."""
     return "pure" if method in ("GET", "HEAD", "OPTIONS") else "once"

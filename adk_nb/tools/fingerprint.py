@@ -16,7 +16,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class _Token(str):
-    """A piece of the fingerprint's text, not a value found in the function."""
+    """A piece of text that goes into the hash as it is, unlike a str that the function contains."""
 
 
 def fingerprint(tool: BaseTool, args: dict[str, Any] | None = None) -> str:
@@ -38,7 +38,7 @@ def fingerprint(tool: BaseTool, args: dict[str, Any] | None = None) -> str:
 
 
 def code_fingerprint(func: Any) -> str:
-    """As `fingerprint`, of a plain function."""
+    """A hash of a plain function's code, as in `fingerprint`."""
     return hashlib.sha256("\0".join(_tokens(func)).encode()).hexdigest()[:32]
 
 
@@ -54,7 +54,7 @@ def _tokens(value: Any) -> Iterator[str]:
         elif kind in _PLAIN:
             yield f"{kind.__name__} {hex(item) if kind is int else repr(item)}"  # repr refuses very long integers
         elif id(item) in seen:
-            yield "again"
+            yield "again"  # a cycle, or the same object in two places
         else:
             seen[id(item)] = item
             yield kind.__qualname__

@@ -15,7 +15,7 @@ from adk_nb.tools.shape import Shape, error_text
 
 NAME = "finish_task"
 DONE = "Task completed."
-"""The tool's result. Source of both: google-adk 2.13."""
+"""The tool's result. Source of its name and result: google-adk 2.13."""
 _RESULT_SCHEMA = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
 _INSTRUCTION = (
     f"You were given a task. Do all of it, with the tools you have, before you call {NAME}; if it is not clear, ask "
@@ -28,9 +28,11 @@ class FinishTaskTool(BaseTool):
     """Takes the result of a task as arguments, and ends its agent's run. Invalid arguments go back to the model."""
 
     def __init__(self, output: Shape | None = None, output_key: str | None = None) -> None:
-        """Args:
-        output: Schema of the task's result. None: a text, `result`.
-        output_key: State key that stores the result, too.
+        """Set the task's result.
+
+        Args:
+            output: Schema of the result. None: a text, `result`.
+            output_key: State key that stores the result, too.
         """
         super().__init__(name=NAME, description="Hands back what came of your task, once all of it is done.")
         self.effect = "pure"
@@ -75,7 +77,7 @@ def _has_other_calls(tool_context: ToolContext) -> bool:
 
 
 TASK_COMPLETED = "task_completed"
-"""Source of name and result: google-adk 2.13."""
+"""Name of the tool of a live agent. Source of its name and result: google-adk 2.13."""
 _HAND_OVER = (
     f"When you have done for the user what your instructions say, call {TASK_COMPLETED}: the next agent then takes "
     "over. Say nothing else together with that call."

@@ -13,8 +13,6 @@ from adk_nb.tools.conditions import Condition, parse_condition
 from adk_nb.tools.function_tool import FunctionTool
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
 _WRAPPERS = {"langchain": "LangchainTool(tool={})", "crewai": "CrewaiTool(tool={})"}
 """First component of a library's module names -> code that wraps its tool."""
 

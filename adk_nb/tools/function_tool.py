@@ -108,7 +108,7 @@ class FunctionTool(BaseTool):
             logger.warning("tool %r: %s", self.name, self.signature.faults[parameter])
 
     def refreshed(self) -> Self:
-        """A copy for the function's current code if that was replaced in place, as by autoreload; else self."""
+        """A copy with the new signature if the function's code was replaced in place, as by autoreload; else self."""
         if self._analyzed_code is getattr(self.func, "__code__", None):
             return self
         fresh = copy.copy(self)
@@ -238,13 +238,14 @@ class FunctionTool(BaseTool):
         try:
             return arguments.model_validate(args)
         except ValidationError as error:
-            first_error = error  # to report the arguments as they were sent
+            first_error = error  # it shows the arguments as the model sent them
         invalid_names = {fault["loc"][0] for fault in first_error.errors(include_url=False, include_context=False)}
         try:  # some models send a list or an object as JSON text
             parsed = {key: _parse_json(value) if key in invalid_names else value for key, value in args.items()}
             return arguments.model_validate(parsed)
         except ValidationError:
-            return _validation_message(self.name, first_error)
+            message = error_text(first_error)
+            return f"{self.name}() was not called: wrong arguments: {message}. Call it again with arguments that fit."
 
 
 def _refuse_non_function(func: Any, kind: str) -> None:
@@ -265,7 +266,7 @@ def _refuse_non_config(auth_config: Any, tool: str) -> None:
 
 
 def name_of(func: Callable[..., Any]) -> str:
-    """The default name of a tool of `func`. Raises ConfigurationError for a lambda, which has no name."""
+    """The default name of the tool that wraps `func`. Raises ConfigurationError for a lambda, which has no name."""
     inner = cast(Any, func).func if isinstance(func, functools.partial) else func
     name = getattr(inner, "__name__", None) or type(inner).__name__
     if name == "<lambda>":
@@ -304,10 +305,6 @@ def _parse_json(value: Any) -> Any:
         except ValueError:
             return value
     return value
-
-
-def _validation_message(name: str, error: ValidationError) -> str:
-    return f"{name}() was not called: wrong arguments: {error_text(error)}. Call it again with arguments that fit."
 
 
 def _description(func: Callable[..., Any]) -> str:

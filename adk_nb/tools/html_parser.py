@@ -9,8 +9,8 @@ from adk_nb.lazy import require
 
 _PIECE = 65_536
 """Bytes per feed, so that a target can stop the parser early."""
-_MOST_IN_A_BROWSER = 500_000
-"""Characters that Python's own parser is given: it takes longer than libxml2, and a page has one thread."""
+_MAX_IN_A_BROWSER = 500_000
+"""Limit in characters for Python's own parser: it is slower than libxml2, and a page has one thread."""
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )
@@ -27,11 +27,11 @@ def parse_html(markup: str, target: Any) -> None:
     In a browser, lxml may be missing; then Python's own parser makes the same calls.
 
     Raises:
-        |    TooDeepError: Raised by the target.
+        TooDeepError: Raised by the target.
         MissingExtraError: lxml is not installed.
     """
     if sys.platform == "emscripten" and find_spec("lxml") is None:
-        _PythonParser(target).parse(markup[:_MOST_IN_A_BROWSER])
+        _PythonParser(target).parse(markup[:_MAX_IN_A_BROWSER])
         return
     parser: Any = require("lxml.etree", package="lxml").HTMLParser(target=target, encoding="utf-8", no_network=True)
     # libxml2 ends a text at a null character.
@@ -74,5 +74,5 @@ class _PythonParser(HTMLParser):
                 return
 
     def handle_data(self, data: str) -> None:
-        """Hand on text, with its entities read."""
+        """Pass text on; its entities are decoded."""
         self._target.data(data)

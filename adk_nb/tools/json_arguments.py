@@ -74,9 +74,8 @@ _IRI_GRAMMAR = "rfc3987_syntax"
 
 def _jsonschema(package: str) -> Any:
     """Import jsonschema, but defer the slow grammar of its format `iri` until such a format is checked."""
-    # rfc3987-syntax comes with JupyterLab and builds 35 parsers at import, about a second; formats are not checked
-    # here.
-    # Source: https://github.com/jupyter-server/jupyter_server/issues/1559
+    # rfc3987-syntax comes with JupyterLab and builds 35 parsers at import, in about a second. Source:
+    # https://github.com/jupyter-server/jupyter_server/issues/1559
     if "jsonschema" in sys.modules or _IRI_GRAMMAR in sys.modules or not find_spec(_IRI_GRAMMAR):
         return require("jsonschema", package=package)
     stub: Any = ModuleType(_IRI_GRAMMAR)
@@ -101,7 +100,7 @@ MAX_TEXT = 10_000
 MAX_UNIQUE = 1_000
 """Item limit of a list with `uniqueItems`: jsonschema compares all pairs."""
 _SIZE_MARGIN = 20
-"""A pattern must compile this many times over within the engine's size limit (10 MB): the time per character grows with
+"""This many copies of a pattern must compile within the engine's size limit (10 MB): the time per character grows with
 the compiled size, which counted repetitions multiply."""
 
 Rule = Callable[[Any, Any, Any, Mapping[str, Any]], Any]
@@ -113,7 +112,7 @@ class ValidationTimeout(Exception):
 
 
 def find_errors(validator: Any, value: Any) -> list[Any]:
-    """The errors that `validator`, of a `bounded_class`, finds in `value`.
+    """The errors that `validator`, of a class made by `bounded`, finds in `value`.
 
     Raises:
         ValidationTimeout: It took too long.
@@ -139,7 +138,7 @@ def bounded(kind: Any, jsonschema: Any) -> Any:
 
 
 def prepare(schema: Any) -> Any:
-    """Copy `schema` for use with a `bounded_class`.
+    """Copy `schema` for a validator of a class made by `bounded`.
 
     Drops `$schema` in subschemas, for which jsonschema would switch to an unbounded class, and `unevaluatedProperties`
     where `patternProperties` occurs: jsonschema matches those with Python's `re`, in exponential time.

@@ -53,8 +53,8 @@ class LangchainTool(ForeignTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Call the tool; with `return_direct` its result ends the turn."""
         result: Any = await super().run_async(args=args, tool_context=tool_context)
-        failed = isinstance(result, dict) and "error" in result
-        if self.return_direct and not failed:
+        has_failed = isinstance(result, dict) and "error" in result
+        if self.return_direct and not has_failed:
             tool_context.actions.skip_summarization = call_state(tool_context).is_spoken = True
         return cast(Any, result)
 

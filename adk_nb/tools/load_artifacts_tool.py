@@ -39,7 +39,8 @@ _TEXT_TYPES = (
     "image/svg",
     "image/xml",
 )
-_MAX_TEXT = 1_000_000  # characters
+_MAX_TEXT = 1_000_000
+"""Characters of an artifact that the model gets."""
 
 
 class LoadArtifactsTool(BaseTool):
@@ -144,13 +145,13 @@ load_artifacts = load_artifacts_tool = LoadArtifactsTool()
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MAX_XML_BYTES = 10_000_000
-"""Of the document's main part, unpacked; the rest is not read."""
+"""Limit of the document's main part, unpacked; the rest is not read."""
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
 def docx_text(data: bytes) -> str | None:
-    """The paragraphs of a Word document that have a text, a line each. None: `data` is no such document."""
+    """The paragraphs of a Word document, a line each, without empty ones. None: `data` is not a Word document."""
     if not data.startswith(b"PK"):
         return None
     try:
@@ -158,7 +159,7 @@ def docx_text(data: bytes) -> str | None:
             xml = part.read(MAX_XML_BYTES)
     except (zipfile.BadZipFile, zlib.error, KeyError, OSError, RuntimeError, NotImplementedError, EOFError):
         return None
-    if b"<!DOCTYPE" in xml:  # Word writes none; entities within one could grow without end
+    if b"<!DOCTYPE" in xml:  # Word writes none, and its entities could expand without limit
         return None
     return "\n".join(_paragraphs(xml))
 

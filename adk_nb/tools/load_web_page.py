@@ -17,7 +17,7 @@ web = WebAccess()
 """Reaches public addresses only."""
 _SECONDS = 60
 _MAX_MENU_WORDS = 3
-"""A line of so many words, or fewer, is taken for a menu or a button. Source: google-adk 2.13."""
+"""A line with so few words is taken for a menu or a button, and left out. Source: google-adk 2.13."""
 _MAX_CHARACTERS = 2_000_000
 _MAX_DEPTH = 500
 """Limit of nested elements."""
@@ -59,11 +59,8 @@ def _lines(html: str) -> str:
         page.pieces.append(f"\n[the rest is not read: more than {_MAX_DEPTH} elements are in each other]")
     lines = (" ".join(line.split()) for line in "".join(page.pieces).split("\n"))
     text = "\n".join(line for line in lines if len(line.split()) > _MAX_MENU_WORDS)
-    return (
-        f"{text}\n[the page is longer: {_MAX_CHARACTERS:,} characters of it were read]"
-        if html[_MAX_CHARACTERS:]
-        else text
-    )
+    is_cut = len(html) > _MAX_CHARACTERS
+    return f"{text}\n[the page is longer: {_MAX_CHARACTERS:,} characters of it were read]" if is_cut else text
 
 
 def _decoded(body: bytes, kind: str) -> str:
@@ -100,9 +97,8 @@ class _Page:
 
     def data(self, text: str) -> None:
         """Collect text."""
-        # Text of scripts and styles is no text of the page.
         if not self._hidden_depth:
-            # HTML: a line break in the source is a blank.
+            # HTML: a line break in the source is a space.
             self.pieces.append(text.replace("\n", " "))
 
     def close(self) -> None:

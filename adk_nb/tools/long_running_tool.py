@@ -19,25 +19,20 @@ _NOTE = (
 class LongRunningFunctionTool(FunctionTool):
     """Wraps a function that starts an operation and returns its first status, or None.
 
-    The model gets the first status at once, as a response that is not the last (`will_continue`); with None the model
-    gets nothing and the run ends. The event with the call has the call's id in `long_running_tool_ids`. The outcome, or
-    intermediate news, is sent as a message: `types.Part(function_response=...)` with the id and the name of the call.
-    Of several responses to one call the latest counts.
+    The model gets the first status at once, as an interim response (`will_continue`); with None it gets nothing, and
+    the run ends. The event with the call has the call's id in `long_running_tool_ids`. The outcome, or another interim
+    response, is sent as a message: `types.Part(function_response=...)` with the id and the name of the call. Of several
+    responses to one call the latest counts.
 
-    A generator, sync or async, sends its news itself: each yielded value is stored as a response that is not the last,
-    and the last value is the outcome (of a sync one: its return value, unless None), which goes to the model. With
-    `pause=True` the last value is news too, and the outcome is sent from outside.
+    A generator, sync or async, responds itself: each yielded value is stored as an interim response, and the last value
+    (of a sync one: its return value, unless None) is the outcome, which goes to the model. With `pause=True` the last
+    value is interim, too, and the outcome is sent from outside.
 
     Args:
-        func: As for FunctionTool.
-        pause: True: the run ends after the first response, and the model is called when a later one arrives.
-        require_confirmation: As for FunctionTool.
-        auth_config: As for FunctionTool.
-        thread: As for FunctionTool.
-        timeout: As for FunctionTool; for the first response alone.
-        effect: As for FunctionTool.
-        name: As for FunctionTool.
-        description: As for FunctionTool.
+        pause: The run ends after the first response, and the model is called when a later one arrives.
+        timeout: Seconds until the first response; None: no limit.
+
+    The other arguments are those of FunctionTool.
     """
 
     def __init__(

@@ -12,14 +12,14 @@ MAX_MEDIA = 16
 """Limit per result."""
 MAX_MEDIA_BYTES = 4 * 1024 * 1024
 """Limit of all media of one result together; they are sent again with every later request."""
-_BEGINNINGS = {
+_MAGIC_NUMBERS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF87a": "image/gif",
     b"GIF89a": "image/gif",
     b"%PDF-": "application/pdf",
 }
-"""Source: https://www.iana.org/assignments/media-types (the magic numbers of each registration)."""
+"""First bytes of a file -> its media type. Source: https://mimesniff.spec.whatwg.org."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ def _in_bytes(data: bytes) -> Media | None:
     # WebP: a RIFF container. Source: https://developers.google.com/speed/webp/docs/riff_container
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return Media("image/webp", data)
-    mime_type = next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), None)
+    mime_type = next((kind for magic, kind in _MAGIC_NUMBERS.items() if data.startswith(magic)), None)
     return Media(mime_type, data) if mime_type else None
 
 

@@ -40,7 +40,7 @@ class PreloadMemoryTool(BaseTool):
         try:
             memories = (await tool_context.search_memory(query)).memories
         except Exception:  # a failed search must not fail the answer
-            logger.warning("the memory was not searched, and the model is asked without it", exc_info=True)
+            logger.warning("memory was not searched; the model is called without it", exc_info=True)
             return
         if lines := [_quote(memory) for memory in memories if memory.text.strip()]:
             text = "\n".join([_INSTRUCTION, _BEGIN, *lines, _END])

@@ -62,8 +62,10 @@ class Signature:
         return [field.alias or key for key, field in self.arguments.model_fields.items()]
 
     def declaration(self, description: str) -> types.FunctionDeclaration:
-        """The declaration of the function. `parameters_json_schema` is None if there are no parameters;
-        `response_json_schema` is set if the return type is annotated and has a JSON Schema.
+        """The declaration of the function.
+
+        Without parameters, `parameters_json_schema` is None. `response_json_schema` is set if the return type is
+        annotated and has a JSON Schema.
         """
         schema: dict[str, Any] | None = None
         if self.arguments.model_fields:
@@ -83,7 +85,7 @@ class _PlainTitles(GenerateJsonSchema):
 
     def emit_warning(self, kind: Any, detail: str) -> None:
         """Log pydantic's warnings instead of printing them."""
-        # pydantic warns of a default that it cannot encode; the user cannot mend that.
+        # pydantic warns about a default that it cannot encode, which `encode_default` handles.
         logger.debug("%s: %s", kind, detail)
 
     def encode_default(self, dft: Any) -> Any:

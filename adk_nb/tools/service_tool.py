@@ -26,7 +26,7 @@ class _ModelAgent(Protocol):
 
 
 class ServiceTool(BaseTool):
-    """A setting of the request rather than a function: the model neither sees nor calls it.
+    """A setting of the request, not a function: the model neither sees nor calls it.
 
     Results are part of the answer's text; their sources are in the event's `grounding_metadata`.
 
@@ -36,10 +36,10 @@ class ServiceTool(BaseTool):
     """
 
     requirement = "a Gemini model, from 2 on"
-    """The models that have it, for the error message."""
+    """Models whose service has it; part of an error message."""
 
     alternative = "or another tool"
-    """Another solution, for the error message."""
+    """Another remedy; part of the same message."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, description=name)
@@ -68,13 +68,13 @@ class ServiceTool(BaseTool):
         llm_request.config.tools = [*tools, self.setting(tool_context)]
 
     def declared(self, tool_context: ToolContext) -> bool:
-        """True if the class of the agent's model declares its capabilities."""
+        """True if the class of the agent's model states its own capabilities, instead of inheriting the defaults."""
         return type(_agent(tool_context).canonical_model).capabilities is not BaseLlm.capabilities
 
     def missing(self, tool_context: ToolContext) -> str | None:
         """Name of the setting that the service of the agent's model lacks. None: it has all."""
-        has = _agent(tool_context).canonical_model.capabilities.service_tools
-        return next(iter(sorted(self.setting(tool_context).model_fields_set - set(has))), None)
+        available = _agent(tool_context).canonical_model.capabilities.service_tools
+        return min(self.setting(tool_context).model_fields_set.difference(available), default=None)
 
 
 def _agent(tool_context: ToolContext) -> _ModelAgent:

@@ -56,9 +56,7 @@ class Shape:
                 f"{_schema_text(schema)} is not a schema that JSON can express ({reason})"
             ) from error
         self.wrapper = None if "properties" in self.json_schema else _wrapper(schema)
-        """Name of the argument that carries a value which is not an object with fields. None: the value is the
-        arguments.
-        """
+        """Name of the one argument that holds the value. None: the fields of the value are the arguments."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -143,7 +141,7 @@ def _python_type(schema: Any) -> Any:
     if isinstance(schema, dict):
         name = cast(dict[str, Any], schema).get("type")
         return _JSON_TYPES.get(name, Any) if isinstance(name, str) else Any
-    # pydantic takes the name of a type, a function and the class of a value for types, and would validate by those.
+    # pydantic would take these for types, too: a text as the name of one, a function, or a model object.
     if isinstance(schema, str | BaseModel) or inspect.isroutine(schema):
         raise ConfigurationError(f"{_schema_text(schema)} is not a schema; pass a type, or a JSON Schema as a dict")
     return schema
@@ -156,8 +154,8 @@ def _json_schema(schema: Any, adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def _wrapper(schema: Any) -> str:
-    models = get_origin(schema) is list and inspect.isclass(get_args(schema)[0])
-    return _MODELS_WRAPPER if models and issubclass(get_args(schema)[0], BaseModel) else _WRAPPER
+    item: Any = get_args(schema)[0] if get_origin(schema) is list else None
+    return _MODELS_WRAPPER if inspect.isclass(item) and issubclass(item, BaseModel) else _WRAPPER
 
 
 def _strip_fence(text: str) -> str:

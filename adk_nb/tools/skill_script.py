@@ -1,4 +1,4 @@
-"""`run_skill_script`: run a script of a skill in a copy of its folder, after a person has seen and approved it."""
+"""`run_skill_script`: run a script of a skill in a copy of its folder, after the user has seen and approved it."""
 
 import base64
 import hashlib
@@ -22,7 +22,8 @@ RUN_SKILL_SCRIPT = "run_skill_script"
 TIMEOUT = 300
 """Seconds."""
 _INTERPRETERS = {".py": "python", ".sh": "bash", ".bash": "bash"}
-# Its streams are this code's, so that the executor bounds them; in a kernel they are not those of a child process.
+# The script's output is copied to this code's streams, which the executor limits: a kernel does not capture the output
+# of a child process.
 _CODE = """
 import base64, codecs, json, os, subprocess, sys, tempfile, threading
 
@@ -85,7 +86,7 @@ class ScriptExecutor(Protocol):
 
 @dataclass(frozen=True)
 class _Job:
-    """A script with its arguments, and the skill as it is."""
+    """A script with its arguments, and the skill as it was when the job was made."""
 
     skill: Skill
     path: str
@@ -102,7 +103,7 @@ class _Job:
 
     @property
     def documents(self) -> dict[str, str]:
-        """The script, and after it the other scripts of the skill, which it may call, by title."""
+        """Path -> source of the script, and then of the skill's other scripts, which it may call."""
         scripts = self.skill.resources.scripts
         others = {f"scripts/{name}": script.src for name, script in scripts.items()}
         return {self.path: others.pop(self.path), **others}
@@ -143,18 +144,18 @@ class RunSkillScriptTool(SkillTool):
         }
         description = "Runs a script of a skill, from its scripts/. A person approves each run."
         super().__init__(source, RUN_SKILL_SCRIPT, description, properties, ["skill_name", "file_path"])
-        # Nobody knows what a script does, so a resumed run asks before it runs one again.
+        # A script may have any effect, so a resumed run asks before it runs the script again.
         self.effect = "once"
         self._executor = executor
         self._seconds = seconds
         self._approved: dict[str, _Job] = {}
-        """Arguments -> the job that `call_target` has hashed last: it runs, whatever was written in between."""
+        """Arguments -> the job that `call_target` hashed last. It is run even if its files have changed since."""
 
     def executor(self, context: ReadonlyContext | None) -> ScriptExecutor | None:
-        """Its executor, or the agent's. None: scripts cannot run. `context` None: the agent is unknown."""
+        """This tool's executor, else the agent's. None: scripts cannot run. Without `context` the agent is unknown."""
         agent: Any = cast(Any, context)._invocation_context.agent if context else None
-        found = self._executor or cast(ScriptExecutor | None, getattr(agent, "code_executor", None))
-        return None if found is None or found.runs_in_model else found
+        executor = self._executor or cast(ScriptExecutor | None, getattr(agent, "code_executor", None))
+        return None if executor is None or executor.runs_in_model else executor
 
     def call_target(self, args: dict[str, Any]) -> str:
         job = self._job(args)
@@ -175,7 +176,7 @@ class RunSkillScriptTool(SkillTool):
         return ToolConfirmation(hint=hint, documents=job.documents)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        # The job that was hashed for the approval, not the file as it is now: it may have been changed since.
+        # The approved job, not the file as it is now: it may have been changed since.
         job = self._approved.pop(_key(args), None) or await sync.blocking(partial(self._job, args), thread=True)
         if not isinstance(job, _Job):
             return job
@@ -236,13 +237,13 @@ def _arguments(args: Json) -> list[str]:
     short: Json = args.get("short_options") or {}
     line += [part for name, value in short.items() for part in (f"-{name}", str(value))]
     positional: list[Any] = args.get("positional_args") or []
-    # After `--` a value that begins with a dash is no option.
+    # After `--` a value that begins with a dash is not an option.
     return [*line, "--", *map(str, positional)] if positional else line
 
 
 def _is_below(name: str) -> bool:
     """True for a path that cannot lead out of a folder, on any system."""
-    # It reads both kinds of slashes, so it finds `..` in either.
+    # A Windows path takes both kinds of slashes for separators, so it finds `..` between either.
     windows = PureWindowsPath(name)
     return not (windows.drive or windows.root or PurePosixPath(name).is_absolute() or ".." in windows.parts)
 

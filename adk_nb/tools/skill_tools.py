@@ -23,7 +23,8 @@ MAX_TEXT = 100_000
 _ATTACHED = "its content is shown once, after this result, and is not kept in the conversation"
 _MEDIA_TYPES = ("image/", "audio/", "video/", "application/pdf")
 _SKILL_NAME = {"type": "string", "description": "The name of the skill."}
-_MOST_NAMES = 20
+_MAX_NAMES = 20
+"""Limit of names in an error message."""
 
 Json = dict[str, Any]
 
@@ -56,7 +57,7 @@ def error(code: str, message: str) -> Json:
 
 
 def find_skill(source: SkillSource, name: str) -> Skill | Json:
-    """The skill of that name, or an error for the model."""
+    """The skill of that name, or the error for the model."""
     try:
         skill = source.load(name)
     except (InputError, OSError) as fault:
@@ -69,13 +70,10 @@ def find_skill(source: SkillSource, name: str) -> Skill | Json:
 
 
 def missing_arguments(args: Json, *names: str) -> Json | None:
-    """An error that names the arguments which are missing or no text. None: all are there."""
-    missing = [name for name in names if not isinstance(args.get(name), str) or not args[name]]
-    return (
-        error("INVALID_ARGUMENTS", f"missing: {', '.join(missing)}; call it again with a text for each")
-        if missing
-        else None
-    )
+    """An error for the arguments that are missing or not text. None: there is none."""
+    if missing := [name for name in names if not isinstance(args.get(name), str) or not args[name]]:
+        return error("INVALID_ARGUMENTS", f"missing: {', '.join(missing)}; call it again with a text for each")
+    return None
 
 
 def missing_file(path: str, skill: Skill, files: Sequence[str], code: str) -> Json:
@@ -84,11 +82,10 @@ def missing_file(path: str, skill: Skill, files: Sequence[str], code: str) -> Js
 
 
 def _hint(name: str, names: Sequence[str]) -> str:
-    near = closest(name, names)
-    if near:
-        return f"did you mean {near!r}?"
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"there is: {', '.join(names[:_MOST_NAMES]) or 'none'}{more}"
+    if suggestion := closest(name, names):
+        return f"did you mean {suggestion!r}?"
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"there is: {', '.join(names[:_MAX_NAMES]) or 'none'}{more}"
 
 
 class SkillTool(BaseTool):
@@ -96,10 +93,10 @@ class SkillTool(BaseTool):
 
     Args:
         source: The skills.
-        name: The tool's.
-        description: For the model.
-        properties: JSON schema of its arguments.
-        required: Those that must be given.
+        name: Name of the tool.
+        description: Description for the model.
+        properties: Name -> JSON Schema of each argument.
+        required: Names of the arguments that a call must have.
     """
 
     def __init__(
@@ -178,10 +175,10 @@ class LoadSkillResourceTool(SkillTool):
         files = skill.resources.files
         if path not in files:
             return missing_file(path, skill, list(files), "RESOURCE_NOT_FOUND")
-        return {"skill_name": skill.name, "file_path": path, **_shown_content(path, files[path])}
+        return {"skill_name": skill.name, "file_path": path, **_content(path, files[path])}
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool, and attach files that are not text if the model has just asked for them."""
+        """Declare the tool, and attach the media files that the model has just loaded."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         newest = llm_request.contents[-1].parts if llm_request.contents else None
         for response in [part.function_response for part in newest or () if part.function_response]:
@@ -197,7 +194,8 @@ class LoadSkillResourceTool(SkillTool):
                 llm_request.contents.append(types.Content(role="user", parts=parts))
 
 
-def _shown_content(path: str, content: str | bytes) -> Json:
+def _content(path: str, content: str | bytes) -> Json:
+    """Fields of the result: the text, the note that media are attached, or an error."""
     if isinstance(content, str):
         more = f"\n... cut after {MAX_TEXT:,} of {len(content):,} characters" if len(content) > MAX_TEXT else ""
         return {"content": content[:MAX_TEXT] + more}

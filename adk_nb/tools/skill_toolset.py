@@ -1,4 +1,4 @@
-"""Skills for an agent: it is told what there is, and loads what it needs."""
+"""Skills for an agent: it learns which skills exist, and loads those it needs."""
 
 import logging
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ class SkillDiscoveryMode(Enum):
 class SkillToolset(BaseToolset):
     """Skills as tools: `list_skills`, `load_skill`, `load_skill_resource` and, if scripts can run, `run_skill_script`.
 
-    A script runs only after an approval, in which the approver sees all of it.
+    A script runs only after an approval, for which the approver sees all of it.
 
     Args:
-        skills: As `load_skill_from_dir` returns them; or a SkillCatalog, whose folders are looked at in each turn.
+        skills: Skills from `load_skill_from_dir`; or a SkillCatalog, whose folders are read again in each turn.
         code_executor: Runs scripts. None: the agent's `code_executor` does; without one no script runs.
         script_timeout: Limit of one script in seconds.
         tool_name_prefix: The tools are offered as `<prefix>_<name>`.
@@ -71,7 +71,7 @@ class SkillToolset(BaseToolset):
 
     @property
     def frontmatters(self) -> list[Frontmatter]:
-        """The front matters of the skills, as at the last look."""
+        """The front matters of the skills, as of the last refresh."""
         return [skill.frontmatter for skill in self._source.skills.values()]
 
     @property
@@ -86,7 +86,7 @@ class SkillToolset(BaseToolset):
         return [*self._tools, self._script_tool] if self._runs_scripts(readonly_context) else self._tools
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Tell the model how to use skills, and with `EAGER` which there are."""
+        """Tell the model how to use skills, and with `EAGER` which skills exist."""
         if not self._source.skills:
             return
         prefix = f"{self.tool_name_prefix}_" if self.tool_name_prefix else ""
@@ -103,7 +103,7 @@ class SkillToolset(BaseToolset):
         )
 
     def _report_problems(self) -> None:
-        """Tell the viewer of the run, or the log, of each skill that is left out from now on."""
+        """Report each skill that is newly left out, to the viewer of the run or to the log."""
         report = on_toolset_failure.get()
         for name, reason in self._source.problems.items():
             if self._reported.get(name) == reason:

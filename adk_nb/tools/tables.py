@@ -13,7 +13,7 @@ _HEAD_ITEMS = 100
 def plain_table(value: Any) -> Any:
     """Convert a numpy or pandas value to lists, dicts and Python scalars; returns any other value as it is.
 
-    A table becomes a list of records. Its index is a column of them, unless it only numbers the rows.
+    A table becomes a list of records. Its index is a field of each record, unless it only numbers the rows.
     """
     for cls in type(value).__mro__:
         convert = _CONVERTERS.get((cls.__module__.partition(".")[0], cls.__name__))

@@ -1,4 +1,4 @@
-"""ADK"s path to ToolConfirmation."""
+"""ADK's path to ToolConfirmation."""
 
 from adk_nb.events.tool_confirmation import ToolConfirmation
 

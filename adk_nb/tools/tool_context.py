@@ -1,4 +1,4 @@
-"""ADK"s path to ToolContext."""
+"""ADK's path to ToolContext."""
 
 from adk_nb.runtime.context import ToolContext
 

@@ -12,7 +12,7 @@ from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.schema import signature_of
 
 _RENAMED_OPTIONS = {"require_confirmation": "confirm", "is_long_running": "long_running"}
-"""Option of other tools -> the option of `@tool`."""
+"""Option of FunctionTool and BaseTool -> the option of `@tool`."""
 
 
 @overload
@@ -58,7 +58,7 @@ def tool(
         thread: Run a sync function on a worker thread.
         timeout: Seconds after which a call fails; a sync function then runs on a worker thread.
         effect: `pure`, `idempotent` or `once` (the default); see `BaseTool.effect`.
-        long_running: It only starts an operation: make a LongRunningFunctionTool.
+        long_running: The function only starts an operation: make a LongRunningFunctionTool.
         pause: See LongRunningFunctionTool.
         name: The name for the model. None: the function's name.
         description: The description for the model. None: the docstring.
@@ -68,8 +68,8 @@ def tool(
         ConfigurationError: A parameter has no type, or one that JSON cannot fill, or is `*args`; `pause` without
             `long_running`; an unknown option.
     """
-    for option in unknown:
-        raise ConfigurationError(_unknown_option_error(option))
+    if unknown:
+        raise ConfigurationError(_unknown_option_error(next(iter(unknown))))
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
         """Make the tool."""

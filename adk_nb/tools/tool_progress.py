@@ -1,4 +1,4 @@
-"""RunnableAgent tools that yield: values become progress events, and the last value is the result."""
+"""Runs tools that yield: values become progress events, and the last value is the result."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -30,8 +30,7 @@ async def run_with_progress(
         items: The tool's generator.
         tool: The tool's name.
         context: Context of the call.
-        as_responses: Store each value as a response to the call that is not the last (`will_continue`); the model sees
-            the latest.
+        as_responses: Store each value as an interim response to the call (`will_continue`); the model sees the latest.
     """
     result: Any = _MISSING
     emit = _emit_response if as_responses else _emit_partial
@@ -44,7 +43,7 @@ async def run_with_progress(
                     if item.output is None:
                         continue
                     value = item.output
-                # One value behind: only the end of the generator tells which value was the last.
+                # One value behind: only the end of the generator shows which value was the last.
                 await emit(context, tool, result)
                 result = value
         except Exception:
@@ -65,12 +64,13 @@ async def _emit(context: ToolContext, tool: str, event: Event | None) -> None:
 
 
 async def _emit_partial(context: ToolContext, tool: str, value: Any) -> None:
-    """Emit a value that is not the last, unless it is None."""
+    """Emit a value as progress, unless it is None."""
     if value is not _MISSING and value is not None:
         await _emit(context, tool, _partial_event(context, value, tool))
 
 
 async def _emit_response(context: ToolContext, tool: str, value: Any) -> None:
+    """Emit a value as an interim response, unless it is None."""
     ctx = context.get_invocation_context()
     if value is _MISSING or value is None or ctx.emit is None:
         return

@@ -33,11 +33,12 @@ MAX_ITEMS = 10_000
 """Limit for iterators; an endless one is abandoned after so many items."""
 MAX_DEPTH = 50
 _MAX_CHARS = 4 * MAX_BYTES
-"""Limit in characters of what is converted; the rest of the value is not visited."""
+"""Limit of the converted text, in characters; the rest of the value is not visited."""
 _MAX_FULL_CHARS = 8 * 1024 * 1024
-"""The same, where the full result is saved as an artifact."""
+"""The same limit for a full result, which is saved as an artifact."""
 _EXCERPT = 2_000
-_MAX_INT_BITS = 12_000  # some 3,600 digits; Python's own readers of JSON refuse 4,300
+_MAX_INT_BITS = 12_000
+"""About 3,600 digits. Python's own JSON parser refuses more than 4,300."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 

@@ -22,8 +22,8 @@ from adk_nb.models.page_fetch import PageFetch
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 600.0
-"""Limit of a whole response with its redirects, and of the wait between two chunks. Source: google-adk 2.13 (its read
-timeout)."""
+"""Limit of a whole response with its redirects, and of the wait between two chunks. Source: google-adk 2.13's read
+timeout of RestApiTool."""
 MAX_BYTES = 8 * 1024 * 1024
 """Limit of a decompressed response body; the rest is not read."""
 REDIRECTS = 5
@@ -43,10 +43,9 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
 _COMPATIBLE = ipaddress.ip_network("::/96")
 """IPv4-compatible IPv6 addresses: zeros and an IPv4 address."""
-
-
 _AZURE = ipaddress.ip_address("168.63.129.16")
-"""Azure's metadata address of virtual machines. Source: Azure, "What is IP address 168.63.129.16?"."""
+"""Azure's platform services for virtual machines, at a public address. Source: Azure, "What is IP address
+168.63.129.16?"."""
 _PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
 """Not globally reachable (RFC 6890), which older versions of Python do not know; 192.0.0.192 is the metadata service of
 Oracle's cloud.
@@ -139,7 +138,7 @@ class WebAccess:
                     return response
                 target = self._parse_url(location.join(response.redirect_target))
                 if _origin(target) != _origin(location):
-                    # RFC 9110, 15.4: a client drops credentials at a redirect to another origin.
+                    # RFC 9110, 15.4, advises clients to remove credentials from a redirected request.
                     sent_headers = {k: value for k, value in sent_headers.items() if k.lower() in _PUBLIC_HEADERS}
                     target = _without_secrets(location, target, [*secrets, *redaction.known_secrets()])
                 location = target
@@ -150,7 +149,7 @@ class WebAccess:
         self._clients = PerLoop()
 
     def _parse_url(self, url: httpx2.URL | str) -> httpx2.URL:
-        # Parsed once: a check and a connection that read a URL differently are a way around the check.
+        # Parsed once: if the check and the connection read a URL differently, the check can be evaded.
         parsed = httpx2.URL(url)
         if parsed.scheme not in ("http", "https") or not parsed.raw_host:
             raise Refused(f"an address starts with https:// or http:// and a host, not with {parsed.scheme[:20]!r}:")

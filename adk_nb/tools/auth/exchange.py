@@ -1,4 +1,4 @@
-"""Finds the credential for a tool: the author's, a stored one, a new one, or none before the user is asked."""
+"""Finds the credential for a tool: the author's, a stored one or a new one; None if the user must be asked."""
 
 import asyncio
 import calendar
@@ -34,7 +34,7 @@ async def find_credential(config: AuthConfig, context: Context) -> AuthCredentia
     Concurrent requests for the same credential fetch it once.
 
     Raises:
-        CredentialError: The service issues none, and the user could not change that.
+        CredentialError: The service issues none; asking the user would not help.
         MissingExtraError: It needs an optional package.
         StorageError: Stored credentials cannot be read or written.
     """
@@ -112,7 +112,8 @@ async def _refresh(config: AuthConfig, old: AuthCredential | None, context: Cont
     except CredentialError as error:
         if not error.refused:
             raise
-        await store(config, None, context)  # revoked: it would be refused each time
+        # Revoked or expired: the server would refuse it each time.
+        await store(config, None, context)
         return None
 
 
@@ -137,14 +138,14 @@ def as_credential(config: AuthConfig, token: OAuth2Auth) -> AuthCredential:
 
 
 def as_client_credential(config: AuthConfig, client: OAuth2Auth) -> AuthCredential:
-    """An OAuth client without a token, as a credential for `config`."""
+    """An OAuth client, with or without a token, as a credential for `config`."""
     raw = config.raw_auth_credential
     kind = raw.auth_type if raw else AuthCredentialTypes(config.auth_scheme.type_.value)
     return AuthCredential(auth_type=kind, oauth2=client)
 
 
 async def fetch_token(account: ServiceAccount) -> tuple[str, int | None]:
-    """Fetch a token, and its expiry in seconds since the epoch (UTC); None if that is not known.
+    """Fetch a token. The second value is its expiry in seconds since the epoch (UTC), if that is known.
 
     Raises:
         CredentialError: Google issues none, or the key cannot be read.

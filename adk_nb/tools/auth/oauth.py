@@ -27,7 +27,7 @@ SECONDS = 30.0
 """Timeout of one response of an authorization server."""
 _DISCOVERY = "/.well-known/openid-configuration"
 _REFUSALS = ("invalid_grant", "access_denied", "invalid_token")
-"""Error codes after which the same request can never succeed. Source: RFC 6749, 5.2."""
+"""Error codes after which the same request can never succeed. Source: RFC 6749, 4.1.2.1 and 5.2; RFC 6750, 3.1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Server:
     refresh: str
     scopes: tuple[str, ...]
     issuer: str | None = None
-    """The issuer's identifier. None: not known."""
+    """Identifier of the server, a URL. None: not known."""
     sends_issuer: bool = False
     """True: each of its authorization responses has the parameter `iss` (RFC 9207)."""
 
@@ -87,7 +87,7 @@ def _flow_server(scheme: OAuth2) -> Server:
             "this OAuth 2 scheme has neither the flow authorizationCode nor clientCredentials; "
             "no other flow is supported"
         )
-    # OpenAPI: without refreshUrl the token endpoint refreshes.
+    # RFC 6749, 6: the token endpoint refreshes; OpenAPI's refreshUrl may name another.
     refresh = flow.refresh_url or flow.token_url
     return Server(authorization=authorization, token=flow.token_url, refresh=refresh, scopes=tuple(flow.scopes))
 
@@ -190,7 +190,8 @@ async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer
     if answer.access_token:
         return _with_token(authorization, answer.model_dump(exclude_none=True))
     server = await server_of(scheme)
-    redirect = answer.redirect_uri or authorization.redirect_uri  # must equal the one that was sent: RFC 6749, 4.1.3
+    # RFC 6749, 4.1.3: it must equal that of the authorization request.
+    redirect = answer.redirect_uri or authorization.redirect_uri
     options: dict[str, Any] = {"code_verifier": authorization.code_verifier, "redirect_uri": redirect}
     if answer.auth_response_uri:
         _refuse_other_issuer(server, answer.auth_response_uri)
@@ -208,7 +209,7 @@ async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer
 def _refuse_other_issuer(server: Server, uri: str) -> None:
     """Refuse an answer of another server, whose code would be sent to this one. Source: RFC 9207."""
     issuers = parse_qs(urlsplit(uri).query).get("iss", [])
-    # Two `iss` parameters are a mix-up, too: a list of one is compared.
+    # The whole list is compared: two `iss` parameters are a mix-up, too.
     if server.issuer and issuers != [server.issuer] and (issuers or server.sends_issuer):
         raise CredentialError(f"the answer is not from {_without_query(server.issuer)}", refused=True)
 
@@ -229,7 +230,7 @@ async def refresh_token(scheme: AuthScheme, old: OAuth2Auth) -> OAuth2Auth:
 
 
 _SIGNED_AUTH = {"client_secret_jwt": "ClientSecretJWT", "private_key_jwt": "PrivateKeyJWT"}
-"""Authlib's names of the methods by which a client signs: with its secret, or with it as a private key in PEM."""
+"""Authlib's classes for methods in which the client signs: with its secret, which may be a private key in PEM."""
 
 
 @asynccontextmanager
@@ -290,6 +291,6 @@ def _with_token(auth: OAuth2Auth, token: dict[str, Any]) -> OAuth2Auth:
         "expires_at": None if expires_at is None else int(float(expires_at)),
     }
     values |= {key: token[key] for key in ("refresh_token", "id_token") if token.get(key)}
-    # State, verifier and code count once: kept, they could be replayed.
+    # State, verifier and code are for one exchange: kept, they could be replayed.
     cleared = ("auth_uri", "state", "nonce", "code_verifier", "auth_code", "auth_response_uri", "expires_in")
     return auth.model_copy(update=dict.fromkeys(cleared) | values)

@@ -32,7 +32,7 @@ def convert_result(response: Any) -> dict[str, Any]:
         result = {"error": error_text or "the tool failed and did not say why", "isError": True}
         return result | ({"content": media} if media else {})
     converted: dict[str, Any] = {"content": [_strip_metadata(block) for block in blocks]}
-    # MCP: servers send it as text in `content`, too, for older clients.
+    # MCP: servers repeat it as text in `content`, for older clients.
     if "structuredContent" in dumped:
         converted["structuredContent"] = dumped["structuredContent"]
     return converted | {"isError": False}
@@ -42,15 +42,10 @@ def convert_resource(response: Any) -> dict[str, Any]:
     """Convert a resource; bytes become a blob if a model can take them."""
     dumped: dict[str, Any] = response.model_dump(mode="json", by_alias=True, exclude_none=True)
     contents = [_strip_metadata(content) for content in dumped.get("contents", [])]
-    return {
-        "contents": [
-            content | ({"blob": decoded} if (decoded := _decoded_blob(content)) else {}) for content in contents
-        ]
-    }
-
-
-def _decoded_blob(resource: dict[str, Any]) -> Any:
-    return blob(resource.get("blob"), resource.get("mimeType"))
+    for content in contents:
+        if decoded := blob(content.get("blob"), content.get("mimeType")):
+            content["blob"] = decoded
+    return {"contents": contents}
 
 
 def _strip_metadata(block: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +57,7 @@ def _strip_metadata(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean_text(text: str) -> str:
-    """Strip characters from a description that only a model would see: controls and invisible marks."""
+    """Remove the characters that a model reads and a person does not see: controls and invisible marks."""
     # Cc: control, Cf: format (direction, zero width), Co: private use, Cs: surrogate.
     cleaned = "".join(
         char for char in text if char in _ALLOWED or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cs")
@@ -110,7 +105,7 @@ class Progress:
 
 
 class Question:
-    """A question of the server, which waits for `answer`."""
+    """A question of the server, which waits until `answer` is set."""
 
     def __init__(self, context: Any, params: Any) -> None:
         self.context = context
@@ -120,7 +115,7 @@ class Question:
 
     @property
     def answer(self) -> Any:
-        """Set once, from any loop."""
+        """The user's answer. It may be set from any loop; only the first one counts."""
         return self.outcome.result()
 
     @answer.setter
@@ -130,7 +125,10 @@ class Question:
 
 
 class CallMessages:
-    """Created on the call's loop; `progress` and `asks` are called on the connection's loop."""
+    """Progress and questions of a server during a call.
+
+    Created and read on the call's loop; `progress` and `asks` are called on the connection's loop.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -56,7 +56,8 @@ async def answer_question(callback: ElicitationCallback | None, question: Questi
     try:
         if inspect.iscoroutinefunction(handler):
             reply = await handler(question.context, question.params)
-        else:  # on the main thread of the waiting cell, where `input()` works
+        else:
+            # On the main thread, if a cell waits there for the run: `input()` works only there.
             reply: Any = await sync.blocking(partial(handler, question.context, question.params))
             reply = await reply if inspect.isawaitable(reply) else reply
     except _NoUser as reason:

@@ -43,7 +43,7 @@ class UnauthorizedError(CredentialError):
 
 
 class Connection:
-    """A connection that opens at once in its own task: a cancel scope must be closed by the task that opened it."""
+    """A connection, which opens at once. One task opens and closes it, as anyio's cancel scopes require."""
 
     def __init__(self, params: ConnectionParams, headers: Mapping[str, str], client_options: Mapping[str, Any]) -> None:
         """`client_options`: options of `mcp.Client`."""
@@ -52,9 +52,13 @@ class Connection:
         self._headers: dict[str, Any] = {**param_headers, **headers}
         self._ended_event = asyncio.Event()
         self._calls: list[QuestionHandler] = []
+        """Handlers of questions for the calls under way."""
         self._status = 0
+        """401 after a response with that status, else 0."""
         self._changes = 0
+        """Number of changes that the server has announced."""
         self._cached: tuple[int, Any] | None = None
+        """Number of changes before the last fetch, and its result."""
         self.announces_changes = False
         """True if the server announces changes of its tools and resources, and the connection delivers them."""
         self.client: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -99,12 +103,12 @@ class Connection:
     @contextmanager
     def call(self, answers: QuestionHandler | None) -> Generator[None, None, None]:
         """Context of a call during which the server may ask questions, which `answers` handles."""
-        # A 401 of an earlier call says nothing of this one.
+        # A 401 of an earlier call says nothing about this one.
         self._status = 0
         if answers is None:
             yield
             return
-        # Noted beside the context: a program's questions come in the reader's task, without it.
+        # Also in a list: a program's questions are read by another task, which does not have this call's context.
         self._calls.append(answers)
         token = _call.set(answers)
         try:
@@ -114,8 +118,10 @@ class Connection:
             self._calls.remove(answers)
 
     async def _on_elicitation(self, context: Any, params: Any) -> Any:
-        """Route a server's question to its call. A server on the web asks in the context of a call. A program does not:
-        it is answered only if a single call is under way, since a question for one user must not be shown to another.
+        """Route a server's question to its call.
+
+        A server on the web asks in the context of a call. A program does not: it is answered only if a single call is
+        under way, since a question for one user must not be shown to another.
         """
         own_handler = _call.get()
         answers = own_handler if own_handler in self._calls else self._calls[0] if len(self._calls) == 1 else None
@@ -136,7 +142,7 @@ class Connection:
         listening: asyncio.Task[None] | None = None
         try:
             async with AsyncExitStack() as stack:
-                # For the handshake alone: each request has a timeout of its own.
+                # Of the handshake only: each request has a timeout of its own.
                 async with asyncio.timeout(self._params.timeout):
                     client = await stack.enter_async_context(self._open_client(client_options))
                 # Not awaited: a subscription ends with its connection.
@@ -158,7 +164,7 @@ class Connection:
                 self.client.set_exception(ConnectionError("the connection to the MCP server was closed"))
 
     async def _listen(self, client: Any) -> None:
-        """Subscribe to changes; protocol versions before subscriptions send them unasked, on persistent connections."""
+        """Subscribe to changes; a protocol version without subscriptions sends them unasked, if the transport can."""
         capabilities = client.server_capabilities
         flags = [
             bool(capability.list_changed) for capability in (capabilities.tools, capabilities.resources) if capability
@@ -166,7 +172,7 @@ class Connection:
         if not (flags and all(flags)):
             return
         if client.protocol_version not in require("mcp_types.version", package=EXTRA).MODERN_PROTOCOL_VERSIONS:
-            # Over streamable HTTP nothing tells whether the server can send messages outside of a response.
+            # Over streamable HTTP a server may be unable to send anything outside of a response.
             self.announces_changes = isinstance(self._params, StdioConnectionParams | SseConnectionParams)
             return
         subscriptions = {"tools_list_changed": True, "resources_list_changed": capabilities.resources is not None}
@@ -234,8 +240,9 @@ class Connection:
         return http.streamable_http_client(params.url, http_client=client, terminate_on_close=params.terminate_on_close)
 
     def _new_http_client(self, headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-        """An HTTP client for the author's URL, private networks included. Proxies of the environment are not used, and
-        `mcp` follows redirects to the same origin only.
+        """An HTTP client for the author's URL, private networks included. Proxies of the environment are not used.
+
+        The package `mcp` follows redirects only to the same origin.
         """
         return httpx2.AsyncClient(
             # Uncompressed, so that the size limit counts the bytes of the content.
@@ -252,8 +259,8 @@ class Connection:
 
 
 async def _skip_validation(name: str, result: Any) -> None:
-    """Replaces mcp 2.3's validation of results, which matches a server's patterns with Python's `re`, in unbounded
-    time. `McpTool` validates them.
+    """Replaces the validation of results in mcp 2.3, which matches a server's patterns with `re`, in unbounded time;
+    `McpTool` validates them itself.
     """
 
 

@@ -1,4 +1,4 @@
-"""An MCP server as its tools share it: connection, headers, credential."""
+"""The part of an MCP server that its tools share: connections, headers and credential."""
 
 import inspect
 from collections.abc import Awaitable, Callable

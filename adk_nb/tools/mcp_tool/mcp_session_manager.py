@@ -82,7 +82,7 @@ class McpSessionManager:
         Args:
             headers: HTTP headers in addition to the parameters'; other headers use another connection.
             work: Called once, or again if the server certainly did not execute it.
-            again: It may be repeated: if the connection turns out to have ended, open a new one.
+            again: `work` may be repeated on a new connection if this one has ended.
             answers: Handles the server's questions, on the background loop. None: questions are refused.
 
         Raises:
@@ -180,7 +180,7 @@ class McpSessionManager:
 
 @atexit.register
 def _close_all() -> None:
-    """Runs before the background loop ends, which would leave programs running."""
+    """Close all connections. Before the background loop ends: without it, programs would go on running."""
     futures = [manager.close_future() for manager in list(_managers)]
     if any(futures):
         wait([future for future in futures if future], _EXIT_SECONDS)
@@ -190,7 +190,7 @@ def _is_lost(error: Exception) -> bool:
     """True if the connection cannot be used any more."""
     mcp = require("mcp", package=EXTRA)
     if not isinstance(error, mcp.MCPError):
-        # The connection is fine: a result that does not match its schema, a busy server, a mistake of the author.
+        # None of these is the connection's: an invalid result, a busy server, a mistake of the author.
         return not isinstance(error, ValueError | TimeoutError | UserError)
     code: Any = getattr(error, "code", None)
     return code == require("mcp_types", package=EXTRA).CONNECTION_CLOSED or _is_unknown_session(error)

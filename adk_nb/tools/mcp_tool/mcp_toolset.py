@@ -31,8 +31,8 @@ from adk_nb.tools.mcp_tool.mcp_server import HeaderProvider, McpServer
 from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
 from adk_nb.tools.mcp_tool.mcp_tool import McpTool, ProgressCallback
 
-_MAX_LISTED_RESOURCES = 100
-"""Limit of resources in the description."""
+_MAX_DESCRIBED_RESOURCES = 100
+"""Limit of resources in the tool's description."""
 
 
 class LoadMcpResourceTool(BaseTool):
@@ -44,7 +44,7 @@ class LoadMcpResourceTool(BaseTool):
         """`resources`: the server's listing. `server`: shared, so not closed here."""
         lines = [
             clean_text(f"{resource.uri}: {resource.description or resource.title or resource.name}")[:200]
-            for resource in resources[:_MAX_LISTED_RESOURCES]
+            for resource in resources[:_MAX_DESCRIBED_RESOURCES]
         ]
         super().__init__(
             name="load_mcp_resource",
@@ -81,6 +81,7 @@ logger = logging.getLogger(__name__)
 MAX_TOOLS = 1_000
 """Limit of offered tools; a filter selects among all that the server has."""
 _MAX_LISTED = 10_000
+"""Limit of tools or resources that are read from a server's list."""
 _MAX_PAGES = 100
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 _RESERVED_NAMES = ("transfer_to_agent", set_model_response_tool.NAME)
@@ -164,7 +165,7 @@ class McpToolset(BaseToolset):
             TimeoutError: It did not list its tools in time.
         """
         refresh = readonly_context is not None and _is_answer(readonly_context)
-        tools: list[BaseTool] = await self._server.list_offers(readonly_context, self._listed, refresh=refresh)
+        tools: list[BaseTool] = await self._server.list_offers(readonly_context, self._list_tools, refresh=refresh)
         selected = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
         if len(selected) > MAX_TOOLS:
             self._warn_once(
@@ -176,7 +177,7 @@ class McpToolset(BaseToolset):
         """Close the connections to the server."""
         await self._server.sessions.close()
 
-    async def _listed(self, client: Any) -> list[BaseTool]:
+    async def _list_tools(self, client: Any) -> list[BaseTool]:
         by_name: dict[str, BaseTool] = {}
         for definition in await _pages(client.list_tools, "tools"):
             if reason := _rejection(definition, by_name):
@@ -237,7 +238,7 @@ def _rejection(definition: Any, by_name: Mapping[str, BaseTool]) -> str | None:
     name: str = definition.name
     if not _NAME.fullmatch(name):
         return "a model cannot call it by that name"
-    # A server could else answer approvals or take over the transfer of an agent.
+    # Else a server could answer approvals, or replace an agent's transfer.
     if name.startswith(RESERVED) or name in _RESERVED_NAMES:
         return "the name is reserved"
     return "there are two of that name" if name in by_name else None

@@ -27,8 +27,13 @@ class CredentialChooser:
         *,
         has_other_credentials: bool,
     ) -> None:
-        """`key`: key of the user's stored credential. `has_other_credentials`: the author sends headers that may
-        authenticate.
+        """Collect the schemes of `operations`.
+
+        Args:
+            operations: The operations of the document.
+            credential: The author's credentials. None: the user is asked.
+            key: Key of the user's stored credential. None: a key for each scheme and host.
+            has_other_credentials: The author sends headers that may authenticate.
 
         Raises:
             ConfigurationError: The credential is not an AuthCredential, or no operation asks for it.
@@ -98,10 +103,10 @@ def _is_suitable(scheme: AuthScheme, credential: AuthCredential) -> bool:
     kind = credential.auth_type
     if isinstance(scheme, APIKey):
         return kind is AuthCredentialTypes.API_KEY
-    http, has_token = credential.http, kind is AuthCredentialTypes.SERVICE_ACCOUNT
+    http = credential.http
     if isinstance(scheme, HTTPBase) and scheme.scheme.lower() != "bearer":
         return http is not None and http.scheme.lower() == scheme.scheme.lower()
-    has_token = has_token or bool(http and http.credentials.token)
+    has_token = kind is AuthCredentialTypes.SERVICE_ACCOUNT or bool(http and http.credentials.token)
     if isinstance(scheme, HTTPBase):
         return has_token or bool(credential.oauth2 and credential.oauth2.access_token)
     return has_token or kind in (AuthCredentialTypes.OAUTH2, AuthCredentialTypes.OPEN_ID_CONNECT)

@@ -19,8 +19,7 @@ FormParts = list[tuple[str, tuple[str | None, bytes, str] | tuple[str | None, by
 FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 _BINARY = "application/octet-stream"
 _NOT_FROM_ARGUMENTS = {"accept", "content-type", "authorization", "host", "content-length", "cookie"}
-"""Ignored header parameters. Source: OpenAPI 3.1, Parameter Object (the first three); the others are set by the client.
-"""
+"""Ignored header parameters: the first three by OpenAPI 3.1, Parameter Object; the HTTP client sets the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,11 +130,11 @@ class Operation:
         ]
         return {"method": self.method, "url": with_query(url, query), "headers": headers, **self._body(body, headers)}
 
-    def _is_sent_empty(self) -> bool:
-        return self.needs_body and not self.whole_body and is_json(self.media_type or "")
-
     def _body(self, pairs: list[tuple[Argument, Any]], headers: dict[str, str]) -> dict[str, Any]:
-        if self.media_type is None or not (pairs or self._is_sent_empty()):
+        if self.media_type is None:
+            return {}
+        may_be_empty = self.needs_body and not self.whole_body and is_json(self.media_type)
+        if not pairs and not may_be_empty:
             return {}
         if self.media_type == MULTIPART and not self.whole_body:
             return {"files": [part for argument, value in pairs for part in _form_parts(argument, value)]}

@@ -66,7 +66,9 @@ class RestApiTool(BaseTool):
         return f"RestApiTool({self.name}: {self.bound_to})"
 
     def configure_auth_scheme(self, auth_scheme: AuthScheme | Mapping[str, Any]) -> None:
-        """Override the document's security scheme. ADK's name, like the next four."""
+        """Override the document's security scheme. An ADK name, as the other `configure_...` and
+        `set_default_headers`.
+        """
         is_dict = isinstance(auth_scheme, Mapping)
         self.auth_scheme = dict_to_auth_scheme(auth_scheme) if is_dict else auth_scheme
         self._configure()
@@ -170,8 +172,7 @@ class RestApiTool(BaseTool):
                 return None
             credentials[position] = credential
             context.auth_credential = credentials[0]
-        author_credentials = [config.raw_auth_credential for config in self.auth_configs]
-        if credentials == author_credentials:
+        if credentials == [config.raw_auth_credential for config in self.auth_configs]:
             return response
         return await self._web.send(**self._add_credentials(request, credentials))
 

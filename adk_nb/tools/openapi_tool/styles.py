@@ -73,7 +73,7 @@ def in_header(name: str, explode: bool, value: Any) -> str:
 
 def in_cookie(value: Any) -> str:
     """Encode a cookie value."""
-    return quote(_simple("", False, value, text), safe="")  # commas and semicolons would end the cookie
+    return quote(_simple("", False, value, text), safe="")  # a comma or a semicolon would end the cookie
 
 
 def _quote(value: Any) -> str:

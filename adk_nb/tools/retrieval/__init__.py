@@ -1,4 +1,4 @@
-"""Tools that find things, under ADK's import paths."""
+"""Tools that find passages in documents, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

@@ -22,13 +22,13 @@ _MAX_FILE_BYTES = 5_000_000
 _PASSAGE_CHARS = 1_000
 """Target length of a passage, which joins whole paragraphs."""
 _MAX_QUERY_WORDS = 100
-"""Limit of a query."""
 _WORD = re.compile(r"\w+")
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _SCHEMA = "create virtual table passages using fts5 (text, file unindexed, tokenize='porter unicode61')"
 _SEARCH = "select file, text from passages where passages match ? order by rank limit ?"
 
 _Versions = dict[Path, tuple[int, int]]
+"""File -> modification time in nanoseconds, and size in bytes."""
 
 
 class FilesRetrieval(BaseRetrievalTool):
@@ -106,7 +106,7 @@ def _passages(path: Path) -> Iterator[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        logger.info("%s is not looked through: %s", path.name, error)
+        logger.info("%s is not indexed: %s", path.name, error)
         return
     passage = ""
     for paragraph in _PARAGRAPHS.split(text):

@@ -23,7 +23,7 @@ class LlamaIndexRetrieval(BaseRetrievalTool):
         """
         super().__init__(name=name, description=description)
         if not callable(getattr(retriever, "retrieve", None)):
-            raise ConfigurationError(f"{retriever!r:.80} retrieves nothing; pass index.as_retriever()")
+            raise ConfigurationError(f"{retriever!r:.80} has no method retrieve; pass index.as_retriever()")
         self.retriever = retriever
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:

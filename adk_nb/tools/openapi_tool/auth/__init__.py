@@ -1,4 +1,4 @@
-"""Short ways to say what a web service is shown, under ADK's import paths."""
+"""Shortcuts for the credentials of web services, under ADK's import paths."""
 
 from adk_nb.lazy import face
 

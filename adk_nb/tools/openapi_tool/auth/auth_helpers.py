@@ -23,7 +23,7 @@ from adk_nb.tools.openapi_tool.credential import authorization
 
 _SCHEMES: TypeAdapter[AuthScheme] = TypeAdapter(AuthScheme)
 INTERNAL_AUTH_PREFIX = "_auth_prefix_vaf_"
-"""Prefix of `ApiParameter.py_name`, which no parameter of an operation has. Source: google-adk 2.13."""
+"""Prefix of `ApiParameter.py_name`; no parameter of an operation starts with it. Source: google-adk 2.13."""
 _DISCOVERY_SECONDS = 10.0
 _DISCOVERY_BYTES = 1_000_000
 
@@ -173,7 +173,7 @@ def credential_to_param(
     if http and token:
         return _param(auth_scheme, "Authorization", "header", f"Bearer {token}", "Bearer token")
     if http and auth_credential.auth_type is AuthCredentialTypes.HTTP and http.scheme.lower() == "basic":
-        # RFC 7617: the first colon ends the user name.
+        # RFC 7617, 2: the first colon ends the user name.
         if ":" in (http.credentials.username or ""):
             raise ConfigurationError("a user name of HTTP basic authentication has no ':' in it")
         if http.credentials.username is not None or http.credentials.password is not None:

@@ -42,7 +42,7 @@ def operations_of(document: Mapping[str, Any], *, preserve_property_names: bool 
     """
     if not str(document.get("openapi", "")).startswith("3."):
         raise ConfigurationError("this is not an OpenAPI 3 document: its field 'openapi' must be 3.x")
-    return _Reader(document, snake_case if not preserve_property_names else str).operations()
+    return _Reader(document, str if preserve_property_names else snake_case).operations()
 
 
 def snake_case(text: str) -> str:
@@ -173,7 +173,7 @@ class _Reader:
         content: dict[str, Json] = body["content"]
         media = content[media_type] or {}
         schema: Any = media.get("schema") or {}
-        # By the standard a body is optional by default, but most documents just forget to mark it as required.
+        # OpenAPI: the default is false; but most documents that omit `required` mean a body that is required.
         body_required = bool(body.get("required", True))
         if object_fields := schemas.fields(schema) if is_json(media_type) or media_type in (FORM, MULTIPART) else None:
             properties, required = object_fields
@@ -262,7 +262,7 @@ class Security:
     def _scheme(self, name: str, server: str) -> AuthScheme | None:
         definition = self._resolve(self._schemes.get(name))
         if not definition:
-            logger.warning("the OpenAPI document wants to be shown %r and does not say how: it is not shown", name)
+            logger.warning("the OpenAPI document requires the credential %r and has no securityScheme for it", name)
             return None
         if definition.get("type") == "mutualTLS":
             return None  # part of the connection: ssl_verify takes a context with a client certificate
