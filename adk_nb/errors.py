@@ -1,44 +1,6 @@
 """Every error this package raises on purpose.
 
-    AdkNbError
-      UserError                    to be fixed in a cell; printed as one line, without a traceback
-        ConfigurationError         an agent, tool or run is configured wrongly
-          WorkflowConfigurationError
-        WorkflowDataError          invalid input or output of a graph's node
-        InputError                 an invalid argument, option, name or message
-        MissingExtraError          an optional package is not installed
-        MissingKeyError            a model needs an API key and none is set
-        StateKeyError              an instruction names a missing state key
-        StateSchemaError           a state write that the schema does not allow
-        PendingError               an approval is open and must be answered first
-        NotFoundError              unknown name or id
-          SessionNotFoundError
-          AgentNotFoundError
-          ToolNotFoundError
-          ModelNotFoundError
-          InvocationNotFoundError
-        SessionBusyError           another run holds the session
-        EvaluationFailedError      the score of an evaluation is below the wanted one
-        TurnFailedError            a turn failed, and the setting says that its cell fails too
-        StorageError               a disk or a database failed
-        RecordingMismatchError     a replayed model got a request that was not recorded
-      AlreadyExistsError           a session or an event with this id exists
-      StaleSessionError            the session was changed since it was read
-      ModelError                   the model's service failed or sent an invalid response
-        ModelHTTPError
-          ServiceRefused           a custom HTTP service: HTTP_<status>
-        ModelTimeoutError
-        ServiceUnreachable         HTTP_CONNECTION
-        UnexpectedModelAnswer
-          InvalidResponse          INVALID_RESPONSE
-      A2AClientError               an agent of another process gave no answer, or failed
-        A2AConnectionError         it was not reached, or was lost on the way
-        AgentCardResolutionError   its card was not found, or says nothing that can be called
-      CredentialError              a service gave no token for a credential
-      NodeTimeoutError             a graph's node took too long
-      LlmCallsLimitExceededError   too many model calls in one invocation
-      PluginError                  a plugin's hook raised, or the plugin did not close
-
+A UserError is fixed in a cell and printed as one line, without a traceback; all others keep theirs.
 Every message says what happened, with names and values, and what to do next.
 """
 
@@ -157,9 +119,7 @@ class SessionBusyError(UserError):
     """Another run holds the session; no other run may write to it before its end."""
 
     def __init__(self, session_id: str, owner: str, since: float, hint: str = "") -> None:
-        """`owner`: description of the process. `since`: seconds since the epoch, UTC. `hint`: what to do; by default,
-        to wait.
-        """
+        """`owner`: a process. `since`: seconds since the epoch, UTC. `hint`: what to do, instead of waiting."""
         self.session_id = session_id
         self.owner = owner
         self.since = since
@@ -169,11 +129,11 @@ class SessionBusyError(UserError):
 
 
 class TurnFailedError(UserError):
-    """A turn failed, and `%config AdkNb.on_error` says that its cell fails too."""
+    """A turn failed, and `%config AdkNb.on_error` makes its cell fail."""
 
 
 class EvaluationFailedError(UserError):
-    """An evaluation's score is below the least that its cell accepts."""
+    """An evaluation's score is below the `--min` of its cell."""
 
 
 class StorageError(UserError):
@@ -239,7 +199,7 @@ class ServiceUnreachable(ModelError):
 
     @property
     def code(self) -> str:
-        """The same for every one."""
+        """`HTTP_CONNECTION`."""
         return "HTTP_CONNECTION"
 
 
@@ -248,23 +208,23 @@ class InvalidResponse(UnexpectedModelAnswer):
 
     @property
     def code(self) -> str:
-        """The same for every one."""
+        """`INVALID_RESPONSE`."""
         return "INVALID_RESPONSE"
 
 
 class A2AClientError(AdkNbError):
-    """An agent of another process did not answer, refused the message, or failed."""
+    """A remote agent did not answer, refused the message, or failed."""
 
     task_id: str | None = None
-    """Of the task that failed, or that may still go on there. None: unknown."""
+    """Id of the remote task, which failed or may still be running. None: unknown."""
 
 
 class A2AConnectionError(A2AClientError):
-    """An agent of another process was not reached, or nothing came for too long: its task may still go on."""
+    """A remote agent was not reached, or sent nothing for too long; its task may still be running."""
 
 
 class AgentCardResolutionError(A2AClientError):
-    """The card of an agent of another process was not found, or nothing in it can be called."""
+    """A remote agent's card was not found, or lists no interface that can be called."""
 
 
 class CredentialError(AdkNbError):

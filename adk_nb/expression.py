@@ -26,7 +26,7 @@ MAX_CHARACTERS = 2_000
 MAX_NODES = 400
 
 _CONSTANTS = {"true": "True", "false": "False", "none": "None", "null": "None"}
-"""As JSON or a slip has them -> as they are written."""
+"""Lower-case spelling, as in JSON or by mistake -> the constant in Python."""
 _Values = Mapping[str, Any]
 _Evaluator = Callable[[_Values], Any]
 _FAILURES = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
@@ -35,26 +35,26 @@ _FAILURES = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError
 class Expression:
     """An expression such as `amount > 100 and currency in ("EUR", "USD")`, in Python's syntax.
 
-    It has names, text, numbers, lists, dicts and `x[...]`; `and`, `or`, `not`, `a if b else c`; comparisons, `in`, and
-    `is None`; `+ - * / // %` of numbers; the functions and methods of `FUNCTIONS` and `METHODS`. Numbers are compared
-    with numbers and text with text. It takes time in proportion to the values, changes none, and calls no code of
-    theirs: they have to be JSON.
+    Supported: names, text, numbers, lists, dicts and `x[...]`; `and`, `or`, `not`, `a if b else c`; comparisons, `in`,
+    and `is None`; `+ - * / // %` of numbers; the functions and methods of `FUNCTIONS` and `METHODS`. Numbers are
+    compared with numbers and text with text. Values must be JSON; evaluation takes time linear in their size, does not
+    change them and calls none of their methods.
 
     Args:
         source: At most 2,000 characters, 400 parts, 50 deep.
         allowed: Names that it may use. None: any.
 
     Raises:
-        ConfigurationError: A syntax error, or syntax that is not allowed; the message has the place.
+        ConfigurationError: A syntax error, or syntax that is not allowed; the message names the place.
     """
 
     def __init__(self, source: str, allowed: Iterable[str] | None = None) -> None:
         self.source = source
         self._allowed = None if allowed is None else frozenset(allowed)
         self._used: set[str] = set()
-        self._read = self._compile(self._parse(), 0)
+        self._evaluate = self._compile(self._parse(), 0)
         self.names = frozenset(self._used)
-        """Names that it uses."""
+        """The names in the expression."""
 
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"
@@ -71,19 +71,18 @@ class Expression:
         """Its value, as a copy.
 
         Raises:
-            InputError: A name is missing or its value no JSON, types do not go together, a key is not there, a number
-                is too large.
+            InputError: A name or a key is missing, a value is not JSON, types do not match, or a number is too large.
         """
         return self._value(names, as_json)
 
-    def _value(self, names: _Values, result: Callable[[Any], Any] = checked_value) -> Any:
+    def _value(self, names: _Values, convert: Callable[[Any], Any] = checked_value) -> Any:
         try:
-            return result(self._read(names))
+            return convert(self._evaluate(names))
         except _FAILURES as error:
             reason = f"there is no {error}" if isinstance(error, LookupError) else str(error)
             raise InputError(f"the expression {self.source!r:.80} has no value here: {reason}") from None
 
-    # -- reading
+    # -- compiling
 
     def _parse(self) -> ast.expr:
         if len(self.source) > MAX_CHARACTERS:
@@ -96,7 +95,7 @@ class Expression:
         except (ValueError, RecursionError, MemoryError):
             self._refuse("Python cannot read it; it may be nested too deep")
         if sum(isinstance(node, ast.expr) for node in ast.walk(tree)) > MAX_NODES:
-            self._refuse(f"it has more than {MAX_NODES} parts; take a function")
+            self._refuse(f"it has more than {MAX_NODES} parts; use a function")
         return tree
 
     def _refuse(self, reason: str, node: ast.AST | None = None) -> NoReturn:
@@ -109,7 +108,7 @@ class Expression:
             self._refuse(f"it is nested more than {MAX_NESTED} deep")
         compile_node = self._KINDS.get(type(node))
         if compile_node is None:
-            self._refuse(f"it may only look at values, and {type(node).__name__} does more; take a function", node)
+            self._refuse(f"{type(node).__name__} is not allowed in an expression; use a function", node)
         return compile_node(self, node, depth + 1)
 
     def _compile_all(self, nodes: Iterable[ast.expr], depth: int) -> list[_Evaluator]:
@@ -120,7 +119,7 @@ class Expression:
         if type(value) not in SCALARS:
             self._refuse(f"a constant must be text, a number, True, False or None, got {kind_of(value)}", node)
         if type(value) is int and value > MAX_NUMBER:
-            self._refuse("a number may be as large as 2**64", node)
+            self._refuse("a number must be at most 2**64", node)
         return lambda names: value
 
     def _name(self, node: ast.Name, depth: int) -> _Evaluator:
@@ -139,7 +138,7 @@ class Expression:
         return lambda names: kind(item(names) for item in items)
 
     def _dict(self, node: ast.Dict, depth: int) -> _Evaluator:
-        keys = [self._compile(key, depth) if key else self._refuse("a dict holds no **", node) for key in node.keys]
+        keys = [self._compile(key, depth) if key else self._refuse("a dict cannot have **", node) for key in node.keys]
         pairs = list(zip(keys, self._compile_all(node.values, depth), strict=True))
         return lambda names: {checked_text(key(names)): value(names) for key, value in pairs}
 
@@ -151,12 +150,12 @@ class Expression:
 
     def _any_or_all(self, node: ast.BoolOp, depth: int) -> _Evaluator:
         first, *rest = self._compile_all(node.values, depth)
-        ends = isinstance(node.op, ast.Or)
+        stops_at = isinstance(node.op, ast.Or)
 
         def evaluate(names: _Values) -> Any:
             value = first(names)
             for operand in rest:
-                if bool(value) is ends:
+                if bool(value) is stops_at:
                     break
                 value = operand(names)
             return value
@@ -175,7 +174,7 @@ class Expression:
     def _binary(self, node: ast.BinOp, depth: int) -> _Evaluator:
         operation = ARITHMETIC.get(type(node.op))
         if operation is None:
-            self._refuse("numbers have + - * / // % alone", node)
+            self._refuse("the operators of numbers are + - * / // %", node)
         first, second = self._compile(node.left, depth), self._compile(node.right, depth)
         return lambda names: checked_number(operation(checked_number(first(names)), checked_number(second(names))))
 
@@ -204,7 +203,7 @@ class Expression:
 
     def _call(self, node: ast.Call, depth: int) -> _Evaluator:
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            self._refuse("a function takes plain values, without names and stars", node)
+            self._refuse("a function takes positional values only, no name=value and no *values", node)
         if isinstance(node.func, ast.Attribute):
             return self._method(node.func, self._compile_all(node.args, depth), depth)
         name = node.func.id if isinstance(node.func, ast.Name) else ""

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
-_STR = partial(operator.is_, str)
+_is_str = partial(operator.is_, str)
 MAX_NUMBER = 2**64
 MAX_NESTED = 50
-"""Lists and dicts within each other in a value, and expressions within each other."""
+"""Depth of nested lists and dicts in a value, and of nested expressions."""
 _MAX_DIGITS = 100
-"""Of a text that becomes a number: Python's own time for it grows with the square."""
+"""Longest text that is converted to a number: `int` takes time quadratic in the number of digits."""
 SCALARS = (str, int, float, bool, type(None))
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (*_SEQUENCES, dict)
@@ -25,7 +25,7 @@ _KINDS = frozenset([*SCALARS, *_CONTAINERS])
 
 
 def as_json(value: Any, depth: int = 0) -> Any:
-    """A copy of exact JSON types; no method of a subclass is called."""
+    """A copy of a value that consists of exact JSON types; a subclass is refused, so none of its methods is called."""
     kind = cast(Any, type(value))
     if depth > MAX_NESTED:
         raise ValueError(f"a value is nested more than {MAX_NESTED} deep")
@@ -39,9 +39,9 @@ def as_json(value: Any, depth: int = 0) -> Any:
 
 
 def checked_value(value: Any) -> Any:
-    """`value`, if its own type, and the keys of a dict, are JSON; items are not checked."""
+    """`value`, if its type (of a dict: and its keys) is JSON; items are not checked."""
     kind = cast(Any, type(value))
-    if kind is dict and not all(map(_STR, map(type, value))):
+    if kind is dict and not all(map(_is_str, map(type, value))):
         raise TypeError("a dict has keys that are not text")
     if kind not in _KINDS or (kind is float and not math.isfinite(value)):
         raise TypeError(f"a value is {kind.__name__ if kind is not float else value}, which is not JSON")
@@ -49,7 +49,7 @@ def checked_value(value: Any) -> Any:
 
 
 def checked_variable(value: Any) -> Any:
-    """The value of a name, if it is JSON; tuples are the expression's own."""
+    """The value of a name, if it is JSON. A tuple is not, although an expression may contain one."""
     if type(value) is tuple:
         raise TypeError("a value is tuple, which is not JSON")
     return checked_value(value)
@@ -63,10 +63,10 @@ def checked_text(value: Any) -> str:
 
 
 def checked_number(value: Any) -> Any:
-    """`value`, if it is a number within the limit; True and False are none."""
+    """`value`, if it is a number within the limit; True and False are refused."""
     if type(value) not in (int, float):
         raise TypeError(f"expected a number, got {kind_of(value)}")
-    if not abs(value) <= MAX_NUMBER:  # nor is a number that is none
+    if not abs(value) <= MAX_NUMBER:  # not `>`: NaN is refused, too
         raise OverflowError("a number is larger than 2**64")
     return value
 
@@ -96,7 +96,7 @@ def _is_in(first: Any, second: Any) -> bool:
         return as_json(first) in as_json(items)
     if not _KINDS.issuperset(map(type, items)):
         raise TypeError("a list has an entry that is not JSON")
-    return first in items  # nothing looks into an entry that is a list or a dict
+    return first in items  # a scalar never equals a list or a dict, so their items are not compared
 
 
 def _is_equal(first: Any, second: Any) -> bool:
@@ -120,7 +120,7 @@ def _list_of(value: Any) -> Any:
 
 
 def item_of(container: Any, key: Any) -> Any:
-    """`whole[key]`."""
+    """`container[key]`."""
     if type(container) is dict:
         return checked_value(cast(Any, container)[checked_text(key)])
     if type(container) is not str and type(container) not in _SEQUENCES:
@@ -175,7 +175,7 @@ def _entries_of(value: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _stripped(value: str) -> str:
-    return value.strip()  # of blanks alone: to look for others would take the product of both lengths
+    return value.strip()  # whitespace only: strip(characters) takes the product of both lengths
 
 
 def _to_number(kind: type[int] | type[float]) -> Callable[[Any], Any]:

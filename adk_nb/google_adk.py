@@ -8,13 +8,12 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_PEER, _OURS = "google.adk", "adk_nb"
+_GOOGLE_ADK, _OURS = "google.adk", "adk_nb"
 _CLOUD = "it is a client of Google Cloud; use OpenAPIToolset, McpToolset or a function instead"
 _INSTEAD = {
     "agents.config_agent_utils": "write the agent in a cell that begins with %%agent NAME",
     "cli": "type %chat NAME to talk to an agent",
     "evaluation.local_eval_service": "call adk_nb.evaluation.evaluate(agent, cases)",
-    "telemetry": "type %trace to see what models and tools were asked",
     "tools.apihub_tool": _CLOUD,
     "tools.application_integration_tool": _CLOUD,
     "tools.bigquery": _CLOUD,
@@ -25,36 +24,36 @@ _INSTEAD = {
 }
 """Module below google.adk that adk_nb does not have -> what to use."""
 COMMANDS = {
-    "api_server": "use a Runner in Python",
+    "api_server": "type %serve NAME",
     "create": "begin a cell with %%agent NAME",
     "deploy": "type %export my_agents/ for a package that google-adk deploys",
     "eval": "begin a cell with %%eval AGENT and a table of cases, or call adk_nb.evaluation.AgentEvaluator.evaluate",
     "run": "type %chat NAME and your text",
-    "web": "type %chat NAME for a chat box, and %trace for what was asked",
+    "web": "type %serve NAME for Google's dev UI, or %chat NAME for a chat box here",
 }
 """Subcommand of `adk` -> what to use."""
 
 
 def stand_in_for_google_adk() -> None:
-    """Let `google.adk` and the modules below it be those of adk_nb, and print so.
+    """Import adk_nb for `google.adk` and the modules below it, and print that.
 
-    Where google-adk is installed, nothing changes, and that is printed.
+    Where google-adk is installed, print that instead and change nothing.
     """
     if _FINDER in sys.meta_path:
         return
-    if importlib.util.find_spec(_PEER) is not None:
-        sys.stdout.write(f"{_PEER} is google-adk, which is installed; to use adk_nb: %pip uninstall -y google-adk\n")
+    if importlib.util.find_spec(_GOOGLE_ADK) is not None:
+        sys.stdout.write(f"{_GOOGLE_ADK} is the installed google-adk; to use adk_nb: %pip uninstall -y google-adk\n")
         return
     sys.meta_path.insert(0, _FINDER)  # first, so that a later `%pip install google-adk` does not mix the two
-    sys.stdout.write(f"{_PEER} is adk_nb here, as google-adk is not installed\n")
+    sys.stdout.write(f"{_GOOGLE_ADK} is adk_nb here, as google-adk is not installed\n")
 
 
 def give_google_adk_back() -> None:
-    """Undo `stand_in_for_google_adk`. What was imported stays."""
+    """Undo `stand_in_for_google_adk`. Names that a cell has imported stay."""
     if _FINDER not in sys.meta_path:
         return
     sys.meta_path.remove(_FINDER)
-    for name in [name for name in sys.modules if f"{name}.".startswith(f"{_PEER}.")]:
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{_GOOGLE_ADK}.")]:
         del sys.modules[name]
     vars(sys.modules["google"]).pop("adk", None)
 
@@ -63,12 +62,12 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not f"{fullname}.".startswith(f"{_PEER}."):
+        if not f"{fullname}.".startswith(f"{_GOOGLE_ADK}."):
             return None
         if importlib.util.find_spec(_counterpart(fullname)) is None:
-            below = fullname.removeprefix(f"{_PEER}.")
-            hint = f"; {_INSTEAD[below]}" if below in _INSTEAD else ""
-            raise ModuleNotFoundError(f"google.adk is adk_nb here, which has no {below!r}{hint}", name=fullname)
+            submodule = fullname.removeprefix(f"{_GOOGLE_ADK}.")
+            hint = f"; {_INSTEAD[submodule]}" if submodule in _INSTEAD else ""
+            raise ModuleNotFoundError(f"google.adk is adk_nb here, which has no {submodule!r}{hint}", name=fullname)
         return ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -77,7 +76,7 @@ class _Finder(MetaPathFinder, Loader):
 
 
 def _counterpart(name: str) -> str:
-    return _OURS + name.removeprefix(_PEER)
+    return _OURS + name.removeprefix(_GOOGLE_ADK)
 
 
 _FINDER = _Finder()

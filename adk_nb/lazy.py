@@ -34,7 +34,7 @@ def require(module: str, *, package: str) -> ModuleType:
         name = module.partition(".")[0]
         if sys.platform == "emscripten" and _load_in_page(module):
             return importlib.import_module(module)
-        extra = _NOT_IN_A_BROWSER.get(module.partition(".")[0])
+        extra = _NOT_IN_A_BROWSER.get(name)
         if sys.platform == "emscripten" and extra:
             raise MissingExtraError(
                 f"{module!r} cannot be installed in a browser; on your machine, type: %pip install 'adk-nb[{extra}]'"
@@ -43,7 +43,7 @@ def require(module: str, *, package: str) -> ModuleType:
 
 
 def _load_in_page(module: str) -> bool:
-    """Load the package of `module` if the page's Python was built with this package, and so with versions that fit.
+    """Load the package of `module` if the page's Python was built with adk_nb, and so with versions that fit it.
 
     Source: https://pyodide.org/en/stable/usage/api/js-api.html#pyodide.loadPackagesFromImports.
     """
@@ -61,9 +61,8 @@ def face(
 
     Args:
         package: The package's own `__name__`.
-        table: Public name -> the module that defines it. `name -> module` with an empty attribute path; a name that
-            equals the module's last part and is not defined in it is the module itself.
-        cloud: Name of ADK's for a service of Google Cloud -> what to use instead.
+        table: Public name -> the module that defines it, or, if no attribute of it has that name, is it.
+        cloud: ADK's name of a Google Cloud client -> the replacement.
     """
 
     def load(name: str) -> Any:

@@ -3,33 +3,37 @@
 Source: https://modelcontextprotocol.io/specification/2025-06-18/server/tools (Structured Content).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+
+from adk_nb.wire import json_or_text
 
 _KEYS = {"content", "structuredContent", "isError"}
 
 
 def value_of(response: Mapping[str, Any]) -> Any:
-    """The value of an MCP result; `response` itself if it is not an MCP result, or if its blocks differ in content."""
+    """The value of an MCP result.
+
+    `response` itself: it is not an MCP result, has blocks other than text, or its two forms differ.
+    """
     blocks: Any = response.get("content")
     if not isinstance(blocks, list) or "isError" not in response or not _KEYS.issuperset(response):
         return response
-    texts = [_text(block) for block in cast(list[Any], blocks)]
-    if None in texts:
+    texts = [text for block in cast(list[Any], blocks) if (text := _text(block)) is not None]
+    if len(texts) != len(cast(list[Any], blocks)):
         return response
-    text = "\n".join(map(str, texts))
+    text = "\n".join(texts)
     if "structuredContent" not in response:
         return text
     structured: Any = response["structuredContent"]
     value = structured["result"] if _is_wrapped(structured) else structured
-    return value if _is_same_value(text, [str(block_text) for block_text in texts], structured, value) else response
+    return value if _is_same_value(text, texts, structured, value) else response
 
 
 def _text(block: Any) -> str | None:
     if not isinstance(block, dict) or cast(Any, block).keys() != {"type", "text"}:
         return None
-    return cast(dict[str, str], block)["text"]
+    return str(cast(dict[str, Any], block)["text"])
 
 
 def _is_wrapped(structured: Any) -> bool:
@@ -38,7 +42,7 @@ def _is_wrapped(structured: Any) -> bool:
 
 
 def _is_same_value(text: str, texts: Sequence[str], structured: Any, value: Any) -> bool:
-    """True if the text has the same value as the structured content."""
+    """True if the text, as a whole or block by block, has the value of the structured content."""
     if not text or text == value:
         return True
     parsed = _parse(text)
@@ -50,7 +54,4 @@ def _is_same_value(text: str, texts: Sequence[str], structured: Any, value: Any)
 
 
 def _parse(text: Any) -> Any:
-    try:
-        return json.loads(text) if isinstance(text, str) else text
-    except ValueError:
-        return text
+    return json_or_text(text) if isinstance(text, str) else text

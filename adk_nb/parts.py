@@ -10,6 +10,8 @@ from typing import Any
 from adk_nb import types
 from adk_nb.wire import copy_model, deep_copy, new_model, prototype
 
+_TEXT = {"text"}
+
 
 def content(role: str, parts: list[types.Part]) -> types.Content:
     """A content of `parts`."""
@@ -18,10 +20,7 @@ def content(role: str, parts: list[types.Part]) -> types.Content:
 
 def text_part(text: str) -> types.Part:
     """A text part."""
-    return copy_model(_text_prototype(), text=text)
-
-
-_TEXT = {"text"}
+    return copy_model(_text_part(), text=text)
 
 
 def copied_content(original: types.Content) -> types.Content:
@@ -40,12 +39,12 @@ def copied_content(original: types.Content) -> types.Content:
 
 def call(id: str | None, name: str | None, args: dict[str, Any] | None) -> types.Part:
     """A part with a function call."""
-    return copy_model(_calling(), function_call=copy_model(_call(), id=id, name=name, args=args))
+    return copy_model(_call_part(), function_call=copy_model(_call(), id=id, name=name, args=args))
 
 
 def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
     """A part with the response to the call `id`."""
-    return copy_model(_part(), function_response=copy_model(_response(), id=id, name=name, response=response))
+    return copy_model(_response_part(), function_response=copy_model(_response(), id=id, name=name, response=response))
 
 
 def tool(declarations: list[types.FunctionDeclaration]) -> types.Tool:
@@ -59,7 +58,7 @@ def _content() -> types.Content:
 
 
 @cache
-def _text_prototype() -> types.Part:
+def _text_part() -> types.Part:
     return prototype(types.Part(text=""))
 
 
@@ -69,7 +68,7 @@ def _call() -> types.FunctionCall:
 
 
 @cache
-def _calling() -> types.Part:
+def _call_part() -> types.Part:
     return prototype(types.Part(function_call=_call()))
 
 
@@ -79,7 +78,7 @@ def _response() -> types.FunctionResponse:
 
 
 @cache
-def _part() -> types.Part:
+def _response_part() -> types.Part:
     return prototype(types.Part(function_response=_response()))
 
 

@@ -36,7 +36,7 @@ _KEYS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KEY_SIGNS = ("AIza", "AQ.", "ya29.", "sk-", "gh", "hf_", "glpat-", "xox", "AKIA", "eyJ", "-----BEGIN")
-"""One of them stands in all that `_KEYS` matches."""
+"""Every match of `_KEYS` contains one of these: searching for them is faster than the pattern."""
 _SHORTEST_LOOKALIKE = 15
 """Characters of the shortest match of `_KEYS` and `_AUTH`: `xoxb-` and ten, `bearer ` and eight."""
 _AUTH = re.compile(
@@ -44,12 +44,12 @@ _AUTH = re.compile(
     r"|(\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|token)\s+)?+)[\w.~+/=-]{6,}",
     re.IGNORECASE,
 )
-_SECRET_NAMES = re.compile(
+_SECRET_FIELD = re.compile(
     r"(?:.*[-_])?(?:api[-_]?key|authorization|password|passwd|secret|(?:access|refresh|auth|id)[-_]?token)",
     re.IGNORECASE,
 )
 _OPAQUE = {"data", "thoughtSignature", "thought_signature"}
-"""Base64 of bytes: what looks like a key in there is chance."""
+"""Fields with base64, in which a lookalike is chance."""
 
 _IN_URLS = re.compile(
     r"(://[^\s/@:'\"]*:)(?!\[)[^\s/@'\"]+(?=@)"
@@ -61,27 +61,27 @@ _SECRET_NAME = re.compile(
     r"|password|passphrase|secret|token|credentials?|authorization|signature)s?",
     re.IGNORECASE,
 )
-"""Names of variables, headers and parameters whose value is one."""
-_IN_REQUESTS = ("auth", "code", "cookie", "session", "sid", "sig")
-"""The same, where it is an address or a header."""
-_PIECES = re.compile(r"[\s;,=]+")
-_SHORTEST = 8
-"""Characters. What is shorter, or a word of the language, stands in text by chance."""
+"""Names of environment variables, headers and query parameters whose value is a secret."""
+_SECRET_PARAMETERS = ("auth", "code", "cookie", "session", "sid", "sig")
+"""More such names, in query parameters and headers only."""
+_SEPARATORS = re.compile(r"[\s;,=]+")
+_MIN_LENGTH = 8
+"""Characters. A shorter value, or an ordinary word, occurs in text by chance."""
 
 
-# ---- what is known
+# ---- known secrets
 
 _lock = threading.Lock()
 _forms: set[str] = set()
-"""Secrets in all the ways they are spelled. None is ever dropped: an old token may still be in a log, or be valid."""
+"""The known secrets in all spellings. None is ever dropped: an old token may still be valid, or in a log."""
 _PREFIX = 6
-"""Characters by which a spelling is looked up; none is shorter."""
+"""Characters by which a spelling is looked up; no spelling is shorter."""
 _lengths: dict[str, tuple[int, ...]] = {}
-"""Prefix -> lengths of the spellings that begin so, longest first: what holds another is hidden whole."""
-_FEW = 64
-"""So many prefixes are looked for one by one; of more, each place of a text is looked up."""
-_environment: dict[Any, Any] | None = None
-"""The variables that were last looked at."""
+"""Prefix -> lengths of its spellings, longest first, so that a secret that contains another is hidden whole."""
+_MAX_SEARCHED = 64
+"""Up to this many prefixes are searched for one by one; with more, each position of the text is looked up."""
+_last_environment: dict[Any, Any] | None = None
+"""The environment variables at the last look."""
 
 
 def remember(*secrets: str | None) -> None:
@@ -97,8 +97,8 @@ def remember_named(values: Mapping[str, Any] | None) -> None:
         if isinstance(value, bytes):
             value = value.decode("latin-1")
         if isinstance(value, str):
-            if _is_secret_name(name) or name.lower() in _IN_REQUESTS or _looks_random(value):
-                remember(value, *_PIECES.split(value))  # `Bearer ...`, `name=...; name=...`
+            if _is_secret_name(name) or name.lower() in _SECRET_PARAMETERS or _looks_random(value):
+                remember(value, *_SEPARATORS.split(value))  # `Bearer ...`, `name=...; name=...`
             remember_url(value)
 
 
@@ -110,18 +110,18 @@ def remember_url(url: str | None) -> None:
         parts = urlsplit(url)
         remember(parts.password, unquote(parts.password or ""))
         for name, value in parse_qsl(parts.query):
-            remember(value if _is_secret_name(name) or name.lower() in _IN_REQUESTS else None)
-    except ValueError:  # no address
+            remember(value if _is_secret_name(name) or name.lower() in _SECRET_PARAMETERS else None)
+    except ValueError:  # not a URL
         return
 
 
 def forget() -> None:
     """Forget all known secrets."""
-    global _environment
+    global _last_environment
     with _lock:
         _forms.clear()
         _lengths.clear()
-        _environment = None
+        _last_environment = None
 
 
 def known_secrets() -> tuple[str, ...]:
@@ -136,19 +136,19 @@ def _learn(forms: Iterable[str]) -> None:
             _forms.add(form)
             lengths = {*_lengths.get(form[:_PREFIX], ()), len(form)}
             _lengths[form[:_PREFIX]] = tuple(sorted(lengths, reverse=True))
-    _hide_in_logs()
+    _clean_logs()
 
 
 def _is_long_enough(value: str) -> bool:
     if value in (HIDDEN, REDACTED):
         return False
     if value.isalpha() and (value.islower() or value.istitle()):
-        return len(value) >= 2 * _SHORTEST
-    return len(value) >= _SHORTEST or (len(value) >= _SHORTEST - 2 and value.isalnum() and not value.isdecimal())
+        return len(value) >= 2 * _MIN_LENGTH
+    return len(value) >= _MIN_LENGTH or (len(value) >= _MIN_LENGTH - 2 and value.isalnum() and not value.isdecimal())
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """As it is, as Python and JSON quote it, as an address holds it; and the long lines of one that has several."""
+    """The secret itself, quoted as in Python, JSON and URLs, and the long lines of a multi-line secret."""
     yield secret
     yield repr(secret)[1:-1]
     yield json.dumps(secret)[1:-1]
@@ -158,7 +158,8 @@ def _spellings(secret: str) -> Iterator[str]:
     yield quote_plus(secret)
     lines = secret.splitlines()
     if len(lines) > 1:
-        yield from (line.strip() for line in lines if len(line.strip()) >= 2 * _SHORTEST and not line.startswith("--"))
+        stripped_lines = (line.strip() for line in lines if not line.startswith("--"))
+        yield from (line for line in stripped_lines if len(line) >= 2 * _MIN_LENGTH)
 
 
 @lru_cache(maxsize=4_096)
@@ -178,21 +179,20 @@ def _looks_random(value: str) -> bool:
 
 def remember_environment() -> None:
     """Remember the secrets in environment variables; `hidden` calls this each time, since they may change."""
-    global _environment
-    variables: dict[Any, Any] = dict(
-        getattr(os.environ, "_data", os.environ)
-    )  # CPython: encoded, so nothing is decoded
-    if variables == _environment:
+    global _last_environment
+    # CPython keeps the encoded variables in `_data`: copying those decodes nothing.
+    variables: dict[Any, Any] = dict(getattr(os.environ, "_data", os.environ))
+    if variables == _last_environment:
         return
-    _environment = variables
+    _last_environment = variables
     for name, value in os.environ.items():
         if "://" in value:
             remember_url(value)
-        elif _is_secret_name(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # a path to one is none
+        elif _is_secret_name(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # the path of a key file is no secret
             remember(value)
 
 
-# ---- text and JSON without them
+# ---- text and JSON without secrets
 
 
 def without_known(value: Any) -> Any:
@@ -227,7 +227,7 @@ def _text_without_known(text: str) -> str:
 def _prefix_positions(text: str) -> Iterable[int]:
     """Positions in `text` of prefixes of known secrets, ascending."""
     prefixes = tuple(_lengths)  # another thread may add to them
-    if len(prefixes) <= _FEW:
+    if len(prefixes) <= _MAX_SEARCHED:
         return sorted(index for prefix in prefixes if prefix in text for index in _positions(prefix, text))
     return (index for index in range(len(text) - _PREFIX + 1) if text[index : index + _PREFIX] in _lengths)
 
@@ -240,11 +240,11 @@ def _positions(prefix: str, text: str) -> Iterator[int]:
 
 
 def hidden(text: str) -> str:
-    """Text of an error, a log or a traceback without known secrets and text that looks like one."""
+    """`text` of an error, a log or a traceback without known secrets and text that looks like a secret."""
     remember_environment()
     text = without_known(text)
     if "://" in text or "=" in text:
-        text = _IN_URLS.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", text)
+        text = _IN_URLS.sub(lambda match: f"{match[1] or match[2]}{REDACTED}", text)
     return _without_lookalikes(text)
 
 
@@ -256,9 +256,9 @@ def in_result(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def redacted(value: Any, name: str = "") -> Any:
-    """`value` (JSON) without secrets that are known, keys, bearer tokens and the values of fields named like a secret.
+    """`value` (JSON) without known secrets, keys, bearer tokens, and the values of fields named like a secret.
 
-    E-mail addresses and other personal words stay (a recording hides addresses too, see `models/cassette.py`).
+    E-mail addresses and other personal data stay.
     """
     if isinstance(value, dict):
         return {key: redacted(item, key) for key, item in cast(dict[str, Any], value).items()}
@@ -274,16 +274,16 @@ def redacted(value: Any, name: str = "") -> Any:
 def _without_lookalikes(text: str) -> str:
     if len(text) < _SHORTEST_LOOKALIKE:
         return text
-    if any(sign in text for sign in _KEY_SIGNS):  # to look for these costs less than the patterns
+    if any(sign in text for sign in _KEY_SIGNS):  # faster than the pattern
         text = _KEYS.sub(REDACTED, text)
     folded = text.lower()
     if "bearer" in folded or "authorization" in folded:
-        text = _AUTH.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", text)
+        text = _AUTH.sub(lambda match: f"{match[1] or match[2]}{REDACTED}", text)
     return text
 
 
 def refuse_pickle(instance: object) -> NoReturn:
-    """For the `__reduce_ex__` of what holds secrets.
+    """The `__reduce_ex__` of an object with secrets.
 
     Raises:
         ConfigurationError: Always.
@@ -296,22 +296,22 @@ def refuse_pickle(instance: object) -> NoReturn:
 
 # ---- logs
 
-_hides = False
+_cleans_logs = False
 
 
-def _hide_in_logs() -> None:
-    """From the first secret on, make each log record without secrets, whichever library logs it and whoever reads it.
+def _clean_logs() -> None:
+    """Remove secrets from every log record, of any library, from now on.
 
-    A filter would not do: those of a logger do not see what its children log, and handlers belong to the program.
+    Not with a filter: a logger's filters do not see its children's records, and handlers belong to the program.
     """
-    global _hides
-    if _hides:
+    global _cleans_logs
+    if _cleans_logs:
         return
-    _hides = True
-    make = logging.getLogRecordFactory()
+    _cleans_logs = True
+    original_factory = logging.getLogRecordFactory()
 
     def make_clean_record(*args: Any, **fields: Any) -> logging.LogRecord:
-        record = make(*args, **fields)
+        record = original_factory(*args, **fields)
         if _forms:
             _clean(record)
         return record
@@ -328,5 +328,5 @@ def _clean(record: logging.LogRecord) -> None:
             traceback_text = logging.Formatter().formatException(record.exc_info)
             if (safe := hidden(traceback_text)) != traceback_text:
                 record.exc_info, record.exc_text = None, safe
-    except Exception:  # a record that cannot be made into text: whoever writes it says so
+    except Exception:  # a malformed record: the handler that writes it reports the error
         return

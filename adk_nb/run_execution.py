@@ -43,18 +43,14 @@ logger = logging.getLogger(__name__)
 Message = str | types.Content | list[types.Part]
 
 
-def _no_state() -> dict[str, Any]:
-    return {}
-
-
 @dataclass(kw_only=True, slots=True)
 class RunRequest:
-    """The arguments of one run; fields without a docstring are arguments of `Runner.run_async`."""
+    """The arguments of one run; fields without a docstring are those of `Runner.run_async` and `Runner.run_live`."""
 
     user_id: str
     session_id: str
     message: Message | None = None
-    state_delta: dict[str, Any] = field(default_factory=_no_state)
+    state_delta: dict[str, Any] = field(default_factory=dict[str, Any])
     run_config: RunConfig
     invocation_id: str = field(default_factory=new_invocation_id)
     """Id of the new run; unused if the run resumes another."""
@@ -105,12 +101,12 @@ async def execute(
         ctx = _new_context(request, setup, session)
         first = await _first_event(ctx, request, setup)
         if ctx.checkpoints:
-            resumed_id = _note_resumed(ctx, active)
+            resumed_id = _register_resumed(ctx, active)
         if place:
             await place.begin(ctx)
         event = first
         events = invoke(ctx, first)
-        try:  # `aclosing` costs four times as much
+        try:  # `contextlib.aclosing` costs four times as much
             async for event in events:
                 if event is not first or request.yield_user_message:
                     yield event if event.partial else lazy_copy(event)  # the session keeps the event itself
@@ -120,7 +116,7 @@ async def execute(
             logger.warning("invocation %r was not resumed: %s", ctx.invocation_id, idle_reason(ctx))
         if ctx.compaction and not stop.reason:
             await ctx.compaction.after_run(ctx)
-        await sessions.put_back(session)  # only without an error: a failed run may leave a partial change
+        await sessions.put_back(session)  # not after an error: a failed run may leave a partial change
     finally:
         del active[request.invocation_id]
         active.pop(resumed_id, None)
@@ -169,16 +165,20 @@ async def _first_event(ctx: InvocationContext, request: RunRequest, setup: RunSe
     metadata = ctx.run_config.custom_metadata
     if metadata and RUN_KEY in metadata and (earlier_id := history_of(ctx.session).run_with_key(metadata[RUN_KEY])):
         message, delta, resumed_id = None, {}, earlier_id
-    silent = isinstance(setup.agent, LlmAgent)
     first = await first_event(
-        ctx, message, delta, message_is_optional=silent, sticky=setup.sticky_agents, invocation_id=resumed_id
+        ctx,
+        message,
+        delta,
+        message_is_optional=isinstance(setup.agent, LlmAgent),
+        sticky=setup.sticky_agents,
+        invocation_id=resumed_id,
     )
     if ctx.user_content and ctx.calls_answered:
         input_answer.check(ctx.user_content, history_of(ctx.session))
     return first
 
 
-def _note_resumed(ctx: InvocationContext, active: dict[str, Stop]) -> str:
+def _register_resumed(ctx: InvocationContext, active: dict[str, Stop]) -> str:
     """Register the resumed invocation as active, and return its id."""
     if ctx.invocation_id in active:
         raise InputError(f"invocation {ctx.invocation_id!r} is running; wait for its end, or cancel it")
@@ -215,7 +215,7 @@ def check_run_config(run_config: Any, abort_signal: Any) -> None:
     """Check the settings of a run.
 
     Raises:
-        ConfigurationError: `run_config` is not a RunConfig or contradicts itself; or `abort_signal` is no Event.
+        ConfigurationError: `run_config` is not a RunConfig, or contradicts itself; `abort_signal` is not an Event.
     """
     if not isinstance(run_config, RunConfig):
         raise ConfigurationError(f"run_config must be a RunConfig, got {run_config!r:.80}; write RunConfig(...)")

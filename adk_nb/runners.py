@@ -103,13 +103,13 @@ class Runner:
         self.auto_create_session = auto_create_session
         self.sticky_agents = sticky_agents
         self._run_config = RunConfig()
-        """Default of a run; created once, because it reads the environment."""
+        """Default settings of a run; created once, because the constructor reads the environment."""
         self._compaction = app.compaction() if app else None
         self._sessions = OpenSessions(self.app_name, session_service)
         self._queues = queues_of(session_service)
-        self._waits = serialize_sessions
+        self._serializes = serialize_sessions
         self._active: dict[str, Stop] = {}
-        """Invocation id -> its stop signal."""
+        """Invocation id -> stop signal, of the active runs."""
         self._started: dict[str, RunHandle] = {}
         self._close_timeout = plugin_close_timeout
         self._closed = False
@@ -256,7 +256,7 @@ class Runner:
     def _start_run(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
         """Start a run. `setup`: None for the runner's own agent and plugins."""
         place = self._queue_place(request)
-        events = self._execute(request, setup, place)
+        events = execute(request, setup or self._setup(), self._sessions, self._active, place)
         return place.wrap(events) if place else events
 
     def _request(
@@ -277,17 +277,12 @@ class Runner:
             resumed_id=resumed_id,
         )
 
-    def _execute(
-        self, request: RunRequest, setup: RunSetup | None, place: QueuePlace | None
-    ) -> AsyncGenerator[Event, None]:
-        return execute(request, setup or self._setup(), self._sessions, self._active, place)
-
     def _queue_place(self, request: RunRequest) -> QueuePlace | None:
         """A place in the queue of the session, not entered yet. None: runs of a session may overlap."""
-        if not self._waits and not self._queues.journal:
+        if not self._serializes and not self._queues.journal:
             return None
         session_key = self.app_name, request.user_id, strip_id(request.session_id)
-        return QueuePlace(self._queues, session_key, request.shared.stop, waits=self._waits)
+        return QueuePlace(self._queues, session_key, request.shared.stop, waits=self._serializes)
 
     def run(
         self,
@@ -302,7 +297,7 @@ class Runner:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         place = self._queue_place(request)
-        events = self._execute(request, None, place)
+        events = execute(request, self._setup(), self._sessions, self._active, place)
         return place.wrap_for_thread(sync.iterate(place.wrap(events))) if place else sync.iterate(events)
 
     async def _current_session(self, user_id: str, session_id: str) -> Session | None:
@@ -333,9 +328,9 @@ class Runner:
             InvocationNotFoundError: The session has no such invocation.
         """
         session = await self._sessions.take(user_id, session_id)
-        mark = await rewind_event(session, rewind_before_invocation_id, self.artifact_service)
-        mark.custom_metadata = run_config.custom_metadata if run_config else None
-        await self.session_service.append_event(session, mark)
+        event = await rewind_event(session, rewind_before_invocation_id, self.artifact_service)
+        event.custom_metadata = run_config.custom_metadata if run_config else None
+        await self.session_service.append_event(session, event)
 
     async def fork_async(
         self, *, user_id: str, session_id: str, new_session_id: str, at_event_id: str | None = None
@@ -451,7 +446,7 @@ class InMemoryRunner(Runner):
         )
 
 
-# Functions for this package, which runs agents of cells in a runner's sessions: `Runner` shows no names for them.
+# For use in this package. Functions, so that Tab on a runner shows users no plumbing.
 
 
 def setup_of(runner: Runner) -> RunSetup:

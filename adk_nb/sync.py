@@ -61,14 +61,14 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     of the iterator) cancels the work and waits until the generator is closed.
     """
     ready: deque[T] = deque()
-    wanted_items = asyncio.Semaphore(0)
+    requested_items = asyncio.Semaphore(0)
 
     async def hand_over() -> None:
         async with aclosing(items):
             async for item in items:
                 ready.append(item)
                 work.call_queue.wake()
-                await wanted_items.acquire()
+                await requested_items.acquire()
 
     work = new_work(hand_over())
     grace = None
@@ -79,7 +79,7 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
             if not ready:
                 return work.outcome.result(0)
             yield ready.popleft()
-            work.loop.call_soon_threadsafe(wanted_items.release)
+            work.loop.call_soon_threadsafe(requested_items.release)
     except KeyboardInterrupt:
         grace = GRACE_SECONDS
         raise
@@ -132,7 +132,7 @@ async def blocking(
     threads: int | None = None,
     on_abandon: Callable[[Future[T]], object] | None = None,
 ) -> T:
-    """Run `fn` where the current run's blocking calls belong, and return its result. Never on this loop's thread.
+    """Run `fn` in the thread of the current run's blocking calls, never in this loop's, and return its result.
 
     Args:
         fn: It sees this task's context variables, and changes its own copy.
@@ -144,13 +144,12 @@ async def blocking(
     thread is replaced.
 
     Raises:
-        ThreadsExhaustedError: Such functions occupy all threads.
+        ThreadsExhaustedError: Functions left to themselves occupy all threads.
     """
     call_queue = None if thread else current_call_queue.get()
     context = copy_context()
-    context.run(
-        current_call_queue.set, None
-    )  # its thread is busy with `fn`: work that `fn` starts must not wait for it
+    # The queue's thread is busy with `fn`: work that `fn` starts must not wait for that thread.
+    context.run(current_call_queue.set, None)
     call = Call(fn, context)
     (call_queue or workers(threads or MAX_WORKERS)).put(call)
     try:
@@ -165,7 +164,7 @@ async def blocking(
 
 
 async def service_call(fn: Callable[[], T]) -> T:
-    """Run `fn`, the work of a service with a file or a database, in a worker thread that no tool can keep busy."""
+    """Run `fn`, which uses a file or a database, in a worker thread of the services' own pool."""
     context = copy_context()
     context.run(current_call_queue.set, None)
     call = Call(fn, context)
@@ -175,7 +174,7 @@ async def service_call(fn: Callable[[], T]) -> T:
 
 @contextmanager
 def in_workers() -> Generator[None, None, None]:
-    """Blocking calls within run on worker threads, as with `thread=True`; not to be left open over a `yield`."""
+    """Run blocking calls in this context on worker threads, as with `thread=True`. Leave it before a `yield`."""
     token = current_call_queue.set(None)
     try:
         yield
@@ -203,7 +202,7 @@ class Started(Generic[T]):
 
         Raises:
             TimeoutError: It still runs.
-            RuntimeError: This is the background loop's own thread: the wait would hold up what it waits for.
+            RuntimeError: Called in the background loop's own thread, where the wait would block the run.
             asyncio.CancelledError: It was cancelled.
         """
         if on_a_loop_thread() and not self.done():

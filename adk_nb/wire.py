@@ -1,4 +1,4 @@
-"""Records that are stored or sent as JSON (camelCase there, snake_case in Python), and fast copies of models."""
+"""Records that are stored or sent as JSON (camelCase keys, snake_case in Python), and fast copies of models."""
 
 import json
 import math
@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, GetPydanticSchema, TypeAdapter, Vali
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import ConfigurationError, InputError, closest
 
 MAX_DEPTH = 100
-"""Nesting of lists and dicts. Pydantic parses up to 200 levels of JSON, and an event adds some of its own."""
+"""Depth of nested lists and dicts. Pydantic parses up to 200 levels of JSON, and an event adds a few."""
 _MAX_INT_BITS = 12_000
-"""Python parses no integer of more than 4,300 digits (`sys.get_int_max_str_digits`)."""
+"""Python refuses to parse an integer of more than 4,300 digits (`sys.get_int_max_str_digits`)."""
 
 M = TypeVar("M", bound=BaseModel)
 D = TypeVar("D")
@@ -78,13 +78,26 @@ def _unknown_arguments(kind: type[WireModel], fields: Mapping[str, Any]) -> Vali
     )
 
 
+class SettingsModel(BaseModel):
+    """The base class of settings: an unknown or invalid field raises a ConfigurationError that names the field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            problems = field_errors(error, type(self).model_fields)
+            raise ConfigurationError(f"{type(self).__name__}: {problems}") from error
+
+
 @cache
-def _reader(kind: Any) -> TypeAdapter[Any]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
 def _validate_lazily(kind: Any, _handler: object) -> core_schema.CoreSchema:
-    return core_schema.no_info_plain_validator_function(lambda given: _reader(kind).validate_python(given))
+    return core_schema.no_info_plain_validator_function(lambda value: _adapter(kind).validate_python(value))
 
 
 LAZY = GetPydanticSchema(_validate_lazily)
@@ -103,9 +116,8 @@ def copy_model(model: M, /, **changed: Any) -> M:
 
     Source: https://docs.pydantic.dev/latest/api/base_model/ names the four attributes that make up a model.
     """
-    copy = object.__new__(
-        model.__class__
-    )  # `new_model` inlined: a round of tool calls makes ten copies, and is 1 % faster
+    # `new_model` inlined: a round of tool calls makes ten copies, and is 1 % faster so.
+    copy = object.__new__(model.__class__)
     _put_fields(copy, model.__dict__ | changed)
     _put_fields_set(copy, model.__pydantic_fields_set__ | changed.keys())
     _put_extra(copy, None)
@@ -124,7 +136,7 @@ def new_model(kind: type[M], fields_set: set[str], fields: dict[str, Any]) -> M:
 
 
 _SAME_KEYS = 40
-"""More than the 30 spare attribute slots of a new class: CPython frees unused slots with each further instance."""
+"""More than the 30 attribute slots of a new class: each further instance lets CPython drop an unused slot."""
 
 
 def prototype(model: M) -> M:
@@ -199,7 +211,7 @@ def _copy_set(value: set[Any]) -> set[Any]:
 
 
 def _copy_record(record: BaseModel) -> BaseModel:
-    # Both may hold any object; pydantic knows how to copy them.
+    # Private and extra fields may hold any object: leave the copy to pydantic.
     if record.__pydantic_private__ or record.__pydantic_extra__:
         return record.model_copy(deep=True)
     kind, fields, fields_set = record.__class__, record.__dict__.copy(), record.__pydantic_fields_set__
@@ -250,7 +262,7 @@ def plain_json(values: Mapping[str, Any] | None, owner: str) -> dict[str, Any]:
     """A copy of `values` (None: empty) that survives a round trip through JSON unchanged.
 
     Args:
-        values: Not changed, not kept.
+        values: Not changed and not referred to afterwards.
         owner: For the error, such as `custom_metadata of artifact 'a.txt'`.
 
     Raises:
@@ -262,10 +274,10 @@ def plain_json(values: Mapping[str, Any] | None, owner: str) -> dict[str, Any]:
         copy = json.loads(json.dumps(original, allow_nan=False))
         is_equal = bool(copy == original)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{owner} is kept as JSON, and {original!r:.80} cannot be: {error}") from error
+        raise InputError(f"{owner} is stored as JSON, and {original!r:.80} cannot be: {error}") from error
     if not is_equal:
         raise InputError(
-            f"{owner} is kept as JSON, which would change {original!r:.80}; use str, int, float, list, dict"
+            f"{owner} is stored as JSON, which would change {original!r:.80}; use str, int, float, list, dict"
         )
     return copy
 
@@ -309,11 +321,14 @@ def unknown_field(name: str, field_names: Iterable[str] = ()) -> str:
 
 
 def json_problem(value: Any, depth: int = 0, *, objects: bool = False) -> str | None:
-    """The first part of `value` that is not plain JSON, as text; None if all is.
+    """Description of the first part of `value` that is not plain JSON. None: all of it is.
 
-    `depth`: its nesting depth. `objects`: allow objects of other types, and check only text, integers and nesting.
+    Args:
+        value: Checked with all its items.
+        depth: Of `value` in the whole.
+        objects: Allow objects of other types, and check only text, integers and nesting.
     """
-    # bool before int, of which it is a subclass; ASCII text cannot have half a character.
+    # bool before int, of which it is a subclass; ASCII text has no surrogates.
     if value is None or isinstance(value, str | bool):
         return None if value is None or isinstance(value, bool) or value.isascii() else _text_problem(value)
     if isinstance(value, int | float):
@@ -353,6 +368,14 @@ def _key_problem(key: Any, objects: bool) -> str | None:
     if isinstance(key, str):
         return json_problem(key)
     return None if objects else f"a dict with the key {key!r}, which is not a string"
+
+
+def json_or_text(text: str) -> Any:
+    """The value of JSON text; `text` itself if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def replace_surrogates(value: Any) -> Any:

@@ -9,10 +9,6 @@ from adk_nb import clock, types
 from adk_nb.wire import WireModel
 
 
-def _now() -> float:
-    return clock.now()
-
-
 class ArtifactVersion(WireModel):
     """Metadata of a version of an artifact."""
 
@@ -21,7 +17,7 @@ class ArtifactVersion(WireModel):
     canonical_uri: str
     """URI: `memory://apps/...`, or the `file://` URI of the content."""
     custom_metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
-    create_time: float = Field(default_factory=_now)
+    create_time: float = Field(default_factory=lambda: clock.now())
     """Seconds since the epoch, UTC."""
     mime_type: str | None = None
     """Type of bytes. None: text, or a reference without a type."""
@@ -31,7 +27,7 @@ class BaseArtifactService(ABC):
     """Stores artifacts: text, bytes or references, by file name and version.
 
     A name that starts with `user:` belongs to the user and is shared by all of the user's sessions in the app; any
-    other belongs to one session. Names are normalized to NFC, so both encodings of an accent are the same name.
+    other belongs to one session. Names are normalized to NFC, so a composed and a decomposed accent give the same name.
 
     Raises, in all methods:
         InputError: The name is invalid, or needs a `session_id`.

@@ -142,10 +142,10 @@ def load_resolved(load: Loader, key: ArtifactId, version: int | None) -> types.P
         uri = _reference(part)
         if not uri:
             return part.model_copy(deep=True)  # the caller may change it
-        # Checked against `key`, not against the last target: rights do not grow along a chain.
+        # Against `key`, not the last target: a chain of references must not widen access.
         target, version = parse_reference(uri, key)
     raise InputError(
-        f"artifact {key.filename!r} refers to one that refers to another, more than {MAX_REFERENCES} times"
+        f"artifact {key.filename!r} begins a chain of more than {MAX_REFERENCES} references; save the content itself"
     )
 
 

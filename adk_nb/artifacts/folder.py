@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from adk_nb.errors import InputError, StorageError
+from adk_nb.wire import replace_surrogates
 
 HAS_OPENAT = os.open in os.supports_dir_fd and os.listdir in os.supports_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_READ = os.O_RDONLY | _NO_LINK | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe must not wait
+_READ = (
+    os.O_RDONLY | _NO_LINK | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+)  # opening a pipe must not block
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_BINARY", 0)
 
 
@@ -82,7 +85,7 @@ class Folder:
             FileNotFoundError: It does not exist.
             StorageError: It is a link, or not a regular file.
         """
-        # Asked before opening: opening a pipe or a device may block or have effects.
+        # Checked before opening: opening a pipe or a device may block or have effects.
         if not stat.S_ISREG(self._mode(name)):
             raise _unexpected_entry(self.path / name)
         with os.fdopen(self._open(name, _READ), "rb") as file:
@@ -144,7 +147,7 @@ def _unexpected_entry(path: Path) -> StorageError:
 
 VERSIONS = "versions"
 METADATA = "metadata.json"
-_MAX_NAME_BYTES = 255  # bytes; what ext4, APFS and NTFS allow for one name
+_MAX_NAME_BYTES = 255  # of UTF-8: the limit of ext4, the strictest; NTFS counts UTF-16 units
 _MAX_PATH_BYTES = 1_024
 MAX_SEGMENTS = 16
 """Limit of path segments in a name."""
@@ -153,7 +156,7 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECAS
 _DRIVE = re.compile(r"[A-Za-z]:")
 _NOT_ON_WINDOWS = frozenset('<>:"|?*') if os.name == "nt" else frozenset[str]()
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode categories: control, format (including direction marks), surrogate, line separators."""
+"""Unicode categories: control, format (with direction marks), surrogate, line and paragraph separators."""
 
 
 def name_folders(name: str) -> list[str]:
@@ -164,7 +167,7 @@ def name_folders(name: str) -> list[str]:
     """
     if name.startswith("/") or "\\" in name or _DRIVE.match(name):
         raise _name_error(name, "is an absolute path, or one of Windows; write 'folder/name'")
-    if len(os.fsencode(_readable(name))) > _MAX_PATH_BYTES:
+    if len(os.fsencode(replace_surrogates(name))) > _MAX_PATH_BYTES:
         raise _name_error(name, f"is longer than {_MAX_PATH_BYTES} bytes; shorten it")
     segments = name.split("/")
     if len(segments) > MAX_SEGMENTS:
@@ -204,9 +207,5 @@ def _check(name: str, segment: str) -> None:
         raise _name_error(name, f"has a part {VERSIONS!r}, which is reserved; choose another")
 
 
-def _readable(name: str) -> str:
-    return name.encode("utf-8", "replace").decode()
-
-
 def _name_error(name: str, reason: str) -> InputError:
-    return InputError(f"the artifact name {_readable(name)!r:.200} {reason}")
+    return InputError(f"the artifact name {replace_surrogates(name)!r:.200} {reason}")

@@ -26,7 +26,7 @@ class InMemoryArtifactService(BaseArtifactService):
 
     def __init__(self) -> None:
         self._scopes: dict[tuple[str, str, str | None], _Scope] = {}
-        """By app, user, and session; None for the user's artifacts."""
+        """(app, user, session) -> artifacts by name; session None: the user's artifacts."""
         self._lock = threading.Lock()
 
     async def save_artifact(

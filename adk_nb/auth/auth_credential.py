@@ -35,7 +35,7 @@ class HttpCredentials(SecretModel):
     def model_post_init(self, context: Any, /) -> None:
         """Register the secrets for redaction, also in the form that is sent."""
         super().model_post_init(context)
-        # the encoded form is a secret too. Source: RFC 7617
+        # Basic authentication sends base64 of `name:password`. Source: RFC 7617, section 2
         if self.password:
             remember(base64.b64encode(f"{self.username or ''}:{self.password}".encode()).decode())
 
@@ -51,7 +51,7 @@ class HttpAuth(SecretModel):
 
 
 class OAuth2Auth(SecretModel):
-    """An OAuth 2 client in some state of the flow: with an authorization URL, with an answer, or with a token."""
+    """An OAuth 2 client at any stage of the flow: with an authorization URL, an answer, or a token."""
 
     client_id: str | None = None
     client_secret: Secret = None
@@ -59,9 +59,9 @@ class OAuth2Auth(SecretModel):
     """The authorization URL, which the user opens."""
     nonce: str | None = None
     state: str | None = None
-    """Returned with the answer, which proves that the two belong together."""
+    """The service returns it with the answer, which proves that the answer belongs to this request."""
     redirect_uri: str | None = None
-    """The browser's target after the authorization. None: filled in by the client that asks the user."""
+    """URL to which the service redirects the browser. None: filled in by the client that asks the user."""
     auth_response_uri: Secret = None
     """The complete URL that the browser was redirected to."""
     auth_code: Secret = None
@@ -69,7 +69,7 @@ class OAuth2Auth(SecretModel):
     refresh_token: Secret = None
     id_token: Secret = None
     expires_at: int | None = None
-    """Expiry of the access token in seconds since the epoch, UTC. None: not known."""
+    """Expiry of the access token, in seconds since the epoch, UTC. None: unknown."""
     expires_in: int | None = None
     """Lifetime in seconds from issue."""
     audience: str | None = None

@@ -14,6 +14,6 @@ class AuthHandler:
     def __init__(self, auth_config: Any) -> NoReturn:
         """Raises ConfigurationError, which names the replacement."""
         raise ConfigurationError(
-            "AuthHandler keeps what a person answers in the session's state, and nothing here does; in a tool, write "
+            "AuthHandler would store tokens in the session's state, where everything can read them; in a tool, write "
             "tool_context.request_credential(auth_config), and then tool_context.get_auth_response(auth_config)"
         )

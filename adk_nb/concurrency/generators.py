@@ -1,4 +1,4 @@
-"""Run a blocking generator in the thread of the run's blocking calls, one item at a time."""
+"""Run a blocking generator, one item at a time, in the thread of the run's blocking calls."""
 
 import asyncio
 import logging
@@ -27,10 +27,10 @@ async def blocking_items(
     threads: int | None = None,
     on_abandon: Callable[[Future[Any]], object] | None = None,
 ) -> AsyncGenerator[T, None]:
-    """`sync.blocking` for a generator: yield each item as it comes; the next one is computed only on request.
+    """`sync.blocking` for a generator: yield each item as it comes; the next is computed only on request.
 
-    The whole generator runs in one thread and one context. Closing this closes it there; a cancellation while an item
-    is computed does not wait for it.
+    The generator runs in one thread and one context from start to end, and is closed there. A cancellation while an
+    item is computed does not wait for the item.
 
     Args:
         new_generator: Creates the generator; called in the same thread.
@@ -38,7 +38,8 @@ async def blocking_items(
         threads: As for `sync.blocking`.
         on_abandon: As for `sync.blocking`, while an item is computed.
     """
-    call_queue, context, stepper = None if thread else current_call_queue.get(), copy_context(), _Stepper(new_generator)
+    call_queue = None if thread else current_call_queue.get()
+    context, stepper = copy_context(), _Stepper(new_generator)
     context.run(current_call_queue.set, None)  # the queue's thread is busy with an item
     calls: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
     server_call = Call(lambda: _serve(calls), copy_context())
@@ -108,5 +109,5 @@ def _serve(calls: "queue.SimpleQueue[Call[Any] | None]") -> None:
     while call := calls.get():
         try:
             call.run()
-        except KeyboardInterrupt as error:  # no Ctrl-C reaches a worker: the generator itself raised it
+        except KeyboardInterrupt as error:  # raised by the generator itself: Ctrl-C reaches only the main thread
             call.outcome.set_exception(error)

@@ -1,4 +1,4 @@
-"""Where no thread can be started: Python in a browser (Pyodide) runs everything on the page's own event loop."""
+"""Runs without threads: Python in a browser (Pyodide) has only the event loop of the page."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ IN_A_BROWSER = sys.platform == "emscripten"
 
 @cache
 def has_threads() -> bool:
-    """True if this process can start threads. Tried once: all work is done in one way from then on."""
+    """True if this process can start threads. Tried once, so that all work takes the same path."""
     probe = threading.Thread(target=bool, name="adk-nb-probe", daemon=True)
     try:
         probe.start()
@@ -28,7 +28,7 @@ def has_threads() -> bool:
 
 
 class ForegroundLoop:
-    """The loop of the only thread: in a browser that of the page, elsewhere one that runs while somebody waits."""
+    """The loop of the only thread: in a browser the page's; elsewhere a loop that runs while a caller waits."""
 
     name = "adk-nb-foreground"
 
@@ -43,20 +43,25 @@ class ForegroundLoop:
         return self.loop.is_closed()
 
     def close(self, seconds: float) -> None:
-        """Do nothing: a page's loop ends with the page, and any other with whoever runs it."""
+        """Do nothing: the loop belongs to the page or to the caller."""
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs in this thread. None: no loop runs here."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def foreground_loop(last: ForegroundLoop | None) -> ForegroundLoop:
-    """The loop that runs in this thread; if none does, the `last`, or a new one."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        loop = asyncio.new_event_loop() if last is None or last.closed else last.loop
+    """The running loop of this thread; else `last`; else a new loop."""
+    loop = running_loop() or (asyncio.new_event_loop() if last is None or last.closed else last.loop)
     return last if last and last.loop is loop else ForegroundLoop(loop)
 
 
 def wait_for(coro: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
-    """Suspend the caller until `coro` has ended on `loop`, the only one, which goes on with other tasks meanwhile.
+    """Suspend the caller until `coro` has ended on `loop`, the only loop, which meanwhile runs other tasks.
 
     In a browser this is JavaScript Promise Integration. Source: https://pyodide.org/en/stable/usage/api/python-api/
     ffi.html#pyodide.ffi.run_sync.
@@ -68,12 +73,12 @@ def wait_for(coro: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T
 
 
 def can_wait() -> bool:
-    """True if code at this place can be suspended."""
+    """True if the current call can be suspended; in a browser this depends on how JavaScript called Python."""
     return not IN_A_BROWSER or bool(require("pyodide.ffi", package="pyodide-py").can_run_sync())
 
 
 def cannot_wait() -> UserError:
-    """The error for a wait at a place where `can_wait` is false."""
+    """The error for a wait where `can_wait` is false."""
     if hasattr(require("js", package="pyodide-py").WebAssembly, "Suspending"):
         return UserError(
             "a callback of a widget cannot wait in a browser; write chat.start(...), or make it async and await "

@@ -21,7 +21,7 @@ T = TypeVar("T")
 HEARTBEAT_SECONDS = 0.2
 """Longest sleep of a wait, to notice a Ctrl-C that does not wake it (Windows, `interrupt_main`)."""
 EXIT_SECONDS = 1.0
-"""How long the end of the process waits for cancelled work."""
+"""How long the exit of the process waits for cancelled work."""
 MAX_WORKERS = 32
 MAX_REPLACED = 96
 """Most threads of a pool that are replaced while abandoned functions occupy them."""
@@ -44,7 +44,7 @@ class LoopThread(threading.Thread):
             try:
                 self.loop.run_forever()
                 return
-            except (KeyboardInterrupt, SystemExit):  # a task keeps it as its outcome; the other tasks go on
+            except (KeyboardInterrupt, SystemExit):  # the outcome of a task; the other tasks continue
                 continue
 
     def close(self, seconds: float) -> None:
@@ -99,13 +99,13 @@ class Call(Generic[T]):
             result = self._context.run(self._fn)
         except KeyboardInterrupt:
             raise
-        except StopIteration as error:  # a future refuses it, and the waiting task would wait for ever
+        except StopIteration as error:  # a future refuses StopIteration, so its waiter would hang
             stopped = RuntimeError("the function raised StopIteration; give next() a default")
             stopped.__cause__ = error
             self.outcome.set_exception(stopped)
         except BaseException as error:
             self.outcome.set_exception(error)
-            del self  # else the error's traceback holds this frame, and this frame the error
+            del self  # breaks the cycle of the error, its traceback and this frame
         else:
             self.outcome.set_result(result)
 
@@ -113,7 +113,7 @@ class Call(Generic[T]):
 class Workers:
     """A pool of threads for blocking calls. They are daemons, so a sleeping call does not delay the end of the process.
 
-    A thread whose call was abandoned is replaced, up to MAX_REPLACED of them; when its call ends, so does a thread.
+    Threads whose call was abandoned are replaced, up to MAX_REPLACED of them. A thread ends when the pool has too many.
     """
 
     def __init__(self, max_threads: int) -> None:
@@ -149,7 +149,7 @@ class Workers:
             self._abandoned.add(call)
             self._grow()
             if self._is_exhausted():
-                self._refuse_waiting()
+                self._refuse_queued()
 
     def _capacity(self) -> int:
         return self._max_threads + min(len(self._abandoned), MAX_REPLACED)
@@ -169,7 +169,7 @@ class Workers:
             "whose run was stopped; give what they wait for (requests, sockets, locks) a timeout, or restart"
         )
 
-    def _refuse_waiting(self) -> None:
+    def _refuse_queued(self) -> None:
         with suppress(queue.Empty):
             while True:
                 call = self._calls.get_nowait()
@@ -194,7 +194,7 @@ class Workers:
 def _run_here(call: Call[Any]) -> None:
     try:
         call.run()
-    except KeyboardInterrupt as error:  # no Ctrl-C reaches a worker: the function itself raised it
+    except KeyboardInterrupt as error:  # raised by the function itself: Ctrl-C reaches only the main thread
         call.outcome.set_exception(error)
 
 
@@ -213,7 +213,7 @@ _process = _Process()
 
 
 def loop_thread() -> LoopThread | ForegroundLoop:
-    """The package's one background loop, started at the first call; without threads, the loop of the only one."""
+    """The package's background loop, started at the first call; without threads, the loop of the only thread."""
     with _process.lock:
         if not has_threads():
             _process.foreground = foreground_loop(_process.foreground)
@@ -235,9 +235,9 @@ def workers(max_threads: int = MAX_WORKERS, /, *, purpose: str = "tools") -> Wor
 
 
 def repeat(step: Callable[[], float | None], *, name: str, after: float = 0) -> None:
-    """Call `step` in the background after some seconds, and again after as many as it returns, until it returns None.
+    """Call `step` in the background after `after` seconds, then again after the seconds it returns; None: stop.
 
-    On a daemon thread of that name; without threads, on timers of the only loop.
+    On a daemon thread called `name`; without threads, on timers of the only loop.
     """
     if has_threads():
         threading.Thread(target=_repeat_here, args=[step, after], name=name, daemon=True).start()

@@ -9,7 +9,7 @@ from itertools import islice
 from adk_nb import clock
 
 _SLICE_SECONDS = 0.01
-_STEPS = 16
+_STEPS_PER_CHECK = 16
 """Number of steps between two checks of the clock."""
 _FROZEN_BY_PYTHON = 2_000
 """Python 3.12 counts some hundred immortal objects as frozen (gcmodule.c, `update_refs`); `gc.freeze` adds far more."""
@@ -31,14 +31,14 @@ async def run_in_slices(steps: Iterable[object]) -> None:
 def _run_slice(remaining: Iterator[object]) -> bool:
     """True if no step remains."""
     started = clock.ticks()
-    while len(list(islice(remaining, _STEPS))) == _STEPS:
+    while len(list(islice(remaining, _STEPS_PER_CHECK))) == _STEPS_PER_CHECK:
         if clock.ticks() - started > _SLICE_SECONDS:
             return False
     return True
 
 
 def has_frozen() -> bool:
-    """True if the user called `gc.freeze`. Takes some milliseconds per million objects, as Python counts them."""
+    """True if the user called `gc.freeze`. Takes some milliseconds per million objects, which Python counts."""
     return gc.get_freeze_count() >= _FROZEN_BY_PYTHON
 
 
@@ -52,14 +52,14 @@ def many_objects(is_frozen: bool | None = None) -> Generator[None]:
     Args:
         is_frozen: The result of `has_frozen`. None: call it.
     """
-    if not gc.isenabled():  # by its user, or by another thread that is in here
+    if not gc.isenabled():  # disabled by the user, or by another thread in this function
         yield
         return
     gc.disable()
     try:
         yield
     finally:
-        if not (has_frozen() if is_frozen is None else is_frozen):  # else it is to stay so
+        if not (has_frozen() if is_frozen is None else is_frozen):  # else `unfreeze` would undo the user's `gc.freeze`
             gc.freeze()
-            gc.unfreeze()  # into the oldest generation
+            gc.unfreeze()  # moves all objects to the oldest generation
         gc.enable()

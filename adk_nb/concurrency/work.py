@@ -15,15 +15,24 @@ from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from adk_nb.concurrency.single_thread import ForegroundLoop, can_wait, cannot_wait, has_threads, wait_for
+from adk_nb.concurrency.single_thread import (
+    ForegroundLoop,
+    can_wait,
+    cannot_wait,
+    has_threads,
+    running_loop,
+    wait_for,
+)
 from adk_nb.concurrency.threads import HEARTBEAT_SECONDS, Call, LoopThread, loop_thread, on_a_loop_thread, workers
 
 T = TypeVar("T")
 
 GRACE_SECONDS = 5.0
 """How long a Ctrl-C waits for the cancelled work to end. A second Ctrl-C ends the wait."""
+_HELPER = "adk-nb-helper"
+"""Name of a loop thread for one piece of work, on which another loop thread waits."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class CallQueue:
@@ -32,19 +41,19 @@ class CallQueue:
     def __init__(self, on_interrupt: Callable[[], None], home: asyncio.AbstractEventLoop | None = None) -> None:
         self.home = home
         self._on_interrupt = on_interrupt
-        """Called when a Ctrl-C has stopped a call."""
+        """Called after a Ctrl-C has stopped a call."""
         self._calls: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._open = True
+        self._is_open = True
         self._running: Call[Any] | None = None
         self._is_interrupted = False
         self._woken: asyncio.Event | None = None
-        """Set by `wake`, for a caller that is suspended in the only thread."""
+        """Set by `wake`; None: no caller is suspended in the only thread."""
 
     def put(self, call: Call[Any]) -> None:
         """Queue `call`; if this queue is closed, a worker runs it."""
         with self._lock:
-            if not self._open or not has_threads():
+            if not self._is_open or not has_threads():
                 workers().put(call)
                 return
             self._calls.put(call)
@@ -58,40 +67,36 @@ class CallQueue:
         """Let `serve` check its `until` again."""
         if self._woken:
             self._woken.set()
-            return
-        self._calls.put(None)
+        else:
+            self._calls.put(None)
 
     def serve(self, until: Callable[[], bool], seconds: float | None = None) -> None:
         """Run calls in this thread until `until()` holds or `seconds` are over. Ctrl-C raises KeyboardInterrupt."""
         deadline = None if seconds is None else time.monotonic() + seconds
         if not has_threads():
-            wait_for(self._suspended(until, deadline), loop_thread().loop)
+            wait_for(self._wait_suspended(until, deadline), loop_thread().loop)
             return
         with _interruptible():
             while not until():
-                remaining = (
-                    HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - time.monotonic())
-                )
-                if remaining <= 0:
+                if (timeout := _wait_seconds(deadline)) <= 0:
                     return
                 with suppress(queue.Empty):
-                    self._run(self._calls.get(timeout=remaining))
+                    self._run(self._calls.get(timeout=timeout))
 
-    async def _suspended(self, until: Callable[[], bool], deadline: float | None) -> None:
+    async def _wait_suspended(self, until: Callable[[], bool], deadline: float | None) -> None:
         """Wait on the only loop, which runs the calls meanwhile."""
         self._woken = asyncio.Event()
         while not until():
-            remaining = HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - time.monotonic())
-            if remaining <= 0:
+            if (timeout := _wait_seconds(deadline)) <= 0:
                 return
             self._woken.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), remaining)
+                await asyncio.wait_for(self._woken.wait(), timeout)
 
     def close(self) -> None:
         """Take no more calls; workers run the queued ones."""
         with self._lock:
-            self._open = False
+            self._is_open = False
         with suppress(queue.Empty):
             while True:
                 if call := self._calls.get_nowait():
@@ -100,8 +105,9 @@ class CallQueue:
     def interrupt_call(self, call: Call[Any], last_position: object = None) -> None:
         """Raise a KeyboardInterrupt in the abandoned `call`, if it runs here in the main thread.
 
-        Call this on a loop: it repeats while the call stands at `last_position`, because a signal just before the
-        thread falls asleep does not wake it. Where the program has its own SIGINT handler, the call continues.
+        Call this on a loop: it repeats itself while the call stays at `last_position`, because a signal that arrives
+        just before the thread falls asleep does not wake it. If the program has its own SIGINT handler, the call
+        continues.
         """
         main = threading.main_thread()
         if threading.current_thread() is main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -131,11 +137,11 @@ class CallQueue:
         try:
             call.run()
         finally:
-            with self._lock:  # an interrupt under way arrives here, not in the next call
+            with self._lock:  # a signal that is already sent arrives here, not in the next call
                 self._running = None
 
     def _serve_next(self) -> None:
-        """Run one call as a callback of the home loop. A Ctrl-C that escaped from it would end that loop."""
+        """Run one call as a callback of the home loop, which a KeyboardInterrupt out of here would end."""
         loop_handler = signal.getsignal(signal.SIGINT)
         try:
             # At most one None: `wake` comes once, at the end.
@@ -146,11 +152,16 @@ class CallQueue:
             return
         except KeyboardInterrupt:
             if callable(loop_handler) and loop_handler is not signal.default_int_handler:
-                loop_handler(signal.SIGINT, None)  # asyncio's or a kernel's: it cancels whoever awaits
+                loop_handler(signal.SIGINT, None)  # asyncio's or a kernel's: it cancels the waiting task
+
+
+def _wait_seconds(deadline: float | None) -> float:
+    """Seconds of the next wait: until the deadline, and no longer than a heartbeat."""
+    return HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - time.monotonic())
 
 
 def _position(thread: threading.Thread) -> object:
-    """The instruction at which a thread stands, other than this one."""
+    """The frame and the instruction that another thread executes."""
     frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage]
     return frame and (frame, frame.f_lasti)
 
@@ -168,7 +179,7 @@ def _interruptible(even_if_ignored: bool = False) -> Generator[None, None, None]
     """Let Ctrl-C raise KeyboardInterrupt in code that blocks a running loop, whose own handler could not act."""
     handler = signal.getsignal(signal.SIGINT)
     has_handler = callable(handler) or (even_if_ignored and handler == signal.SIG_IGN)
-    if not has_handler or threading.current_thread() is not threading.main_thread() or not _loop_runs_here():
+    if not has_handler or threading.current_thread() is not threading.main_thread() or running_loop() is None:
         yield
         return
     try:
@@ -180,7 +191,7 @@ def _interruptible(even_if_ignored: bool = False) -> Generator[None, None, None]
 
 @contextmanager
 def ctrl_c_cancels_this_task() -> Generator[None, None, None]:
-    """Let the first Ctrl-C cancel the current task where it would break off the loop (terminal IPython)."""
+    """Let the first Ctrl-C cancel the current task where it would otherwise end the loop (terminal IPython)."""
     task = asyncio.current_task()
     is_main = threading.current_thread() is threading.main_thread()
     if task is None or not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -218,15 +229,15 @@ class Work(Generic[T]):
             raise TypeError(f"expected a coroutine, got {type(coro).__name__!r}; write `f()`, with an `async def f`")
         self.outcome: Future[T] = Future()
         self.call_queue = CallQueue(self.cancel, home)
-        self.calls_go_to = None if home is None else self.call_queue
-        """None: to workers."""
+        self.target_queue = None if home is None else self.call_queue
+        """The queue of the task's blocking calls. None: workers run them."""
         self.loop = thread.loop
         self._thread = thread
         self._coro = coro
         self._task: asyncio.Task[T] | None = None
         self._outer = outer
         self._inner: set[Work[Any]] = set()
-        self._cancel_wanted = False
+        self._cancel_requested = False
         self._cancel_sent = False
 
     def begin(self) -> None:
@@ -235,10 +246,10 @@ class Work(Generic[T]):
             self._outer._inner.add(self)
         context = copy_context()
         context.run(current_work.set, self)
-        context.run(current_call_queue.set, self.calls_go_to)
+        context.run(current_call_queue.set, self.target_queue)
         self.loop.call_soon_threadsafe(self._start, context)
-        if self._outer is not None and self._outer._cancel_wanted and not self._outer._cancel_sent:
-            self.cancel()  # the outer run is about to be cancelled, and waits for this one; its clean-up may run work
+        if self._outer is not None and self._outer._cancel_requested and not self._outer._cancel_sent:
+            self.cancel()  # after it was sent, work that the outer run's clean-up starts is not cancelled
 
     def ended(self) -> bool:
         """True once the task has ended, or its loop was closed."""
@@ -249,14 +260,14 @@ class Work(Generic[T]):
         if self.ended():
             return
         self.loop.call_soon_threadsafe(self._send_cancel)
-        self._cancel_wanted = True
+        self._cancel_requested = True
         for inner in tuple(self._inner):
             inner.cancel()
 
     def stop(self, seconds: float | None) -> None:
         """Cancel it and wait up to `seconds` until it has ended; its last blocking calls run here."""
         self.cancel()
-        if threading.current_thread() is not self._thread and can_wait():  # an iterator may be collected anywhere
+        if threading.current_thread() is not self._thread and can_wait():  # iterators are collected in any thread
             self.call_queue.serve(self.ended, seconds)
 
     def wait(self, seconds: float | None) -> bool:
@@ -289,7 +300,7 @@ class Work(Generic[T]):
         if self._outer is not None:
             self._outer._inner.discard(self)
             self._outer._cancelled_by_inner()
-        if self._thread.name == HELPER_NAME and threading.current_thread() is not self._thread:
+        if self._thread.name == _HELPER and threading.current_thread() is not self._thread:
             self._thread.close(GRACE_SECONDS)
 
     def _start(self, context: Context) -> None:
@@ -313,29 +324,27 @@ class Work(Generic[T]):
         self._cancel_sent = True
         if self._task is not None:
             self._task.cancel()
-        else:  # a Ctrl-C came before `begin` got that far
+        else:  # Ctrl-C came before `_start` ran
             self._coro.close()
             self.outcome.set_exception(asyncio.CancelledError())
             self.call_queue.wake()
 
     def _cancelled_by_inner(self) -> None:
-        """Count the CancelledError that leaves a cancelled inner run as this task's own, where it is the same task."""
-        is_own_thread = self._cancel_wanted and threading.current_thread() is self._thread
+        """Count the cancellation of an inner run as this task's own, if this task waited for it: it gets the error."""
+        is_own_thread = self._cancel_requested and threading.current_thread() is self._thread
         if is_own_thread and asyncio.current_task() is self._task:
             self._cancel_sent = True
 
 
-HELPER_NAME = "adk-nb-helper"
-
 current_work: ContextVar[Work[Any] | None] = ContextVar("adk_nb_current_work", default=None)
-current_call_queue: ContextVar[CallQueue | None] = ContextVar("adk_nb_current_desk", default=None)
-"""Where blocking calls go. None: to workers."""
+current_call_queue: ContextVar[CallQueue | None] = ContextVar("adk_nb_current_call_queue", default=None)
+"""The queue of the current run's blocking calls. None: workers run them."""
 stop_wanted: ContextVar[threading.Event | None] = ContextVar("adk_nb_stop_wanted", default=None)
-"""Set when the user has stopped the current run: its cancellation interrupts the blocking call that it waits for."""
+"""Set when the user stops the current run; its cancellation then interrupts its blocking call."""
 
 
 def interrupt_call(call: Call[Any], call_queue: CallQueue | None) -> None:
-    """Interrupt an abandoned `call` if the user has stopped its run and the thread of a cell runs it."""
+    """Interrupt an abandoned `call` if the user has stopped its run and a cell's thread runs the call."""
     if call_queue and (stop_event := stop_wanted.get()) and stop_event.is_set():
         call_queue.interrupt_call(call)
 
@@ -353,17 +362,17 @@ def new_work(coro: Coroutine[Any, Any, T]) -> Work[T]:
         raise cannot_wait()
     if on_a_loop_thread():
         _warn_once()
-        work = Work(coro, LoopThread(HELPER_NAME), outer=current_work.get())
-        work.calls_go_to = current_call_queue.get()
+        work = Work(coro, LoopThread(_HELPER), outer=current_work.get())
+        work.target_queue = current_call_queue.get()
     else:
         work = Work(coro, loop_thread(), outer=current_work.get())
-        work.calls_go_to = work.call_queue
+        work.target_queue = work.call_queue
     return work
 
 
 @cache
 def _warn_once() -> None:
-    _log.warning("a blocking call inside an async tool holds up every other run; use await other.aask(...)")
+    _logger.warning("a blocking call inside an async tool holds up every other run; use await other.aask(...)")
 
 
 def home_here() -> asyncio.AbstractEventLoop | None:
@@ -371,12 +380,4 @@ def home_here() -> asyncio.AbstractEventLoop | None:
     if on_a_loop_thread():
         call_queue = current_call_queue.get()
         return None if call_queue is None else call_queue.home
-    return asyncio.get_running_loop() if _loop_runs_here() else None
-
-
-def _loop_runs_here() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    return running_loop()

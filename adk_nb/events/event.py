@@ -22,14 +22,6 @@ from adk_nb.wire import SharedNames, WireModel, new_model, shares_field_names
 _ACTION_SHORTHANDS = {"state": "state_delta", "route": "route"}
 
 
-def _new_id() -> str:
-    return clock.new_id()
-
-
-def _now() -> float:
-    return clock.now()
-
-
 class NodeInfo(WireModel):
     """The graph node that emitted an event."""
 
@@ -38,7 +30,7 @@ class NodeInfo(WireModel):
     path: str = ""
     """`graph/node@1`: names from the outermost graph to the node; `@` precedes a node's run number, if it has one."""
     output_for: list[str] | None = None
-    """Paths of the nodes whose output this event's `output` is, too."""
+    """Paths of the nodes that also have this event's `output` as their output."""
     message_as_output: bool | None = None
     """True: the event's content is the node's output."""
 
@@ -58,7 +50,7 @@ class Event(LlmResponse):
 
     shorthands: ClassVar[frozenset[str]] = frozenset({"message", "state", "route", "node_path"})
 
-    id: str = Field(default_factory=_new_id)
+    id: str = Field(default_factory=lambda: clock.new_id())  # looked up at each call: tests replace the clock
     """The partial events of a streamed answer and its final event share one id."""
     invocation_id: str = ""
     """Id of the run: shared by the user's message and by every event that answers it."""
@@ -67,14 +59,14 @@ class Event(LlmResponse):
     actions: EventActions = Field(default_factory=no_actions)
     output: Any = None
     """Output of a graph node, as JSON: the input of the next node."""
-    node_info: NodeInfo = NodeInfo.model_construct()  # built later: an import makes no schema for it
+    node_info: NodeInfo = NodeInfo.model_construct()  # no validation: importing builds no schema
     long_running_tool_ids: set[str] | None = None
     """Ids of the calls in this event whose result comes later, from outside the run."""
     branch: str | None = None
-    """`parent.child`: agents on sister branches do not see each other's events. None: everyone sees it."""
+    """`parent.child`: agents on sibling branches do not see each other's events. None: all agents see it."""
     isolation_scope: str | None = None
-    """Agents outside this scope do not see the event. None: everyone on its branch does."""
-    timestamp: float = Field(default_factory=_now)
+    """Agents outside this scope do not see the event. None: all agents on its branch see it."""
+    timestamp: float = Field(default_factory=lambda: clock.now())
     """Seconds since the epoch, UTC."""
 
     @model_validator(mode="before")
@@ -98,7 +90,7 @@ class Event(LlmResponse):
         return fields
 
     def model_post_init(self, context: Any, /) -> None:
-        """Drop the fields that are None: an event is a sixth smaller in memory, and the class has None for them."""
+        """Drop fields that are None, which the class has as defaults: an event takes a sixth less memory."""
         fields = {name: value for name, value in self.__dict__.items() if value is not None}
         object.__setattr__(self, "__dict__", fields)
 
@@ -122,11 +114,8 @@ class Event(LlmResponse):
         fields = [f"author={self.author!r}"]
         fields += [f"text={self.text[:60]!r}"] if self.text else []
         fields += [f"calls={[call.name for call in calls]}"] if (calls := self.get_function_calls()) else []
-        fields += (
-            [f"results={[response.name for response in responses]}"]
-            if (responses := self.get_function_responses())
-            else []
-        )
+        results = [response.name for response in self.get_function_responses()]
+        fields += [f"results={results}"] if results else []
         fields += [f"state_delta={self.actions.state_delta!r:.80}"] if self.actions.state_delta else []
         fields += [f"error_code={self.error_code!r}"] if self.error_code else []
         return f"Event({', '.join(fields)})"
@@ -151,8 +140,8 @@ class Event(LlmResponse):
     def is_final_response(self) -> bool:
         """True for a complete answer, a refusal, or a tool result that the model does not summarize.
 
-        Source: google-adk 2.13; unlike there, an event without content (an error, or only a state delta) is not final:
-        callers read `event.content.parts` of a final event.
+        Source: google-adk 2.13; unlike there, an event without content (an error, or only a state delta) is not final,
+        because callers read `event.content.parts` of a final event.
         """
         is_empty = self.content is None or (self.error_code and not self.parts)
         if is_empty and self.output is None and not self.long_running_tool_ids:
@@ -190,7 +179,7 @@ def new_event(*, actions: EventActions, id: str = "", **fields: Any) -> Event:
 
 @cache
 def _shared_names(fields: tuple[str, ...]) -> SharedNames:
-    """The set of field names of an event with these `fields`: shared by all such events, 0.7 kB each."""
+    """The set of field names of an event with these `fields`, shared by all such events: it takes 0.7 kB."""
     return SharedNames({"id", "timestamp", "actions", *fields})
 
 

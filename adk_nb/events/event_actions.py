@@ -44,7 +44,7 @@ class EventActions(WireModel):
     artifact_delta: dict[str, int] = Field(default_factory=dict[str, int])
     """File name -> the version just saved."""
     transfer_to_agent: str | None = None
-    """Name of the agent that answers next."""
+    """Name of the agent that takes over the conversation."""
     transfer_reason: str | None = None
     """The agent's reason for the transfer."""
     escalate: bool | None = None
@@ -101,7 +101,7 @@ class _DictField:
 
     def __get__(self, actions: EventActions | None, owner: object) -> dict[str, Any]:
         if actions is None:
-            raise AttributeError(self._name)  # else pydantic takes this for the default of a subclass
+            raise AttributeError(self._name)  # else pydantic uses this descriptor as the default of a subclass
         return vars(actions).setdefault(self._name, {})
 
 
@@ -127,9 +127,11 @@ def _set_fields(actions: EventActions) -> dict[str, Any]:
 def _merge_dicts(target: dict[str, Any], later: dict[str, Any]) -> None:
     for key, value in later.items():
         old = target.get(key)
-        # The mark of a deletion is a dict, too, and is never merged.
+        # DELETED is a dict, too, and is never merged.
         if isinstance(old, dict) and isinstance(value, dict) and DELETED not in (old, value):
-            target[key] = dict(cast(dict[str, Any], old))  # a copy: the nested dict may be someone's live value
+            target[key] = dict(
+                cast(dict[str, Any], old)
+            )  # a copy: the nested dict may be a value that its tool still uses
             _merge_dicts(target[key], cast(dict[str, Any], value))
         else:
             target[key] = value

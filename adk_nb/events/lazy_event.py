@@ -27,17 +27,9 @@ _SCALARS = {
 """Fields with immutable values: reading them needs no copy."""
 _IMMUTABLE = {*_SCALARS, "node_info"}
 _WITHOUT_BYTES = {
-    "id",
-    "author",
-    "invocationId",
-    "timestamp",
-    "branch",
-    "content",
-    "actions",
-    "modelVersion",
-    "usageMetadata",
+    *("id", "author", "invocationId", "timestamp", "branch", "content", "actions", "modelVersion", "usageMetadata"),
 }
-"""Aliases of fields without bytes: Python's `dict` and JSON text validate to the same value."""
+"""Aliases of fields without bytes: a dict and JSON text validate to the same value."""
 _SCALAR_TYPES: dict[str, tuple[str, type]] = {
     "id": ("id", str),
     "invocationId": ("invocation_id", str),
@@ -78,7 +70,7 @@ def lazy_copy(event: Event) -> Event:
     """Make a copy of a stored event when it is first used: the reader's changes do not reach the history.
 
     Args:
-        event: A stored event, which nobody changes.
+        event: A stored event; it must not change any more.
     """
     if type(event) is not Event:
         return event.model_copy(deep=True)
@@ -89,7 +81,7 @@ def lazy_copy(event: Event) -> Event:
 
 
 def originals(events: Iterable[Event]) -> list[Event]:
-    """Replace lazy copies that were not used yet by their stored events, so that a run does not copy the history."""
+    """The stored event in place of each lazy copy that is still unused, so that a run does not copy the history."""
     return [stored if type(stored := _get(event, _RAW)) is Event else event for event in events]
 
 
@@ -125,7 +117,7 @@ def _materialize(event: Event) -> None:
         _set(event, "__dict__", fields)
         # After the fields: `None` tells other threads that these are complete.
         _set(event, _RAW, None)
-    # Only now reads go past `__getattribute__` of the lazy class: the fields are complete.
+    # Last: from here on reads bypass `_LazyEvent.__getattribute__`, so the fields must be complete.
     _set(event, "__class__", Event)
     _set(event, _SOURCE, None)
 
@@ -158,7 +150,7 @@ def _copied_fields(event: Event, content: types.Content | None) -> tuple[dict[st
 
 
 def _is_empty(actions: EventActions) -> bool:
-    """True if no field was set; a dict that was only read is there, and empty."""
+    """True if no field was set; a dict that was only read is in `__dict__`, and empty."""
     return not actions.__pydantic_fields_set__ and not any(list(actions.__dict__.values()))
 
 
@@ -230,7 +222,7 @@ def _parse_simple_fields(stored: dict[str, Any], content: types.Content) -> tupl
     fields["actions"] = (
         new_model(EventActions, {"state_delta"}, {"state_delta": actions["stateDelta"]}) if actions else no_actions()
     )
-    # Which fields were set decides what is written again, so it must be as in the JSON.
+    # Only set fields are written again, so they must be those of the JSON.
     template = _prototype(frozenset(fields), "actions" in stored)
     return template.__dict__ | fields, template.__pydantic_fields_set__
 

@@ -1,4 +1,4 @@
-"""Token usage of an event: of its own model answer, and of the agents that its tool calls ran in other sessions."""
+"""Token usage of an event: its own model answer, and the agents that its tool calls ran in other sessions."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

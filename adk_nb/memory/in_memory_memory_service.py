@@ -19,7 +19,7 @@ from adk_nb.memory.memory_entry import (
 from adk_nb.sessions.session import Session
 
 
-class _Stored:
+class _IndexedEntry:
     """A memory with its search terms."""
 
     def __init__(self, entry: MemoryEntry, session_id: str | None) -> None:
@@ -39,15 +39,15 @@ class _Stored:
 class _Memory:
     """The memories of a user in an app."""
 
-    entries: dict[str, _Stored] = field(default_factory=dict[str, _Stored])
-    """By id, in order of arrival."""
+    entries: dict[str, _IndexedEntry] = field(default_factory=dict[str, _IndexedEntry])
+    """By id, oldest first."""
     deleted: set[str] = field(default_factory=set[str])
 
 
 class InMemoryMemoryService(BaseMemoryService):
     """Memories of one process, searched by words: entries with more of the query's words first, then the oldest first.
 
-    A search returns at most ten. A term outside of ASCII matches inside of words too. Thread-safe.
+    A search returns at most ten. A non-ASCII term also matches inside words. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -130,5 +130,5 @@ def _add(memory: _Memory, entries: Iterable[MemoryEntry], session_id: str | None
         if key in memory.deleted or (stored and not overwrite):
             continue
         if stored and stored.session_id == session_id and stored.entry == entry:
-            continue  # unchanged: a session added after every turn mostly is
-        memory.entries[key] = _Stored(entry, session_id)
+            continue  # unchanged, as most of a session that is added after every turn
+        memory.entries[key] = _IndexedEntry(entry, session_id)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from adk_nb import clock, types
 from adk_nb.events.event import Event
-from adk_nb.wire import WireModel, plain_json
+from adk_nb.wire import WireModel, plain_json, replace_surrogates
 
 
 class MemoryEntry(WireModel):
@@ -44,7 +44,7 @@ class SearchTerms:
 
     ascii: list[str]
     non_ascii: list[str]
-    """Terms outside of ASCII match inside of words too: not every script separates words by spaces."""
+    """Non-ASCII terms also match inside words: not every script separates words by spaces."""
 
     def __bool__(self) -> bool:
         return bool(self.ascii or self.non_ascii)
@@ -52,7 +52,7 @@ class SearchTerms:
 
 def fold(text: str) -> str:
     """Normalize `text` for the search."""
-    return unicodedata.normalize("NFC", text).lower().encode("utf-8", "replace").decode()
+    return replace_surrogates(unicodedata.normalize("NFC", text).lower())
 
 
 def search_terms(folded_text: str) -> SearchTerms:
@@ -68,11 +68,11 @@ def event_entries(events: Iterable[Event], metadata: Mapping[str, Any] | None = 
         InputError: `metadata` is not JSON.
     """
     entries = [_entry(event, plain_json(metadata, "custom_metadata")) for event in events if event.content]
-    return [entry for entry in entries if entry.text.strip()]  # only events with text are remembered
+    return [entry for entry in entries if entry.text.strip()]  # only events with text are stored
 
 
 def stored_entry(entry: MemoryEntry, metadata: Mapping[str, Any] | None) -> MemoryEntry:
-    """Copy an entry for storage, with an id and a time, and with `metadata` below its own.
+    """Copy an entry for storage, with an id and a time; its own metadata take precedence over `metadata`.
 
     Raises:
         InputError: The metadata is not JSON.

@@ -22,6 +22,7 @@ from adk_nb.memory.memory_entry import (
     stored_entry,
 )
 from adk_nb.sessions.session import Session
+from adk_nb.wire import replace_surrogates
 
 _BUSY_SECONDS = 10.0
 """Maximum wait for another writer, of this or another process."""
@@ -37,7 +38,7 @@ _SCHEMA = (
         content text not null, custom_metadata text not null, searched text, unique (owner, id))""",
     "create index memories_of_session on memories (owner, session_id)",
     "create table memory_deleted (owner integer not null, id text not null, primary key (owner, id)) without rowid",
-    # A row for each of `memories`: its words, each with the owner before it, so that a search meets nobody else's.
+    # One row per memory: its words, each prefixed with the owner, so that a search reads no other user's words.
     """create virtual table memory_words using fts5 (words, tokenize="ascii tokenchars '_'", detail=none)""",
 )
 _SEARCH = """
@@ -46,9 +47,9 @@ select content, custom_metadata, id, author, timestamp from memories join (
         select memory_words.rowid as n from json_each(:words) as term cross join memory_words
         where memory_words match term.value
         union all
-        select n from json_each(:inside) as term cross join memories
+        select n from json_each(:non_ascii) as term cross join memories
         where owner = :owner and searched is not null and instr(searched, term.value)
-    ) group by n order by score desc, n limit :most
+    ) group by n order by score desc, n limit :max_results
 ) using (n) order by score desc, n
 """
 _UPSERT = """
@@ -95,7 +96,9 @@ class SqliteMemoryService(BaseMemoryService):
     async def add_session_to_memory(self, session: Session) -> None:
         """Replace the memories of the session, in one transaction."""
         rows = _rows(event_entries(session.events), session.id)
-        await self._write(session.app_name, session.user_id, partial(_replace, session_id=_utf8(session.id), rows=rows))
+        await self._write(
+            session.app_name, session.user_id, partial(_replace, session_id=replace_surrogates(session.id), rows=rows)
+        )
 
     async def add_events_to_memory(
         self,
@@ -132,7 +135,7 @@ class SqliteMemoryService(BaseMemoryService):
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str) -> None:
         """Delete a memory, and remember its id."""
-        await self._write(app_name, user_id, partial(_delete, memory_id=_utf8(memory_id)))
+        await self._write(app_name, user_id, partial(_delete, memory_id=replace_surrogates(memory_id)))
 
     async def _write(self, app_name: str, user_id: str, change: Callable[[sqlite3.Connection, int], None]) -> None:
         _check_owner(app_name, user_id)
@@ -158,9 +161,9 @@ class SqliteMemoryService(BaseMemoryService):
             owned_terms = json.dumps([f'"{owner}_{term}"' for term in terms.ascii])
             parameters = {
                 "words": owned_terms,
-                "inside": json.dumps(terms.non_ascii),
+                "non_ascii": json.dumps(terms.non_ascii),
                 "owner": owner,
-                "most": MAX_RESULTS,
+                "max_results": MAX_RESULTS,
             }
             return [_entry(*row) for row in db.execute(_SEARCH, parameters)]
 
@@ -261,12 +264,15 @@ def _rows(entries: Iterable[MemoryEntry], session_id: str | None) -> list[_Row]:
 
 def _row(entry: MemoryEntry, session_id: str | None) -> _Row:
     text = fold(entry.text)
+    # SQLite stores UTF-8, which has no lone surrogates.
     return _Row(
-        id=_utf8(entry.id or ""),
-        session_id=None if session_id is None else _utf8(session_id),
-        author=None if entry.author is None else _utf8(entry.author),
-        timestamp=None if entry.timestamp is None else _utf8(entry.timestamp),
-        content=_utf8(json.dumps(entry.content.model_dump(mode="json", exclude_none=True), ensure_ascii=False)),
+        id=replace_surrogates(entry.id or ""),
+        session_id=replace_surrogates(session_id),
+        author=replace_surrogates(entry.author),
+        timestamp=replace_surrogates(entry.timestamp),
+        content=replace_surrogates(
+            json.dumps(entry.content.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
+        ),
         custom_metadata=json.dumps(entry.custom_metadata),
         searched=None if text.isascii() else text,
     )
@@ -284,13 +290,8 @@ def _entry(
     )
 
 
-def _utf8(text: str) -> str:
-    """Replace lone surrogates by question marks, since SQLite stores UTF-8."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _check_owner(app_name: str, user_id: str) -> None:
     for name, value in (("app_name", app_name), ("user_id", user_id)):
-        # a replaced character could merge two users
-        if _utf8(value) != value:
+        # Refused, not replaced: two users could become one.
+        if replace_surrogates(value) != value:
             raise InputError(f"{name} {value!a} cannot be stored as UTF-8; choose another")

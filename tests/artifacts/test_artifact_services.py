@@ -189,7 +189,7 @@ async def test_a_version_tells_what_is_known_of_it(service: BaseArtifactService)
 
 @pytest.mark.parametrize("metadata", [{"x": object()}, {"x": float("nan")}, {1: "x"}, {"x": (1, 2)}, {"x": {1}}])
 def test_metadata_that_a_file_cannot_give_back_equal_is_refused(service: BaseArtifactService, metadata: Any):
-    with pytest.raises(InputError, match=r"custom_metadata.*artifact 'a\.txt' is kept"):
+    with pytest.raises(InputError, match=r"custom_metadata.*artifact 'a\.txt'"):
         asyncio.run(save(service, custom_metadata=metadata))
 
 
@@ -306,7 +306,7 @@ async def test_a_reference_that_goes_round_is_refused(service: BaseArtifactServi
     await save(service, "a", reference("artifact://apps/app/users/u/sessions/s/artifacts/b/versions/0"))
     await save(service, "b", reference("artifact://apps/app/users/u/sessions/s/artifacts/a/versions/0"))
 
-    with pytest.raises(InputError, match="more than 5 times"):
+    with pytest.raises(InputError, match="more than 5"):
         await load(service, "a")
 
 

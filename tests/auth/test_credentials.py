@@ -171,7 +171,7 @@ def test_what_is_no_answer_is_refused_without_repeating_it(server: AuthServer, s
 
     answer(talk, said)
 
-    assert isinstance(talk.error, InputError) and "holds no oauth2 credential" in str(talk.error)
+    assert isinstance(talk.error, InputError) and "has no oauth2 credential" in str(talk.error)
     assert "a-key-of-someone" not in str(talk.error) and len(waiting(talk)) == 1 and box.seen == []
 
 

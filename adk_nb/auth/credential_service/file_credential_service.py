@@ -30,10 +30,12 @@ class FileCredentialService(BaseCredentialService):
         self.folder = Path(folder).expanduser()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # mkdir leaves the mode of a folder that exists, and umask may narrow that of a new one.
+            # Checked, because mkdir does not change the mode of an existing folder.
             mode = self.folder.stat().st_mode
         except OSError as error:
-            raise ConfigurationError(f"credentials cannot be kept in {str(self.folder)!r}: {error.strerror}") from error
+            raise ConfigurationError(
+                f"credentials cannot be stored in {str(self.folder)!r}: {error.strerror}"
+            ) from error
         if os.name == "posix" and mode & _GROUP_AND_OTHERS:
             raise ConfigurationError(
                 f"folder {str(self.folder)!r} for credentials is open to other users; type: !chmod 700 {self.folder}"
@@ -67,7 +69,7 @@ class FileCredentialService(BaseCredentialService):
                 data = credential.model_dump_json(by_alias=True, exclude_none=True).encode()
                 await sync.service_call(lambda: _write(path, data))
         except OSError as error:
-            raise StorageError(f"a credential cannot be kept in {str(self.folder)!r}: {error.strerror}") from error
+            raise StorageError(f"a credential cannot be stored in {str(self.folder)!r}: {error.strerror}") from error
 
     def _path(self, auth_config: AuthConfig, callback_context: CredentialOwner) -> Path:
         """A hashed name: it reveals nothing, and no key or user id can escape the folder."""

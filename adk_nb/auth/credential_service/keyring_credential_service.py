@@ -30,7 +30,7 @@ class KeyringCredentialService(BaseCredentialService):
         # keyring's backends `fail` and `null` have a priority of 0 and below.
         if self._keyring.get_keyring().priority <= 0:
             raise ConfigurationError(
-                "keyring found no store of secrets on this machine; write FileCredentialService('~/.adk_nb')"
+                "keyring found no secret store on this machine; write FileCredentialService('~/.adk_nb')"
             )
 
     async def load_credential(

@@ -14,6 +14,6 @@ class SessionStateCredentialService:
     def __init__(self) -> NoReturn:
         """Raises ConfigurationError, which names the replacements."""
         raise ConfigurationError(
-            "SessionStateCredentialService would keep tokens in the session's state, where everything can read them; "
+            "SessionStateCredentialService would store tokens in the session's state, where everything can read them; "
             "write InMemoryCredentialService(), KeyringCredentialService() or FileCredentialService('~/.adk_nb')"
         )
