@@ -262,3 +262,9 @@ def closest(name: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> str
     folded = {candidate.lower(): candidate for candidate in candidates}
     matches = get_close_matches(name.lower(), folded, n=1, cutoff=cutoff)
     return folded[matches[0]] if matches else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str) -> str:
+    """The end of an error for an unknown name: `did you mean 'x'?`, or `otherwise` if no candidate is similar."""
+    near = closest(name, candidates)
+    return f"did you mean {near!r}?" if near else otherwise

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import InputError, did_you_mean
 from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case, check_ids, iter_cases
@@ -187,8 +187,7 @@ class Evaluation:
         rows = [row for row in self.rows if row.case.id == case_id]
         if not rows:
             ids = ", ".join(repr(case.case.id) for case in self.cases[:10])
-            near = closest(case_id, [case.case.id for case in self.cases])
-            hint = f"did you mean {near!r}?" if near else f"the cases are: {ids}"
+            hint = did_you_mean(case_id, [case.case.id for case in self.cases], f"the cases are: {ids}")
             raise InputError(f"there is no case {case_id!r}; {hint}")
         if repeat is None:
             return next((row for row in rows if row.outcome != "passed"), rows[0])

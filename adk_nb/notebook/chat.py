@@ -20,9 +20,9 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.error_hints import shown_in_brief
+from adk_nb.notebook.error_hints import shorten_interrupt
 from adk_nb.notebook.interrupts import HIDDEN_FIELD, find, with_edits
-from adk_nb.notebook.past_turns import PastTurn, Rewound, turns_of, words_of
+from adk_nb.notebook.past_turns import PastTurn, Rewound, turns_of, typed_text
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.session_state import ChatState
 from adk_nb.notebook.turn import TurnRunner
@@ -183,7 +183,7 @@ class Chat:
         try:
             return await sync.arun(self._runner.send(text, turn_options(**options)))
         except asyncio.CancelledError as error:
-            shown_in_brief(error, [])
+            shorten_interrupt(error, [])
             raise
 
     def start(self, text: str, **options: Unpack[AskOptions]) -> "sync.Started[Reply]":
@@ -308,7 +308,7 @@ class Chat:
             InputError: No run of this session was interrupted.
         """
         self._runner.refuse_while_busy()
-        sync.run(self._conversation.leave())
+        sync.run(self._conversation.drop())
 
     # ---- earlier turns; nothing is taken out of the session: what is undone stays in it, with an event that says so
 
@@ -375,7 +375,7 @@ class Chat:
         name = await self._conversation.fork(None, None)
         runner = self._in_session(name)._runner
         rewound = await runner.conversation.rewind(event_id, dry_run=False)
-        view = runner.view_of(words_of(rewound.message) or None)
+        view = runner.view_of(typed_text(rewound.message) or None)
         view.resumed = True
         notice = f"Rerun: asked again in session {name!r}, a copy; %session use {name} goes on there"
         view.notices.add(notice, is_chip=True)

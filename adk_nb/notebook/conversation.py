@@ -1,4 +1,4 @@
-"""A session and the agent that answers in it: read, written to, saved and loaded, and looked through for cut runs."""
+"""A session and the agent that answers in it: its events, state and artifacts, its file, and its interrupted runs."""
 
 import os
 import threading
@@ -34,11 +34,10 @@ from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
 
-_at_work: set["Conversation"] = set()
-"""Those in which an agent answers now: a service without a journal does not know."""
-
-_AT_ONCE = 100
-"""Events that are read at once; more are read in slices, between which the event loop goes on."""
+_answering: set["Conversation"] = set()
+"""Conversations in which an agent is answering: a service without a journal does not know."""
+_SLICE_ABOVE = 100
+"""New events; more than this many are read in slices, so that the event loop keeps running."""
 
 
 class Services(TypedDict, total=False):
@@ -52,7 +51,7 @@ class Services(TypedDict, total=False):
 
 
 class Conversation:
-    """The session of a `Chat`: its history, state and files. Nothing here is shown.
+    """The session of a `Chat`: its history, state and artifacts. Displays nothing.
 
     Args: as those of `Chat`.
     """
@@ -72,13 +71,13 @@ class Conversation:
         self.session_id = session_id
         self.user_id = user_id
         self.runner = _checked_runner(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
-        """Whose sessions and services these are. Another may use it too: it stays as it is."""
+        """Holds the services. Other chats may use the same runner, so it is never changed."""
         self._owns_runner = not isinstance(agent, Runner)
         self.service = self.runner.session_service
         self.agent = cast(BaseAgent, self.runner.agent)
-        """Who answers."""
+        """The agent that answers."""
         self.plugins = PluginManager(self.runner.plugin_manager.plugins)
-        """Those of the runner, and the conversation's own."""
+        """The runner's plugins, and the conversation's own."""
         self.sticky = self.runner.sticky_agents
         """As `Chat.sticky`."""
         self._history = History()
@@ -112,10 +111,10 @@ class Conversation:
         return run_with(self.runner, request, setup)
 
     async def loaded(self) -> Session | None:
-        """The session as it stands, to be read only; None if nothing was said yet."""
+        """The stored session, read-only. None: it has no events yet."""
         session = await current_session(self.runner, self.user_id, self.session_id)
-        if session and len(session.events) - self._history.event_count > _AT_ONCE:
-            history = History()  # of its own until it is whole: other threads may use the other meanwhile
+        if session and len(session.events) - self._history.event_count > _SLICE_ABOVE:
+            history = History()  # a new one until it is complete: other threads may use the old one meanwhile
             await run_in_slices(history.steps(session.events))
             with self._reading:
                 self._history = history
@@ -123,7 +122,7 @@ class Conversation:
 
     @asynccontextmanager
     async def newest_history(self) -> AsyncGenerator[History]:
-        """The read model of the session as it stands in its service."""
+        """The read model of the stored session."""
         session = await self.loaded()
         with self.history(session.events if session else ()) as history:
             yield history
@@ -133,22 +132,20 @@ class Conversation:
         """The read model of the session, for one thread at a time.
 
         Args:
-            events: The session's now; only those that came since the last look are read. None: as of that.
+            events: All events of the session; only those since the last call are read. None: as of the last call.
         """
         with self._reading:
             yield self._history if events is None else self._history.update(events)
 
-    async def file(self, name: str, version: int | None = None) -> types.Part | None:
-        """A version of a file of the session, or of its user, the newest if none is named; None: it is not there."""
-        files = self.runner.artifact_service
-        return (
-            await files.load_artifact(**self._where(self.session_id), filename=name, version=version) if files else None
-        )
+    async def artifact(self, name: str, version: int | None = None) -> types.Part | None:
+        """An artifact of the session or its user: that version, else the newest. None: there is none."""
+        service, key = self.runner.artifact_service, self._session_key(self.session_id)
+        return await service.load_artifact(**key, filename=name, version=version) if service else None
 
     async def append(self, event: Event) -> None:
-        """Write an event beside the runs; the session is made if it is not there."""
-        where = self._where(self.session_id)
-        session = await self.service.get_session(**where) or await self.service.create_session(**where)
+        """Append an event outside of any run; the session is created if needed."""
+        key = self._session_key(self.session_id)
+        session = await self.service.get_session(**key) or await self.service.create_session(**key)
         await self.service.append_event(session, event)
 
     async def save(self, file: str | os.PathLike[str], *, replace: bool) -> None:
@@ -162,35 +159,34 @@ class Conversation:
         loaded = session_file.read(file)
         name = session_file.check_name(name or loaded.name)
         try:
-            await loaded.put(self.service, **self._where(name))
+            await loaded.put(self.service, **self._session_key(name))
         except AlreadyExistsError as error:
             raise InputError(f"{error}; write chat.load(..., name='another')") from error
         self.session_id = name
 
     @contextmanager
-    def at_work(self) -> Generator[None]:
-        """Within this an agent answers in the session: nothing that is there is undone."""
-        _at_work.add(self)
+    def answering(self) -> Generator[None]:
+        """Within this, an agent answers in the session; `rewind` of any chat refuses meanwhile."""
+        _answering.add(self)
         try:
             yield
         finally:
-            _at_work.discard(self)
+            _answering.discard(self)
 
     async def rewind(self, to: int | str, *, dry_run: bool) -> Rewound:
         """As `Chat.rewind`."""
-        if not dry_run and any(one.service is self.service and one._is_here(self) for one in _at_work):
+        if not dry_run and any(map(self._is_same_session, _answering)):
             raise InputError(f"session {self.session_id!r} is still answering in another chat; wait for it, or stop it")
-        where = self._where(self.session_id)
-        session = await self.service.get_session(**where) or Session(id=self.session_id)
+        key = self._session_key(self.session_id)
+        session = await self.service.get_session(**key) or Session(id=self.session_id)
         return await past_turns.rewind(session, self.service, self.runner.artifact_service, to, dry_run=dry_run)
 
     async def fork(self, name: str | None, at: str | None) -> str:
-        """As `Chat.fork`; the name of the copy."""
+        """As `Chat.fork`; returns the name of the copy."""
         if (session := await self.loaded()) is None:
             raise InputError(f"session {self.session_id!r} has no messages yet; there is nothing to copy")
-        where: dict[str, Any] = {"app_name": self.runner.app_name, "user_id": self.user_id}
-        taken = {one.id for one in (await self.service.list_sessions(**where)).sessions}
-        name = name or past_turns.free(self.session_id, taken)
+        listed = await self.service.list_sessions(app_name=self.runner.app_name, user_id=self.user_id)
+        name = name or past_turns.unused_name(self.session_id, {other.id for other in listed.sessions})
         await fork(session, self.service, self.runner.artifact_service, session_id=name, up_to_event_id=at)
         return name
 
@@ -200,22 +196,22 @@ class Conversation:
         copy.agent, copy.sticky = self.agent, self.sticky
         return copy
 
-    async def last_cut(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
+    async def last_interrupted_run(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
         """The run of the session that was interrupted last.
 
         Args:
-            edited: It may have been cut before agents or tools were edited.
-            magic: The `%confirm` of the session; empty: only Python has the chat.
+            edited: Accept a run whose agent or tools were edited since.
+            magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
 
         Raises:
-            InputError: There is none.
-            SessionBusyError: There is none, and someone works on one.
-            PendingError: They were edited, and nobody has said that it is to go on all the same.
+            InputError: No run was interrupted.
+            SessionBusyError: No run was interrupted, and one is under way.
+            PendingError: The agent or a tool was edited since, and `edited` is False.
         """
         session = await self.loaded()
         runs = await interrupted_runs.interrupted_runs(self.service, session)
         if session is None or not runs:
-            if run := await interrupted_runs.at_work(self.service, session):
+            if run := await interrupted_runs.active_run(self.service, session):
                 raise SessionBusyError(self.session_id, run.owner, run.started)
             with self.history(session.events if session else ()) as history:
                 approvals = history.interrupts(kinds=APPROVALS)
@@ -230,13 +226,13 @@ class Conversation:
         if self._owns_runner:
             await self.runner.close()
 
-    async def leave(self) -> None:
+    async def drop(self) -> None:
         """As `Chat.drop`."""
-        run, session = await self.last_cut()
-        await interrupted_runs.leave(self.service, session, run)
+        run, session = await self.last_interrupted_run()
+        await interrupted_runs.drop(self.service, session, run)
 
     async def refuse_interrupted_run(self, magic: str) -> None:
-        """Refuse a new message while an interrupted run is open. `magic`: as for `last_cut`.
+        """Refuse a new message while an interrupted run is open. `magic`: as for `last_interrupted_run`.
 
         Raises:
             PendingError: One is open.
@@ -248,14 +244,13 @@ class Conversation:
         with self.history(session.events) as history:
             approvals = history.interrupts(kinds=APPROVALS)
         if not approvals:
-            raise PendingError(
-                interrupted_runs.interrupted_notice(runs[-1], session.events, session.id, interrupted_runs.ways(magic))
-            )
+            raise PendingError(interrupted_runs.interrupted_notice(runs[-1], session, magic))
 
-    def _is_here(self, other: "Conversation") -> bool:
-        return self._where(self.session_id) == other._where(other.session_id)
+    def _is_same_session(self, other: "Conversation") -> bool:
+        keys = self._session_key(self.session_id), other._session_key(other.session_id)
+        return self.service is other.service and keys[0] == keys[1]
 
-    def _where(self, session_id: str) -> dict[str, Any]:
+    def _session_key(self, session_id: str) -> dict[str, Any]:
         return {"app_name": self.runner.app_name, "user_id": self.user_id, "session_id": session_id}
 
 
@@ -274,6 +269,6 @@ def _runner_of(agent: BaseAgent | App, services: Services) -> Runner:
 
 
 def _checked_runner(runner: Runner, services: Services) -> Runner:
-    if given := sorted(name for name, value in services.items() if value is not None):
-        raise ConfigurationError(f"Chat takes {', '.join(given)} from its runner; give them to Runner(...)")
+    if names := sorted(name for name, value in services.items() if value is not None):
+        raise ConfigurationError(f"Chat takes {', '.join(names)} from its runner; give them to Runner(...)")
     return runner

@@ -1,4 +1,4 @@
-"""A turn that Ctrl-C stopped or an error ended: where in the notebook, in a line, and what to type next."""
+"""The short message of a turn that Ctrl-C or an error ended: where in the notebook, and what to type next."""
 
 import logging
 import re
@@ -20,7 +20,7 @@ from adk_nb.runtime.history import History, Turn
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 _LONG = 500
-"""Characters of a message that are looked at."""
+"""Characters of a message that are searched for the end of its first clause."""
 _SHORT = 120
 """Characters of a first clause."""
 _BUSY = (429, 500, 503, 529)
@@ -28,25 +28,25 @@ _BUSY = (429, 500, 503, 529)
 _CLAUSE_END = re.compile(r"[;:] | \(")
 
 
-def waited_for(turn: Coroutine[Any, Any, T]) -> T:
-    """The result of `turn`; a Ctrl-C meanwhile raises with one line."""
+def run_to_end(turn: Coroutine[Any, Any, T]) -> T:
+    """The result of `turn`. Ctrl-C stops it, and raises with a short traceback."""
     try:
         return sync.run(turn)
-    except KeyboardInterrupt as stopped:
-        shown_in_brief(stopped, outside_this_package(stopped.__traceback__))
+    except KeyboardInterrupt as interrupt:
+        shorten_interrupt(interrupt, _frames_outside_package(interrupt.__traceback__))
         raise
 
 
-def shown_in_brief(stopped: BaseException, where: list[str]) -> None:
-    """Spare the reader IPython's own traceback, which takes half a second to render and tells of our code."""
-    lines = [f"{type(stopped).__name__}: the run was stopped", *where]
-    cast(Any, stopped)._render_traceback_ = lambda: lines
+def shorten_interrupt(interrupt: BaseException, details: list[str]) -> None:
+    """Replace IPython's traceback, which takes half a second to render and shows this package's code."""
+    lines = [f"{type(interrupt).__name__}: the run was stopped", *details]
+    cast(Any, interrupt)._render_traceback_ = lambda: lines
 
 
-def told_in_short(wrong: BaseException) -> None:
-    """Give `wrong`, which a view has shown whole, one short line in place of a traceback."""
-    line = f"{type(wrong).__name__}: {first_clause(str(wrong))}"
-    cast(Any, wrong)._render_traceback_ = lambda: [line]
+def shorten_traceback(error: BaseException) -> None:
+    """Give an error that a view has shown in full one short line in place of a traceback."""
+    line = f"{type(error).__name__}: {first_clause(str(error))}"
+    cast(Any, error)._render_traceback_ = lambda: [line]
 
 
 def first_clause(message: str) -> str:
@@ -54,37 +54,42 @@ def first_clause(message: str) -> str:
     return shortened(_CLAUSE_END.split(one_line(message, _LONG), maxsplit=1)[0], _SHORT)
 
 
-def outside_this_package(trace: TracebackType | None) -> list[str]:
-    """The frames of a tool that a Ctrl-C hit, outermost first; empty if it came during a model call."""
+def _frames_outside_package(trace: TracebackType | None) -> list[str]:
+    """The frames of the tool in which Ctrl-C came, outermost first; empty if it came during a model call."""
     while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
         trace = trace.tb_next
     return [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]
 
 
-def in_a_cell(wrong: BaseException) -> str:
+def location_suffix(error: BaseException) -> str:
     """The cell and line of the notebook's code that raised, in brackets; empty if none did."""
-    if cell := locations.cell_location(wrong):
+    if cell := locations.cell_location(error):
         return f" ({cell})"
-    mine = [
+    in_main = [
         (frame.f_code.co_name, line)
-        for frame, line in traceback.walk_tb(wrong.__traceback__)
+        for frame, line in traceback.walk_tb(error.__traceback__)
         if frame.f_globals.get("__name__") == "__main__"
     ]
-    return f" (in {mine[-1][0]}(), line {mine[-1][1]})" if mine else ""
+    return f" (in {in_main[-1][0]}(), line {in_main[-1][1]})" if in_main else ""
 
 
-def told_in_a_script(reply: Reply) -> Reply:
-    """`reply`; where no shell will show that the turn failed, the log says so: `text` alone does not."""
+def log_failure(reply: Reply) -> Reply:
+    """Log a failed turn in a script, where nothing displays the reply and its `text` is empty; returns `reply`."""
     if reply.status == "error" and get_ipython() is None:
         logger.error("the turn of agent %r failed, see its reply.error: %s", reply.agent, reply.error)
     return reply
 
 
-def what_next(error: Exception, magic: str) -> str:
-    """The end of its sentence; empty where there is nothing to say. `magic`: as for `how_to_answer`."""
+def model_error_hint(error: Exception, magic: str) -> str:
+    """What to try after an error of a model, to append to its message; empty for other errors.
+
+    Args:
+        error: The error that ended the turn.
+        magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
+    """
     if not isinstance(error, ModelHTTPError):
         return ""
-    if error.status == 404 and (near := closest(error.model, _known(), cutoff=0.75)) not in (None, error.model):
+    if error.status == 404 and (near := closest(error.model, _model_names(), cutoff=0.75)) not in (None, error.model):
         return f"; did you mean {near!r}?"
     if error.status in _BUSY:
         another = "%chat --model NAME" if magic else "chat.ask(..., model=NAME)"
@@ -92,12 +97,12 @@ def what_next(error: Exception, magic: str) -> str:
     return ""
 
 
-def take_back(history: History, magic: str) -> str:
-    """The command that takes back the message of the turn that failed last; empty if there is none.
+def undo_hint(history: History, magic: str) -> str:
+    """The commands that remove the messages of the latest failed turns, or send the message again; empty without turns.
 
     Args:
-        history: Of the session, that turn's included.
-        magic: As for `how_to_answer`.
+        history: Of the session, the failed turn included.
+        magic: As for `model_error_hint`.
     """
     turns = [turn for turn in history.turns if not turn.undone]
     if not turns:
@@ -117,9 +122,9 @@ def _is_unanswered(turn: Turn) -> bool:
     return all(event.author == "user" or event.error_code for event in turn.events)
 
 
-def _known() -> list[str]:
+def _model_names() -> list[str]:
     try:
         LLMRegistry.check("")
-    except ModelNotFoundError as error:  # it names those that there are
+    except ModelNotFoundError as error:  # the error for no name has all names
         return error.known
     return []

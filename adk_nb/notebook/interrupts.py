@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.auth.auth_credential import AuthCredential
-from adk_nb.errors import InputError, PendingError, closest
+from adk_nb.errors import InputError, PendingError, did_you_mean
 from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, tools_of
@@ -30,7 +30,7 @@ from adk_nb.wire import copy_model
 Answers = Mapping[str, Any]
 """Id of an interrupt -> its answer, as `runtime.interrupts.answer` takes it."""
 HIDDEN_FIELD = "\0hidden field"
-"""In place of a credential: the user types it."""
+"""The answer of a credential request whose value the user types into a field that does not show it."""
 _DECISIONS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
@@ -38,17 +38,17 @@ _DECISIONS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "fa
 
 
 def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "interrupt", hint: str = "") -> Interrupt:
-    """The interrupt with that number, id or name; None: the only one.
+    """Find an open interrupt.
 
     Args:
-        open_: Those to choose from.
-        which: Number, id, id of the call, or name of the tool.
-        session: Its name, for errors.
-        noun: What they are.
-        hint: What the error says of a `which` that is not there.
+        open_: The interrupts to choose from.
+        which: Number, id, id of the call, or name of the tool. None: the only one.
+        session: Name of the session, for errors.
+        noun: What errors call the interrupts.
+        hint: The end of the error if no interrupt matches.
 
     Raises:
-        InputError: There is none, or `which` names several, or none of them.
+        InputError: None is open, none matches, or several do.
     """
     if not open_:
         raise InputError(f"no {noun} is open in session {session!r}; it was answered already, or never existed")
@@ -61,7 +61,7 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
 
 
 def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) -> str:
-    """The message that several are open, each with its number. `which`: the name that they share."""
+    """The message that several interrupts are open, with the number of each. `which`: the name that they share."""
     of = f" of {which}" if which is not None else ""
     return f"{len(found)} {noun}s{of} are open; say which by its number: {', '.join(map(label, found))}"
 
@@ -78,12 +78,12 @@ def _named(open_: Sequence[Interrupt], which: Any) -> list[Interrupt]:
 
 
 def read_answer(interrupt: Interrupt, value: Any, by: str = "") -> Any:
-    """The answer that `value` is, as `runtime.interrupts.answer` takes it.
+    """Convert `value` to an answer, as `runtime.interrupts.answer` takes it.
 
     Args:
-        interrupt: An open one.
-        value: Of an approval True or False, "yes" or "no", a ToolConfirmation or its JSON; of a credential text, JSON,
-            an AuthCredential, or None to refuse; of a question text as it would be typed, or JSON; else any JSON.
+        interrupt: The open interrupt.
+        value: For an approval True or False, "yes" or "no", a ToolConfirmation or its JSON; for a credential text,
+            JSON, an AuthCredential, or None to refuse; for a question text as it is typed, or JSON; else any JSON.
         by: How it was given, for the log of an approval.
 
     Raises:
@@ -154,7 +154,7 @@ def _read_typed(interrupt: Interrupt, text: str) -> dict[str, Any]:
 
 
 def type_credential(interrupt: Interrupt) -> str:
-    """A credential that the user types or pastes into a field that does not show it.
+    """Ask for a credential in a field that does not show what is typed.
 
     Raises:
         InputError: There is no such field here, or nothing was typed.
@@ -181,16 +181,16 @@ class AnswerCheck:
     agent_of: Callable[[str], BaseAgent]
     """The agent that an answer to the interrupt of that id goes to."""
     magic: str
-    """As for `interrupt_text.ways`."""
+    """As for `interrupt_text.commands`."""
     versions: Versions | None
-    """The store of earlier tools."""
+    """The store of earlier versions of tools."""
 
     def check(self, answers: Answers) -> None:
-        """Refuse answers that cannot be carried out together; as `read_answer` returns them.
+        """Refuse answers, as `read_answer` returns them, that cannot be carried out together.
 
         Raises:
-            InputError: An interrupt is not open or was opened by another agent; it expired; its tool was redefined;
-                changed arguments do not fit; an answer does not fit its question.
+            InputError: An interrupt is not open, is another agent's or expired; its tool was redefined; changed
+                arguments do not fit; an answer does not fit its question.
         """
         by_id = {interrupt.id: interrupt for interrupt in self.history.interrupts(kinds=ALL)}
         for key, answer in answers.items():
@@ -206,12 +206,12 @@ class AnswerCheck:
                 input_answer.check(message, self.history)
 
     def tools_as_asked(self, answers: Answers) -> AbstractContextManager[None]:
-        """Within this, the tools of approvals are as they were when they were asked for.
+        """Within this, the tools of approvals are the versions that the approvals were requested for.
 
         Raises:
             InputError: An earlier version is not known.
         """
-        approvals = [one for one in self.history.interrupts(kinds=APPROVALS) if one.id in answers]
+        approvals = [approval for approval in self.history.interrupts(kinds=APPROVALS) if approval.id in answers]
         if not approvals:
             return nullcontext()
         if self.versions is None:
@@ -220,7 +220,7 @@ class AnswerCheck:
             )
         for interrupt in approvals:
             if not self.versions.label(interrupt):
-                raise InputError(self._no_version_message(interrupt))
+                raise InputError(self._unknown_version_message(interrupt))
         return self.versions.as_asked(approvals)
 
     def redefined_note(self, interrupt: Interrupt) -> str:
@@ -238,8 +238,8 @@ class AnswerCheck:
             )
         if not decided.confirmed:
             return
-        asks = asking_agent(agent, interrupt, self.history)
-        if asks is None:
+        caller = asking_agent(agent, interrupt, self.history)
+        if caller is None:
             raise InputError(
                 f"agent {interrupt.agent!r}, which requested this, was changed or removed; refuse it with {no}, and "
                 "ask again"
@@ -249,7 +249,7 @@ class AnswerCheck:
         if self._is_redefined(interrupt):
             raise InputError(self._redefined_message(interrupt))
         if decided.args is not None:
-            _check_edits(interrupt, decided.args, tools_of(asks).get(interrupt.call.name or ""), yes)
+            _check_edits(interrupt, decided.args, tools_of(caller).get(interrupt.call.name or ""), yes)
 
     def _is_redefined(self, interrupt: Interrupt) -> bool:
         return is_redefined(interrupt, self.agent_of(interrupt.id), self.history)
@@ -264,7 +264,7 @@ class AnswerCheck:
         is_kept = self.versions is not None and self.versions.label(interrupt)
         return f"{message}; ask again with {again}, or {old if is_kept else f'refuse it with {no}'}"
 
-    def _no_version_message(self, interrupt: Interrupt) -> str:
+    def _unknown_version_message(self, interrupt: Interrupt) -> str:
         name, redefined = interrupt.call.name, self._is_redefined(interrupt)
         again, no = self._ways(interrupt, redefined=redefined)
         if not redefined:
@@ -278,20 +278,23 @@ def _check_edits(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool | No
     if tool is None:
         raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
     _refuse_unknown(interrupt, args, tool)
-    if wrong := tool.check(args):
-        raise InputError(_misfit(name, args, wrong, yes))
+    if error := tool.check(args):
+        raise InputError(_misfit_message(name, args, error, yes))
 
 
-_TO_A_MODEL = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. Call it again with .*", re.DOTALL)
-"""What a tool says of arguments to the model that sent them."""
+_MODEL_ERROR = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. Call it again with .*", re.DOTALL)
+"""The error that a model gets for wrong arguments; the group is the reason."""
 
 
-def _misfit(name: str, args: dict[str, Any], wrong: str, yes: str) -> str:
-    if reason := _TO_A_MODEL.fullmatch(wrong):
-        wrong = reason[1]
-    key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", wrong)), "NAME")
+def _misfit_message(name: str, args: dict[str, Any], error: str, yes: str) -> str:
+    """`error`: as `BaseTool.check` returns it. `yes`: `%confirm 2 --yes`, or `chat.approve(2)`."""
+    match = _MODEL_ERROR.fullmatch(error)
+    reason = match[1] if match else error
+    key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", reason)), "NAME")
     edited = f"{yes} --edit {key}=..." if yes.endswith("yes") else f"{yes[:-1]}{', ' * (yes[-2] != '(')}{key}=...)"
-    return f"{name}() cannot run with these arguments: {wrong}; type {edited}, or, to let it run as it was asked, {yes}"
+    return (
+        f"{name}() cannot run with these arguments: {reason}; type {edited}, or, to let it run as it was asked, {yes}"
+    )
 
 
 def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) -> None:
@@ -302,8 +305,7 @@ def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) 
     known: set[str] = {*(interrupt.call.args or {}), *schema.get("properties", {})}
     for name in args:
         if not takes_any and name not in known:
-            near = closest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known)) or 'none'}"
+            hint = did_you_mean(name, known, f"it has {', '.join(sorted(known)) or 'none'}")
             raise InputError(f"{interrupt.call.name}() has no argument {name!r}; {hint}")
 
 
@@ -320,7 +322,7 @@ def message_of(answers: Answers, history: History) -> types.Content:
 def text_message(
     text: Any, history: History, agent: BaseAgent, magic: str, attached: Sequence[types.Part] = ()
 ) -> types.Content:
-    """`text` as a message to `agent`: the answer to the oldest question that it, or an agent that it called, has asked.
+    """`text` as a message to `agent`, or as the answer to the oldest open question of `agent` or an agent it called.
 
     Raises:
         InputError: It is not text, or no answer to that question; or something is attached to an answer.
@@ -347,13 +349,13 @@ def relayed_message(
     """A message from outside of the notebook, checked; text answers a question as in `text_message`.
 
     Raises:
-        InputError: It has nothing in it, or is no answer to the question.
+        InputError: It is empty, or is no answer to the question.
         PendingError: It answers an approval or a credential request, or one is open.
     """
     parts = (message and message.parts) or []
     responses = [part.function_response for part in parts if part.function_response]
     if message is None or responses:
-        decided_here = [one for one in history.interrupts() if one.is_approval or one.kind == "credential"]
+        decided_here = (open_ for open_ in history.interrupts() if open_.is_approval or open_.kind == "credential")
         ids = {key for interrupt in decided_here for key in (interrupt.id, *interrupt.answer_ids)}
         if any(response.id in ids for response in responses):
             raise PendingError(f"this is answered in the notebook: on its card, or with {magic}")
@@ -364,7 +366,7 @@ def relayed_message(
     others = [part for part in parts if not part.text]
     if text.strip() or not others:
         return text_message(text, history, agent, magic, others)
-    text_message("-", history, agent, magic, others)
+    text_message("-", history, agent, magic, others)  # attachments alone: the same checks with any text
     return message
 
 
@@ -387,7 +389,7 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """The verdicts of the open interrupts that `message` answers, by id. `where`, `is_click`: as of `Verdict`."""
     responses = [part.function_response for part in (message and message.parts) or () if part.function_response]
-    by_id = {key: one for one in history.interrupts() for key in one.answer_ids} if responses else {}
+    by_id = {key: open_ for open_ in history.interrupts() for key in open_.answer_ids} if responses else {}
     return {
         interrupt.id: verdict_of(interrupt, response.response or {}, where, is_click=is_click)
         for response in responses
@@ -396,5 +398,5 @@ def verdicts(
 
 
 def with_edits(interrupt: Interrupt, edits: Mapping[str, Any]) -> dict[str, Any] | None:
-    """All arguments of a call, with these changed. None: as they were asked about."""
+    """All arguments of a call after `edits`. None: there are no edits."""
     return {**(interrupt.call.args or {}), **edits} if edits else None

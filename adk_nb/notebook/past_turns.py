@@ -18,13 +18,14 @@ from adk_nb.runtime.rewind import rewind_event
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 
-_OWN = (*REQUESTS, INPUT_REQUEST, "transfer_to_agent", "finish_task", "set_model_response", "exit_loop")
-"""Tools that do nothing outside of the session."""
-_STATE = 60
-"""Characters of a value."""
-_ASKED = 60
-_FEW = 4
-"""Characters of an id that are too few to go by."""
+_SESSION_TOOLS = (*REQUESTS, INPUT_REQUEST, "transfer_to_agent", "finish_task", "set_model_response", "exit_loop")
+"""Tools that change only the session, so that undoing their turn undoes them."""
+_MAX_VALUE = 60
+"""Characters of a value in the state."""
+_MAX_QUESTION = 60
+"""Characters of a message."""
+_MIN_ID = 4
+"""Characters that the beginning of an id needs; a number with more digits is an id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +35,9 @@ class PastTurn:
     number: int
     """1 for the first of the session, undone ones counted."""
     message: types.Content
-    """What the user said."""
+    """The user's message."""
     events: list[Event]
-    """Oldest first, that one included."""
+    """Oldest first, that of the message included."""
     undone: bool
 
     @property
@@ -46,16 +47,16 @@ class PastTurn:
 
     @property
     def invocation_ids(self) -> list[str]:
-        """All of its own; one that waited for a person has several."""
+        """Ids of its runs; a turn that paused has several."""
         return list(dict.fromkeys(event.invocation_id for event in self.events))
 
     @property
     def question(self) -> str:
-        """The words of the message on one line."""
-        return one_line(words_of(self.message), _ASKED)
+        """The text of the message on one line, shortened."""
+        return one_line(typed_text(self.message), _MAX_QUESTION)
 
 
-def words_of(message: types.Content) -> str:
+def typed_text(message: types.Content) -> str:
     """The text that the user typed, without the attachments behind it."""
     return next((part.text for part in message.parts or () if part.text), "")
 
@@ -69,7 +70,7 @@ def turns_of(history: History) -> list[PastTurn]:
 
 
 def find_turn(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:
-    """The turn that is meant by -1 (the last), -2, 1 (the first), or by the id of an event or a run, or its beginning.
+    """Find a turn by its number (-1 the last, 1 the first), or by the id, or its beginning, of an event or a run.
 
     Raises:
         InputError: There is none.
@@ -87,46 +88,47 @@ def find_turn(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:
 
 
 def turn_of_id(turns: Sequence[PastTurn], which: str, session: str, else_type: str) -> PastTurn:
-    """The turn of the event or the run with that id, or with one that begins so.
+    """The turn with an event or a run whose id is `which`, or begins with it.
 
     Raises:
         InputError: There is none, or several; `else_type`: what to write instead.
     """
-    matches = [turn for turn in turns if any(_is_called(event, which) for event in turn.events)]
-    if len(matches) != 1 or len(which) < _FEW:
+    matches = [
+        turn
+        for turn in turns
+        if any(event.id.startswith(which) or event.invocation_id.startswith(which) for event in turn.events)
+    ]
+    if len(matches) != 1 or len(which) < _MIN_ID:
         fault = "several turns have events" if len(matches) > 1 else "no turn has an event or a run"
         raise InputError(f"{fault} called {which!r} in session {session!r}; write {else_type}")
     return matches[0]
 
 
-def _is_called(event: Event, which: str) -> bool:
-    return event.id.startswith(which) or event.invocation_id.startswith(which)
-
-
 def event_at(events: Sequence[Event], which: str, session: str) -> Event:
-    """The event of that number in `%trace`, or of that id, or with an id that begins so; a call's with its result.
+    """Find an event by its number in `%trace`, by its id or by the beginning of its id.
+
+    The number of a call gives the event with its result, since `%trace` shows both in one row.
 
     Raises:
-        InputError: There is none.
+        InputError: There is none, or several.
     """
-    if which.isdecimal() and len(which) < _FEW + 1:
+    if which.isdecimal() and len(which) <= _MIN_ID:
         rows = rows_of(events)
         if not 1 <= int(which) <= len(rows):
             raise InputError(f"there is no event {which} in session {session!r}; there are {len(rows)}, see %trace")
-        return _with_results(events, rows[int(which) - 1]["id"].partition("/")[0])
-    matches = [event for event in events if event.id.startswith(which)] if len(which) >= _FEW else []
+        return _event_with_results(events, rows[int(which) - 1]["id"].partition("/")[0])
+    matches = [event for event in events if event.id.startswith(which)] if len(which) >= _MIN_ID else []
     if len(matches) != 1:
         fault = "several events have ids that begin" if matches else "no event has an id that begins"
         raise InputError(f"{fault} with {which!r} in session {session!r}; write its number in %trace, or its whole id")
     return matches[0]
 
 
-def _with_results(events: Sequence[Event], key: str) -> Event:
-    """The event of that id, or the last one with a result of its calls: in %trace they are one."""
-    made = next(event for event in events if event.id == key)
-    calls = {call.id for call in made.get_function_calls()}
+def _event_with_results(events: Sequence[Event], event_id: str) -> Event:
+    caller = next(event for event in events if event.id == event_id)
+    calls = {call.id for call in caller.get_function_calls()}
     results = [event for event in events if any(response.id in calls for response in event.get_function_responses())]
-    return results[-1] if results else made
+    return results[-1] if results else caller
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,15 +139,15 @@ class Rewound:
     turns: list[PastTurn]
     """Oldest first."""
     state: dict[str, tuple[Any, Any]]
-    """Key -> its value, and its value after; `DELETED` for none."""
+    """Key -> its value before and after the rewind; `DELETED` for none."""
     files: list[str]
-    """Files that are as before."""
+    """Names of the artifacts that get their earlier version back."""
     closed: list[str]
-    """Ids of what waits in it, and does not any more."""
+    """Ids of the open interrupts that are closed."""
     tools: list[str]
-    """What was called in it; what a tool has done outside of the session is not undone."""
+    """Tools that were called; their effects outside of the session stay."""
     dry_run: bool
-    """Nothing was done."""
+    """True: nothing was changed."""
 
     @property
     def message(self) -> Any:
@@ -181,7 +183,7 @@ def _change(key: str, now: Any, then: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    return "(none)" if value == DELETED else shortened(json_text(value), _STATE)
+    return "(none)" if value == DELETED else shortened(json_text(value), _MAX_VALUE)
 
 
 def first_undone(history: History, to: int | str, session: str) -> PastTurn:
@@ -189,12 +191,12 @@ def first_undone(history: History, to: int | str, session: str) -> PastTurn:
 
     Args:
         history: Of the session.
-        to: How many turns of the user's are undone, counted from the last; or the id of an event or a run, with whose
-            turn it begins.
+        to: How many turns are undone, counted from the last; or the id of an event or a run, whose turn is the
+            oldest that is undone.
         session: Its id, for errors.
 
     Raises:
-        InputError: There are not so many, or none of that id, or it is undone already.
+        InputError: There are fewer turns, or none of that id, or it is undone already.
     """
     turns = turns_of(history)
     if isinstance(to, str):
@@ -205,8 +207,8 @@ def first_undone(history: History, to: int | str, session: str) -> PastTurn:
     left = [turn for turn in turns if not turn.undone]
     if not 1 <= to <= len(left):
         some = {0: "no turn", 1: "one turn"}.get(len(left), f"{len(left)} turns")
-        not_so = f", and not {to}; write 1 for the last turn, 2 for the last two" if left else ""
-        raise InputError(f"session {session!r} has {some} to undo{not_so}; see %trace")
+        hint = f", and not {to}; write 1 for the last turn, 2 for the last two" if left else ""
+        raise InputError(f"session {session!r} has {some} to undo{hint}; see %trace")
     return left[-to]
 
 
@@ -218,39 +220,40 @@ async def rewind(
     *,
     dry_run: bool = False,
 ) -> Rewound:
-    """Undo turns of a session, or only tell what that would undo. `to`: as for `first_undone`.
+    """Undo turns of a session, or on a `dry_run` only report what that would undo. `to`: as for `first_undone`.
 
     Raises:
         InputError: As `first_undone`.
         SessionBusyError: Another run works on the session.
     """
     first = first_undone(history_of(session), to, session.id)
-    rewound = await _rewound(session, first, dry_run=dry_run)
+    rewound = await _describe_rewind(session, first, dry_run=dry_run)
     if not dry_run:
         await service.append_event(session, await rewind_event(session, first.invocation_id, artifacts))
     return rewound
 
 
-async def _rewound(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
+async def _describe_rewind(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
     history = history_of(session)
     events, start = history.events, history.began(first.invocation_id) or 0
-    gone, earlier = events[start:], events[:start]
+    undone, earlier = events[start:], events[:start]
     after = (await rewind_event(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
-    open_then = {interrupt.id for interrupt in History(earlier).interrupts()}
+    open_before = {interrupt.id for interrupt in History(earlier).interrupts()}
     return Rewound(
         session=session.id,
         turns=[turn for turn in turns_of(history) if turn.number >= first.number and not turn.undone],
         state={key: (now[key], after[key]) for key in after if now[key] != after[key]},
-        files=sorted({name for event in gone for name in event.actions.artifact_delta if not name.startswith("user:")}),
-        closed=[interrupt.id for interrupt in history.interrupts() if interrupt.id not in open_then],
-        tools=_called(gone),
+        # Artifacts of the user are shared with other sessions, so a rewind leaves them.
+        files=sorted({name for event in undone for name in event.actions.artifact_delta if name[:5] != "user:"}),
+        closed=[interrupt.id for interrupt in history.interrupts() if interrupt.id not in open_before],
+        tools=_called_tools(undone),
         dry_run=dry_run,
     )
 
 
-def _called(events: Sequence[Event]) -> list[str]:
-    """The tools that answered, by name; what only changes the session, or asks, is left out."""
+def _called_tools(events: Sequence[Event]) -> list[str]:
+    """Names of the tools that returned a result, without those that only ask or change the session."""
     names = [
         response.name or ""
         for event in events
@@ -259,13 +262,13 @@ def _called(events: Sequence[Event]) -> list[str]:
         if not approvals.is_approval_placeholder(event, response)
         and not credentials.is_credential_placeholder(event, response)
     ]
-    return list(dict.fromkeys(f"{one_line(name, 100)}()" for name in names if name not in _OWN))
+    return list(dict.fromkeys(f"{one_line(name, 100)}()" for name in names if name not in _SESSION_TOOLS))
 
 
-def free(name: str, taken: Container[str]) -> str:
-    """`name`, or that with a number behind it."""
-    free_name, count = name, 1
-    while free_name in taken:
+def unused_name(name: str, taken: Container[str]) -> str:
+    """`name`, or if it is taken `name-2`, `name-3`, and so on."""
+    candidate, count = name, 1
+    while candidate in taken:
         count += 1
-        free_name = f"{name}-{count}"
-    return free_name
+        candidate = f"{name}-{count}"
+    return candidate

@@ -1,4 +1,4 @@
-"""Interrupts resume in the agent version that raised them: a new definition is for new messages."""
+"""The agent versions in which open interrupts resume: a new definition is for new messages."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -21,65 +21,66 @@ class Versions(Protocol):
     """Keeps tools as they were before they were redefined."""
 
     def label(self, interrupt: Interrupt, /) -> str:
-        """The version that a call was asked of, as `v2`; empty if it is not known any more."""
+        """The version that an approval was requested for, as `v2`; empty if it is not known any more."""
         ...
 
-    def as_asked(self, waiting: Sequence[Interrupt], /) -> AbstractContextManager[None]:
-        """Within this, the tools of these calls, each of which has a label, are as they were, until the calls have
-        their results.
+    def as_asked(self, approvals: Sequence[Interrupt], /) -> AbstractContextManager[None]:
+        """Within this, the tools of the calls have their earlier version until each call has its result.
+
+        Each approval must have a `label`.
         """
         ...
 
     def answered(self, call_id: str, /) -> None:
-        """Forget the call, which has its result."""
+        """Note that a call has its result."""
         ...
 
 
 class PausedAgents:
-    """The agents and teams of one conversation that wait for something."""
+    """The agents and teams of one conversation that are paused at an interrupt, in the version that was paused."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, BaseAgent] = {}
-        self._about: dict[int, dict[str, Any]] = {}
-        """Of those agents, by their `id`."""
+        """Id of an interrupt, of a call or of a graph's node -> the paused agent."""
+        self._metadata: dict[int, dict[str, Any]] = {}
+        """`id()` of a paused agent -> metadata of its events."""
 
-    def note(self, agent: BaseAgent, history: History, about: dict[str, Any]) -> None:
-        """Remember who waits after a turn of `agent`.
+    def note(self, agent: BaseAgent, history: History, metadata: dict[str, Any]) -> None:
+        """Remember which agents are paused after a turn of `agent`.
 
         Args:
             agent: The agent of the turn.
             history: Of the session.
-            about: The notes on the events of the turn.
+            metadata: The metadata of the turn's events.
         """
         keys = [*awaited_branches(agent, history), *(interrupt.id for interrupt in history.interrupts())]
         keys += [node] if (node := history.listening_node()) else []
         self._by_id = {key: self._by_id.get(key, agent) for key in keys}
-        notes = {**self._about, id(agent): about}
-        self._about = {id(paused): notes[id(paused)] for paused in self._by_id.values()}
+        known = {**self._metadata, id(agent): metadata}
+        self._metadata = {id(paused): known[id(paused)] for paused in self._by_id.values()}
 
-    def about(self, agent: BaseAgent) -> dict[str, Any] | None:
-        """The notes on the events of a run of an agent that waits. None: it does not."""
-        return self._about.get(id(agent))
+    def metadata_of(self, agent: BaseAgent) -> dict[str, Any] | None:
+        """The metadata of the events of a paused agent. None: it is not paused."""
+        return self._metadata.get(id(agent))
 
-    def of(self, ids: Any) -> BaseAgent | None:
-        """The team that waits for one of these ids. None: none does."""
-        keys = cast(Iterable[Any], ids) if isinstance(ids, Iterable) else ()
-        return next((self._by_id[key] for key in keys if key in self._by_id), None)
+    def of(self, ids: Iterable[str]) -> BaseAgent | None:
+        """The agent that is paused at one of these ids. None: none is."""
+        return next((self._by_id[key] for key in ids if key in self._by_id), None)
 
     def of_text(self, history: History) -> BaseAgent | None:
-        """The team that waits for the user's next words. None: none does."""
+        """The agent that is paused until the user's next text. None: none is."""
         questions = (interrupt.id for interrupt in history.interrupts() if interrupt.is_question)
         tasks = (key for key, team in self._by_id.items() if key in open_tasks(team, history))
         return self.of([history.listening_node() or "", *questions, *tasks])
 
     def of_message(self, message: types.Content, history: History) -> BaseAgent | None:
-        """The team that a message is for. None: none of them."""
+        """The paused agent that a message resumes. None: it resumes none."""
         responses = [part.function_response for part in message.parts or () if part.function_response]
         return self.of(response.id or "" for response in responses) if responses else self.of_text(history)
 
 
 def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
-    """The tools of an agent by name, as they are now; the agents under it that it calls are among them."""
+    """The tools of an agent by name, as they are now, with those that call its sub-agents."""
     if not isinstance(agent, LlmAgent):
         return {}
     return {tool.name: tool for tool in [*agent.tools_now(), *agent.sub_agent_tools]}
@@ -87,11 +88,11 @@ def tools_of(agent: BaseAgent) -> dict[str, BaseTool]:
 
 def asking_agent(agent: BaseAgent, interrupt: Interrupt, history: History) -> BaseAgent | None:
     """The agent that opened an interrupt, in `agent`'s tree or called from there, as it is now. None: it is gone."""
-    here: BaseAgent | None = agent
-    for _, key in calls_to(interrupt.branch):
+    tree: BaseAgent | None = agent
+    for _, key in calls_to(interrupt.branch):  # each is a call of an agent as a tool, which has a tree of its own
         record = history.calls.newest(key)
-        here = _called_agent(here, record.event.author, record.call.name or "") if here and record else None
-    return here and here.find_agent(interrupt.agent)
+        tree = _called_agent(tree, record.event.author, record.call.name or "") if tree and record else None
+    return tree and tree.find_agent(interrupt.agent)
 
 
 def _called_agent(tree: BaseAgent, author: str, name: str) -> BaseAgent | None:
@@ -106,15 +107,15 @@ def is_redefined(interrupt: Interrupt, agent: BaseAgent, history: History) -> bo
     """True if the tool of an approval was redefined since; `agent` answers in the chat."""
     if interrupt.tool_fingerprint is None:
         return False
-    asks = asking_agent(agent, interrupt, history)
-    tool = tools_of(asks).get(interrupt.call.name or "") if asks else None
+    caller = asking_agent(agent, interrupt, history)
+    tool = tools_of(caller).get(interrupt.call.name or "") if caller else None
     return tool is not None and fingerprint(tool, interrupt.call.args or {}) != interrupt.tool_fingerprint
 
 
 def schema_of(agent: BaseAgent, interrupt: Interrupt) -> dict[str, Any] | None:
     """JSON schema of the arguments of a call, of an agent under `agent` or called from there. None: there is none."""
-    asks = agent.find_agent(interrupt.agent)
-    if asks and (tool := tools_of(asks).get(interrupt.call.name or "")):
+    caller = agent.find_agent(interrupt.agent)
+    if caller and (tool := tools_of(caller).get(interrupt.call.name or "")):
         return _form_schema(tool)
     first = agent.find_agent(interrupt.recipient) or agent
     called = [tool.agent for tool in tools_of(first).values() if isinstance(tool, AgentTool) and tool.resumable]
@@ -123,9 +124,9 @@ def schema_of(agent: BaseAgent, interrupt: Interrupt) -> dict[str, Any] | None:
 
 
 def _form_schema(tool: BaseTool) -> dict[str, Any] | None:
-    """The schema of a tool's parameters, with `x-destructive` where the tool says so of itself: there a no comes first.
+    """The schema of a tool's parameters, with `x-destructive` for a destructive tool: its card puts Reject first.
 
-    Source: the Model Context Protocol, `ToolAnnotations.destructiveHint`.
+    Source of `destructiveHint`: the Model Context Protocol, `ToolAnnotations`.
     """
     schema = cast(dict[str, Any] | None, tool.declaration and tool.declaration.parameters_json_schema)
     if isinstance(tool, FunctionTool):

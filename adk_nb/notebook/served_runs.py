@@ -14,7 +14,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.chat_box import ChatBox
-from adk_nb.notebook.past_turns import words_of
+from adk_nb.notebook.past_turns import typed_text
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.session_store import APP, label
 from adk_nb.notebook.turn import TurnRunner
@@ -269,7 +269,7 @@ def _question(message: types.Content | None) -> str:
     if message is None:
         return ""
     response = next((part.function_response for part in message.parts or () if part.function_response), None)
-    return words_of(message) or (f"answers {_REQUESTS.get(response.name or '', 'a question')}" if response else "")
+    return typed_text(message) or (f"answers {_REQUESTS.get(response.name or '', 'a question')}" if response else "")
 
 
 def _content(message: Message | None) -> types.Content | None:

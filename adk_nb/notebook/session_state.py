@@ -1,4 +1,4 @@
-"""A session's state, read and written between turns: from Python, and as text that a user typed."""
+"""The state of a session between turns: read and written from Python, or typed by the user."""
 
 import json
 import re
@@ -44,7 +44,7 @@ class ChatState(MutableMapping[str, Any]):
 
 
 def check_key(key: str, where: str = "the state") -> None:
-    """Raise an InputError, which begins with `where`, if a person may not write that key."""
+    """Raise an InputError, which begins with `where`, if the user may not write that key."""
     if key.startswith("temp:"):
         raise InputError(f"{where}: {key!r} would last for one turn only; leave temp: out")
     if not _KEY.fullmatch(key):
@@ -56,7 +56,7 @@ def typed_change(key: str, text: str | None) -> dict[str, Any]:
 
     Args:
         key: Checked as by `check_key`.
-        text: The value as JSON, or else as text. None: the key goes away.
+        text: The value as JSON, or else as text. None: the key is deleted.
 
     Raises:
         InputError: The key cannot be one, or the text begins like JSON and is not valid.
@@ -66,7 +66,7 @@ def typed_change(key: str, text: str | None) -> dict[str, Any]:
     check_key(key)
     try:
         return {key: json.loads(text, parse_constant=lambda word: word)}
-    except (ValueError, RecursionError) as wrong:
+    except (ValueError, RecursionError) as error:
         if text.lstrip()[:1] in ("{", "[", '"'):
-            raise InputError(f"the value of {key!r} begins like JSON, but is not valid JSON: {wrong}") from wrong
+            raise InputError(f"the value of {key!r} begins like JSON, but is not valid JSON: {error}") from error
         return {key: text}

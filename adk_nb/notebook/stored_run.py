@@ -1,4 +1,4 @@
-"""A run that is stored, shown as if it had just ended: its log, its state and all panels."""
+"""Show a stored run as if it had just ended: its log, its state and all panels."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

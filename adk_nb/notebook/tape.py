@@ -1,4 +1,4 @@
-"""The cassette of a notebook: from `%record` or `%replay` on, it stands between all agents and their models."""
+"""The cassette of a notebook, through which all agents ask their models after `%record` or `%replay`."""
 
 import os
 import shlex
@@ -17,10 +17,10 @@ from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.place import folder_of
 
 Mode = Literal["auto", "record", "replay"]
-"""Replay what is there and record the rest; ask and record; replay, and nothing else."""
-_FEW = 5
+"""`auto`: replay recorded answers and record the others. `record`: record all. `replay`: ask no model."""
+_MAX_LISTED = 5
 _IN_EACH_LINE = b'"cassette_version"'
-_HOW = "type %replay auto to record missing answers, or %record and run the notebook from the top to record all again"
+_HINT = "type %replay auto to record missing answers, or %record and run the notebook from the top to record all again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +28,12 @@ class Place:
     """The path of a notebook's cassette, and what is masked in it."""
 
     path: Path
-    shown: str
+    label: str
     """The path as it is typed in the notebook's folder."""
     redact: tuple[str, ...] = ()
+    """Regular expressions of what is masked."""
     option: str = ""
-    """What of a line names it; empty: it has the notebook's name."""
+    """The option of a line that names it; empty for the cassette with the notebook's name."""
 
 
 @dataclass(eq=False)
@@ -42,29 +43,29 @@ class NotebookTape:
     place: Place
     mode: Mode
     anew: bool = False
-    """Recording: what the cassette held is gone with the first call."""
+    """The first recorded call deletes the earlier recordings."""
     _cassette: Cassette | None = None
     _models: dict[tuple[int, str], RecordedLlm] = field(default_factory=dict[tuple[int, str], RecordedLlm])
     _named: dict[str, BaseLlm] = field(default_factory=dict[str, BaseLlm])
 
     @property
     def cassette(self) -> Cassette:
-        """Read when it is first needed.
+        """The cassette, opened on first use.
 
         Raises:
             InputError: It cannot be used.
         """
         if self._cassette is None:
             if self.mode == "replay" and not self.place.path.exists():
-                raise InputError(_none_there(self.place))
+                raise InputError(_not_found_message(self.place))
             _check_file(self.place)
             self._cassette = Cassette(
                 self.place.path,
                 create=self.mode != "replay",
                 overwrite=self.anew,
                 redactor=Redactor(self.place.redact),
-                hint=_HOW,
-                label=self.place.shown,
+                hint=_HINT,
+                label=self.place.label,
             )
         return self._cassette
 
@@ -74,6 +75,7 @@ class NotebookTape:
         return len(self._cassette.recordings) - self._cassette.initial_count if self._cassette else 0
 
     def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
+        """The model that records or replays `model` for an agent; `ModelTap` calls this."""
         if isinstance(model, RecordedLlm):
             return model  # it has a cassette of its own
         real = self._real(model)
@@ -86,45 +88,45 @@ class NotebookTape:
         return self._models[key]
 
     def _real(self, model: str | BaseLlm) -> str | BaseLlm:
-        """The model that is asked for what is not recorded, or the name of the one that is replayed alone."""
+        """The model that gives missing answers, or the name of a model of which only recordings are used."""
         if self.mode == "replay":
             return model if isinstance(model, str) else model.model
         if isinstance(model, BaseLlm):
             return model
         name = model or default_model()
         if not model and self.mode == "auto" and name not in self._models_before(name):
-            return ""  # without a key the default model is the one that was recorded with one
+            return ""  # the key that chose the recorded default model is not set here: replay any model's answers
         if name not in self._named:
             self._named[name] = LLMRegistry.new_llm(name)
         return self._named[name]
 
     def _models_before(self, otherwise: str) -> list[str]:
-        """The models whose answers were there when it was opened; `otherwise` if there were none."""
-        held = self.cassette.recordings[: self.cassette.initial_count]
-        return [one.request.model for one in held] or [otherwise]
+        """The models whose answers were on the cassette when it was opened; `otherwise` if there were none."""
+        earlier = self.cassette.recordings[: self.cassette.initial_count]
+        return [recording.request.model for recording in earlier] or [otherwise]
 
 
 def place_of(shell: Any, file: str | None, folder: str, redact: Sequence[str]) -> Place:
     """The path of the cassette.
 
     Args:
-        shell: Of the notebook.
-        file: As it was said; relative to the notebook. None: it is named as the notebook.
-        folder: Where cassettes are that have no name of their own.
-        redact: Patterns of what is not written.
+        shell: The notebook's shell.
+        file: The path, relative to the notebook. None: the notebook's name in `folder`.
+        folder: The folder of cassettes without a path of their own.
+        redact: Regular expressions of what is masked.
     """
-    near = Path(file).expanduser() if file else Path(folder).expanduser() / f"{notebook_name(shell)}.jsonl"
+    path = Path(file).expanduser() if file else Path(folder).expanduser() / f"{notebook_name(shell)}.jsonl"
     option = f" --file {shlex.quote(file)}" if file else ""
-    return Place(path=folder_of(shell) / near, shown=str(near), redact=tuple(redact), option=option)
+    return Place(path=folder_of(shell) / path, label=str(path), redact=tuple(redact), option=option)
 
 
 def _check_file(place: Place) -> None:
-    """Refuse to open what was never a cassette: with its first recording all that is in it would be gone.
+    """Refuse to open a file that is no cassette: the first recording would overwrite it.
 
     Raises:
         InputError: It is a folder, holds something else, or cannot be used.
     """
-    path, shown = place.path, place.shown
+    path, shown = place.path, place.label
     if path.is_dir():
         raise InputError(
             f"{shown!r} is a folder; name a file in it: --file {shlex.quote(str(Path(shown, 'my.jsonl')))}"
@@ -144,18 +146,19 @@ def _first_line(path: Path) -> bytes:
         return next((line.strip() for line in lines if line.strip()), b"")
 
 
-def _none_there(place: Place) -> str:
-    near = Path(place.shown)
-    beside = {one.stem: str(near.with_name(one.name)) for one in sorted(place.path.parent.glob("*.jsonl"))}
-    match = beside.get(closest(near.stem, beside) or "")
-    some = f"there is {', '.join([*beside.values()][:_FEW])}; " if beside else ""
-    hint = f"did you mean {match!r}? else " if match else some
-    make = f"type %record{place.option} and run the notebook from its top to make one"
-    return f"there is no cassette {place.shown!r}; {hint}{make}"
+def _not_found_message(place: Place) -> str:
+    path = Path(place.label)
+    siblings = {file.stem: str(path.with_name(file.name)) for file in sorted(place.path.parent.glob("*.jsonl"))}
+    match = siblings.get(closest(path.stem, siblings) or "")
+    listing = f"there is {', '.join([*siblings.values()][:_MAX_LISTED])}; " if siblings else ""
+    hint = f"did you mean {match!r}? else " if match else listing
+    to_make = f"type %record{place.option} and run the notebook from its top to make one"
+    return f"there is no cassette {place.label!r}; {hint}{to_make}"
 
 
 def notebook_name(shell: Any) -> str:
-    """The name of the notebook's file without its ending, where the front end tells it; else `notebook`."""
+    """The name of the notebook's file without its ending, where the front end gives it; else `notebook`."""
+    # VS Code sets the variable; jupyter_server sets JPY_SESSION_NAME to the notebook's path.
     path = shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
     name = Path(str(path)).name
     return Path(name).stem if name.endswith(".ipynb") else "notebook"
@@ -180,5 +183,5 @@ def current() -> NotebookTape | None:
 
 
 def for_a_turn(tape: NotebookTape | None) -> AbstractContextManager[None]:
-    """Through `tape` while a turn runs; None: as it is."""
+    """Within this, models are asked through `tape`; None changes nothing."""
     return use_tap(tape) if tape else nullcontext()

@@ -1,4 +1,4 @@
-"""Run the turns of a chat one after another, show each while it runs, and take the answers from its cards."""
+"""Run the turns of a chat one after another, show each while it runs, and take answers from its cards."""
 
 import asyncio
 import threading
@@ -19,10 +19,17 @@ from adk_nb.models.llm_response import on_wait
 from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.conversation import Conversation
-from adk_nb.notebook.error_hints import in_a_cell, take_back, told_in_a_script, told_in_short, waited_for, what_next
+from adk_nb.notebook.error_hints import (
+    location_suffix,
+    log_failure,
+    model_error_hint,
+    run_to_end,
+    shorten_traceback,
+    undo_hint,
+)
 from adk_nb.notebook.interrupts import AnswerCheck, Answers
 from adk_nb.notebook.open_cards import OpenCards
-from adk_nb.notebook.past_turns import words_of
+from adk_nb.notebook.past_turns import typed_text
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
 from adk_nb.notebook.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.session_state import typed_change
@@ -59,7 +66,7 @@ class TurnRunner:
     Args:
         chat: The chat of the replies.
         conversation: Its session and its agent.
-        show: How turns are shown that do not say.
+        show: The display mode of turns that set none.
     """
 
     rerun_in_fork: Callable[[str], Coroutine[Any, Any, Reply]]
@@ -138,8 +145,8 @@ class TurnRunner:
     def ask(self, text: str, turn: TurnOptions) -> Reply:
         """Send `text`, and wait for the reply; approvals are answered as `turn` says. Raises as `Chat.ask`."""
         try:
-            return waited_for(self.send(text, turn, self.view_of(text, turn)))
-        except PendingError:  # a cell that was run again has lost its cards
+            return run_to_end(self.send(text, turn, self.view_of(text, turn)))
+        except PendingError:  # running a cell again clears its output, and the cards in it
             self.draw_cards([interrupt.id for interrupt in self._on_cards() if not interrupt.is_question])
             raise
 
@@ -195,7 +202,7 @@ class TurnRunner:
         events = session.events if session else ()
         with self._tools_as_asked(values if as_asked else {}, events), self.conversation.history(events) as history:
             answers = self._checked(values, history, by)
-        return waited_for(self.answer(answers, self.view_of(None), as_asked=as_asked))
+        return run_to_end(self.answer(answers, self.view_of(None), as_asked=as_asked))
 
     def _checked(self, values: Mapping[str, Any], history: History, by: str) -> Answers:
         by_id = {interrupt.id: interrupt for interrupt in history.interrupts(kinds=ALL)}
@@ -215,12 +222,12 @@ class TurnRunner:
     def resume(self, *, edited: bool = False) -> Reply:
         """As `Chat.resume`."""
         self.refuse_while_busy()
-        run, _ = sync.run(self.conversation.last_cut(edited=edited, magic=self.magic()))
-        return waited_for(self._run_turn(lambda _: None, self.view_of(None), run.id))
+        run, _ = sync.run(self.conversation.last_interrupted_run(edited=edited, magic=self.magic()))
+        return run_to_end(self._run_turn(lambda _: None, self.view_of(None), run.id))
 
     def repeat(self, message: types.Content) -> Reply:
         """Send an earlier message as it was, and wait for the reply."""
-        return waited_for(self.send_again(message, self.view_of(words_of(message) or None)))
+        return run_to_end(self.send_again(message, self.view_of(typed_text(message) or None)))
 
     async def relay(self, request: RelayedRequest, view: RunView) -> Reply:
         """Answer a request from outside of the notebook, after the turns before it.
@@ -269,7 +276,7 @@ class TurnRunner:
             build_message: Returns the message.
             view: Where the turn is shown.
             invocation_id: Of a run that is resumed.
-            turn: The options of a turn that begins. None: it goes on, within the cost it had before.
+            turn: The options of a turn that begins. None: a turn resumes, and keeps its cost limit.
             is_click: The message is an answer given by a click in `view`.
             first: The part of the turn up to its pause.
         """
@@ -302,27 +309,29 @@ class TurnRunner:
             reply = finish("cancelled")
             if not self._stop.is_set():
                 raise
-            task.uncancel()  # whoever awaits this turn goes on
+            task.uncancel()  # `stop()` cancelled the turn alone, not the code that awaits it
             return reply
         except UserError as error:
             view.failed(error)
-            if hint := view_of_reply(finish("error", str(error))).take_back_with:
+            if hint := view_of_reply(finish("error", str(error))).undo_hint:
                 error.add_note(hint)
             if view.shows_errors and not view.is_background:
-                told_in_short(error)
+                shorten_traceback(error)
             raise
         except Exception as error:
             view.failed(error)
-            message_text = f"{type(error).__name__}: {error}{in_a_cell(error)}{what_next(error, self.magic())}"
-            return told_in_a_script(finish("error", message_text))
+            message_text = (
+                f"{type(error).__name__}: {error}{location_suffix(error)}{model_error_hint(error, self.magic())}"
+            )
+            return log_failure(finish("error", message_text))
         finally:
             stop_wanted.reset(token)
             self._task = None
-            self._tell(None)
+            self._notify(None)
             self.cards.close_answered(*decided_views)
             with self.conversation.history([*before, *view.events]) as history:
                 self._paused.note(agent, history, self._metadata_of(agent))
-        return told_in_a_script(finish("done"))
+        return log_failure(finish("done"))
 
     async def _run_agent(
         self,
@@ -344,26 +353,26 @@ class TurnRunner:
             max_cost_usd=view.max_cost_usd,
         )
         run = self.conversation.run(agent, message, config, invocation_id)
-        with view.trace.active(), self.conversation.at_work():
+        with view.trace.active(), self.conversation.answering():
             async with aclosing(run) as events:
                 async for event in events:
                     if not view.events:
                         on_stored()
                     view.event(event)
-                    self._tell(event)
+                    self._notify(event)
                     if self.versions:
                         for response in event.get_function_responses():
                             self.versions.answered(response.id or "")
                     for name, version in event.actions.artifact_delta.items() if view.is_live else ():
-                        view.artifact_saved(name, version, await self.conversation.file(name, version))
+                        view.artifact_saved(name, version, await self.conversation.artifact(name, version))
 
-    def _tell(self, event: Event | None) -> None:
+    def _notify(self, event: Event | None) -> None:
         for listen in tuple(self.listeners):
             listen(event)
 
     def _metadata_of(self, agent: BaseAgent) -> dict[str, Any]:
         """Metadata of the events of a run of `agent`, which may be paused in an earlier version."""
-        return self._paused.about(agent) or self.metadata()
+        return self._paused.metadata_of(agent) or self.metadata()
 
     def _open_after(self, before: list[Event], view: RunView) -> list[Interrupt]:
         with self.conversation.history([*before, *view.events]) as history:
@@ -389,7 +398,7 @@ class TurnRunner:
         if events:
             self.traces.add(events[0].invocation_id, view.trace)
         with self.conversation.history([*before, *events]) as history:
-            undo_hint = take_back(history, magic) if error and events else ""
+            to_undo = undo_hint(history, magic) if error and events else ""
             open_ = history.interrupts(kinds=ALL)
         status, error = turn_outcome(events, status, error)
         if status == "done" and _is_too_late(verdicts, events):
@@ -415,7 +424,7 @@ class TurnRunner:
             find_redefined=self.redefined,
             trace=view.trace,
             error=hidden(error) if error else None,
-            take_back_with=undo_hint,
+            undo_hint=to_undo,
             notices=view.notices,
             plain=view.plain,
             live=view.final_view_id,
@@ -441,9 +450,9 @@ class TurnRunner:
             return history.interrupts(kinds=ALL)
 
     async def is_waiting(self) -> bool:
-        """True while a turn is under way, or something is open that is answered in the notebook alone."""
+        """True while a turn is under way, or an interrupt is open that is answered in the notebook alone."""
         decided_here = ("approval", "node_approval", "credential")
-        return self._task is not None or any(one.kind in decided_here for one in await self._interrupts())
+        return self._task is not None or any(open_.kind in decided_here for open_ in await self._interrupts())
 
     def redefined(self, open_: Sequence[Interrupt]) -> set[str]:
         """Ids of the approvals whose tools were redefined since."""
@@ -453,7 +462,7 @@ class TurnRunner:
             return {approval.id for approval in approvals if is_redefined(approval, agents[approval.id], history)}
 
     def is_paused_at(self, key: str) -> bool:
-        """True if an agent of this chat is paused at the interrupt, and resumes here in its version of then."""
+        """True if an agent of this chat is paused at the interrupt, and resumes here in the version that raised it."""
         return self._paused.of([key]) is not None
 
     def _schemas(self, open_: Sequence[Interrupt]) -> dict[str, dict[str, Any] | None]:
@@ -496,7 +505,7 @@ class TurnRunner:
         return await self.send(text, turn, box)
 
     def tools_changed(self) -> None:
-        """Let the cards of open approvals say whether their tools are as they were when they were asked for."""
+        """Mark the cards of open approvals whose tools changed since they were requested, and unmark the others."""
         if self.cards:
             self._mark_changed(self.interrupts())
 
@@ -509,7 +518,7 @@ class TurnRunner:
             typed = commands(interrupt, magic, open_, redefined=is_changed)[0]
             subject = "a file of the skill was" if interrupt.documents else "the tool"
             fields = {"changed": f"{subject} {_CHANGED}" if is_changed else "", "version": version, "how": typed}
-            fields |= {"note": ""} if is_changed else {}  # it would say the same again
+            fields |= {"note": ""} if is_changed else {}  # the note of a card drawn later says "changed", too
             for view in self.cards.asking(interrupt.id) if interrupt.kind == "approval" else ():
                 view.patch_card(interrupt.id, fields)
 
@@ -524,7 +533,7 @@ class TurnRunner:
         return self._answering_agent(interrupt.id).find_agent(interrupt.recipient) is not None
 
     async def _draw(self, keys: Collection[str], view: RunView) -> bool:
-        """Draw cards that another view or an earlier kernel has drawn before; False: `view` cannot."""
+        """Draw in `view` the cards of interrupts that are open already; returns False if `view` cannot show cards."""
         session = await self.conversation.loaded()
         if not session or not view.is_live:
             return False
@@ -570,7 +579,7 @@ class TurnRunner:
             return
         try:
             rewound = await self.conversation.rewind(1, dry_run=False)
-        except UserError as error:  # another kernel is at work there
+        except UserError as error:  # another kernel runs a turn in this session
             failed.reopen_card(key, str(error))
             return
         self.cards.interrupts_undone(rewound.closed)
@@ -597,7 +606,7 @@ class TurnRunner:
             if any(interrupt.id == key for interrupt in open_):
                 view.reopen_card(key, str(error))
                 self._mark_changed(open_)  # a file of a skill changes without a cell
-            else:  # another kernel has taken the answer
+            else:  # another view or kernel has answered it
                 view.mark_stale(key)
 
     async def _until_idle(self) -> None:
@@ -606,6 +615,6 @@ class TurnRunner:
 
 
 def _is_too_late(verdicts: Mapping[str, Verdict], events: Sequence[Event]) -> bool:
-    """True if no run followed answers to approvals or credential requests: others were stored first."""
+    """True if no run followed answers to approvals or credential requests: other answers were stored first."""
     decided = [verdict for verdict in verdicts.values() if verdict.state != "answered"]
     return bool(decided) and all(event.author == "user" for event in events)

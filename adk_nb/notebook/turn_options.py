@@ -1,4 +1,4 @@
-"""What one turn has that its chat has not: things attached, more tools, another model."""
+"""The options of one turn: attachments, more tools, another model, limits."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -22,39 +22,38 @@ LentTool = Callable[..., Any] | BaseTool | BaseToolset
 
 @dataclass(frozen=True, kw_only=True)
 class TurnOptions:
-    """The agent itself stays as it is."""
+    """Options that hold for one turn; the agent and the chat stay as they are."""
 
     parts: Sequence[types.Part] = ()
-    """What goes with the words."""
+    """The attachments."""
     tools: Sequence[LentTool] = ()
     model: str | BaseLlm | None = None
     show: Mode | None = None
-    """None: as the chat."""
+    """None: as the chat's."""
     max_cost: float | None = None
     """US dollars. None: as `settings` has it."""
     confirm: Confirm = "ask"
-    """Approvals of the turn are left open, given, or refused."""
     confirm_by: str = ""
-    """Where `confirm` was set, for the log of an approval."""
+    """The line that set `confirm`, for the log of an approval."""
 
     def on(self, agent: BaseAgent) -> BaseAgent:
-        """`agent` as it is in this turn: itself, or a copy that has the model and the tools.
+        """The agent of this turn: `agent` itself, or a copy with the model and the tools.
 
         Raises:
-            InputError: It has neither of its own.
+            InputError: `agent` is a team, which has no model and no tools.
         """
         if self.model is None and not self.tools:
             return agent
         if not isinstance(agent, LlmAgent):
-            given = "model" if self.model is not None else "tools"
+            noun = "model" if self.model is not None else "tools"
             raise InputError(
-                f"{agent.name!r} is a team and takes no {given}; ask one of its agents, or give each "
-                f"the {given} where it is defined"
+                f"{agent.name!r} is a team and takes no {noun}; ask one of its agents, or give each "
+                f"the {noun} where it is defined"
             )
         changed: dict[str, Any] = {} if self.model is None else {"model": self.model}
         if self.tools:
-            agent.tools_now()  # those that it has by name are looked up
-            own = [one for one in agent.tools if not any(one is lent for lent in self.tools)]
+            agent.tools_now()  # the agent of a cell fills `tools` by name
+            own = [tool for tool in agent.tools if not any(tool is lent for lent in self.tools)]
             changed["tools"] = [*own, *self.tools]
         return agent.clone(changed)
 
@@ -69,11 +68,11 @@ class RelayedRequest:
     sender: str = "client"
     """The caller, in the words of a reader."""
     has_begun: bool = False
-    """False: it waits for the turns before it."""
+    """False: it waits for earlier turns to end."""
 
 
 def notice_of(agent: BaseAgent) -> str | None:
-    """The notice on a model of the agent or its team that is a stand-in or a recording; None: there is none."""
+    """The notice of an agent's model, in a team of the first with one, that it is a stand-in or a recording."""
     if isinstance(agent, LlmAgent):
         return agent.canonical_model.notice
     return next((notice for member in agent.members if (notice := notice_of(member))), None)
@@ -100,7 +99,7 @@ def turn_options(
     confirm: Confirm | None = None,
     confirm_by: str = "",
 ) -> TurnOptions:
-    """A turn with these options.
+    """Check the options of a turn; None takes the value of `settings` or of the chat.
 
     Raises:
         InputError: Something cannot be attached, `show` or `confirm` is unknown, or `max_cost` is no limit.

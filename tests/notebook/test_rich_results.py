@@ -192,7 +192,7 @@ def test_a_secret_is_not_in_the_file_with_the_whole_of_a_long_result():
     reply, _ = asked("the-secret-of-the-page " + "x" * 300_000)
 
     [name] = [name for event in reply.events for name in event.actions.artifact_delta]
-    kept = run(turn_runner(cast(Chat, reply.chat)).conversation.file(name))
+    kept = run(turn_runner(cast(Chat, reply.chat)).conversation.artifact(name))
     assert kept.inline_data.data.startswith(b'{"result":"' + HIDDEN.encode() + b" xxx")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import sync, types
-from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest
+from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest, did_you_mean
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, decided_in_lines, talk_in_lines
@@ -324,8 +324,7 @@ def _attachment(notebook: Notebook, name: str) -> list[types.Part]:
 def _no_attachment(notebook: Notebook, name: str) -> InputError:
     path = Path(os.path.expanduser(name))
     files = [str(path.with_name(file.name)) for file in path.parent.glob("*")] if os.path.isdir(path.parent) else []
-    near = closest(name, [*user_variables(notebook.variables), *files])
-    hint = f"did you mean {near!r}?" if near else f"the folder is {Path.cwd()}"
+    hint = did_you_mean(name, [*user_variables(notebook.variables), *files], f"the folder is {Path.cwd()}")
     return InputError(f"%chat --attach: no variable or file {name!r}; {hint}")
 
 

@@ -240,4 +240,4 @@ def _recording() -> Finding:
     if tape is None:
         return Finding("recording", "off", "%record, %replay")
     mode = {"auto": "replays or records", "record": "records", "replay": "replays"}[tape.mode]
-    return Finding("recording", f"{mode} answers: {tape.place.shown}", "%replay off")
+    return Finding("recording", f"{mode} answers: {tape.place.label}", "%replay off")

@@ -26,7 +26,7 @@ from adk_nb.evaluation.row_runs import RECORD, load_run
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.error_hints import shown_in_brief
+from adk_nb.notebook.error_hints import shorten_interrupt
 from adk_nb.notebook.evaluation_approvals import show_approvals
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
@@ -153,7 +153,9 @@ def _until_stopped(
             _store(host.notebook, partial)
             display(evaluation_output(partial, host.settings.display))
             left = sum(row.outcome == "not run" for row in partial.rows)
-            shown_in_brief(stop, [f"{left} of {len(partial.rows)} runs are left: run this cell again, and it goes on"])
+            shorten_interrupt(
+                stop, [f"{left} of {len(partial.rows)} runs are left: run this cell again, and it goes on"]
+            )
         raise
 
 

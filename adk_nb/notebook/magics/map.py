@@ -11,7 +11,7 @@ from adk_nb.apps.app import App
 from adk_nb.errors import InputError
 from adk_nb.evaluation.mapping import aagent_map
 from adk_nb.evaluation.progress import Progress
-from adk_nb.notebook.error_hints import shown_in_brief
+from adk_nb.notebook.error_hints import shorten_interrupt
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.eval import APP, agent_named, show_model_notice, source_named
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
@@ -77,7 +77,7 @@ def map(host: Host, line: str, cell: str | None) -> Any:
         try:
             answered = sync.run(work)
         except KeyboardInterrupt as stop:
-            shown_in_brief(stop, list(_stopped_lines(progress.last)))
+            shorten_interrupt(stop, list(_stopped_lines(progress.last)))
             raise
     notebook.variables["_map"] = answered
     if lines := list(_open_ends(progress.last)):

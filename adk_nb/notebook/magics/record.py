@@ -115,7 +115,7 @@ def _place(host: Host, file: str | None) -> Place:
 
 
 def _begin_line(tape: NotebookTape) -> str:
-    path = tape.place.shown
+    path = tape.place.label
     if tape.mode == "record":
         is_old = tape.place.path.exists() and tape.place.path.stat().st_size > 0
         _ = tape.cassette
@@ -132,5 +132,5 @@ def _end_line(tape: NotebookTape | None) -> str:
         return "off already: nothing is recorded or replayed"
     if tape.mode == "replay":
         return "replay is off"
-    calls = f"{tape.recorded} call{'s' * (tape.recorded != 1)} recorded in {tape.place.shown}"
+    calls = f"{tape.recorded} call{'s' * (tape.recorded != 1)} recorded in {tape.place.label}"
     return f"recording is off: {calls}" if tape.mode == "record" else f"replay is off: {calls}"

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import InputError, closest, did_you_mean
 from adk_nb.lazy import require
 from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.notebook.registry.definitions import FieldValue
@@ -123,8 +123,7 @@ def _parse_literal(text: str) -> Any:
 
 
 def _unknown_variable(option: str, name: str, variables: Mapping[str, Any]) -> InputError:
-    near = closest(name, user_variables(variables))
-    hint = f"did you mean {near!r}?" if near else "define it in a cell above"
+    hint = did_you_mean(name, user_variables(variables), "define it in a cell above")
     return InputError(f"{option}: there is no variable {name!r}; {hint}")
 
 

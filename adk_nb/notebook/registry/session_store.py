@@ -18,7 +18,7 @@ from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import interrupted_runs, past_turns
-from adk_nb.notebook.past_turns import Rewound, free
+from adk_nb.notebook.past_turns import Rewound, unused_name
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
@@ -139,7 +139,7 @@ class SessionStore:
         for name in self.names:
             if (session := self.find(name)) is None:
                 continue
-            new = free(name, names)
+            new = unused_name(name, names)
             names.add(new)
             loaded = Loaded(name, session.state, session.events)
             user, old_id = self.owner(name)
@@ -170,7 +170,7 @@ class SessionStore:
         """
         if name is not None and name in self.names:
             raise InputError(f"there is a session {name!r} already; leave --new out to use it, or give another name")
-        self.current = name or free("main", {*self.names, self.current, "main"})
+        self.current = name or unused_name("main", {*self.names, self.current, "main"})
         return self.current
 
     def save(self, file: str, name: str | None = None, *, replace: bool = False) -> tuple[Session, bool]:
@@ -197,7 +197,9 @@ class SessionStore:
         loaded = session_file.read(file)
         name = session_file.check_name(name or loaded.name)
         if name in self.names:
-            raise InputError(f"there is a session {name!r} already; add --as {free(name, self.names)} for another name")
+            raise InputError(
+                f"there is a session {name!r} already; add --as {unused_name(name, self.names)} for another name"
+            )
         shared_keys = _wait(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
         self.current = name
         return name, shared_keys, loaded.dropped
@@ -212,7 +214,7 @@ class SessionStore:
         copied = name_of(session)
         if new is not None and new in (*self.names, self.current):
             raise InputError(f"there is a session {new!r} already; give the copy another name")
-        new = new or free(copied, self.names)
+        new = new or unused_name(copied, self.names)
         new_id = new.removeprefix(f"{session.user_id}/")
         _wait(fork(session, self.service, self.artifacts, session_id=new_id, up_to_event_id=at))
         self.current = label(session.user_id, new_id)
@@ -282,7 +284,7 @@ class SessionStore:
 
     def active_run(self, session: Session) -> Run | None:
         """The run that works on a session, here or in another kernel."""
-        return _wait(interrupted_runs.at_work(self.service, session))
+        return _wait(interrupted_runs.active_run(self.service, session))
 
     def drop_run(self, session: Session, run: Run) -> None:
         """Give an interrupted run up.
@@ -290,7 +292,7 @@ class SessionStore:
         Raises:
             SessionBusyError: Another run works on the session.
         """
-        _wait(interrupted_runs.leave(self.service, session, run))
+        _wait(interrupted_runs.drop(self.service, session, run))
 
     def _find_or_create(self, name: str | None) -> Session:
         name = name or self.current

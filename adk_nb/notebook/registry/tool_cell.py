@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adk_nb.errors import ConfigurationError, InputError, closest
+from adk_nb.errors import ConfigurationError, InputError, did_you_mean
 from adk_nb.expression import Expression
 from adk_nb.notebook.registry.definitions import ToolDefinition, digest
 from adk_nb.notebook.registry.notebook import Notebook
@@ -174,8 +174,8 @@ def _function_of_node(node: _FunctionNode, value: Any, source: str) -> _Function
 
 def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Function:
     if variable not in variables:
-        near = closest(variable, [name for name in user_variables(variables) if inspect.isroutine(variables[name])])
-        hint = f"did you mean {near!r}?" if near else "define it in a cell above"
+        functions = [name for name in user_variables(variables) if inspect.isroutine(variables[name])]
+        hint = did_you_mean(variable, functions, "define it in a cell above")
         raise InputError(f"%tool: there is no function {variable!r}; {hint}")
     value = variables[variable]
     if not (callable(value) or isinstance(value, BaseTool)) or isinstance(value, type):
@@ -200,8 +200,7 @@ def _choose(
     names = [function.variable for function in functions]
     for name in (*only, *tool_names):
         if name not in names:
-            near = closest(name, names)
-            hint = f"did you mean {near!r}?" if near else f"it defines {', '.join(names)}"
+            hint = did_you_mean(name, names, f"it defines {', '.join(names)}")
             raise InputError(f"{args.mark}: this cell defines no function {name!r}; {hint}")
     if only:
         return [function for function in functions if function.variable in only], []

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adk_nb import sync
-from adk_nb.errors import ConfigurationError, CredentialError, InputError, closest
+from adk_nb.errors import ConfigurationError, CredentialError, InputError, closest, did_you_mean
 from adk_nb.notebook.registry.definitions import ToolDefinition, ToolsetOrigin, digest
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.redaction import redacted
@@ -132,8 +132,7 @@ def _filter_tools(toolset: Any, only: tuple[str, ...]) -> str:
     finally:
         toolset.tool_filter = list(only) or None  # also if it was not reached: it is asked again later
     if missing := [name for name in only if name not in names]:
-        near = closest(missing[0], names)
-        hint = f"did you mean {near!r}?" if near else f"there is: {', '.join(names[:_MAX_NAMES]) or 'none'}"
+        hint = did_you_mean(missing[0], names, f"there is: {', '.join(names[:_MAX_NAMES]) or 'none'}")
         raise InputError(f"%tool --only: there is no tool {missing[0]!r}; {hint}")
     names = [name for name in names if not only or name in only]
     more = f" and {len(names) - _MAX_NAMES} more, see %tools --schema" if len(names) > _MAX_NAMES else ""

@@ -86,7 +86,7 @@ class ReplyView:
     """The agent tree at the time of the turn, for its picture. None: no picture."""
     trace: Trace = field(default_factory=Trace)
     error: str | None = None
-    take_back_with: str = ""
+    undo_hint: str = ""
     """What to type so that agents forget the message of a failed turn; empty if none failed."""
     notices: Notices = field(default_factory=Notices)
     plain: bool = False
@@ -211,15 +211,15 @@ def _reply_blocks(
     rows = _new_rows(reply, rows)
     grounding = answers.grounding_of(reply.events)
     error = one_line(error_text(reply.error or "the run failed"), _MAX_CHARS) if reply.status == "error" else ""
-    take_back = [Text(reply.take_back_with)] if reply.take_back_with else []
+    undo_blocks = [Text(reply.undo_hint)] if reply.undo_hint else []
     decisions = decision_blocks(decided)
-    failure = [Text((Span("Error:", "strong"), f" {error}")), *take_back] if error else []
+    failure = [Text((Span("Error:", "strong"), f" {error}")), *undo_blocks] if error else []
     stopped = [Text(Span("Stopped.", "em"))] if reply.status == "cancelled" else []
     open_ = expected_interrupts(reply.interrupts, reply.text)
     return (
         rich(*decisions, *(Text(text, small=True) for text in _team_lines(reply))),
         Speech(reply.heading, _plain_answer(reply, grounding, error), _answer(reply, grounding), _remark(reply, rows)),
-        plain(*take_back, *decisions),
+        plain(*undo_blocks, *decisions),
         *answers.source_blocks(grounding),
         *results.event_pieces(reply.events),
         rich(*failure, *stopped),
