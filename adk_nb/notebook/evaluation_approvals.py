@@ -1,6 +1,6 @@
 """The card on which all approvals of an evaluation that are alike are answered at once."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
@@ -23,7 +23,36 @@ Decide = Callable[[str, bool], Awaitable[None]]
 """Answers all open approvals of the tool of a name."""
 
 
-async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, decide: Decide) -> None:
+class ApprovalCards:
+    """The cards of one evaluation, a card a tool.
+
+    Args:
+        view: The view that has them.
+        tools: Id of a card -> its tool.
+    """
+
+    def __init__(self, view: RunView, tools: Mapping[str, str]) -> None:
+        self._view, self._tools, self._open = view, tools, set(tools)
+
+    def answered(self, is_approved: bool, tool: str | None = None, place: str = "") -> None:
+        """Show the answer on the card of a tool, or on all that are open.
+
+        Args:
+            is_approved: The answer.
+            tool: None: all tools.
+            place: Of the answer, as `in [8]`; empty: a click.
+        """
+        keys = {key for key in self._open if tool in (None, self._tools[key])}
+        if not keys:
+            return
+        self._open -= keys
+        verdict = Verdict("approved" if is_approved else "rejected", place=place, is_click=not place)
+        self._view.answered_elsewhere(dict.fromkeys(keys, verdict), last=not self._open)
+        if not self._open:
+            self._view.close()
+
+
+async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, decide: Decide) -> ApprovalCards | None:
     """Show a card a tool, with its first call and the number of the others; nothing where no page can click.
 
     Args:
@@ -31,22 +60,27 @@ async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, d
         agent: Its agent.
         mode: As of the notebook's setting `display`.
         decide: Called with the tool and the answer when a card is clicked.
+
+    Returns:
+        The cards; None where no page can click.
     """
     view = show_run(agent, None, None, _no_edits, mode)
     if not view.is_live:
-        return
+        return None
     counts = pending_calls(evaluation)
     events, cards = await _first_calls(evaluation, set(counts))
     view.open_interrupts = lambda: list(cards)
     session = Session(id="approvals", app_name="approvals", user_id="user", events=events)
     texts = bundle(document(*map(Text, approval_lines(counts))))
     tools = {card.id: approval_label(card) for card in cards}
-    view.show_open_cards(set(tools), session, _clicks(view, tools, decide), texts)
+    shown = ApprovalCards(view, tools)
+    view.show_open_cards(set(tools), session, _clicks(view, shown, tools, decide), texts)
     for card in cards:
         tool = tools[card.id]
         others = counts[tool] - 1
         note = f"applies to {others} more {'call' if others == 1 else 'calls'} of {tool}, too" if others else ""
         view.patch_card(card.id, {"note": note, "how": f"%eval approve {tool}"})
+    return shown
 
 
 def _no_edits(interrupt: Interrupt) -> None:
@@ -68,20 +102,14 @@ async def _first_calls(evaluation: Evaluation, tools: set[str]) -> tuple[list[Ev
     return events, cards
 
 
-def _clicks(view: RunView, tools: dict[str, str], decide: Decide) -> Clicks:
-    unanswered = set(tools)
-
+def _clicks(view: RunView, shown: ApprovalCards, tools: Mapping[str, str], decide: Decide) -> Clicks:
     async def answer(key: str, is_approved: bool) -> None:
         try:
             await decide(tools[key], is_approved)
         except UserError as error:
             view.reopen_card(key, str(error))
             return
-        unanswered.discard(key)
-        state = "approved" if is_approved else "rejected"
-        view.answered_elsewhere({key: Verdict(state, is_click=True)}, last=not unanswered)
-        if not unanswered:
-            view.close()
+        shown.answered(is_approved, tools[key])
 
     def answered(key: str, value: Any, /, *, as_asked: bool = False) -> None:
         decided = cast(dict[str, Any], value) if isinstance(value, dict) else {"confirmed": value}

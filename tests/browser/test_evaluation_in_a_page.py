@@ -1,7 +1,7 @@
 """The card of an evaluation: one click answers all approvals that are alike."""
 
 import pytest
-from hands import press, says
+from hands import press, says, within
 from lab import Lab
 
 pytestmark = pytest.mark.browser
@@ -46,3 +46,12 @@ def test_one_click_answers_the_approvals_of_all_runs(lab: Lab):
     page.run_cell(4)
     says(page, 4, "1 tool call")
     page.screenshot("evaluation-run")
+
+
+def test_an_answer_that_is_typed_closes_the_card(lab: Lab):
+    page = lab.open(lab.write("evaluation.ipynb", "%load_ext adk_nb", AGENT, CASES, "%eval reject pay"))
+    for cell in range(4):
+        page.run_cell(cell)
+    says(page, 2, "You rejected")
+    says(page, 3, "2 of 2 cases passed")  # the agent answers a rejection in the same words
+    assert not within(page, 2, ".adknb-button")

@@ -32,7 +32,7 @@ from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.past_turns import find_turn, turns_of
-from adk_nb.notebook.place import display_mode, folder_of
+from adk_nb.notebook.place import display_mode, folder_of, this_cell
 from adk_nb.notebook.registry.notebook import EvaluationRecord, Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.stored_run import show_stored_run
@@ -137,6 +137,7 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
                 on_stop=on_stop,
             ),
         )
+    notebook.approval_cards.clear()
     return _keep(host, evaluation, minimum=args.min)
 
 
@@ -184,13 +185,17 @@ def _show_approvals(host: Host, evaluation: Evaluation) -> None:
         nonlocal latest, shown
         latest = await latest.aanswer(is_approved, tool=tool)
         _store(host.notebook, latest)
+        for show_answer in host.notebook.approval_cards:
+            show_answer(is_approved, tool, "")
         with cell.displays_here():
             if shown:
                 shown.update(evaluation_output(latest, mode))
             else:
                 shown = display(evaluation_output(latest, mode), display_id=True)
 
-    sync.run(show_approvals(evaluation, _root(agent_named(host.notebook, evaluation.agent)), mode, decide))
+    cards = sync.run(show_approvals(evaluation, _root(agent_named(host.notebook, evaluation.agent)), mode, decide))
+    if cards:
+        host.notebook.approval_cards.append(cards.answered)
 
 
 def _root(agent: Any) -> BaseAgent:
@@ -292,7 +297,10 @@ def _add(host: Host, args: Any, rest: list[str]) -> Output:
     turn = find_turn(turns_of(notebook.sessions.history()), rest[0] if rest else "-1", name)
     reference = tuple(turn_as_reference(done) for done in invocations_of(turn.events))[-1:]
     if not reference or reference[0].final_response is None:
-        raise InputError("this turn has no answer yet, so there is nothing to expect; name another one: %eval add -2")
+        raise InputError(
+            f"the turn {turn.question!r:.60} has no answer in text, so there is nothing to expect; name another turn: "
+            "%eval add -2"
+        )
     agent = notebook.agent_for_text()
     cases = notebook.added_cases.setdefault(agent, {})
     case_id = getattr(args, "as") or f"case{len(cases) + 1}"
@@ -361,9 +369,10 @@ def _answer(host: Host, rest: list[str], *, is_approved: bool) -> Evaluation:
             f"no call{f' of {tool!r}' if tool else ''} waits for approval"
             + (f"; there is: {', '.join(pending)}" if pending else "")
         )
-    return _keep(
-        host, _until_stopped(host, lambda on_stop: evaluation.aanswer(is_approved, tool=tool, on_stop=on_stop))
-    )
+    answered = _until_stopped(host, lambda on_stop: evaluation.aanswer(is_approved, tool=tool, on_stop=on_stop))
+    for show_answer in host.notebook.approval_cards:
+        show_answer(is_approved, tool, this_cell())
+    return _keep(host, answered)
 
 
 def _diff(host: Host, args: Any, rest: list[str]) -> Output:

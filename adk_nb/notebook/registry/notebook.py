@@ -88,6 +88,8 @@ class Notebook(Names):
         self.earlier = EarlierTools()
         self.evaluations: list[EvaluationRecord] = []
         """Oldest first."""
+        self.approval_cards: list[Callable[[bool, str | None, str], None]] = []
+        """Show an answer on the cards of the last evaluation: approved or not, the tool, and the place."""
         self.added_cases: dict[str, dict[str, Case]] = {}
         """Agent -> the cases that were made of turns, by id."""
         self._members: dict[str, list[Any]] = {}
