@@ -268,3 +268,10 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str) -> str:
     """The end of an error for an unknown name: `did you mean 'x'?`, or `otherwise` if no candidate is similar."""
     near = closest(name, candidates)
     return f"did you mean {near!r}?" if near else otherwise
+
+
+def yaml_reason(error: Exception) -> str:
+    """Why PyYAML cannot read a text, without the place, and what to type for the commonest mistake."""
+    reason = getattr(error, "problem", None) or str(error)
+    # PyYAML's words for `description: Trips: by bus`.
+    return f"{reason}; put a text with ': ' in quotes" if reason == "mapping values are not allowed here" else reason

@@ -169,7 +169,7 @@ def _is_secret_name(name: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _is_secret_field(name: str) -> bool:
-    return _SECRET_NAMES.fullmatch(name) is not None
+    return _SECRET_FIELD.fullmatch(name) is not None
 
 
 def _looks_random(value: str) -> bool:

@@ -1,6 +1,7 @@
 """Expected tool calls, as they are written in a table of cases, and how they are compared with actual calls."""
 
 import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,13 +145,23 @@ def _parse_call(text: str) -> ExpectedCall:
             raise InputError(f"{text!r} is not a tool call; write {_EXAMPLE}")
         if call.args or any(keyword.arg is None for keyword in call.keywords):
             raise InputError(f"name the arguments of {text!r}: {_EXAMPLE}")
-        args = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in call.keywords}
+        args = {keyword.arg or "": _literal(keyword, text) for keyword in call.keywords}
     except InputError:
         raise
     except (SyntaxError, ValueError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise InputError(f"{text!r} is not a tool call: {reason}; write {_EXAMPLE}") from None
     return ExpectedCall(name=call.func.id, args=args, is_open_ended=star is not None)
+
+
+def _literal(keyword: ast.keyword, call: str) -> Any:
+    try:
+        return ast.literal_eval(keyword.value)
+    except ValueError:  # a name, or something to compute
+        value = ast.unparse(keyword.value)
+        raise InputError(
+            f"{call!r}: {value} is not a value; put text in quotes, as {keyword.arg}={json.dumps(value)}"
+        ) from None
 
 
 def call_text(call: types.FunctionCall) -> str:

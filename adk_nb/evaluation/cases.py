@@ -7,13 +7,14 @@ import json
 import mimetypes
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
 from adk_nb import types
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import InputError, closest, yaml_reason
 from adk_nb.evaluation.eval_case import EvalCase, Invocation, content_text
 from adk_nb.evaluation.eval_set import EvalSet, read_eval_set
 from adk_nb.evaluation.frames import is_frame, rows_of_frame
@@ -24,6 +25,7 @@ INPUTS = ("id", "message", "conversation", "initial_state", "files")
 FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?")
 """The second line of a markdown table."""
+_FORMS = "write a table, | message | answer | with | --- | --- | below it, or a list, - message: ..."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -212,11 +214,11 @@ def _rows_of_yaml(text: str) -> Sequence[Any]:
     try:
         data: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InputError(f"the cases are neither a table nor YAML: {error}") from None
+        raise InputError(f"the cases are neither a table nor YAML: {yaml_reason(error)}; {_FORMS}") from None
     if isinstance(data, Mapping):
         data = cast(Mapping[str, Any], data).get("cases", [cast(Any, data)])
     if not isinstance(data, list):
-        raise InputError("cases in YAML are a list: a line '- message: ...' for each case")
+        raise InputError(f"the cases are neither a table nor a list in YAML; {_FORMS}")
     return cast(list[Any], data)
 
 
@@ -276,14 +278,13 @@ def fill_template(template: str, fields: Mapping[str, Any], number: int) -> str:
 
 
 def _state(value: Any, number: int) -> Mapping[str, Any]:
+    state = value
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = None
-    if not isinstance(value, Mapping):
+        with suppress(ValueError):
+            state = json.loads(value)
+    if not isinstance(state, Mapping):
         raise InputError(f"'initial_state' of case {number} is JSON such as {{\"budget\": 5}}, got {value!r:.60}")
-    return cast(Mapping[str, Any], value)
+    return cast(Mapping[str, Any], state)
 
 
 def _file_part(path: str) -> types.Part:

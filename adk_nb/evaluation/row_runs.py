@@ -10,7 +10,7 @@ from typing import Any, Literal
 from adk_nb import clock, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import AdkNbError, InputError, SessionBusyError
+from adk_nb.errors import AdkNbError, InputError, SessionBusyError, StateKeyError
 from adk_nb.evaluation.case_run import CaseRun, cost_of, invocations_of, unpriced_model
 from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.fingerprint import agent_fingerprint
@@ -33,6 +33,7 @@ USER = "user"
 
 Job = tuple[Case, int]
 """A case and its repeat: 0, 1, ..."""
+_STATE_HINT = "; each run begins with an empty state, or with the initial_state of its case"
 Status = Literal["done", "error", "pending", "not run"]
 """`pending`: an approval or another interrupt is open. `not run`: the budget was reached, or the batch was stopped."""
 Confirm = Literal["ask", "yes", "no"] | Collection[str]
@@ -186,7 +187,7 @@ class RowRunner:
             raise
         except Exception as failure:
             logger.info("case %r, repeat %d", case.id, repeat, exc_info=True)
-            error = f"{type(failure).__name__}: {failure}"
+            error = f"{type(failure).__name__}: {failure}{_STATE_HINT if isinstance(failure, StateKeyError) else ''}"
         finally:
             on_wait.reset(token)
         return await self._finish(session_id, case, repeat, error, clock.ticks() - started)

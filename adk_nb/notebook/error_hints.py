@@ -26,6 +26,8 @@ _SHORT = 120
 _BUSY = (429, 500, 503, 529)
 """HTTP statuses of a busy model; 529 is Anthropic's."""
 _CLAUSE_END = re.compile(r"[;:] | \(")
+_SUBJECT = re.compile(r"(?:[^\s:;]+ ){0,2}[^\s:;]+: ")
+"""What a message is about, as `node 'draft': `."""
 
 
 def run_to_end(turn: Coroutine[Any, Any, T]) -> T:
@@ -50,8 +52,11 @@ def shorten_traceback(error: BaseException) -> None:
 
 
 def first_clause(message: str) -> str:
-    """The first clause of an error's message."""
-    return shortened(_CLAUSE_END.split(one_line(message, _LONG), maxsplit=1)[0], _SHORT)
+    """The first clause of an error's message, with what it is about."""
+    line = one_line(message, _LONG)
+    subject = _SUBJECT.match(line)
+    end = _CLAUSE_END.search(line, subject.end() if subject else 0)
+    return shortened(line[: end.start()] if end else line, _SHORT)
 
 
 def _frames_outside_package(trace: TracebackType | None) -> list[str]:

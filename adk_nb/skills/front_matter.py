@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from adk_nb.errors import InputError
+from adk_nb.errors import InputError, yaml_reason
 from adk_nb.lazy import require
 from adk_nb.skills.models import Frontmatter, hidden_character
 from adk_nb.wire import field_errors
@@ -62,7 +62,7 @@ def _parse_yaml(source: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"SKILL.md line {mark.line + 2}" if mark else "the front matter of SKILL.md"
-        raise InputError(f"{place} is not valid YAML: {getattr(error, 'problem', None) or error}") from None
+        raise InputError(f"{place} is not valid YAML: {yaml_reason(error)}") from None
     except (ValueError, TypeError, RecursionError) as error:
         raise (
             error

@@ -197,6 +197,15 @@ def test_open_approvals_are_answered_for_all_runs(planner: Shell) -> None:
         ("%%eval planner --yes --no\n| message |\n| --- |\n| a |", ["--yes", "--no"]),
         ("%%eval planner\n| mesage |\n| --- |\n| a |", ["'message'", "'mesage'"]),
         ("%%eval planner\n| message | anser |\n| --- | --- |\n| a | b |", ["'anser'", "'answer'"]),
+        ("%%eval planner\nmessage | answer\na | b", ["| message | answer |", "- message:"]),
+        (
+            "%%eval planner\n| message | calls |\n| --- | --- |\n| a | planet_facts(planet=Mars) |",
+            ["planet_facts(planet=Mars)", 'planet="Mars"'],
+        ),
+        (
+            "%%eval planner\n| message | initial_state |\n| --- | --- |\n| a | budget=5 |",
+            ["'budget=5'", '{"budget": 5}'],
+        ),
     ],
 )
 def test_a_wrong_line_says_what_to_type(planner: Shell, cell: str, facts: list[str]) -> None:
@@ -208,6 +217,24 @@ def test_a_wrong_line_says_what_to_type(planner: Shell, cell: str, facts: list[s
 def test_a_call_that_is_no_python_is_refused_without_a_place_in_a_file_of_nobody(planner: Shell) -> None:
     printed = planner.fails("%%eval planner\n| message | calls |\n| --- | --- |\n| a | planet_facts(planet=1 |")
     assert "planet_facts(planet=1" in printed and "<unknown>" not in printed
+
+
+def test_a_case_that_misses_a_key_of_the_state_is_told_the_column_for_it(planner: Shell) -> None:
+    planner.cell(AGENT.replace("with facts", "with facts about {system}"))
+    planner.cell("planner.before_model_callback = answer")
+    planner.cell("%state system=solar")
+    without, table = "%%eval planner\n| message |\n| --- |\n| Hi |", '| Hi | {"system": "solar"} |'
+    [missing] = planner.cell(without).rows
+    assert missing.outcome == "error" and "initial_state" in missing.reason
+    [there] = planner.cell(f"%%eval planner\n| message | initial_state |\n| --- | --- |\n{table}").rows
+    assert there.answer == "Which planet?"
+
+
+def test_a_turn_without_an_answer_in_text_becomes_no_case(planner: Shell) -> None:
+    planner.cell("def echo(node_input: str) -> str:\n    return node_input")
+    planner.cell("%%workflow parrot\nSTART -> echo")
+    planner.cell("%chat parrot Polly")
+    assert "'Polly'" in planner.fails("%eval add -1")
 
 
 def test_one_call_waits_and_two_calls_wait(planner: Shell) -> None:
@@ -234,6 +261,7 @@ def test_map_refuses_what_it_cannot_ask(planner: Shell) -> None:
     assert "'plnt'" in planner.fails('%map planner --over rows --message "{{plnt}}"')
     assert "'rowz'" in planner.fails("%map planner --over rowz")
     assert "rowz.csv" in planner.fails("%map planner --over rowz.csv")
+    assert "--message" in planner.fails("%map planner --over rows --message How long is {{planet}}?")
     surplus = planner.fails("%map planner rows Tell me about {{planet}}")
     assert "--over" in surplus and "--message" in surplus
     assert planner.names["asked"] == []

@@ -244,6 +244,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         ("%%agent other", "InputError", "%%agent other has no instruction; "),
         ("%%agent other\n\n  \n", "InputError", "no instruction"),
         ("%agent other", "InputError", "no instruction"),
+        ("%%agent other -t one, two ,three\nHi", "InputError", "one,two,three"),
         ("%%agent other --modle x\nHi", "InputError", "did you mean --model? see %%agent?"),
         ("%%agent other -m gemni-3.8-flash\nHi", "ModelNotFoundError", "did you mean 'gemini-3.8-flash'?"),
         (

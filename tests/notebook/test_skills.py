@@ -81,6 +81,16 @@ def test_hostile_skills_are_named_in_a_line_each_and_the_others_are_used(shell: 
     assert "left out" not in shell.printed  # the cell said so before
 
 
+def test_a_shelf_without_a_usable_skill_says_why_and_how_a_colon_is_written(shell: Shell, work: Path):
+    scripted(shell)
+    (work / "skills/trip").mkdir(parents=True)
+    (work / "skills/trip/SKILL.md").write_text("---\nname: trip\ndescription: Trips: by bus\n---\nAsk.")
+    said = str(shell.cell("%%agent clerk -m model --skills skills/trip\nAnswer.")).splitlines()
+
+    assert "skills/trip" in said[1] and "write a folder" not in said[1]
+    assert "line 3" in said[2] and "': ' in quotes" in said[2]
+
+
 def test_a_skill_that_goes_bad_later_is_named_in_the_turn(shell: Shell, work: Path, caplog: pytest.LogCaptureFixture):
     scripted(shell, "Hi.", "Hi again.", "Hi.")
     shell.cell(CLERK)

@@ -111,7 +111,8 @@ WORKFLOW = Grammar(
     cells=True,
     body="edges",
     examples=[
-        "%%workflow write\nSTART -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
+        "%%workflow write\n# a function gets the output of the node before it in its parameter node_input\n"
+        "START -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
         "%%workflow ask_all\n# both at once; sum_up gets both answers\nSTART -> (weather, news) -> sum_up",
         "%%workflow triage\nSTART -> sort\n# the answer of agent sort is the route; of a function, its result"
         " or Event(route=...); * is any other\n"

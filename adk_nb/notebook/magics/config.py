@@ -224,7 +224,8 @@ class AdkNb(Configurable):
         file = match[1] if match and match[1].strip("./") else "nb.db"
         raise TraitError(
             f'sessions: cannot use {safe[:80]!r}; write "{FILE_PREFIX}{file}" for a file beside the notebook, '
-            '"postgresql://user:password@host/database" for a server (in a password, @ is %40), or "" for memory'
+            '"postgresql://host/database" for a server, with user:password@ before the host if it needs them (@ in a '
+            'password is %40), or "" for memory'
         )
 
     @observe("sessions")

@@ -11,6 +11,7 @@ from adk_nb.errors import InputError, closest
 from adk_nb.notebook.magics.values import either, is_option, next_token, split_tokens
 
 _CAPTURE = re.compile(r"\s*([^\W\d]\w*)\s*<<(?:\s+|$)")
+_LIST = re.compile(r"[^\s,]+(?: ?, ?[^\s,]+)+")
 _USAGE = re.compile(r"(?:-(?P<short>\w), )?--(?P<name>[\w-]+)(?:\[=(?P<optional>.+)\]| (?P<value>.+))?")
 
 
@@ -258,10 +259,10 @@ class Grammar:
                 raise self._unknown_option(token, mark)
             value = _parse_option(option, token, rest, mark)
             setattr(args, option.attribute, [*getattr(args, option.attribute), value] if option.many else value)
-        self._assign_arguments(args, plain, mark)
+        self._assign_arguments(args, plain, mark, _list_hint(tokens))
         return args
 
-    def _assign_arguments(self, args: argparse.Namespace, plain: list[str], mark: str) -> None:
+    def _assign_arguments(self, args: argparse.Namespace, plain: list[str], mark: str, hint: str) -> None:
         for number, argument in enumerate(self.arguments):
             value = plain[number:] if argument.many else next(iter(plain[number:]), None)
             if value is None and argument.needed:
@@ -269,7 +270,7 @@ class Grammar:
             setattr(args, argument.name.lower(), value)
         surplus = plain[len(self.arguments) :]
         if surplus and not (self.arguments and self.arguments[-1].many):
-            hint = self.surplus_hint or f"type {self.usage}, see {mark}?"
+            hint = hint or self.surplus_hint or f"type {self.usage}, see {mark}?"
             raise InputError(f"{mark}: unexpected {' '.join(surplus)!r}: {hint}")
 
     def _unknown_option(self, token: str, mark: str) -> InputError:
@@ -279,6 +280,13 @@ class Grammar:
         near = swapped or (closest(typed, names) if len(name) > 2 else None)
         hint = f"; did you mean --{near}?" if near else ";"
         return InputError(f"{mark} has no option {name}{hint} see {mark}?")
+
+
+def _list_hint(tokens: list[str]) -> str:
+    """What to type for a list with a blank beside its comma, as `-t a, b`; empty if there is none."""
+    words = " ".join(token for token in tokens if " " not in token)
+    split = next((match[0] for match in _LIST.finditer(words) if " " in match[0]), "")
+    return f"write a list without blanks: {split.replace(' ', '')}" if split else ""
 
 
 def _parse_option(option: Option, token: str, rest: list[str], mark: str) -> Any:

@@ -130,7 +130,7 @@ def _hint_for(error: BaseException, cell: str) -> str:
 
 # ---- lines
 
-_TEXT_MAGICS = ("chat", "confirm", "state")
+_TEXT_MAGICS = ("chat", "confirm", "map", "state")
 _SEMICOLON = re.compile(r";\s*(['\"]\)\s*)$")
 _ONLY_LINE = re.compile(rf"%%({'|'.join(MAGICS)})\b[^?]*$")
 _INDENTS = (tokenize.INDENT, tokenize.DEDENT)
@@ -189,7 +189,7 @@ class _TextAssign(_FirstInLine, MagicAssign):
 
 
 def _is_text_magic(tokens: list[Any]) -> bool:
-    """True for `%chat`, `%state` or `%confirm` with text after a blank."""
+    """True for one of `_TEXT_MAGICS` with text after a blank."""
     if len(tokens) < 3:
         return False
     sign, name, text = tokens[:3]

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args, get_origin
 
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import InputError, closest, did_you_mean
+from adk_nb.errors import InputError, closest, did_you_mean, yaml_reason
 from adk_nb.lazy import require
 from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.notebook.registry.definitions import FieldValue
@@ -174,8 +174,8 @@ def _parse_yaml(text: str, mark: str) -> FrontMatter:
     except (yaml.YAMLError, ValueError) as error:
         position = getattr(error, "problem_mark", None)
         location = f"line {position.line + 2}" if position else "front matter"
-        cause = getattr(error, "problem", None) or error
-        raise InputError(f"{mark}, {location}: {cause}; write one option a line, as model: {GEMINI_MODEL}") from None
+        reason = yaml_reason(error)
+        raise InputError(f"{mark}, {location}: {reason}; write one option a line, as model: {GEMINI_MODEL}") from None
     if texts is None or texts == "":
         return FrontMatter({}, {})
     if not isinstance(texts, dict):

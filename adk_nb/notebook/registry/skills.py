@@ -70,8 +70,14 @@ def skill_notes(folders: Mapping[str, Path]) -> list[str]:
     names = list(catalog.skills)
     more = f" and {len(names) - _MAX_NAMES} more, see %tools" if len(names) > _MAX_NAMES else ""
     listed = f"{len(names)} skill{'' if len(names) == 1 else 's'}: {', '.join(names[:_MAX_NAMES])}{more}"
-    notes = [listed] if names else [Note(f"no skill yet in {', '.join(folders)}; write a folder with a SKILL.md in it")]
     problems = problem_lines(catalog)
+    shelf = ", ".join(folders)
+    none = (
+        f"no skill of {shelf} can be used"
+        if problems
+        else f"no skill yet in {shelf}; write a folder with a SKILL.md in it"
+    )
+    notes = [listed if names else Note(none)]
     if len(problems) > _MAX_PROBLEMS:
         problems[_MAX_PROBLEMS:] = [f"{len(problems) - _MAX_PROBLEMS} more are left out; type %tools"]
     return [*notes, *map(Note, problems)]
