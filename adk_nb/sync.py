@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import aclosing, contextmanager
 from contextvars import copy_context
-from typing import Any, Generic, TypeVar
+from functools import wraps
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from adk_nb.concurrency.threads import MAX_WORKERS, Call, loop_thread, on_a_loop_thread, workers
 from adk_nb.concurrency.work import (
@@ -24,6 +25,7 @@ from adk_nb.concurrency.work import (
     new_work,
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -51,6 +53,17 @@ def run(coro: Coroutine[Any, Any, T]) -> T:
         raise
     finally:
         work.close()
+
+
+def twin(function: Callable[P, Coroutine[Any, Any, T]], name: str) -> Callable[P, T]:
+    """The sync form of an async function: the same arguments, documentation and errors; works in a notebook cell."""
+
+    @wraps(function)
+    def wait_for(*args: P.args, **options: P.kwargs) -> T:
+        return run(function(*args, **options))
+
+    wait_for.__name__ = wait_for.__qualname__ = name
+    return wait_for
 
 
 def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:

@@ -290,11 +290,6 @@ class Difference:
         return f"Difference({flips or 'no case changed'})"
 
 
-def evaluate(agent: BaseAgent | App, cases: Any, **options: Any) -> Evaluation:
-    """`aevaluate` for code that does not await; works in a notebook cell."""
-    return sync.run(aevaluate(agent, cases, **options))
-
-
 async def aevaluate(
     agent: BaseAgent | App,
     cases: Any,
@@ -356,6 +351,10 @@ async def aevaluate(
         scheduler=scheduler,
     )
     return await _evaluate(batch, read, chosen, repeats=repeats, on_stop=on_stop)
+
+
+evaluate = sync.twin(aevaluate, "evaluate")
+"""`aevaluate` for code that does not await; works in a notebook cell."""
 
 
 async def _evaluate(

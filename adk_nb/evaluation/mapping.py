@@ -31,11 +31,6 @@ STATUS, ERROR, COST, RUN = "_status", "_error", "_cost", "_run"
 """Columns beside the answer: `done`, `error`, `pending` or `not run`; why; US dollars; the run's session."""
 
 
-def agent_map(agent: BaseAgent | App, data: Any, **options: Any) -> Any:
-    """`aagent_map` for code that does not await; works in a notebook cell."""
-    return sync.run(aagent_map(agent, data, **options))
-
-
 async def aagent_map(
     agent: BaseAgent | App,
     data: Any,
@@ -117,6 +112,10 @@ async def aagent_map(
             on_stop(answers.joined(data, places))
         raise
     return answers.joined(data, places)
+
+
+agent_map = sync.twin(aagent_map, "agent_map")
+"""`aagent_map` for code that does not await; works in a notebook cell."""
 
 
 async def _run_of(batch: Batch, row: Row) -> CaseRun:

@@ -179,7 +179,7 @@ class Chat:
         return self._runner.ask(text, turn)
 
     async def aask(self, text: str, **options: Unpack[AskOptions]) -> Reply:
-        """`ask` for a cell that awaits."""
+        """`ask` for a cell that awaits: it takes, returns and raises the same. Cancelling the task stops the run."""
         try:
             return await sync.arun(self._runner.send(text, turn_options(**options)))
         except asyncio.CancelledError as error:
