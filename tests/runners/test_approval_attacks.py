@@ -29,6 +29,7 @@ import asyncio
 import functools
 import threading
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -781,27 +782,30 @@ def test_a_user_calls_nothing(name: str):
 # -- at once, many
 
 
-async def _twice(talk: Talk, runners: list[Runner], session_id: str) -> None:
-    session = await talk.service.get_session(app_name="app", user_id="u", session_id=session_id)
-    [asked] = open_interrupts(session.events, APPROVALS)
-    yes = [part_of(asked.id, {"confirmed": True})]
+async def _answer(runners: list[Runner], session_id: str, approval_id: str) -> None:
+    """Approve a call once with each runner, at the same time."""
+    approved = [part_of(approval_id, {"confirmed": True})]
 
     async def answer_with(runner: Runner) -> None:
-        with suppress(InputError):
-            said = runner.run_async(user_id="u", session_id=session_id, new_message=yes)
-            async with aclosing(said):
-                async for _ in said:
+        with suppress(InputError):  # the other answer came first
+            events = runner.run_async(user_id="u", session_id=session_id, new_message=approved)
+            async with aclosing(events):
+                async for _ in events:
                     pass
 
     await asyncio.gather(*map(answer_with, runners))
 
 
-async def _asked_in(talk: Talk, session_id: str) -> None:
+async def _request_deletion(talk: Talk, session_id: str) -> str:
+    """Have a call wait for its approval, in a session of its own; return the id of the approval."""
     await talk.service.create_session(app_name="app", user_id="u", session_id=session_id)
-    said = talk.runner.run_async(user_id="u", session_id=session_id, new_message=f"delete {session_id}")
-    async with aclosing(said):
-        async for _ in said:
+    events = talk.runner.run_async(user_id="u", session_id=session_id, new_message=f"delete {session_id}")
+    async with aclosing(events):
+        async for _ in events:
             pass
+    session = await talk.service.get_session(app_name="app", user_id="u", session_id=session_id)
+    [approval] = open_interrupts(session.events, APPROVALS)
+    return approval.id
 
 
 class Deletes(BaseLlm):
@@ -814,31 +818,38 @@ class Deletes(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
-@pytest.mark.parametrize("where", ["tasks", "threads"])
-def test_a_thousand_calls_each_answered_twice_at_once_run_a_thousand_times(where: str):
+@pytest.mark.timeout(600)  # 3,000 runs
+@pytest.mark.parametrize("kind", ["tasks", "threads"])
+def test_a_thousand_calls_each_answered_twice_at_once_run_a_thousand_times(kind: str):
     shop, ids = Shop(), [str(number) for number in range(1_000)]
     tools = [FunctionTool(shop.dele, require_confirmation=True)]
     talk = Talk(LlmAgent(name="a1", model=Deletes(model="deletes"), tools=tools))
     runners = [talk.runner, Runner(app_name="app", agent=talk.runner.agent, session_service=talk.service)]
+    approvals: dict[str, str] = {}
 
-    async def each(work: Callable[[str], Any], mine: list[str]) -> None:
-        for start in range(0, len(mine), 250):
-            await asyncio.gather(*map(work, mine[start : start + 250]))
+    async def in_batches(work: Callable[[str], Any], session_ids: list[str]) -> None:
+        for start in range(0, len(session_ids), 250):
+            await asyncio.gather(*map(work, session_ids[start : start + 250]))
 
-    asyncio.run(each(lambda id: _asked_in(talk, id), ids))
-    if where == "tasks":
-        asyncio.run(each(lambda id: _twice(talk, runners, id), ids))
+    async def request(session_id: str) -> None:
+        approvals[session_id] = await _request_deletion(talk, session_id)
+
+    def answer_all(session_ids: list[str], runners: list[Runner]) -> None:
+        asyncio.run(in_batches(lambda id: _answer(runners, id, approvals[id]), session_ids))
+
+    asyncio.run(in_batches(request, ids))
+    if kind == "tasks":
+        answer_all(ids, runners)
     else:  # both answers to a call come from threads of their own
-        start = threading.Barrier(8, timeout=30)
+        start = threading.Barrier(8)
 
-        def click(mine: list[str], runner: Runner) -> None:
+        def click(session_ids: list[str], runner: Runner) -> None:
             start.wait()
-            asyncio.run(each(lambda id: _twice(talk, [runner], id), mine))
+            answer_all(session_ids, [runner])
 
-        threads = [threading.Thread(target=click, args=(ids[at::4], runner)) for at in range(4) for runner in runners]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+        with ThreadPoolExecutor(8) as pool:
+            clicks = [pool.submit(click, ids[first::4], runner) for first in range(4) for runner in runners]
+        for future in clicks:
+            future.result()
 
     assert len(shop.deleted) == 1_000 and sorted(shop.deleted) == sorted(ids)
