@@ -17,7 +17,8 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService
 from adk_nb.tools import AgentTool, ToolContext
-from tests.support.talk import SECONDS, WHERE, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk
 
 
 def agent(name: str, tool: Callable[..., Any], calls: int = 1) -> LlmAgent:

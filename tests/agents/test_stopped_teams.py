@@ -12,7 +12,8 @@ from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.tools import ToolContext
 from tests.agents.waiting import LeftTalk, agent, open_calls, outcome, pays, words
-from tests.support.talk import SECONDS, WHERE, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk
 
 
 class Slow:

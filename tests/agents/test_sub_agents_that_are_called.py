@@ -17,7 +17,8 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
-from tests.support.talk import SECONDS, Talk, look, requests, told
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk, look, requests, told
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:

@@ -14,7 +14,8 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, FunctionTool
-from tests.support.talk import SECONDS, WHERE, Talk, look, requests, told
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, look, requests, told
 
 HERE: Any = WHERE
 

@@ -57,7 +57,7 @@ class AuthServer:
     def answer(self, asked: dict[str, str], client: str | None) -> tuple[int, dict[str, Any]]:
         self.asked.append(asked)
         self.arrived.set()
-        assert self.go_on.wait(5)
+        assert self.go_on.wait(30)
         if self.broken:
             return 500, {}
         grant = asked.get("grant_type")

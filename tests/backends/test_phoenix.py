@@ -1,8 +1,7 @@
 """A run and its evaluation in Phoenix, which reads the conventions; `make backends` installs it."""
 
 import asyncio
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from adk_nb.models.scripted_llm import call
 from adk_nb.runners import InMemoryRunner
 from tests.browser.lab_server import chromium
 from tests.servers.programs import free_port, served
+from tests.support.polling import eventually
 
 pytestmark = [pytest.mark.backends, pytest.mark.timeout(400)]
 
@@ -89,15 +89,8 @@ def spans_of(url: str, session: str, count: int) -> list[dict[str, Any]]:
         traces = {span["context"]["trace_id"] for span in roots}
         return [span for span in spans if span["context"]["trace_id"] in traces]
 
-    return sorted(eventually(stored, lambda spans: len(spans) >= count), key=lambda span: span["start_time"])
-
-
-def eventually(read: Callable[[], Any], is_there: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + 60
-    while not is_there(value := read()):
-        assert time.monotonic() < deadline, f"not there within a minute: {value}"
-        time.sleep(0.2)
-    return value
+    eventually(lambda: len(stored()) >= count, seconds=60, pause=0.2)
+    return sorted(stored(), key=lambda span: span["start_time"])
 
 
 def tree(spans: list[dict[str, Any]], parent: str | None = None, depth: int = 0) -> list[str]:
@@ -171,6 +164,7 @@ def page(url: str, trace_id: str, profile: Path, texts: list[str]) -> str:
         def shown() -> str:
             return browser.find_element(By.TAG_NAME, "body").text
 
-        found = eventually(shown, lambda text: all(part in text for part in texts))
+        eventually(lambda: all(text in shown() for text in texts), seconds=60, pause=0.2)
+        text = shown()
         browser.save_screenshot(str(PICTURES / "phoenix.png"))
-    return found
+    return text

@@ -2,21 +2,26 @@
 
 import json
 
-SETUP = """
+WAIT_FOR = """
+import pathlib, time
+
+def wait_for(name):
+    deadline = time.monotonic() + 60
+    while not pathlib.Path(name).exists():
+        assert time.monotonic() < deadline, f"no {name}"
+        time.sleep(0.02)  # a cell or a tool that blocks until the test makes the file
+"""
+SETUP = (
+    WAIT_FOR
+    + """
 %load_ext adk_nb
-import asyncio, json, pathlib, time
+import asyncio, json
 from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 
 ran = []
-
-def wait_for(name):
-    until = time.monotonic() + 60
-    while not pathlib.Path(name).exists():
-        assert time.monotonic() < until, f"no {name}"
-        time.sleep(0.02)
 
 @tool
 def look(city: str) -> dict:
@@ -41,6 +46,7 @@ def told(model):
     'What a model was last sent of a call.'
     return model.requests[-1].contents[-1].parts[0].function_response.response
 """
+)
 PAYING = """
 model = ScriptedLlm(call("refund", order="A17", amount=250.0), "All **settled**.")
 payer = Agent(name="payer", model=model, tools=[refund])

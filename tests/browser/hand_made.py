@@ -3,10 +3,13 @@
 import json
 from typing import Any
 
+from chats import WAIT_FOR
 from lab import Lab, Page
 
-SETUP = """
-import json, pathlib, threading, time
+SETUP = (
+    WAIT_FOR
+    + """
+import json, threading
 from adk_nb.notebook.view.widget import LiveView
 
 answers, counted = [], []
@@ -15,14 +18,9 @@ view.on_answer(lambda said: answers.append(said))
 sent = view.comm.publish_msg
 view.comm.publish_msg = lambda *said, **named: (counted.append(said), sent(*said, **named))
 
-def wait_for(name):
-    until = time.monotonic() + 60
-    while not pathlib.Path(name).exists():
-        assert time.monotonic() < until, f"no {name}"
-        time.sleep(0.02)
-
 view
 """
+)
 ROWS = [
     {"id": "r1", "author": "user", "kind": "user", "text": "Is it warmer in Paris or Oslo?"},
     {"id": "r2", "author": "planner", "kind": "marker", "text": "→ transfer to weather", "ms": 12},

@@ -75,7 +75,7 @@ class LabServer:
             finally:
                 process.terminate()
                 try:
-                    process.wait(20)
+                    process.wait(30)
                 except subprocess.TimeoutExpired:
                     process.kill()
 

@@ -196,7 +196,7 @@ def test_a_click_reaches_python_while_the_cell_blocks(lab: Lab):
         "view.push({'op': 'status', 'status': 'running', 'text': ''})\n"
         "two = threading.Event()\n"
         "view.on_answer(lambda said: len(answers) > 1 and two.set())\n"
-        "two.wait(20)\n"
+        "two.wait(30)\n"
         "print([said['kind'] for said in answers])"
     )
     page = lab.open(lab.write("view.ipynb", SETUP, cell))

@@ -1,21 +1,18 @@
 """Teams and workflows in a real page: they draw themselves, and a run lights up in the drawing."""
 
 import pytest
+from chats import WAIT_FOR
 from lab import Lab, Page
 
 pytestmark = pytest.mark.browser
 
-SETUP = """
+SETUP = (
+    WAIT_FOR
+    + """
 %load_ext adk_nb
-import asyncio, pathlib, time
+import asyncio
 from adk_nb import types
 from adk_nb.models import BaseLlm, LlmResponse
-
-def wait_for(name):
-    until = time.monotonic() + 60
-    while not pathlib.Path(name).exists():
-        assert time.monotonic() < until, f"no {name}"
-        time.sleep(0.02)
 
 class Says(BaseLlm):
     'Streams its answers, one a turn, each as soon as there is a file of that name.'
@@ -37,6 +34,7 @@ say_draft, say_review = says("draft", "A first draft.", "A second draft."), says
 say_weather, say_news = says("weather", "Sunny in Oslo."), says("news", "Nothing new today.")
 say_editor = says("editor", "All of it in one text.")
 """
+)
 AGENTS = [f"%%agent {name} -m say_{name}\nBe {name}." for name in ("draft", "review", "weather", "news", "editor")]
 TEAM = [
     "%%agent refine --kind loop --max-iterations 2\ndraft -> review",

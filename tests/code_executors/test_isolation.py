@@ -18,7 +18,8 @@ from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeE
 from adk_nb.code_executors.isolation import available
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm
-from tests.support.talk import SECONDS, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk
 
 LOOKING_FOR_KEYS = """
 import pathlib
@@ -185,7 +186,7 @@ OUT_OF_A_SANDBOX = """
 import os, socket
 seen = [name for name in {files!r} if os.path.exists(name)]
 try:
-    socket.create_connection(("127.0.0.1", {port}), timeout=5).close()
+    socket.create_connection(("127.0.0.1", {port}), timeout=30).close()
     seen.append("network")
 except OSError:
     pass

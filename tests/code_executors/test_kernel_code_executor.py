@@ -15,7 +15,8 @@ from adk_nb.code_executors import KernelCodeExecutor, child_kernel
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm
-from tests.support.talk import SECONDS, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk
 
 pytestmark = pytest.mark.kernel
 

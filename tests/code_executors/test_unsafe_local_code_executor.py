@@ -13,7 +13,8 @@ from adk_nb.agents import LlmAgent
 from adk_nb.code_executors import UnsafeLocalCodeExecutor
 from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
 from adk_nb.models import ScriptedLlm
-from tests.support.talk import SECONDS, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk
 
 
 def runs(code: str, **settings: Any) -> CodeExecutionResult:

@@ -114,7 +114,7 @@ def test_a_user_thread_that_waits_runs_its_own_blocking_work():
         target=lambda: found.append((sync.run(sync.blocking(threading.get_ident)), threading.get_ident()))
     )
     thread.start()
-    thread.join(5)
+    thread.join(30)
     assert found[0][0] == found[0][1]
 
 
@@ -136,7 +136,7 @@ def test_blocking_work_in_the_pool_overlaps():
             most = max(most, inside)
         if inside > 8:
             nine.set()
-        assert nine.wait(10)
+        assert nine.wait(30)
         with lock:
             inside -= 1
 
@@ -153,7 +153,7 @@ def test_a_call_that_has_not_started_is_dropped_when_its_task_is_cancelled():
 
     def first() -> None:
         started.set()
-        assert go_on.wait(5)
+        assert go_on.wait(30)
 
     async def work() -> None:
         one = asyncio.create_task(sync.blocking(first))
@@ -175,14 +175,14 @@ def test_a_call_that_runs_in_a_worker_is_left_alone_when_its_task_is_cancelled()
     async def work() -> str:
         try:
             async with asyncio.timeout(0.05):
-                await sync.blocking(lambda: go_on.wait(5) and ended.set(), thread=True)
+                await sync.blocking(lambda: go_on.wait(30) and ended.set(), thread=True)
         except TimeoutError:
             return "went on"
         return "waited"
 
     assert sync.run(work()) == "went on"
     go_on.set()
-    assert ended.wait(5)
+    assert ended.wait(30)
 
 
 def test_a_task_left_over_by_a_tool_finds_a_worker_when_nobody_waits_any_more():
@@ -200,7 +200,7 @@ def test_a_task_left_over_by_a_tool_finds_a_worker_when_nobody_waits_any_more():
 
     returned, _task = sync.run(work())
     sync.loop().call_soon_threadsafe(returned.set)
-    assert done.wait(5)
+    assert done.wait(30)
     assert names[0].startswith("adk-nb-worker")
 
 
@@ -210,14 +210,14 @@ def test_a_call_that_nobody_took_before_the_run_ended_goes_to_a_worker():
     async def work() -> asyncio.Task[None]:
         task = asyncio.create_task(sync.blocking(done.set))
         started, release = threading.Event(), threading.Event()
-        busy = asyncio.create_task(sync.blocking(lambda: started.set() or release.wait(5)))
+        busy = asyncio.create_task(sync.blocking(lambda: started.set() or release.wait(30)))
         await asyncio.sleep(0)
         release.set()
         await busy
         return task
 
     sync.run(work())
-    assert done.wait(5)
+    assert done.wait(30)
 
 
 def test_an_error_of_blocking_work_comes_out_where_it_is_awaited():
@@ -387,7 +387,7 @@ def test_a_started_run_goes_on_in_the_background_and_tells_when_it_is_done():
     rang = threading.Event()
 
     async def work() -> str:
-        await sync.blocking(lambda: release.wait(5))
+        await sync.blocking(lambda: release.wait(30))
         return await sync.blocking(lambda: threading.current_thread().name)
 
     started = sync.start(work())
@@ -396,8 +396,8 @@ def test_a_started_run_goes_on_in_the_background_and_tells_when_it_is_done():
         started.result(timeout=0.01)
     assert not started.done()
     release.set()
-    assert started.result(timeout=5).startswith("adk-nb-worker")
-    assert rang.wait(5) and told == [started]
+    assert started.result(timeout=30).startswith("adk-nb-worker")
+    assert rang.wait(30) and told == [started]
     assert started.done()
 
 
@@ -414,7 +414,7 @@ def test_cancelling_a_started_run_waits_until_it_has_let_go():
             seen.append("cleaned up")
 
     started = sync.start(work())
-    assert begun.wait(5)
+    assert begun.wait(30)
     assert started.cancel()
     assert seen == ["cleaned up"] and started.done()
     with pytest.raises(asyncio.CancelledError):
@@ -434,7 +434,7 @@ def test_blocking_work_of_a_started_run_runs_on_the_idle_loop_of_the_starter():
 
 def test_waiting_for_a_started_run_in_its_home_thread_does_its_blocking_work():
     async def cell() -> bool:
-        return sync.start(sync.blocking(threading.get_ident)).result(timeout=5) == threading.get_ident()
+        return sync.start(sync.blocking(threading.get_ident)).result(timeout=30) == threading.get_ident()
 
     assert asyncio.run(cell())
 
@@ -443,7 +443,7 @@ def test_blocking_work_of_a_started_run_outlives_its_home_loop():
     release = threading.Event()
 
     async def work() -> str:
-        await sync.blocking(lambda: release.wait(5), thread=True)
+        await sync.blocking(lambda: release.wait(30), thread=True)
         return await sync.blocking(lambda: "done")
 
     async def cell() -> sync.Started[str]:
@@ -451,7 +451,7 @@ def test_blocking_work_of_a_started_run_outlives_its_home_loop():
 
     started = asyncio.run(cell())
     release.set()
-    assert started.result(timeout=5) == "done"
+    assert started.result(timeout=30) == "done"
 
 
 def test_waiting_for_a_started_run_on_the_background_loop_is_refused():
@@ -537,7 +537,7 @@ def test_a_script_ends_promptly_and_quietly(code: str):
         "async def stuck(): begun.set(); time.sleep(30)\n" + code
     )
     assert out and err == ""
-    assert seconds < 5
+    assert seconds < 20
 
 
 @pytest.mark.parametrize("code", ["kept = sync.iterate(items()); next(kept)", "sync.start(work()); begun.wait()"])
@@ -555,7 +555,7 @@ def test_what_still_runs_at_the_end_of_a_script_cleans_up(code: str):
         "    finally: await clean_up()\n" + code
     )
     assert (out, err) == ("in\ncleaned up\n", "")
-    assert seconds < 5
+    assert seconds < 20
 
 
 def test_an_interrupted_script_ends_with_its_keyboard_interrupt_and_nothing_else():
@@ -571,7 +571,7 @@ def test_an_interrupted_script_ends_with_its_keyboard_interrupt_and_nothing_else
     out, err, seconds = script(code, interrupt=True)
     assert out.split("\n") == ["in", "cleaned up", "interrupted 1", ""]
     assert err == ""
-    assert seconds < 5
+    assert seconds < 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -589,4 +589,4 @@ def test_a_forked_child_has_a_loop_and_workers_of_its_own():
     out, err, seconds = script(code)
     assert out.split("\n") == ["child", "0 (1, 0) True", ""]
     assert err == ""
-    assert seconds < 5
+    assert seconds < 20

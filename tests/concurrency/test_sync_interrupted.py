@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from adk_nb import sync
-from tests.support.own_process import script
+from tests.support.own_process import pause_before_signal, script
 
 
 async def blocked_in(fn: Callable[[], Any], seen: list[object]) -> Any:
@@ -27,20 +27,29 @@ async def blocked_in(fn: Callable[[], Any], seen: list[object]) -> Any:
         seen.append("cleaned up")
 
 
-async def others() -> set[Any]:
+def sleep_after(begun: threading.Event) -> Callable[[], None]:
+    """A function that sets `begun` and then sleeps, until a Ctrl-C."""
+
+    def sleep() -> None:
+        begun.set()
+        time.sleep(30)  # the call that Ctrl-C has to stop
+
+    return sleep
+
+
+async def other_tasks() -> set[Any]:
     return asyncio.all_tasks() - {asyncio.current_task()}
 
 
 @contextmanager
 def ctrl_c(*moments: threading.Event) -> Generator[None, None, None]:
-    """A real SIGINT at each moment; the block must end with KeyboardInterrupt within a second of the last."""
+    """A real SIGINT at each moment; KeyboardInterrupt must end the block before its work would end by itself."""
     sent: list[float] = []
 
     def send() -> None:
         for moment in moments:
-            assert moment.wait(5)
-            # CPython: a signal just before a system call that blocks is seen after it; no event tells of that moment.
-            time.sleep(0.1)
+            assert moment.wait(30)
+            pause_before_signal()
             sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -48,8 +57,8 @@ def ctrl_c(*moments: threading.Event) -> Generator[None, None, None]:
     sender.start()
     with pytest.raises(KeyboardInterrupt):
         yield
-    assert time.monotonic() - sent[-1] < 1
-    sender.join(5)
+    assert time.monotonic() - sent[-1] < 15
+    sender.join(30)
 
 
 def test_ctrl_c_cancels_awaiting_work_and_waits_for_its_clean_up():
@@ -67,7 +76,7 @@ def test_ctrl_c_cancels_awaiting_work_and_waits_for_its_clean_up():
     with ctrl_c(begun):
         sync.run(work())
     assert seen == ["cleaned up"]
-    assert sync.run(others()) == set()
+    assert sync.run(other_tasks()) == set()
 
 
 @pytest.mark.parametrize("kind", ["sleeps", "is busy"])
@@ -77,9 +86,9 @@ def test_ctrl_c_stops_a_blocking_tool_and_cancels_its_run_once(kind: str, door: 
     begun = threading.Event()
 
     def tool() -> None:
-        begun.set()
         if kind == "sleeps":
-            time.sleep(30)
+            sleep_after(begun)()
+        begun.set()
         while True:
             pass
 
@@ -92,7 +101,7 @@ def test_ctrl_c_stops_a_blocking_tool_and_cancels_its_run_once(kind: str, door: 
         else:
             list(sync.iterate(items()))
     assert seen == ["cleaned up"]
-    assert sync.run(others()) == set()
+    assert sync.run(other_tasks()) == set()
     assert sync.run(sync.blocking(threading.get_ident)) == threading.get_ident()
 
 
@@ -127,7 +136,7 @@ def test_ctrl_c_before_the_task_could_start_does_not_wait_for_a_second_one():
     with ctrl_c(begun):
         sync.run(work())
     assert started == []
-    assert sync.run(others()) == set()
+    assert sync.run(other_tasks()) == set()
 
 
 def test_ctrl_c_in_a_nested_run_ends_both():
@@ -135,12 +144,12 @@ def test_ctrl_c_in_a_nested_run_ends_both():
     begun = threading.Event()
 
     def tool() -> None:
-        sync.run(blocked_in(lambda: begun.set() or time.sleep(30), seen))
+        sync.run(blocked_in(sleep_after(begun), seen))
 
     with ctrl_c(begun):
         sync.run(blocked_in(tool, seen))
     assert seen == ["cleaned up", "cleaned up"]
-    assert sync.run(others()) == set()
+    assert sync.run(other_tasks()) == set()
 
 
 @pytest.mark.parametrize("leaf", ["awaits", "blocks"])
@@ -158,7 +167,7 @@ def test_ctrl_c_reaches_work_that_an_async_tool_waits_for_on_the_background_loop
 
     async def tool() -> None:
         try:
-            sync.run(awaits() if leaf == "awaits" else blocked_in(lambda: begun.set() or time.sleep(30), seen))
+            sync.run(awaits() if leaf == "awaits" else blocked_in(sleep_after(begun), seen))
         finally:
             await asyncio.sleep(0.01)
             seen.append("tool cleaned up")
@@ -166,7 +175,7 @@ def test_ctrl_c_reaches_work_that_an_async_tool_waits_for_on_the_background_loop
     with ctrl_c(begun):
         sync.run(tool())
     assert seen == ["cleaned up", "tool cleaned up"]
-    assert sync.run(others()) == set()
+    assert sync.run(other_tasks()) == set()
 
 
 def test_ctrl_c_is_not_lost_on_work_that_begins_while_the_background_loop_is_held():
@@ -179,7 +188,7 @@ def test_ctrl_c_is_not_lost_on_work_that_begins_while_the_background_loop_is_hel
 
     with ctrl_c(begun):
         sync.run(tool())
-    assert sync.run(others()) == set()
+    assert sync.run(other_tasks()) == set()
 
 
 def test_clean_up_after_ctrl_c_may_run_work_of_its_own():
@@ -218,7 +227,7 @@ def test_ctrl_c_stops_the_run_of_a_tool_in_a_worker_thread():
 
     with ctrl_c(begun):
         sync.run(sync.blocking(tool, thread=True))
-    assert ended.wait(5)
+    assert ended.wait(30)
     assert seen == ["cleaned up"]
 
 
@@ -226,7 +235,7 @@ def test_ctrl_c_gets_through_a_blocked_loop_that_handles_it_itself():
     begun = threading.Event()
 
     async def cell() -> None:
-        sync.run(blocked_in(lambda: begun.set() or time.sleep(30), []))
+        sync.run(blocked_in(sleep_after(begun), []))
 
     with ctrl_c(begun):
         asyncio.run(cell())
@@ -282,8 +291,8 @@ def test_ctrl_c_at_any_line_of_ours_leaves_nothing_running(door: str):
     tried = 0
     for seconds in at_every_line(doors[door]):
         tried += 1
-        assert seconds < 1
-        assert sync.run(others()) == set()
+        assert seconds < 15
+        assert sync.run(other_tasks()) == set()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert tried > 40
 
@@ -293,14 +302,14 @@ def test_ctrl_c_while_waiting_for_a_started_run_ends_the_wait_only():
 
     async def work() -> str:
         begun.set()
-        await sync.blocking(lambda: release.wait(5))
+        await sync.blocking(lambda: release.wait(30))
         return "done"
 
     started = sync.start(work())
     with ctrl_c(begun):
         started.result()
     release.set()
-    assert started.result(timeout=5) == "done"
+    assert started.result(timeout=30) == "done"
 
 
 def test_ctrl_c_that_stops_the_blocking_work_of_a_started_run_cancels_the_run():
@@ -309,13 +318,13 @@ def test_ctrl_c_that_stops_the_blocking_work_of_a_started_run_cancels_the_run():
     runs: list[sync.Started[None]] = []
 
     async def cell() -> None:
-        runs.append(sync.start(blocked_in(lambda: begun.set() or time.sleep(30), seen)))
+        runs.append(sync.start(blocked_in(sleep_after(begun), seen)))
         runs[0].result()
 
     with ctrl_c(begun):
         asyncio.run(cell())
     with pytest.raises(asyncio.CancelledError):
-        runs[0].result(timeout=5)
+        runs[0].result(timeout=30)
     assert seen == ["cleaned up"]
 
 
@@ -325,9 +334,9 @@ def test_ctrl_c_stops_awaited_work(kind: str):
     seen: list[object] = []
 
     def tool() -> None:
-        begun.set()
         if kind == "sleeps":
-            time.sleep(30)
+            sleep_after(begun)()
+        begun.set()
         while True:
             pass
 
@@ -345,7 +354,7 @@ def test_ctrl_c_stops_awaited_work(kind: str):
     with ctrl_c(begun):
         asyncio.run(cell())
     assert seen == ["cleaned up"]
-    assert sync.run(others()) == set()
+    assert sync.run(other_tasks()) == set()
     assert asyncio.run(sync.arun(asyncio.sleep(0, result=1))) == 1
 
 
@@ -364,7 +373,7 @@ def test_ctrl_c_stops_awaited_work_where_the_loop_has_no_handler_of_its_own(kind
             seen.append("cleaned up")
 
     def cell() -> None:
-        work = awaits() if kind == "awaits" else blocked_in(lambda: begun.set() or time.sleep(30), seen)
+        work = awaits() if kind == "awaits" else blocked_in(sleep_after(begun), seen)
         with pytest.raises(asyncio.CancelledError):
             loop.run_until_complete(sync.arun(work))
         raise KeyboardInterrupt
@@ -413,4 +422,4 @@ def test_ctrl_c_that_does_not_wake_a_wait_is_still_noticed():
     )
     out, err, seconds = script(code)
     assert (out, err) == ("go\ninterrupted\n", "")
-    assert seconds < 3
+    assert seconds < 15

@@ -17,7 +17,8 @@ from adk_nb.concurrency.threads import MAX_REPLACED, MAX_WORKERS
 from adk_nb.memory import SqliteMemoryService
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import FunctionTool
-from tests.support.talk import SECONDS, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk
 
 
 class Stuck:

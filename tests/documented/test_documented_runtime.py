@@ -19,7 +19,8 @@ from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext
-from tests.support.talk import SECONDS, WHERE, Talk, guide, told
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, guide, told
 
 
 def words(text: str) -> types.Content:

@@ -2,7 +2,6 @@
 
 import asyncio
 import multiprocessing
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -12,19 +11,9 @@ from adk_nb.engines import DbosEngine, Outcome
 from adk_nb.sessions import DatabaseSessionService, Session
 from tests.engines.shop_worker import engine_of, work
 from tests.sessions.postgres import Postgres
+from tests.support.polling import SECONDS
 
-SECONDS = 20
 WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """What `holds` gives, as soon as that is something."""
-    pause = threading.Event()
-    for _ in range(SECONDS * 50):
-        if found := holds():
-            return found
-        pause.wait(0.02)
-    raise AssertionError("it does not happen")
 
 
 class Worker:

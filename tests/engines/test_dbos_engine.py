@@ -25,9 +25,10 @@ from adk_nb.runtime import approvals, interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions import DatabaseSessionService, Session
-from tests.engines.shop import WHERE, Shop, until
+from tests.engines.shop import WHERE, Shop
 from tests.engines.shop_worker import DONE, block, engine_of, tell_log
 from tests.sessions.postgres import Postgres
+from tests.support.polling import eventually
 
 LOCKS = (
     "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) "
@@ -176,7 +177,7 @@ def test_who_is_taken_for_dead_and_is_not_keeps_its_run(shop: Shop):
         "UPDATE dbos.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL "
         f"WHERE workflow_uuid = '{run_id}'"
     )
-    until(lambda: shop.row(run_id)["recovery_attempts"] == 2)
+    eventually(lambda: shop.row(run_id)["recovery_attempts"] == 2)
     first.let_go()
 
     assert shop.ended(run_id).status == "done"
@@ -187,15 +188,15 @@ def test_who_is_taken_for_dead_and_is_not_keeps_its_run(shop: Shop):
 @pytest.mark.postgres
 def test_a_worker_that_lost_its_lock_takes_it_again(shop: Shop):
     first = shop.worker("stamp")
-    before = until(lambda: len(found := shop.postgres.sql(LOCKS)) == 1 and found[0][0])
+    before = eventually(lambda: len(found := shop.postgres.sql(LOCKS)) == 1 and found[0][0])
 
     shop.postgres.sql(f"SELECT pg_terminate_backend({before})")
 
-    assert until(lambda: [pid for (pid,) in shop.postgres.sql(LOCKS) if pid != before])
+    assert eventually(lambda: [pid for (pid,) in shop.postgres.sql(LOCKS) if pid != before])
     run_id = shop.start("stamp")
     assert first.heard()[0] == "stamp"
     first.kill()
-    assert until(lambda: not shop.postgres.sql(LOCKS))
+    assert eventually(lambda: not shop.postgres.sql(LOCKS))
     assert shop.worker().heard()[::2] == ("stamp", 2)
     assert shop.ended(run_id).status == "done"
 
@@ -243,7 +244,7 @@ def test_a_run_is_cancelled_from_another_process(shop: Shop):
     shop.do(lambda engine: engine.cancel(run_id))
 
     assert shop.ended(run_id) == Outcome(status="cancelled")
-    last = until(lambda: [event for event in shop.session(at_work=True).events if event.error_code])[-1]
+    last = eventually(lambda: [event for event in shop.session(at_work=True).events if event.error_code])[-1]
     assert last.error_code == "INVOCATION_ABORTED"
 
 
@@ -254,7 +255,7 @@ def test_a_run_that_fails_is_one_line_in_the_log_and_one_that_was_cancelled_is_n
     cancelled = shop.start("stamp")
     assert worker.heard()[0] == "stamp"
     shop.do(lambda engine: engine.cancel(cancelled))
-    until(lambda: any(event.error_code for event in shop.session(at_work=True).events))
+    eventually(lambda: any(event.error_code for event in shop.session(at_work=True).events))
 
     part = parts.result("nope", approvals.REQUEST, {"confirmed": True})
     failed = shop.start(types.Content(role="user", parts=[part]), session_id="other")

@@ -27,7 +27,7 @@ def using(path: Path, agent: LlmAgent, use: Callable[[KeyedRuns], Awaitable[Any]
     async def run() -> tuple[Any, list[str]]:
         service = SqliteSessionService(path / "nb.db")
         runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
-        given = await asyncio.wait_for(use(KeyedRuns(runner, RunConfig())), 5)
+        given = await asyncio.wait_for(use(KeyedRuns(runner, RunConfig())), 30)
         session = await service.get_session(app_name="app", user_id="u", session_id="s")
         await service.close()
         assert session

@@ -14,6 +14,7 @@ import pytest
 from tests.faults.outcome import FAULTS, Counts, check
 from tests.faults.workers import finish_all, forkserver
 from tests.sessions.postgres import Postgres
+from tests.support.polling import eventually
 
 A_ROUND = 25
 """So often is done to one store what is done; then it is looked at, and another one is begun."""
@@ -40,8 +41,8 @@ class Rivals:
         process.start()
         return process
 
-    def is_ready(self, which: int) -> bool:
-        return (self._folder / str(self._both[which].pid)).exists()
+    def wait_until_ready(self, which: int) -> None:
+        eventually((self._folder / str(self._both[which].pid)).exists, pause=0.001)
 
     def ends_within(self, which: int, seconds: float) -> bool:
         self._both[which].join(seconds)
@@ -56,7 +57,7 @@ class Rivals:
 
     def stand_still(self, which: int) -> None:
         os.kill(self._both[which].pid, signal.SIGSTOP)
-        time.sleep(STILL)
+        time.sleep(STILL)  # the time that its rival has is what is tested
         os.kill(self._both[which].pid, signal.SIGCONT)
 
     def end(self) -> None:
@@ -80,10 +81,8 @@ def campaign(
         rivals = Rivals(folder / str(first), lease, sees=what == "kill", url=new_url())
         try:
             for _ in range(min(A_ROUND, times - first)):
-                which, until = chance.randrange(2), time.monotonic() + 30
-                while not rivals.is_ready(which):
-                    assert time.monotonic() < until, "it does not begin to work"
-                    assert rivals.ends_within(which, 0.001) is False
+                which = chance.randrange(2)
+                rivals.wait_until_ready(which)
                 assert rivals.ends_within(which, chance.uniform(0, LONGEST)) is False
                 getattr(rivals, what)(which)
             rivals.end()

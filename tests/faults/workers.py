@@ -49,7 +49,7 @@ class Slow(Points):
 
     def at(self, name: str) -> None:
         if name.endswith("()"):
-            time.sleep(0.004)
+            time.sleep(0.004)  # a tool that blocks is what the killer has to meet
 
 
 def finish_all(folder: Path, lease: float, sees: bool) -> None:

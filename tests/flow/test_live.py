@@ -16,7 +16,8 @@ from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.runtime import approvals
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.support.talk import SECONDS, WHERE, Talk, said, sent
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, said, sent
 from tests.support.transcripts import call_line, result_line
 
 QUESTION = "How is Oslo?"

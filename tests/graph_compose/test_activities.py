@@ -257,7 +257,7 @@ def test_a_sync_function_is_given_another_attempt_when_one_takes_too_long():
         """Hangs once."""
         called.append(1)
         if len(called) == 1:
-            ended.wait(5)
+            ended.wait(30)
         return "done"
 
     activity = {"startToCloseTimeout": "500ms", "retryPolicy": {"maximumAttempts": 9, "initialInterval": "1ms"}}

@@ -102,7 +102,7 @@ class GeminiServer:
     def __exit__(self, *_: object) -> None:
         self._http.shutdown()
         self._http.server_close()
-        self._thread.join(5)
+        self._thread.join(30)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
-SECONDS = 5
+from tests.support.polling import SECONDS
 
 
 class Client:

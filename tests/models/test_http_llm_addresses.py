@@ -109,5 +109,5 @@ def test_what_is_asked_at_once_is_answered_to_who_asked(service: Service):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     assert said == [f"WORD {at}" for at in range(8)]

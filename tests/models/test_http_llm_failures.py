@@ -347,7 +347,7 @@ def test_a_server_that_is_killed_while_it_answers_and_started_again():
 
         (killer := threading.Thread(target=kill)).start()
         [event] = talk.say("die")
-        killer.join(5)
+        killer.join(30)
         assert (event.error_code, event.author) == ("HTTP_CONNECTION", "guide")
     with served(port, "again") as server:
         try:

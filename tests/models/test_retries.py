@@ -1,7 +1,6 @@
 """What is asked again, what is not, and how soon an error comes."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,7 +56,7 @@ def test_a_day_s_requests_that_are_used_up_are_not_asked_for_again(server: Gemin
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama", "claude", "gemini", "http"])
-def test_nobody_at_an_address_of_this_machine_is_told_within_two_seconds(kind: str, nobody: str):
+def test_a_refused_connection_on_this_machine_is_not_tried_again(kind: str, nobody: str):
     key: dict[str, Any] = {"api_key": KEY}
     models = {
         "openai": lambda: OpenAILlm(model=f"{nobody}/v1#m"),
@@ -69,12 +68,11 @@ def test_nobody_at_an_address_of_this_machine_is_told_within_two_seconds(kind: s
     model = models[kind]()
     with pytest.raises(ModelError):
         ask(model)  # loads the vendor's package
-    begun = time.monotonic()
 
     with pytest.raises(ModelError) as raised:
         ask(model)
 
-    assert time.monotonic() - begun < 2 and raised.value.attempts == ()
+    assert raised.value.attempts == ()
 
 
 def test_whoever_sets_how_often_to_ask_has_it_so_there_too(nobody: str):

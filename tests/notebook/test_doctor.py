@@ -120,7 +120,7 @@ def test_a_blocked_event_loop_is_a_problem(shell: Shell, monkeypatch: pytest.Mon
 
     async def block() -> None:
         await asyncio.sleep(0)
-        release.wait(10)  # a tool that blocks the loop
+        release.wait(30)  # a tool that blocks the loop
 
     blocking = sync.start(block())
     try:

@@ -22,7 +22,7 @@ from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.request_input_tool import request_input
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
-from tests.support.talk import SECONDS
+from tests.support.polling import SECONDS
 
 KEY = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
 SECRET = "a-persons-key"

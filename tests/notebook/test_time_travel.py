@@ -15,7 +15,8 @@ from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.tools.request_input_tool import request_input
 from tests.notebook.conftest import Shell
 from tests.notebook.test_sessions_in_a_file import CLERK, KEPT, PAY_AT_ONCE, cut
-from tests.support.talk import SECONDS, sent
+from tests.support.polling import SECONDS
+from tests.support.talk import sent
 
 PAID: list[int] = []
 

@@ -57,7 +57,7 @@ def race_won_by(first: str) -> Reply:
         """Go on when the first one has."""
         if side == first:
             is_through.set()
-        await asyncio.wait_for(is_through.wait(), 10)
+        await asyncio.wait_for(is_through.wait(), 30)
         return "went"
 
     sides = [

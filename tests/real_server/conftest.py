@@ -44,4 +44,4 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noise]:
     late.cancel()
     assert said.startswith("ready "), (folder / "log").read_text()[-2000:]
     yield Noise(said.split()[1])
-    program.communicate(timeout=20)  # its input ends, and so does it
+    program.communicate(timeout=60)  # its input ends, and so does it

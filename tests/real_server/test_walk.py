@@ -90,7 +90,7 @@ def started(command: str, folder: Path, environment: dict[str, str], ready: str)
         yield
     finally:
         program.terminate()
-        program.wait(20)
+        program.wait(30)
         rest.join()
         for pipe in (program.stdin, program.stdout):
             if pipe:

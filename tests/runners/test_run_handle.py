@@ -15,7 +15,8 @@ from adk_nb.events import Event
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, call
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED, RUN_TIMEOUT
 from adk_nb.runtime.invocation_context import new_invocation_id
-from tests.support.talk import SECONDS, WHERE, Talk, authors, guide, look, requests, told
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, authors, guide, look, requests, told
 from tests.support.transcripts import result_line
 
 

@@ -17,7 +17,8 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, call
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import FunctionTool, ToolContext
-from tests.support.talk import SECONDS, WHERE, Talk, authors, boom, guide, look, requests, told
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, authors, boom, guide, look, requests, told
 
 
 def test_a_run_that_nobody_walks_through_does_nothing():

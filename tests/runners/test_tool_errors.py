@@ -173,7 +173,7 @@ def test_after_an_error_the_next_turn_is_a_normal_one():
 
 
 def test_parallel_calls_run_side_by_side_and_are_answered_in_call_order():
-    meet = threading.Barrier(3, timeout=5)
+    meet = threading.Barrier(3, timeout=30)
     ended: list[str] = []
 
     async def wait(name: str) -> str:

@@ -16,7 +16,8 @@ from adk_nb.events import Event
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.tools import ToolContext
-from tests.support.talk import SECONDS, WHERE, Talk, authors, guide, look, requests, told
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, authors, guide, look, requests, told
 from tests.support.transcripts import result_line
 
 

@@ -20,7 +20,6 @@ from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
 
 WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
-SECONDS = 5
 
 
 def clerk(*answers: Any, **fields: Any) -> LlmAgent:

@@ -11,7 +11,8 @@ from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.runners import Runner
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
-from tests.runtime.ledger import SECONDS, clerk, events_of, runner_of, talk, texts
+from tests.runtime.ledger import clerk, events_of, runner_of, talk, texts
+from tests.support.polling import SECONDS
 
 
 async def fails_while_it_reads(events: AsyncGenerator[Event, None]) -> None:

@@ -13,7 +13,7 @@ from adk_nb.events import Event
 from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService
-from tests.support.talk import SECONDS
+from tests.support.polling import SECONDS
 
 WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 

@@ -13,7 +13,8 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow import START, Workflow, node
-from tests.support.talk import SECONDS, WHERE, Talk, told
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, told
 
 
 async def cancelled_elsewhere() -> None:

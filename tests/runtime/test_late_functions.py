@@ -17,7 +17,8 @@ from adk_nb.runners import current_session
 from adk_nb.runtime.cancellation import RUN_TIMEOUT
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, Workflow, node
-from tests.support.talk import SECONDS, WHERE, Talk, look
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, look
 
 TIMEOUTS = [0.2, 1.0, 4.0]
 """Of a run, the next one only where a busy machine did not come to the tool in time."""

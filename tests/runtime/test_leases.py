@@ -24,7 +24,6 @@ from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionServic
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
 from tests.runtime.ledger import (
-    SECONDS,
     WHERE,
     Ledger,
     clerk,
@@ -38,6 +37,7 @@ from tests.runtime.ledger import (
     texts,
     using,
 )
+from tests.support.polling import SECONDS
 
 # -- turns
 

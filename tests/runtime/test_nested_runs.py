@@ -16,7 +16,8 @@ from adk_nb.runners import Runner
 from adk_nb.runtime import session_queue
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from adk_nb.workflow import Workflow
-from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts
+from tests.runtime.ledger import WHERE, clerk, events_of, runner_of, stored, talk, texts
+from tests.support.polling import SECONDS
 
 Use = Callable[[BaseSessionService], Coroutine[Any, Any, None]]
 

@@ -18,7 +18,8 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop
 from tests.agents.waiting import RESUMABLE, LeftTalk, agent, ask, marks, open_calls, outcome, pays, words
-from tests.support.talk import SECONDS, WHERE, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk
 
 YES = {"confirmed": True}
 

@@ -18,7 +18,8 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Lease
-from tests.runtime.ledger import SECONDS, WHERE, clerk, events_of, runner_of, stored, talk, texts
+from tests.runtime.ledger import WHERE, clerk, events_of, runner_of, stored, talk, texts
+from tests.support.polling import SECONDS
 from tests.support.talk import look
 
 ROUNDS = 50

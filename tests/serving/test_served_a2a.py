@@ -1,6 +1,5 @@
 """A2A beside the other protocols: the card at its path, a remote agent's conversation, and a card in the notebook."""
 
-import threading
 from collections.abc import Iterator
 
 import httpx2
@@ -19,6 +18,7 @@ from adk_nb.serving.agent_service import AgentService
 from adk_nb.serving.app import app_of
 from adk_nb.serving.server import bound_socket
 from tests.serving.conftest import TOKEN
+from tests.support.polling import eventually
 
 
 @tool(confirm=True)
@@ -59,12 +59,14 @@ def paying() -> Iterator[tuple[Notebook, RemoteA2aAgent]]:
 
 def waiting_chat(notebook: Notebook) -> Chat:
     """The chat whose call waits for approval, as soon as there is one."""
-    pause = threading.Event()
-    while True:
-        for name in notebook.sessions.names:
-            if (chat := notebook.chat("clerk", name)).interrupts:
-                return chat
-        assert not pause.wait(0.05)
+
+    def find_chat() -> Chat | None:
+        chats = [notebook.chat("clerk", name) for name in notebook.sessions.names]
+        return next((chat for chat in chats if chat.interrupts), None)
+
+    chat = eventually(find_chat)
+    assert chat
+    return chat
 
 
 def test_a_remote_agent_waits_for_the_card_in_the_notebook(paying: tuple[Notebook, RemoteA2aAgent]):

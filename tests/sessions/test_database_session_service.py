@@ -362,7 +362,7 @@ def test_a_row_that_is_locked_is_waited_for_and_the_loop_goes_on(url: str, postg
             appending = asyncio.ensure_future(service.append_event(session, said("a")))
             found = await read(service)  # who only reads need not wait
             assert await service.is_current(session) and found.events == [] and not appending.done()
-        await asyncio.wait_for(appending, 10)
+        await asyncio.wait_for(appending, 30)
         return session
 
     assert texts(using(url, write)) == ["a"]
@@ -475,7 +475,7 @@ def test_a_service_that_nobody_closed_lets_its_connections_go(postgres: Postgres
     [thread] = service._database.threads
     del service
     gc.collect()
-    thread.join(10)
+    thread.join(30)
     assert not thread.is_alive()
     mine = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
     end = clock.ticks() + 10  # the server sees to it in its own time

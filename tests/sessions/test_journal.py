@@ -210,7 +210,7 @@ def ended() -> str:
     """The owner of what a process began that has ended since."""
     process = multiprocessing.get_context("spawn").Process()
     process.start()
-    process.join(20)
+    process.join(30)
     return this_process().replace(f"process {os.getpid()} ", f"process {process.pid} ")
 
 
@@ -386,5 +386,5 @@ def test_of_two_processes_one_gets_the_session_and_a_stopped_owner_is_fenced_off
         assert asyncio.run(take_over()) == ["theirs", "heir's"]
     finally:
         other.kill()
-        other.join(10)
+        other.join(30)
         mine.close()

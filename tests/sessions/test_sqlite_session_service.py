@@ -271,7 +271,7 @@ def test_a_killed_process_loses_nothing_that_it_was_told_is_stored(path: Path):
     heard = [child.stdout.readline() for _ in range(40)]
     child.kill()  # in the middle of what it writes: five sessions at once
     heard += child.stdout.read().splitlines(keepends=True)
-    child.wait(10)
+    child.wait(30)
     child.stdout.close()
     acknowledged = [line.decode().split() for line in heard if line.endswith(b"\n")]
 
@@ -292,7 +292,7 @@ def test_a_locked_file_is_waited_for_and_the_loop_goes_on(path: Path):
             found = await read(service)  # who only reads need not wait
             assert await service.is_current(session) and found.events == [] and not appending.done()
             other.execute("COMMIT")
-        await asyncio.wait_for(appending, 10)
+        await asyncio.wait_for(appending, 30)
         return session
 
     assert texts(using(path, write)) == ["a"]

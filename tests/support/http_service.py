@@ -82,7 +82,7 @@ class Service:
 
         def wait(_: Asked) -> Any:
             with self._came:
-                assert self._came.wait_for(lambda: self.bodies(path), 5), f"nobody asked at {path}"
+                assert self._came.wait_for(lambda: self.bodies(path), 30), f"nobody asked at {path}"
             return answer
 
         return wait
@@ -108,7 +108,7 @@ class Service:
             self._closed.set()
             self._http.shutdown()
             self._http.server_close()
-            self._thread.join(5)
+            self._thread.join(30)
 
     def __enter__(self) -> "Service":
         self._thread.start()

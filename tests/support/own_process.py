@@ -11,6 +11,12 @@ _UNTIMED = (
 """How long a callback took depends on the load of the machine: asyncio, which tells it with -X dev, keeps it back."""
 
 
+def pause_before_signal() -> None:
+    """Let a program that has said that it will block get there."""
+    # CPython: a signal just before a system call that blocks is seen after it; no event tells of that moment.
+    time.sleep(0.1)
+
+
 def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str, str, float]:
     """Run `code`; with `interrupt`, send SIGINT once it has printed a line. Returns output, errors, seconds since."""
     command = [sys.executable, *(["-X", "dev"] if dev else []), "-u", "-c", _UNTIMED + code]
@@ -20,8 +26,7 @@ def script(code: str, *, interrupt: bool = False, dev: bool = True) -> tuple[str
         first = process.stdout.readline()
         began = time.monotonic()
         if interrupt:
-            # CPython: a signal just before a system call that blocks is seen after it; no event tells of that moment.
-            time.sleep(0.1)
+            pause_before_signal()
             process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     return (first + out).decode(), err.decode(), time.monotonic() - began

@@ -13,8 +13,6 @@ from adk_nb.runners import InMemoryRunner
 from adk_nb.sessions import Session
 
 WHERE = {"user_id": "u", "session_id": "s"}
-SECONDS = 5
-"""The longest a test waits for what should have happened."""
 
 
 class Talk:

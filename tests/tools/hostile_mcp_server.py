@@ -5,7 +5,7 @@ import os
 import pathlib
 import signal
 import sys
-import time
+import threading
 from typing import Any
 
 EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
@@ -170,8 +170,7 @@ if __name__ == "__main__":
         if sys.argv[1] == "stays":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         Server(sys.argv[1]).run()
-        while True:
-            time.sleep(60)
+        threading.Event().wait()
     elif sys.argv[1] == "told":
         pathlib.Path(sys.argv[2]).write_text(json.dumps({"args": sys.argv[3:], "env": dict(os.environ)}))
         sys.exit("no settings")

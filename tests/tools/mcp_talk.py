@@ -16,6 +16,7 @@ from adk_nb.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
+from tests.support.polling import eventually
 from tests.support.talk import Talk
 from tests.tools import mcp_server
 
@@ -48,7 +49,7 @@ class Service:
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
-        wait_until(lambda: self.server.started)
+        eventually(lambda: self.server.started)
         self.port = self.server.servers[0].sockets[0].getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/{'sse' if sse else 'mcp'}"
 
@@ -56,15 +57,6 @@ class Service:
         self.server.should_exit = self.server.force_exit = True
         self.thread.join(STARTING)
         assert not self.thread.is_alive(), "the server did not stop"
-
-
-def wait_until(true: Callable[[], Any], seconds: float = STARTING) -> None:
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.01)):
-        if true():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it never became true")
 
 
 def web(service: Service, **options: Any) -> McpToolset:

@@ -40,6 +40,8 @@ from fastapi.security import (
 )
 from pydantic import BaseModel, ConfigDict, Field
 
+from tests.support.polling import eventually
+
 KEY, TOKEN, PASSWORD = "key-of-the-shop-1", "token-of-the-shop-2", "password-of-the-shop-3"
 
 
@@ -305,12 +307,10 @@ def served() -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    pause = threading.Event()
-    while not server.started:
-        assert thread.is_alive()
-        pause.wait(0.01)
+    eventually(lambda: server.started or not thread.is_alive())
+    assert server.started
     try:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(5)
+        thread.join(30)

@@ -25,7 +25,8 @@ from adk_nb.memory import MemoryEntry
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.support.talk import SECONDS, WHERE, Talk, guide, look, requests, told
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk, guide, look, requests, told
 
 
 def expert(*answers: Any, **fields: Any) -> LlmAgent:

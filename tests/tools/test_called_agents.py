@@ -21,7 +21,8 @@ from adk_nb.plugins import BasePlugin
 from adk_nb.runtime.history import History, open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import AgentTool, BaseTool, FunctionTool, LongRunningFunctionTool, ToolContext, request_input
-from tests.support.talk import SECONDS, Talk, guide, look, requests, told
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk, guide, look, requests, told
 
 
 class Watching(BasePlugin):

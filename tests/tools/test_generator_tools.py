@@ -14,7 +14,8 @@ from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, tool
-from tests.support.talk import SECONDS, Talk, guide, requests
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk, guide, requests
 
 WHERE = {"user_id": "u", "session_id": "s", "new_message": "hi"}
 

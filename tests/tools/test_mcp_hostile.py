@@ -28,9 +28,10 @@ from adk_nb.tools.mcp_tool import (
     StreamableHTTPConnectionParams,
     mcp_connection,
 )
+from tests.support.polling import eventually
 from tests.support.talk import Talk, told
 from tests.tools import hostile_mcp_server as hostile
-from tests.tools.mcp_talk import STARTING, Service, answer_in, ask, wait_until
+from tests.tools.mcp_talk import STARTING, Service, answer_in, ask
 
 
 def server(trick: str, *args: str, timeout: float = STARTING, env: dict[str, str] | None = None) -> Any:
@@ -249,7 +250,7 @@ def test_a_program_that_does_not_want_to_end_is_ended():
 
     sync.run(one.close())
 
-    wait_until(lambda: not program.is_running())
+    eventually(lambda: not program.is_running())
 
 
 def test_a_program_that_does_not_want_to_end_ends_with_the_process():
@@ -265,7 +266,7 @@ print(*[child.pid for child in psutil.Process().children()])
     ended = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=100)
 
     assert ended.returncode == 0 and ended.stderr == ""
-    wait_until(lambda: not psutil.pid_exists(int(ended.stdout)))
+    eventually(lambda: not psutil.pid_exists(int(ended.stdout)))
 
 
 class _Redirects(http.server.BaseHTTPRequestHandler):

@@ -22,9 +22,10 @@ from adk_nb.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
-from tests.support.talk import SECONDS, Talk, told
+from tests.support.polling import eventually
+from tests.support.talk import Talk, told
 from tests.tools import mcp_server
-from tests.tools.mcp_talk import STARTING, Service, ask, stdio, wait_until, web
+from tests.tools.mcp_talk import STARTING, Service, ask, stdio, web
 
 
 @pytest.fixture(scope="module")
@@ -162,14 +163,14 @@ def test_a_call_that_is_cancelled_ends_on_the_server_too(program: McpToolset, tm
 
     async def begin_and_cancel() -> None:
         task = asyncio.create_task(talk.asay())
-        await asyncio.to_thread(wait_until, file.exists)
+        await asyncio.to_thread(eventually, file.exists)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(begin_and_cancel())
 
-    wait_until(lambda: file.read_text() == "cut off", SECONDS)
+    eventually(lambda: file.read_text() == "cut off")
     assert ask(program, "add", a=1)["isError"] is False
 
 
@@ -243,7 +244,7 @@ def test_a_service_that_was_started_anew_is_reached_again():
     toolset = web(first)
     assert ask(toolset, "add", a=1)["isError"] is False
     first.stop()
-    wait_until(lambda: names_or_error(toolset).startswith("the MCP server "))
+    eventually(lambda: names_or_error(toolset).startswith("the MCP server "))
     second = Service(first.port)
 
     answer = ask(toolset, "add", a=1)

@@ -599,7 +599,7 @@ def encrypted() -> Iterator[str]:
         thread.start()
         yield f"https://127.0.0.1:{service.server_address[1]}"
         service.shutdown()
-        thread.join(5)
+        thread.join(30)
 
 
 @pytest.mark.parametrize("later", [False, True])

@@ -86,7 +86,7 @@ def server() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{service.server_address[1]}"
         service.shutdown()
-        thread.join(5)
+        thread.join(30)
 
 
 def document(paths: dict[str, Any], server: str = "https://example.com", **more: Any) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def world() -> Iterator[int]:
         yield server.server_address[1]
         World.over.set()
         server.shutdown()
-        thread.join(5)
+        thread.join(30)
 
 
 @pytest.fixture

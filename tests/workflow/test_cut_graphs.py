@@ -21,7 +21,8 @@ from adk_nb.sessions import SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Effect
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, Workflow, node
-from tests.runtime.ledger import SECONDS, WHERE, rows, stored
+from tests.runtime.ledger import WHERE, rows, stored
+from tests.support.polling import SECONDS
 from tests.workflow.steps import answer, asked
 
 YES, NO = {"confirmed": True}, {"confirmed": False, "reason": "it was paid"}

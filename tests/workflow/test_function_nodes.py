@@ -15,7 +15,8 @@ from adk_nb.errors import ConfigurationError, NodeTimeoutError, WorkflowDataErro
 from adk_nb.events import Event
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, FunctionNode, RetryConfig, Workflow, node
-from tests.support.talk import SECONDS, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk
 from tests.workflow.steps import step, walked
 
 

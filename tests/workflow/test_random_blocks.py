@@ -16,7 +16,8 @@ from pydantic import Field
 from adk_nb import Context
 from adk_nb.events import Event, RequestInput
 from adk_nb.workflow import DEFAULT_ROUTE, START, BaseNode, Edge, JoinNode, Workflow, node
-from tests.support.talk import SECONDS, WHERE, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import WHERE, Talk
 from tests.workflow.steps import answers, asked
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,7 +13,8 @@ from pydantic import Field
 from adk_nb.events import Event, RequestInput
 from adk_nb.runners import InMemoryRunner
 from adk_nb.workflow import DEFAULT_ROUTE, START, BaseNode, Edge, JoinNode, Workflow
-from tests.support.talk import SECONDS, Talk
+from tests.support.polling import SECONDS
+from tests.support.talk import Talk
 from tests.workflow.steps import answer, asked
 
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
