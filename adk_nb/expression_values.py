@@ -105,14 +105,6 @@ def _is_equal(first: Any, second: Any) -> bool:
     return first == second
 
 
-def _is_not_equal(first: Any, second: Any) -> bool:
-    return not _is_equal(first, second)
-
-
-def _is_not_in(first: Any, second: Any) -> bool:
-    return not _is_in(first, second)
-
-
 def _list_of(value: Any) -> Any:
     if type(value) not in _SEQUENCES:
         raise TypeError(f"expected a list, got {kind_of(value)}")
@@ -210,7 +202,7 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: _is_equal,
-    ast.NotEq: _is_not_equal,
+    ast.NotEq: lambda first, second: not _is_equal(first, second),
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
     ast.Lt: _ordered(operator.lt),
@@ -218,7 +210,7 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Gt: _ordered(operator.gt),
     ast.GtE: _ordered(operator.ge),
     ast.In: _is_in,
-    ast.NotIn: _is_not_in,
+    ast.NotIn: lambda first, second: not _is_in(first, second),
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": _length,

@@ -198,16 +198,8 @@ def _copy_dict(value: dict[Any, Any]) -> dict[Any, Any]:
     return copy
 
 
-def _copy_list(value: list[Any]) -> list[Any]:
+def _copy_list(value: Iterable[Any]) -> list[Any]:
     return [copier(item) if (copier := _COPIERS[type(item)]) else item for item in value]
-
-
-def _copy_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(_copy_list(list(value)))
-
-
-def _copy_set(value: set[Any]) -> set[Any]:
-    return value.copy()
 
 
 def _copy_record(record: BaseModel) -> BaseModel:
@@ -229,7 +221,9 @@ def _has_plain_defaults(kind: type[BaseModel]) -> bool:
     )
 
 
-_COPIERS = _Copiers({dict: _copy_dict, list: _copy_list, tuple: _copy_tuple, set: _copy_set})
+_COPIERS = _Copiers(
+    {dict: _copy_dict, list: _copy_list, tuple: lambda value: tuple(_copy_list(value)), set: lambda value: value.copy()}
+)
 _COPIERS.update(dict.fromkeys((str, int, float, bool, bytes, type(None))))
 
 

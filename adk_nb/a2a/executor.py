@@ -180,7 +180,7 @@ class _TaskRun:
 
     def _open_interrupts(self, session: Session) -> list[Interrupt]:
         history = history_of(session)
-        return history.interrupts(kinds=ALL, since=history.last_text_at)
+        return history.interrupts(kinds=ALL, since=history.last_text_index)
 
     def _message(self, open_: Sequence[Interrupt]) -> types.Content:
         """The message to the agent: a new one, or the answer to what the task waits for.

@@ -81,7 +81,7 @@ async def _request_part(
 
 
 def _pending_config(request_id: str, config: AuthConfig) -> AuthConfig:
-    """The key under which the client's secret and the PKCE verifier are stored until the request is answered."""
+    """The config whose key stores the client secret and the PKCE verifier until the request is answered."""
     return config.model_copy(update={"credential_key": f"{config.credential_key}/{request_id}"})
 
 
@@ -123,7 +123,7 @@ async def _store_answer(ctx: InvocationContext, interrupt: Interrupt, response: 
         ctx.credential_problems[config.credential_key] = str(error)
         return
     finally:
-        # An authorization code works once, so the pending half is of no use after the first answer.
+        # An authorization code works once: after the first answer the pending half is useless.
         await context.save_credential(pending_config.model_copy(update={"exchanged_auth_credential": None}))
     await exchange.store(config, credential, context)
 

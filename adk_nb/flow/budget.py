@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.usage import usages_of
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, agent_event
 from adk_nb.models.llm_response import REPLAYED
 from adk_nb.models.prices import load, price
 from adk_nb.runtime.history import history_of
@@ -16,10 +16,8 @@ logger = logging.getLogger(__name__)
 
 MAX_COST = "MAX_COST"
 """Error code of the event that ends a run at its `max_cost_usd`."""
-
-
-counting: ContextVar[InvocationContext | None] = ContextVar("counting", default=None)
-"""The run that pays for model calls outside an agent, such as a summarizer's. None: no run does."""
+paying_run: ContextVar[InvocationContext | None] = ContextVar("paying_run", default=None)
+"""The run that pays for model calls outside an agent, such as a summarizer's. None: no run pays."""
 
 
 def add_cost(ctx: InvocationContext, event: Event) -> None:
@@ -47,10 +45,9 @@ def budget_event(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
         return None
     ctx.end_invocation = True
     cost, limit = (ctx.shared.root or ctx.shared).cost_usd, ctx.run_config.max_cost_usd
-    return Event(
-        author=spec.name,
-        invocation_id=ctx.invocation_id,
-        branch=ctx.branch,
+    return agent_event(
+        ctx,
+        spec,
         error_code=MAX_COST,
         error_message=(
             f"the run stopped: it has cost about ${cost:.4f} of its limit of ${limit:g}; "
@@ -78,7 +75,7 @@ def _earlier_cost(ctx: InvocationContext) -> float:
     if not (ctx.calls_answered or ctx.checkpoints):
         return total
     history = history_of(ctx.session)
-    for event in history.events[history.last_text_at :]:
+    for event in history.events[history.last_text_index :]:
         total += sum(price(usage.model, usage.tokens) or 0.0 for usage in usages_of(event) if not usage.is_replayed)
     return total
 

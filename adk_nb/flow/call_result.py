@@ -63,7 +63,7 @@ async def result_part(
     if display:
         call_state(context).display = await _limit_display(context, f"{name}-{call.id}", display)
     if sent_media:
-        # After the redaction, which would search megabytes of base64.
+        # After the redaction, which else would search megabytes of base64.
         response = with_base64(response, sent_media)
     part = parts.result(call.id, name, response)
     if sent_media and part.function_response:
@@ -116,7 +116,7 @@ async def _save_artifact(
         part = types.Part(inline_data=types.Blob(data=content, mime_type=mime_type))
         return {"artifact": filename, "version": await context.save_artifact(filename, part)}
     except Exception as error:  # the tool has run: its result still goes to the model
-        logger.warning("the whole result of a tool was not kept as %r: %s", filename, error)
+        logger.warning("the whole result of a tool was not saved as %r: %s", filename, error)
         return {}
 
 
@@ -138,7 +138,7 @@ class CallResult:
     call_id: str | None = None
     """Id of the call."""
     failed_at: str | None = None
-    """The notebook cell and line in which the tool raised."""
+    """Cell and line in which the tool raised; see `CallState.failed_at`."""
     repeated: int = 0
     """See `CallState.attempt_in_doubt`."""
     display: list[dict[str, Any]] | None = None
@@ -148,18 +148,18 @@ class CallResult:
     has_nested_interrupt: bool = False
     """An interrupt is open inside the tool, which is called again once that is answered."""
     is_task_result: bool = False
-    """The tool ran a task; its result is an event of the user's."""
+    """The tool ran a task; the author of its result is `user`."""
     task_output: tuple[Any] | None = None
     """The agent's output in a tuple of one, if this call completes its task."""
     event_id: str | None = None
     """Id reserved for the result's event, where the session has a journal."""
 
 
-async def save_result(step: DurableCall | None, result: CallResult) -> CallResult:
+async def save_result(durable: DurableCall | None, result: CallResult) -> CallResult:
     """Return `result` once it is in the journal."""
-    if step and step.attempt:
-        result.event_id = step.event_id
-        await step.finish(_to_record(result))
+    if durable and durable.attempt:
+        result.event_id = durable.event_id
+        await durable.finish(_to_record(result))
     return result
 
 

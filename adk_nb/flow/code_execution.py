@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError, StorageError
 from adk_nb.events.event import Event
-from adk_nb.flow.spec import CodeExecutor, LlmSpec
+from adk_nb.flow.spec import CodeExecutor, LlmSpec, agent_event
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.redaction import hidden
@@ -84,7 +84,7 @@ async def run_trailing_code(
     files: list[File] = []
     if executor.optimize_data_file:
         explored_names = CodeExecutorContext(ctx.session.state).get_processed_file_names()
-        # The session keeps the files themselves: the names are of requests only.
+        # The session has the files themselves; only requests have their names instead.
         _, input_files = _replace_csv_files(event.content for event in ctx.session.events if event.content)
         files = [file for file in input_files if file.name in explored_names]
     return await _run(ctx, spec, executor, code.code or "", files)
@@ -98,15 +98,8 @@ async def _explore_files(
         if file.name in explored_names:
             continue
         code = _EXPLORE.format(variable=file.name.partition(".")[0], name=file.name)
-        code_event = Event(
-            author=spec.name,
-            invocation_id=ctx.invocation_id,
-            branch=ctx.branch,
-            content=types.Content(
-                role="model", parts=[types.Part(text=f"Exploring the file `{file.name}`."), _code_part(code)]
-            ),
-        )
-        yield code_event
+        parts = [types.Part(text=f"Exploring the file `{file.name}`."), _code_part(code)]
+        yield agent_event(ctx, spec, content=types.Content(role="model", parts=parts))
         yield await _run(ctx, spec, executor, code, [file], explored_file=file.name)
 
 
@@ -142,13 +135,7 @@ async def _run(
         )
     )
     context.actions.state_delta.update(state.get_state_delta())
-    return Event(
-        author=spec.name,
-        invocation_id=ctx.invocation_id,
-        branch=ctx.branch,
-        content=types.Content(role="model", parts=[part]),
-        actions=context.actions,
-    )
+    return agent_event(ctx, spec, content=types.Content(role="model", parts=[part]), actions=context.actions)
 
 
 def _result_text(result: CodeExecutionResult) -> str:

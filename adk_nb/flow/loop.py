@@ -12,7 +12,7 @@ from adk_nb.flow.code_execution import run_trailing_code
 from adk_nb.flow.model_call import ModelCall, mark_long_running
 from adk_nb.flow.request import build_request
 from adk_nb.flow.resumption import ResumedCalls, authenticate_toolsets
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, agent_event
 from adk_nb.flow.tool_calls import Progress, StepResult, run_calls
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import ends_turn
@@ -33,7 +33,7 @@ def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
-    # Only an agent with answers, checkpoints or toolsets has something to do before its first request.
+    # Only answers, checkpoints and toolsets need work before the first request.
     turn = _Turn(ctx, spec)
     return _resumed_turn(turn) if ctx.calls_answered or ctx.checkpoints or spec.toolsets else _model_rounds(turn)
 
@@ -85,7 +85,7 @@ async def _after_answer(turn: "_Turn") -> AsyncGenerator[Event, None]:
     step = progress.outcome if progress else await following
     for event in step.events:
         yield event
-    # After the events were stored: `ends_turn` raises the error of a call, and the other results are kept.
+    # After the events are stored: `ends_turn` raises the error of a call, and the other results must not be lost.
     turn.asks_model = not (step.ends_turn() or turn.is_ended_by_model())
 
 
@@ -108,7 +108,7 @@ class _Turn:
         self._calls: list[types.FunctionCall] = []
         """The calls in all complete responses of one model call."""
         self._has_checks = False
-        """`record` has more to do than to collect calls."""
+        """`record` has to do more than collect calls."""
         self._output_error: Exception | None = None
         """The mismatch of the answer with `output_schema`."""
         self._corrections = int(spec.on_output_error == "retry")
@@ -209,7 +209,7 @@ class _Turn:
         return bool(metadata) and ends_turn(metadata)
 
     async def following_step(self) -> StepResult:
-        """The results of the answer's calls, or of its code; or the report of a mismatch."""
+        """The results of the answer's calls or code, or the report of a mismatch."""
         ctx, spec = self.ctx, self.spec
         if self._output_error:
             return output.mismatch_result(ctx, spec, self._output_error, self._answer)
@@ -240,10 +240,9 @@ def _with_response_tool(spec: LlmSpec, tools: Sequence[BaseTool]) -> Sequence[Ba
 
 
 def _too_many_iterations(ctx: InvocationContext, spec: LlmSpec) -> Event:
-    return Event(
-        author=spec.name,
-        invocation_id=ctx.invocation_id,
-        branch=ctx.branch,
+    return agent_event(
+        ctx,
+        spec,
         error_code=MAX_ITERATIONS,
         error_message=(
             f"agent {spec.name!r} called its model {spec.max_iterations} times in one turn without a final answer; "

@@ -10,10 +10,10 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, new_event
 from adk_nb.events.event_actions import EventActions, no_actions
-from adk_nb.flow.budget import counting
+from adk_nb.flow.budget import paying_run
 from adk_nb.flow.code_execution import prepare_request, truncate_after_code
 from adk_nb.flow.request import LentContents
-from adk_nb.flow.spec import CodeExecutor, LlmSpec, Planner
+from adk_nb.flow.spec import CodeExecutor, LlmSpec, Planner, hooks_of
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import ESCALATE, REPLAYED, LlmResponse, ends_turn, was_replayed
@@ -22,7 +22,7 @@ from adk_nb.runtime import observer
 from adk_nb.runtime.context import Context, settle_state
 from adk_nb.runtime.hooks import Hook, first_result
 from adk_nb.runtime.invocation_context import GROUNDING, InvocationContext
-from adk_nb.runtime.open_calls import claim, new_call_id
+from adk_nb.runtime.open_calls import claim_call_id, new_call_id
 from adk_nb.runtime.trace import TracedRequest, current_trace
 from adk_nb.wire import copy_model, json_problem, replace_surrogates
 
@@ -61,7 +61,7 @@ class ModelCall:
         self._chunks: _Chunks | None = None
         self._has_answer = False
         self._empty_response: LlmResponse | None = None
-        """A complete response without content that came before any answer."""
+        """A complete response without content that came before an answer."""
         self._is_preparing = False
         """The stream yields events that prepare the request, before the first response."""
 
@@ -105,17 +105,17 @@ class ModelCall:
             return self._trailing_event(response)
         self._begin_answer()
         self._has_answer = True
-        return self._whole_event(response)
+        return self._complete_event(response)
 
     def final_event(self) -> Event | None:
         """The complete answer of a model that only sent chunks, or nothing; None if `record` returned it already."""
         if self._has_answer:
             return None
         if self._chunks is None:
-            return self._whole_event(self._empty_response or _empty_answer())
+            return self._complete_event(self._empty_response or _empty_answer())
         if self._empty_response:
             self._chunks.add(self._empty_response)
-        return self._whole_event(self._chunks.join(self._request.model or ""))
+        return self._complete_event(self._chunks.join(self._request.model or ""))
 
     def _begin_answer(self) -> None:
         """Begin another event for the next answer in the same stream."""
@@ -137,7 +137,7 @@ class ModelCall:
             response_event(self._ctx, self._spec, metadata_response, self._event_id, self._context.actions)
         )
 
-    def _whole_event(self, response: LlmResponse) -> Event:
+    def _complete_event(self, response: LlmResponse) -> Event:
         return self._with_model_version(_build_event(self._ctx, self._spec, response, self._event_id, self._context))
 
     def _with_model_version(self, event: Event) -> Event:
@@ -201,7 +201,7 @@ async def ask_model(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
     Raises:
         LlmCallsLimitExceededError: The run that pays for it has reached `max_llm_calls`.
     """
-    if ctx := counting.get():
+    if ctx := paying_run.get():
         ctx.count_llm_call()
     answer: LlmResponse | None = None
     stream = model.generate_content_async(request)
@@ -219,10 +219,8 @@ def _model_responses(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context, event_id: str
 ) -> AsyncGenerator[LlmResponse, None]:
     """The model's responses after callbacks; the model's own stream if there are none, for speed."""
-    plugins = ctx.plugin_manager
-    before_hooks = [*plugins.hooks("before_model"), *spec.hooks("before_model")]
-    after_hooks = [*plugins.hooks("after_model"), *spec.hooks("after_model")]
-    error_hooks = [*plugins.hooks("on_model_error"), *spec.hooks("on_model_error")]
+    before_hooks, after_hooks = hooks_of(ctx, spec, "before_model"), hooks_of(ctx, spec, "after_model")
+    error_hooks = hooks_of(ctx, spec, "on_model_error")
     if before_hooks or after_hooks or error_hooks:
         return _send_with_hooks(ctx, spec, request, context, event_id, before_hooks, after_hooks, error_hooks)
     return _send(ctx, spec, request, event_id)
@@ -231,7 +229,7 @@ def _model_responses(
 def _send(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, event_id: str
 ) -> AsyncGenerator[LlmResponse, None]:
-    """The model's own stream, observed, and with a trace where one is active."""
+    """The model's own stream, observed, and traced if a trace is active."""
     model, streams = spec.canonical_model, ctx.run_config.streams
     responses = model.generate_content_async(request, streams)
     if observer.registered:
@@ -266,7 +264,7 @@ async def _send_with_hooks(
         if answer is not None:
             yield check_hook_result(answer, "before_model_callback")
             return
-        # The callbacks are done: the model only reads, and needs no copies.
+        # No callback follows: the model only reads, and needs no copies.
         if isinstance(request.contents, LentContents):
             request.contents = request.contents.originals()
     async with aclosing(_send_or_recover(ctx, spec, request, context, event_id, error_hooks)) as responses:
@@ -298,7 +296,7 @@ async def _send_or_recover(
 
 
 def check_hook_result(result: object, hook: str) -> LlmResponse:
-    """Check a callback's return value. Raises ConfigurationError if it is no LlmResponse."""
+    """Check a callback's return value. Raises ConfigurationError if it is not an LlmResponse."""
     if isinstance(result, LlmResponse):
         return result
     raise ConfigurationError(f"{hook} returned a {type(result).__name__}; return an LlmResponse, or None")
@@ -375,10 +373,8 @@ def _with_call_ids(ctx: InvocationContext, content: types.Content) -> types.Cont
         parts.append(part)
         is_changed = is_changed or part is not original
         if call := part.function_call:
-            name, call_id = (
-                replace_surrogates(call.name or NAMELESS),
-                new_call_id() if ctx.delegated_input else claim(ctx, call.id),
-            )
+            name = replace_surrogates(call.name or NAMELESS)
+            call_id = new_call_id() if ctx.delegated_input else claim_call_id(ctx, call.id)
             if (name, call_id) != (call.name, call.id):
                 parts[index] = copy_model(part, function_call=copy_model(call, id=call_id, name=name))
                 is_changed = True
@@ -429,7 +425,7 @@ def make_storable(part: types.Part) -> types.Part:
 
 def _survives_json(args: dict[str, Any]) -> bool:
     try:
-        nested = [[[[[[[[[[args]]]]]]]]]]  # as deep as it is nested in a stored event
+        nested = [[[[[[[[[[args]]]]]]]]]]  # nested as deep as in a stored event
         return bool(from_json(to_json(nested), allow_inf_nan=False) == nested)
     except (ValueError, RecursionError):
         return False

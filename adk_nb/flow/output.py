@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, agent_event
 from adk_nb.flow.tool_calls import StepResult
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.shape import error_text
@@ -34,7 +34,11 @@ def apply_output(spec: LlmSpec, event: Event) -> Exception | None:
         except Exception as error:  # validators may raise anything
             if spec.on_output_error != "raw":
                 return error
-            logger.warning("agent %r: kept as text what does not fit output_schema: %s", spec.name, error_text(error))
+            logger.warning(
+                "agent %r: the answer is stored as text, as it does not fit output_schema: %s",
+                spec.name,
+                error_text(error),
+            )
     if spec.output_key:
         event.actions.state_delta[spec.output_key] = value
     return None
@@ -58,10 +62,9 @@ def mismatch_result(ctx: InvocationContext, spec: LlmSpec, error: Exception, eve
     """The step after an answer that does not fit: a mismatch event, or with `on_output_error='raise'` the error."""
     if spec.on_output_error == "raise":
         return StepResult([], error)
-    error_event = Event(
-        author=spec.name,
-        invocation_id=ctx.invocation_id,
-        branch=ctx.branch,
+    error_event = agent_event(
+        ctx,
+        spec,
         error_code=OUTPUT_SCHEMA_MISMATCH,
         error_message=(
             f"the answer of agent {spec.name!r} does not fit its output_schema: {error_text(error)}; "
@@ -75,8 +78,8 @@ def _remedy(spec: LlmSpec, event: Event | None) -> str:
     """The advice at the end of a mismatch message."""
     if event and event.model_version == "offline":
         return "the built-in model 'offline' cannot fill a schema: name a model, or set a key"
-    again = ", or let the model retry: on_output_error='retry' (in a cell: --set on_output_error=retry)"
-    return f"describe the expected fields in the instruction{'' if spec.on_output_error == 'retry' else again}"
+    retry_hint = ", or let the model retry: on_output_error='retry' (in a cell: --set on_output_error=retry)"
+    return f"describe the expected fields in the instruction{'' if spec.on_output_error == 'retry' else retry_hint}"
 
 
 def correction_request(error: Exception) -> types.Content:
@@ -92,10 +95,9 @@ def output_from_tool(ctx: InvocationContext, spec: LlmSpec, events: Sequence[Eve
         return None
     value = actions[-1].set_model_response
     state_delta = {spec.output_key: value} if spec.output_key else {}
-    return Event(
-        author=spec.name,
-        invocation_id=ctx.invocation_id,
-        branch=ctx.branch,
+    return agent_event(
+        ctx,
+        spec,
         content=types.Content(role="model", parts=[types.Part(text=json.dumps(value, ensure_ascii=False))]),
         output=value,
         actions=EventActions(state_delta=state_delta),

@@ -9,7 +9,7 @@ from adk_nb import types
 from adk_nb.events.event import as_content
 from adk_nb.flow.history.contents import contents_before, read_contents
 from adk_nb.flow.history.quoting import INSTRUCTION_FENCE, fence, fence_marks
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, hooks_of
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import Context, ReadonlyContext
@@ -47,7 +47,7 @@ async def build_request(
         session_state=ctx.session.state,
     )
     instruction = await add_instructions(ctx, spec, request)
-    # Set aside: `_add_history` begins the contents anew.
+    # Saved: `_add_history` replaces the contents.
     static_contents = request.contents
     if spec.output_shape:
         _request_output(spec.output_shape, request, tools)
@@ -62,10 +62,10 @@ async def build_request(
         # After the history: these tools may edit it.
         if not _only_declares(tool):
             await tool.process_llm_request(tool_context=context, llm_request=request)
-    # First, so that the prefix which services cache stays the same from turn to turn.
+    # At the front, so that the prefix which services cache stays the same from turn to turn.
     request.contents[:0] = static_contents
-    # Callbacks may edit the request: lend them copies, so that the session's history stays as it is.
-    if spec.hooks("before_model") or ctx.plugin_manager.hooks("before_model"):
+    # Callbacks may edit the request: they get copies, so that the session's history does not change.
+    if hooks_of(ctx, spec, "before_model"):
         request.contents = LentContents(request.contents)
         request.config = request.config.model_copy(deep=True)
     return request
@@ -208,7 +208,7 @@ def _turn_instruction(instruction: str) -> types.Content:
 
 
 def _system_instruction(request: LlmRequest) -> Any:
-    config: Any = request.config  # its type names PIL, which may not be installed
+    config: Any = request.config  # Any: the declared type refers to PIL, which may not be installed
     return config.system_instruction
 
 
@@ -269,7 +269,7 @@ class LentContents(list[types.Content]):
         super().__init__(contents)
         owned = self.originals()
         self._owned = dict(zip(map(id, owned), owned, strict=True))
-        """The session's contents by `id()`, held so that the ids stay taken."""
+        """The session's contents by `id()`, held so that the ids are not reused."""
 
     def originals(self) -> list[types.Content]:
         """The contents without copying, for readers."""

@@ -30,7 +30,7 @@ from adk_nb.runtime.nested_calls import (
     unanswered_calls,
 )
 from adk_nb.runtime.open_calls import close_lost_call
-from adk_nb.runtime.open_sessions import catch_up, is_first
+from adk_nb.runtime.open_sessions import catch_up, is_first_to_continue
 from adk_nb.tools.auth import exchange
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.fingerprint import fingerprint
@@ -56,7 +56,7 @@ async def take_answers(
     for kind, key, response in answers:
         interrupt = by_id.get((kind, key))
         if interrupt and not is_within(interrupt.branch, ctx.branch):
-            continue  # it was asked inside one of the agent's own calls
+            continue  # an interrupt inside one of the agent's own calls
         if interrupt is None or interrupt.call.id in calls or not await _is_valid(ctx, interrupt, response):
             logger.warning("the answer to %s %r was ignored: agent %r has none open", kind, key, ctx.agent.name)
             continue
@@ -107,7 +107,7 @@ def _undone_result(ctx: InvocationContext, call_id: str) -> tuple[types.Part, Ev
     response = next((response for response in responses if response.id == call_id), None)
     if undone is None or response is None or is_rejection(response):
         return None
-    # The event merged the actions of several calls: whose they are is not known any more.
+    # The event merged the actions of several calls, which can no longer be told apart.
     undone_actions = undone.actions if len(responses) == 1 else EventActions()
     actions = EventActions(state_delta=undone_actions.state_delta, artifact_delta=undone_actions.artifact_delta)
     return types.Part(function_response=response), actions
@@ -116,7 +116,7 @@ def _undone_result(ctx: InvocationContext, call_id: str) -> tuple[types.Part, Ev
 async def _use_credential(
     ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]
 ) -> list[types.FunctionCall]:
-    # Used once: the secret does not stay in the context.
+    # Removed, so that the secret does not stay in the context.
     del ctx.credential_answers[interrupt.id]
     refusal = await authentication.use_answer(ctx, interrupt, response)
     for waiting_call in interrupt.calls:
@@ -159,7 +159,7 @@ class ResumedCalls:
 
     async def _run_all(self) -> AsyncGenerator[Event, None]:
         ctx, nested_calls = self._ctx, calls_with_answers(self._ctx)
-        # Their tool is gone or another one now: give them a result, as models need one for each call.
+        # Their tool was removed or replaced: give them a result, as models need a result for each call.
         lost_calls = [call for call in nested_calls if not self._is_resumable(call.name or "")]
         for call in lost_calls:
             for event in close_lost_call(ctx, call):
@@ -172,7 +172,7 @@ class ResumedCalls:
         if not (calls or lost_calls or answered_calls or has_results(ctx)):
             self.ends_turn = bool(ctx.calls_answered)
             return  # another run has handled the same answer
-        # The journal knows which of them ran before the interruption.
+        # The journal knows which calls ran before the interruption.
         await load_attempts(ctx, calls)
         is_over = False
         while calls:
@@ -213,7 +213,7 @@ class ResumedCalls:
         }
         needed = {
             key: ConfirmationNeeded(
-                confirmation=confirmations[key], ran=executed.get(key, True), tool=fingerprints.get(key)
+                confirmation=confirmations[key], ran=executed.get(key, True), tool_fingerprint=fingerprints.get(key)
             )
             for key in missing_ids
         }
@@ -226,7 +226,7 @@ class ResumedCalls:
         if open_ids and (not await catch_up(ctx) or history_of(ctx.session).calls.without_result(open_ids)):
             return False
         # Several runs may answer interrupts of the same step: only the first asks the model.
-        return not has_nested or await is_first(ctx)
+        return not has_nested or await is_first_to_continue(ctx)
 
     def _is_resumable(self, name: str) -> bool:
         tool = self._tools.get(name)
@@ -249,7 +249,7 @@ async def authenticate_toolsets(ctx: InvocationContext, spec: LlmSpec) -> tuple[
         key, name = f"{TOOLSET}{config.credential_key}", type(toolset).__name__
         if rejection := ctx.decisions.pop(key, None):
             logger.warning(
-                "agent %r goes on without the tools of %s: %s", spec.name, name, rejection.confirmation.reason
+                "agent %r continues without the tools of %s: %s", spec.name, name, rejection.confirmation.reason
             )
         elif key not in configs and not await _is_authenticated(toolset, config, Context(ctx)):
             configs[key] = config
@@ -272,11 +272,11 @@ async def _is_authenticated(toolset: BaseToolset, config: AuthConfig, context: C
         await toolset.get_tools_with_prefix(context)  # cached for this invocation
     except CredentialError as error:
         if not error.refused or credential is None or credential == config.raw_auth_credential:
-            return True  # listing the tools will raise the reason
+            return True  # listing the tools later raises the reason
     except UserError:
         raise
     except Exception as error:  # as above
-        logger.debug("%s does not tell what it has: %s", type(toolset).__name__, error)
+        logger.debug("%s cannot list its tools: %s", type(toolset).__name__, error)
         return True
     else:
         return True

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 from adk_nb import types
+from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
@@ -198,3 +199,13 @@ class LlmSpec(Protocol):
     async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
         """The instruction; True if it is literal, without state injection."""
         ...
+
+
+def hooks_of(ctx: InvocationContext, spec: LlmSpec, name: str) -> list[Hook]:
+    """The hooks of one name, in order: those of plugins, then the agent's callbacks."""
+    return [*ctx.plugin_manager.hooks(name), *spec.hooks(name)]
+
+
+def agent_event(ctx: InvocationContext, spec: LlmSpec, **fields: Any) -> Event:
+    """An event of the agent in its current run."""
+    return Event(author=spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, **fields)

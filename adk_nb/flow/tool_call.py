@@ -14,7 +14,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import authentication
 from adk_nb.flow.call_result import CallResult, result_from_record, result_part, result_text_part, save_result
 from adk_nb.flow.model_call import UNREADABLE
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, hooks_of
 from adk_nb.locations import cell_location
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals, observer
@@ -22,7 +22,7 @@ from adk_nb.runtime.cancellation import foreign_cancellation
 from adk_nb.runtime.context import Context, call_state, settle_state
 from adk_nb.runtime.credentials import placeholder as waiting_for_credential
 from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
-from adk_nb.runtime.hooks import Hook, first_result
+from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.runtime.trace import TracedTool, current_trace
 from adk_nb.sessions.state import storable_delta
@@ -33,7 +33,7 @@ from adk_nb.wire import json_problem
 logger = logging.getLogger(__name__)
 
 Tools = Mapping[str, BaseTool]
-_UNFINISHED = {"value": None, "asks": True}  # the outcome of a node's call that runs again when it is resumed
+_UNFINISHED = {"value": None, "asks": True}  # outcome of a node's call that runs again on resumption
 
 
 async def call_through_gate(
@@ -42,7 +42,7 @@ async def call_through_gate(
     approved: dict[str, Any],
     context: Context,
     decision: Decision | None,
-    step: DurableCall | None,
+    durable: DurableCall | None,
 ) -> tuple[Any, bool]:
     """Call a tool if it needs no approval or credential, or has them for exactly these arguments.
 
@@ -51,17 +51,17 @@ async def call_through_gate(
     """
     # A resumed call has been through this gate before its interrupt.
     if decision is None and not call_state(context).is_resumed:
-        if confirmation := await _confirmation_needed(tool, args, context, step):
-            return _hold(context, confirmation, in_doubt=step is not None and step.in_doubt)
+        if confirmation := await _confirmation_needed(tool, args, context, durable):
+            return _hold(context, confirmation, in_doubt=durable is not None and durable.in_doubt)
     elif decision and (refusal := await _refusal(tool, args, approved, context, decision)):
-        return in_doubt_error(refusal, decision.confirmation) if step and step.in_doubt else refusal, False
+        return in_doubt_error(refusal, decision.confirmation) if durable and durable.in_doubt else refusal, False
     # After the approval: a rejected call needs no credential.
     if tool.auth_config is not None and not await authentication.authenticate(tool.auth_config, context):
         return tool.response_for_auth_required or waiting_for_credential(), True
-    # Last: from here on the call counts as begun, and its approval as used.
-    if step and not await step.begin(decision, context):
-        # Another run has begun the call and ended without a result.
-        if step.in_doubt and (confirmation := await _confirmation_needed(tool, args, context, step)):
+    # Last: from here on the call counts as started, and its approval as used.
+    if durable and not await durable.begin(decision, context):
+        # Another run has started the call and ended without a result.
+        if durable.in_doubt and (confirmation := await _confirmation_needed(tool, args, context, durable)):
             return _hold(context, confirmation, in_doubt=True)
         logger.warning("%s() was not called: another run has used its approval", tool.name)
         call_state(context).has_nested_interrupt = True  # the other run stores the result
@@ -70,7 +70,7 @@ async def call_through_gate(
 
 
 async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
-    """Call the tool, observed, and with a trace where one is active.
+    """Call the tool, observed, and traced if a trace is active.
 
     Raises:
         Exception: Raised by the tool. SystemExit, and the cancellation of a task that it awaited, become errors.
@@ -79,7 +79,7 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     running[context] = f"{tool.name}()"
     try:
         return await _call_traced(tool, args, context)
-    # It would end the kernel or the server, not only the tool.
+    # SystemExit would end the kernel or the server, not only the tool.
     except SystemExit as raised:
         raise RuntimeError(f"{tool.name}() called sys.exit({raised.code!r}); return a result instead") from raised
     except asyncio.CancelledError as raised:
@@ -109,7 +109,7 @@ def _call_traced(tool: BaseTool, args: dict[str, Any], context: Context) -> Awai
     return trace.trace_tool(traced_call, result)
 
 
-async def node_step(tool: BaseTool, context: Context, call_id: str) -> DurableCall | None:
+async def durable_node_call(tool: BaseTool, context: Context, call_id: str) -> DurableCall | None:
     """The journal entry for the call of a graph's tool node. None: the session has no journal."""
     ctx = context.get_invocation_context()
     if ctx.session.lease is None:
@@ -128,29 +128,31 @@ async def call_node_tool(tool: BaseTool, args: dict[str, Any], context: Context,
     Raises:
         InputError: Another run has used the decision.
     """
-    step = await node_step(tool, context, context.function_call_id or "")
-    if step is None:
+    durable = await durable_node_call(tool, context, context.function_call_id or "")
+    if durable is None:
         return await run(tool, args, context)
-    if record := step.recorded_outcome(has_answers=True):
+    if record := durable.recorded_outcome(has_answers=True):
         return record["value"]
-    if not await step.begin(decision, context):
+    if not await durable.begin(decision, context):
         raise InputError(f"{tool.name}() was not called: another run has used its approval; wait until that run ends")
     try:
         result = await run(tool, args, context)
     except Exception:
-        await step.finish(_UNFINISHED)
+        await durable.finish(_UNFINISHED)
         raise
     actions = context.actions
     if actions.requested_tool_confirmations or actions.requested_auth_configs:
-        await step.finish(_UNFINISHED)
+        await durable.finish(_UNFINISHED)
     elif not (actions.model_dump(exclude_defaults=True) or json_problem(result)):  # else it could not be restored
-        await step.finish({"value": result, "asks": False})
+        await durable.finish({"value": result, "asks": False})
     return result
 
 
-async def _confirmation_needed(tool: BaseTool, args: dict[str, Any], context: Context, step: DurableCall | None) -> Any:
+async def _confirmation_needed(
+    tool: BaseTool, args: dict[str, Any], context: Context, durable: DurableCall | None
+) -> Any:
     confirmation = await tool.confirmation(args, context)
-    return step.confirmation_needed(confirmation) if step else confirmation
+    return durable.confirmation_needed(confirmation) if durable else confirmation
 
 
 def _hold(context: Context, confirmation: Any, *, in_doubt: bool) -> tuple[Any, bool]:
@@ -205,9 +207,9 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
     state = call_state(context)
     state.is_resumed = is_resumed
     tool, is_placeholder = tools.get(name), False
-    step = durable_call(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.resumable else None
-    if stored := _stored_result(ctx, call, decision, step):
-        return _keep_for_close(ctx, stored)
+    durable = durable_call(ctx, call, name, tool.effect) if tool and ctx.session.lease and not tool.resumable else None
+    if stored := _stored_result(ctx, call, decision, durable):
+        return _note_for_closing(ctx, stored)
     if UNREADABLE in call_args:
         result = {"error": f"{name}() was not called: its arguments hold {call_args[UNREADABLE]}"}
     else:
@@ -216,7 +218,7 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
             key: value if type(value) is str else copy.deepcopy(value) for key, value in call_args.items()
         }
         if tool:
-            result, is_placeholder = await _call_with_hooks(ctx, spec, tool, args, context, decision, step)
+            result, is_placeholder = await _call_with_hooks(ctx, spec, tool, args, context, decision, durable)
         else:
             result = await _handle_missing_tool(ctx, spec, name, args, tools, context)
         confirmation_request = context.actions.requested_tool_confirmations.get(call.id or "")
@@ -226,12 +228,12 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
     if problem := _state_problem(context) or _transfer_problem(spec, context):
         result = {"error": f"{name}() ran, but {problem}"}
     is_async = tool is not None and (tool.is_long_running or state.is_long_running)
-    # Its interim results were events while it ran: this result is the last.
+    # Interim results were events while the tool ran: this result is the final one.
     is_done = tool is not None and tool.reports_progress and not state.is_long_running
-    # No response now: it follows once the answer, or the result from outside, has come.
+    # No response now: it follows with the answer, or with the result from outside.
     if state.has_nested_interrupt or (is_async and (result is None if is_done else _is_empty(result))):
         call_result = CallResult(None, context.actions, has_nested_interrupt=state.has_nested_interrupt)
-        return await save_result(step, call_result)
+        return await save_result(durable, call_result)
     part = await result_part(call, result, context, confirmation)
     response = part.function_response
     is_async = (
@@ -251,23 +253,23 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
     call_result.nested_usage = state.nested_usage
     call_result.is_task_result = tool is not None and tool.runs_task
     call_result.task_output = state.task_output
-    return await save_result(step, _keep_for_close(ctx, call_result))
+    return await save_result(durable, _note_for_closing(ctx, call_result))
 
 
 def _stored_result(
-    ctx: InvocationContext, call: types.FunctionCall, decision: Decision | None, step: DurableCall | None
+    ctx: InvocationContext, call: types.FunctionCall, decision: Decision | None, durable: DurableCall | None
 ) -> CallResult | None:
     """The stored result of a call that ran in an interrupted or undone run. None: it has to run."""
     if decision and decision.result:
         return CallResult(*decision.result, call_id=call.id)
-    if step is None or not (record := step.recorded_outcome(has_answers=bool(ctx.calls_answered))):
+    if durable is None or not (record := durable.recorded_outcome(has_answers=bool(ctx.calls_answered))):
         return None
-    is_stored = any(event.id == step.event_id for event in ctx.session.events)  # and was undone since
-    return result_from_record(record, None if is_stored else step.event_id)
+    is_stored = any(event.id == durable.event_id for event in ctx.session.events)  # and undone since
+    return result_from_record(record, None if is_stored else durable.event_id)
 
 
-def _keep_for_close(ctx: InvocationContext, result: CallResult) -> CallResult:
-    """Return `result`, kept for the close of the run in case that ends before its event is stored."""
+def _note_for_closing(ctx: InvocationContext, result: CallResult) -> CallResult:
+    """Return `result`, and note it for closing the run, which may end before the event of the result is stored."""
     if result.part and not result.is_placeholder:
         ctx.shared.results[result.call_id or ""] = (result.part, result.actions)
     return result
@@ -325,29 +327,27 @@ async def _call_with_hooks(
     args: dict[str, Any],
     context: Context,
     decision: Decision | None,
-    step: DurableCall | None,
+    durable: DurableCall | None,
 ) -> tuple[Any, bool]:
     """Call the tool between its callbacks. Returns as `call_through_gate`."""
-    # Before the callbacks, which may change `args`: an approval is for these values alone.
+    # Before the callbacks, which may change `args`: an approval is for these values only.
     approved_args = copy.deepcopy(args) if decision else args
     arguments: dict[str, Any] = {"tool": tool, "args": args, "tool_context": context}
-    before_hooks = _hooks(ctx, spec, "before_tool")
     result = replacement = None
-    if before_hooks:
+    if before_hooks := hooks_of(ctx, spec, "before_tool"):
         with _closing_on_error(ctx, tool, context, "was not called: a callback failed before it"):
             result = await first_result(before_hooks, **arguments)
     if result is None:
         try:
-            result, is_placeholder = await call_through_gate(tool, args, approved_args, context, decision, step)
+            result, is_placeholder = await call_through_gate(tool, args, approved_args, context, decision, durable)
         except Exception as error:
-            # The journal failed, not the tool: the model must not take it for a result.
-            if step and step.error is error:
+            # The journal failed, not the tool: the model must not take the error for a result.
+            if durable and durable.error is error:
                 raise
             result, is_placeholder = await _handle_tool_error(ctx, spec, tool, args, context, error), False
         if is_placeholder or call_state(context).has_nested_interrupt:
             return result, is_placeholder
-    after_hooks = _hooks(ctx, spec, "after_tool")
-    if after_hooks:
+    if after_hooks := hooks_of(ctx, spec, "after_tool"):
         # Without the result: the callback may exist to remove something from it.
         with _closing_on_error(ctx, tool, context, "ran, and a callback failed after it; its result is not known"):
             replacement = await first_result(after_hooks, **arguments, tool_response=result)
@@ -356,7 +356,7 @@ async def _call_with_hooks(
 
 @contextmanager
 def _closing_on_error(ctx: InvocationContext, tool: BaseTool, context: Context, problem: str) -> Generator[None]:
-    """Should the body raise, close the call with this problem as its error."""
+    """If the body raises, close the call with this problem as its error."""
     try:
         yield
     except BaseException:  # also a cancellation between the call and its callbacks
@@ -365,7 +365,7 @@ def _closing_on_error(ctx: InvocationContext, tool: BaseTool, context: Context, 
 
 
 def _set_closing_error(ctx: InvocationContext, tool: BaseTool, context: Context, error: str) -> None:
-    """Set the error that closes the call should the run end now; its state changes are dropped."""
+    """Set the error that closes the call if the run ends now; its state changes are dropped."""
     key = context.function_call_id or ""
     ctx.shared.results[key] = (parts.result(key, tool.name, {"error": error}), no_actions())
 
@@ -374,7 +374,7 @@ async def _handle_tool_error(
     ctx: InvocationContext, spec: LlmSpec, tool: BaseTool, args: dict[str, Any], context: Context, error: Exception
 ) -> Any:
     """The result of a tool that raised. Raises the error with `tool_errors='raise'`."""
-    hooks = _hooks(ctx, spec, "on_tool_error")
+    hooks = hooks_of(ctx, spec, "on_tool_error")
     _set_closing_error(ctx, tool, context, f"{type(error).__name__}: {_error_text(error)}")
     answer = await first_result(hooks, tool=tool, args=args, tool_context=context, error=error)
     if answer is not None:
@@ -389,7 +389,7 @@ async def _handle_tool_error(
 
 def _error_text(error: Exception) -> str:
     try:
-        # The first cut bounds the search, the second comes after it: a cut secret would not be found.
+        # The first cut bounds the search. The second comes after it: a secret that is cut in two is not found.
         return hidden(str(error)[:10_000])[:2_000]
     except Exception as str_error:  # an exception's own __str__ may raise
         return f"its message cannot be read ({type(str_error).__name__})"
@@ -406,9 +406,9 @@ async def _handle_missing_tool(
         "tool_context": context,
     }
     error = ToolNotFoundError("tool", name, tools)
-    answer = await first_result(_hooks(ctx, spec, "on_tool_error"), **arguments, error=error)
+    answer = await first_result(hooks_of(ctx, spec, "on_tool_error"), **arguments, error=error)
     if answer is None:
-        answer = await first_result(_hooks(ctx, spec, "before_tool"), **arguments)
+        answer = await first_result(hooks_of(ctx, spec, "before_tool"), **arguments)
     return {"error": _missing_tool_error(name, tools)} if answer is None else answer
 
 
@@ -417,7 +417,3 @@ def _missing_tool_error(name: str, tools: Tools) -> str:
     hint = f"; did you mean {suggestion}()?" if suggestion else "."
     names = ", ".join(tools) or "none"
     return f"{name:.100}() was not called: there is no such tool{hint} The tools you can call are: {names}."
-
-
-def _hooks(ctx: InvocationContext, spec: LlmSpec, name: str) -> list[Hook]:
-    return [*ctx.plugin_manager.hooks(name), *spec.hooks(name)]

@@ -72,7 +72,7 @@ async def run_calls(
         spec.name, ctx.branch, calls, _confirmations_needed(event.actions, calls, results, tools)
     )
     if all(result.is_placeholder for result in results):
-        # There is no result to tell the model: the turn ends until the approval.
+        # There is no result for the model: the turn ends until the approval.
         event.actions.skip_summarization = True
         return StepResult([*requests, approval, event], error)
     return StepResult([*requests, event, approval], error, is_pending)
@@ -90,7 +90,7 @@ def _confirmations_needed(
         key: approvals.ConfirmationNeeded(
             confirmation=confirmation,
             ran=key not in placeholder_ids,
-            tool=_fingerprint(tools, calls_by_id.get(key), confirmation.args),
+            tool_fingerprint=_fingerprint(tools, calls_by_id.get(key), confirmation.args),
         )
         for key, confirmation in actions.requested_tool_confirmations.items()
     }
@@ -107,7 +107,7 @@ async def _run_single(
 ) -> tuple[list[CallResult], BaseException | None]:
     """Run the only call. Also returns the run's cancellation, if the tool swallowed it."""
     task = asyncio.current_task()
-    # A tool may swallow the CancelledError of its run; the count of requests still tells.
+    # A tool may swallow the CancelledError of its run; the task still counts the request.
     earlier_cancels = task.cancelling() if task else 0
     result = await run_call(ctx, spec, calls[0], tools)
     return [result], asyncio.CancelledError() if task and task.cancelling() > earlier_cancels else None
@@ -135,17 +135,17 @@ async def _run_concurrently(
 def _start_tasks(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
 ) -> list[asyncio.Task[CallResult]]:
-    """One for each call, all at work at once; but a user talks over one task at a time, and a hand-over is the last."""
+    """One task per call, all concurrent; but task tools run one at a time, and tools with `runs_last` last."""
     tasks: dict[int, asyncio.Task[CallResult]] = {}
-    running_task = set[asyncio.Task[CallResult]]()
+    task_in_progress = set[asyncio.Task[CallResult]]()
     for index, call in sorted(enumerate(calls), key=lambda item: _runs_last(item[1], tools)):
         tool = tools.get(call.name or "")
-        # Task tools talk with the user, so they run one at a time; `runs_last` waits for all others.
+        # A task tool talks with the user, who can have only one such conversation at a time.
         is_task = tool is not None and tool.runs_task
-        awaited = set(tasks.values()) if _runs_last(call, tools) else running_task if is_task else None
+        awaited = set(tasks.values()) if _runs_last(call, tools) else task_in_progress if is_task else None
         work = _run_after(awaited, ctx, spec, call, tools) if awaited else run_call(ctx, spec, call, tools)
         tasks[index] = asyncio.ensure_future(work)
-        running_task = {tasks[index]} if is_task else running_task
+        task_in_progress = {tasks[index]} if is_task else task_in_progress
     return [tasks[index] for index in range(len(calls))]
 
 
@@ -162,7 +162,7 @@ async def _run_after(
     tools: Tools,
 ) -> CallResult:
     await asyncio.wait(awaited)
-    # The calls ahead have not ended well: this one stays open, and `queued_calls` runs it later.
+    # A call before this one has not ended: this call stays open, and `queued_calls` runs it later.
     if any(task.cancelled() or task.exception() or task.result().has_nested_interrupt for task in awaited):
         return CallResult(None, no_actions(), has_nested_interrupt=True)
     return await run_call(ctx, spec, call, tools)
@@ -243,12 +243,12 @@ class Progress(Generic[T]):
         task.add_done_callback(lambda _: self._queue.put_nowait(None))
         try:
             while item := await self._queue.get():
-                event, is_taken = item
-                if is_taken.done():
+                event, consumed = item
+                if consumed.done():
                     continue  # its tool was cancelled
                 yield event
-                if not is_taken.done():
-                    is_taken.set_result(None)
+                if not consumed.done():
+                    consumed.set_result(None)
             self.outcome = task.result()
         finally:
             self._ctx.emit = previous_emit
@@ -257,6 +257,6 @@ class Progress(Generic[T]):
                 await asyncio.wait({task})
 
     async def _emit(self, event: Event) -> None:
-        is_taken = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait((event, is_taken))
-        await is_taken
+        consumed = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((event, consumed))
+        await consumed

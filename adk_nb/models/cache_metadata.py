@@ -1,15 +1,12 @@
 """The context cache: its configuration, and its metadata, carried from answer to answer."""
 
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from adk_nb import clock, types
-from adk_nb.errors import ConfigurationError
-from adk_nb.wire import WireModel, field_errors
+from adk_nb.wire import SettingsModel, WireModel
 
 
-class ContextCacheConfig(BaseModel):
+class ContextCacheConfig(SettingsModel):
     """Context cache of all agents of an app: App(..., context_cache_config=ContextCacheConfig(ttl_seconds=600)).
 
     Ignored by models whose service has no cache.
@@ -18,7 +15,7 @@ class ContextCacheConfig(BaseModel):
         ConfigurationError: A field is unknown or invalid.
     """
 
-    model_config = ConfigDict(extra="forbid", defer_build=True)
+    model_config = ConfigDict(defer_build=True)
 
     cache_intervals: int = Field(default=10, ge=1, le=100)
     """Number of invocations that use a cache before it is created again with the newer messages."""
@@ -28,12 +25,6 @@ class ContextCacheConfig(BaseModel):
     """Minimum length of the agent's previous prompt, as the service counted it."""
     create_http_options: types.HttpOptions | None = None
     """Options of the request that creates a cache, such as a timeout in milliseconds; if it fails, none is used."""
-
-    def __init__(self, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            raise ConfigurationError(f"context_cache_config: {field_errors(error, type(self).model_fields)}") from error
 
 
 _EXPIRY_MARGIN = 120.0

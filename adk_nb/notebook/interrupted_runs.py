@@ -21,7 +21,7 @@ async def interrupted_runs(service: BaseSessionService, session: Session | None)
     if session is None or not isinstance(service, Journal):
         return []
     dead = [run for run in await service.unfinished(session) if not run.is_alive]
-    return [run for run in dead if history_of(session).began(run.id) is not None]
+    return [run for run in dead if history_of(session).first_index(run.id) is not None]
 
 
 async def active_run(service: BaseSessionService, session: Session | None) -> Run | None:

@@ -235,7 +235,7 @@ async def rewind(
 
 async def _describe_rewind(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
     history = history_of(session)
-    events, start = history.events, history.began(first.invocation_id) or 0
+    events, start = history.events, history.first_index(first.invocation_id) or 0
     undone, earlier = events[start:], events[:start]
     after = (await rewind_event(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}

@@ -1,6 +1,6 @@
 """Approvals on the wire: the request, its placeholder, and the answers that clients send.
 
-Source of the shapes: google-adk's tool confirmation, https://google.github.io/adk-docs/tools/confirmation/.
+Source of the shapes: google-adk's tool confirmation, https://google.github.io/adk-docs/tools-custom/confirmation/.
 """
 
 import json
@@ -16,6 +16,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST as REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.interrupts import TOOL_INFO, VALID_FOR, Interrupt, default_hint
+from adk_nb.wire import json_or_text
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ class ConfirmationNeeded:
 
     confirmation: ToolConfirmation
     ran: bool
-    tool: str | None
+    """True: the tool asked while it ran. False: the call waits before it runs."""
+    tool_fingerprint: str | None
 
 
 def placeholder(*, in_doubt: bool = False) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def _request(call: types.FunctionCall, needed: ConfirmationNeeded) -> types.Func
     confirmation = {"hint": requested.hint or default_hint(call.name or ""), "confirmed": False}
     if requested.payload is not None:
         confirmation["payload"] = requested.payload
-    tool_info: dict[str, Any] = {"tool": needed.tool, "ran": needed.ran}
+    tool_info: dict[str, Any] = {"tool": needed.tool_fingerprint, "ran": needed.ran}
     if requested.documents:
         tool_info["documents"] = requested.documents
     args = {
@@ -107,13 +109,13 @@ def rejection_event(interrupt: Interrupt, decision: ToolConfirmation) -> Event:
 
 
 def read_answer(response: dict[str, Any]) -> ToolConfirmation:
-    """Parse an answer in any shape that clients of ADK and adk-rs send; anything else is a no."""
+    """Parse an answer in any shape that clients of ADK send; anything else is a no."""
     answer: Any = response
     # Clients nest these keys in this order, and send some of them as JSON text.
     for key in ("response", "result", "toolConfirmation", "tool_confirmation"):
         if isinstance(answer, dict) and "confirmed" not in answer and key in answer:
             answer = cast(dict[str, Any], answer)[key]
-            answer = _from_json(answer) if isinstance(answer, str) else answer
+            answer = json_or_text(answer) if isinstance(answer, str) else answer
     if isinstance(answer, bool):
         return ToolConfirmation(confirmed=answer)
     if isinstance(answer, dict) and isinstance(cast(dict[str, Any], answer).get("confirmed"), bool):
@@ -133,10 +135,3 @@ def is_same_json(first: dict[str, Any], second: dict[str, Any]) -> bool:
 
 def _canonical(args: dict[str, Any]) -> str:
     return json.dumps(args, sort_keys=True, default=repr)
-
-
-def _from_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

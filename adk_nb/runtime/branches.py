@@ -8,14 +8,16 @@ def for_call(branch: str | None, name: str, call_id: str | None) -> str:
 
     Source of the form: google-adk 2.13.
     """
-    key = (call_id or "").replace("%", "%25").replace(".", "%2E").replace("@", "%40")  # some services use these in ids
+    key = (
+        (call_id or "").replace("%", "%25").replace(".", "%2E").replace("@", "%40")
+    )  # ids of some services contain these
     return f"{branch}.{name}@{key}" if branch else f"{name}@{key}"
 
 
 def calls_to(branch: str | None, path: str = "") -> list[tuple[str, str]]:
     """The tool calls that lead to `branch`, outermost first: agent name and call id.
 
-    `path`: of the graph's node the event belongs to. Steps of nodes are not calls; they have a run number for an id.
+    `path`: path of the event's graph node. Steps of nodes are not calls: they have a run number in place of an id.
     """
     if not branch or "@" not in branch:
         return []
@@ -40,8 +42,8 @@ def is_under(branch: str | None, outer: str | None) -> bool:
 
 def next_step(branch: str | None, outer: str | None) -> tuple[str, str] | None:
     """Agent name and id of the first call from `outer` down to `branch`, which is under it. None: there is no call."""
-    further = branch[len(outer) + 1 :] if branch and outer else branch
-    return next(iter(calls_to(further)), None)
+    rest = branch[len(outer) + 1 :] if branch and outer else branch
+    return next(iter(calls_to(rest)), None)
 
 
 def next_call(branch: str | None, outer: str | None) -> str | None:

@@ -34,9 +34,13 @@ class Calls:
         self._by_id: dict[str, list[CallRecord]] = {}
         self._open: dict[str, CallRecord] = {}
         self._responded: set[str] = set()
+        """Ids with a response, which may be a placeholder."""
         self._settled: set[str] = set()
+        """Ids with a result."""
         self._first_run: dict[str, str] = {}
+        """Invocation of an answer -> the first of the chain of invocations that it continues."""
         self._run_of: dict[str, str] = {}
+        """Call id -> the first invocation of its chain."""
         self._answers: dict[str, list[_Answer]] = {}
 
     def add_call(self, call: types.FunctionCall, event: Event, event_index: int) -> None:
@@ -77,7 +81,7 @@ class Calls:
     def newest_of(
         self, agent: str, key: str, branch: str | None, *, name: str | None = None, until_index: int | None = None
     ) -> CallRecord | None:
-        """The newest call with that id by an agent itself on `branch`.
+        """The newest call with that id that an agent made itself on `branch`.
 
         Args:
             agent: Its name.
@@ -131,8 +135,8 @@ class _Task:
     branch: str
     has_spoken: bool
     invocation_id: str
-    asked_by: Event | None
-    """The event of its last message to the user. None: it is working."""
+    question: Event | None
+    """The event with its last message to the user. None: it is working."""
 
 
 class OpenTasks:
@@ -152,7 +156,7 @@ class OpenTasks:
             self._open.pop(response.id or "", None)
         key = event.isolation_scope
         if event.author == "user" and key in self._open and not responses:
-            self._open[key].asked_by = None
+            self._open[key].question = None
         if not key or event.author == "user" or not event.branch:
             return
         callers = calls_to(event.branch)
@@ -169,7 +173,7 @@ class OpenTasks:
     def newest_question(self) -> tuple[str, str, Event] | None:
         """Call id, agent and message of the task that waits for the user's text. None: no task waits."""
         key, task = next(reversed(self._open.items()), ("", None))
-        return (key, task.agent, task.asked_by) if task and task.asked_by else None
+        return (key, task.agent, task.question) if task and task.question else None
 
     def matching(
         self, agents: Collection[str], branch: str | None, *, has_spoken: bool, run: str | None

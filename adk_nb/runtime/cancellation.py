@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 from typing import Any, Self
 
 from adk_nb import sync
+from adk_nb.concurrency.single_thread import running_loop
 from adk_nb.events.event import Event
 
 INVOCATION_ABORTED = "INVOCATION_ABORTED"
@@ -22,7 +23,7 @@ STOPPED: StopReason = (INVOCATION_ABORTED, "the run was stopped")
 def foreign_cancellation(raised: BaseException, name: str) -> Exception | None:
     """A RuntimeError for a CancelledError of another task that was awaited here; None for any other exception.
 
-    Left as it is, it would look like a cancellation of the current task to whoever awaits that.
+    Unconverted, it would look like a cancellation of the current task to the code that awaits it.
     """
     task = asyncio.current_task()
     if not isinstance(raised, asyncio.CancelledError) or (task and task.cancelling()):
@@ -91,17 +92,13 @@ class Stop:
         if self._watch:
             self._watch.cancel()
         task, self._cancelled = self._cancelled, None
-        # Also if the step completed in spite of the cancellation: leave the task's cancellation count as it was.
-        alone = task is not None and task.uncancel() <= self._cancelled_before
-        return alone and kind is asyncio.CancelledError
+        # Also if the step ended in spite of the cancellation: restore the task's cancellation count.
+        is_own = task is not None and task.uncancel() <= self._cancelled_before
+        return is_own and kind is asyncio.CancelledError
 
     def request(self) -> None:
         """Stop the run, from any thread. The current step is cancelled, unless this is called from it."""
-        try:
-            running_loop = asyncio.get_running_loop()
-        except RuntimeError:
-            running_loop = None
-        if self.loop is None or self.loop is running_loop:
+        if self.loop is None or self.loop is running_loop():
             self._request(STOPPED)
         else:
             with suppress(RuntimeError):  # the loop is closed, and the run has ended with it
@@ -128,7 +125,7 @@ class RunHandle:
     def __init__(self, invocation_id: str, run: AsyncGenerator[Event, None], stop: Stop) -> None:
         """Start `run` on the caller's event loop, or without one on the package's own."""
         self.invocation_id = invocation_id
-        """Id of the invocation; a resumed run takes the id of the invocation that it resumes with its first event."""
+        """Id of the invocation. A run that resumes another takes over that id with its first event."""
         self._stop = stop
         self._events: list[Event] = []
         self._error: Exception | None = None
@@ -156,7 +153,7 @@ class RunHandle:
         """
         seen = 0
         while True:
-            # Read before the list: an event that comes in between completes this very signal.
+            # Read before the list: an event that arrives in between completes this signal.
             signal = self._signal
             while seen < len(self._events):
                 yield self._events[seen]
@@ -193,5 +190,5 @@ class RunHandle:
 
 def _new_signal() -> Future[None]:
     future = Future[None]()
-    future.set_running_or_notify_cancel()  # so that cancelling one reader does not cancel it for the others
+    future.set_running_or_notify_cancel()  # so that a cancelled reader does not cancel it for other readers
     return future

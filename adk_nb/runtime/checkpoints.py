@@ -14,15 +14,15 @@ _AgentKey = tuple[str, str | None]
 
 def checkpoint(ctx: InvocationContext, name: str, **state: Any) -> Event:
     """The checkpoint event of an agent that runs others. `state`: its next sub-agent and other values for resuming."""
-    return _mark(ctx, name, EventActions(agent_state=state))
+    return _progress_event(ctx, name, EventActions(agent_state=state))
 
 
 def ended(ctx: InvocationContext, name: str) -> Event:
     """The event that marks an agent as finished: resuming does not run it again."""
-    return _mark(ctx, name, EventActions(end_of_agent=True))
+    return _progress_event(ctx, name, EventActions(end_of_agent=True))
 
 
-def _mark(ctx: InvocationContext, name: str, actions: EventActions) -> Event:
+def _progress_event(ctx: InvocationContext, name: str, actions: EventActions) -> Event:
     return Event(author=name, branch=ctx.branch, isolation_scope=ctx.isolation_scope, actions=actions)
 
 
@@ -41,7 +41,7 @@ class Checkpoints:
         """Events of each agent in its current or last step."""
         for event in events:
             if event.author != "user":
-                self._note(event)
+                self._read(event)
 
     def is_ended(self, agent: RunnableAgent, branch: str | None) -> bool:
         """True if the agent has marked its end."""
@@ -76,7 +76,7 @@ class Checkpoints:
             return False
         return _is_answer(last) or bool(last.actions.transfer_to_agent)
 
-    def _note(self, event: Event) -> None:
+    def _read(self, event: Event) -> None:
         key = (event.author, event.branch)
         actions = event.actions
         if actions.end_of_agent:
@@ -85,11 +85,11 @@ class Checkpoints:
         events = self._events.get(key)
         if event.error_code and not event.content and (key in self._ended or (events and _is_answer(events[-1]))):
             return  # an error after the agent had ended, attributed to the last speaker
-        self._ended.discard(key)  # it runs again, as in a loop
+        self._ended.discard(key)  # the agent runs again, as in a loop
         if actions.agent_state is None:
             self._events.setdefault(key, []).append(event)
             if successor := actions.transfer_to_agent:
-                self._forget({successor}, event.branch)  # a transfer starts it anew
+                self._forget({successor}, event.branch)  # a transfer starts that agent anew
         elif event.content is None:
             self._states[key] = actions.agent_state
             step = actions.agent_state.get("current_sub_agent")

@@ -34,7 +34,7 @@ class ReadonlyContext:
 
     @property
     def _invocation_context(self) -> InvocationContext:
-        """Source of the name: google-adk, whose users read it although it is private."""
+        """The invocation context, under the private name that users of google-adk read."""
         return self._invocation
 
     @property
@@ -162,7 +162,7 @@ class CallState:
     is_abandoned: bool = False
     """The tool's function still runs in a thread although the call has ended."""
     is_spoken: bool = False
-    """With `actions.skip_summarization`: the result is also the text of the answer."""
+    """With `actions.skip_summarization`: the result is also the text of the answer, for the user."""
     task_output: tuple[Any] | None = None
     """The JSON result of the agent's task, which this call completes. None: the call completes no task."""
     display: list[dict[str, Any]] | None = None
@@ -207,7 +207,7 @@ class Context(ReadonlyContext):
     @property
     def state(self) -> State:
         """The session's state. Later code of the run sees a write at once; the next event stores it."""
-        # Made on first use: most contexts never touch the state.
+        # Created on first use: most contexts never touch the state.
         if self._call.state is None:
             invocation = self._invocation
             self._call.state = State(
@@ -225,7 +225,7 @@ class Context(ReadonlyContext):
 
     @property
     def branch(self) -> str | None:
-        """The branch of the agent: agents on sister branches do not see each other's events."""
+        """The branch of the agent: agents on sibling branches do not see each other's events."""
         return self._invocation.branch
 
     @property
@@ -313,7 +313,9 @@ class Context(ReadonlyContext):
             ConfigurationError: Called outside a tool.
         """
         if not self.function_call_id:
-            raise ConfigurationError("request_confirmation belongs to a tool call; a callback has none to confirm")
+            raise ConfigurationError(
+                "request_confirmation works only in a tool call, and a callback is none; call it in the tool"
+            )
         requested = ToolConfirmation(hint=hint or "", payload=payload)
         self.actions.requested_tool_confirmations[self.function_call_id] = requested
 
@@ -326,14 +328,17 @@ class Context(ReadonlyContext):
             ConfigurationError: Called outside a tool.
         """
         if not self.function_call_id:
-            raise ConfigurationError("request_credential belongs to a tool call; a callback has none that could wait")
+            raise ConfigurationError(
+                "request_credential works only in a tool call, and a callback is none; call it in the tool"
+            )
         self.actions.requested_auth_configs[self.function_call_id] = auth_config
 
     def get_auth_response(self, auth_config: AuthConfig) -> AuthCredential | None:
         """The credential that answered `request_credential`, ready to use. None: not answered in this invocation."""
+        credential = self.get_credential(auth_config.credential_key)
         # Noted, so that its secrets are removed from the tool's result.
-        self.auth_credential = self.get_credential(auth_config.credential_key) or self.auth_credential
-        return self.get_credential(auth_config.credential_key)
+        self.auth_credential = credential or self.auth_credential
+        return credential
 
     async def load_credential(self, auth_config: AuthConfig) -> AuthCredential | None:
         """Load the user's stored credential of `auth_config.credential_key`; it may have expired.
@@ -367,7 +372,7 @@ class Context(ReadonlyContext):
         version = await service.save_artifact(
             **self._session_key, filename=filename, artifact=artifact, custom_metadata=custom_metadata
         )
-        # Under the name that the service stores; macOS and browsers may spell it decomposed.
+        # The name as the service stores it; macOS and browsers may send decomposed accents.
         self.actions.artifact_delta[unicodedata.normalize("NFC", filename)] = version
         return version
 

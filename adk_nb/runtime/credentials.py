@@ -3,7 +3,6 @@
 Source of the shapes: google-adk 2.13.
 """
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -19,6 +18,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.requests import CREDENTIAL_REQUEST as REQUEST
 from adk_nb.runtime.interrupts import CALLS, PROBLEM, Interrupt, WaitingCall
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.wire import json_or_text
 
 logger = logging.getLogger(__name__)
 
@@ -68,9 +68,9 @@ def take_secrets(ctx: InvocationContext, message: types.Content) -> types.Conten
     for part in parts:
         if (response := part.function_response) and response.name == REQUEST:
             answer = response.response or {}
-            if answer != _RECEIVED:  # a plugin may return a message whose secrets were taken already
+            if answer != _RECEIVED:  # else a plugin returned a message whose secrets are removed already
                 ctx.credential_answers[response.id or ""] = answer
-            # A refusal is no secret, and the model is to know the reason.
+            # A refusal is no secret, and the model needs the reason.
             stored = {"error": reason[:200]} if (reason := refusal(answer)) else dict(_RECEIVED)
             response = types.FunctionResponse(id=response.id, name=REQUEST, response=stored)
             part = types.Part(function_response=response)
@@ -98,25 +98,24 @@ def check_answer(interrupt: Interrupt, answer: Mapping[str, Any]) -> None:
         _check_origin(interrupt.auth_request, credential.oauth2)
     if refusal(answer):
         return
-    if credential is None:
+    if credential is None or not _matches(credential, scheme):
         raise InputError(
-            f"the answer to credential request {interrupt.id!r} holds no {scheme} credential; {_answer_hint(interrupt)}"
+            f"the answer to credential request {interrupt.id!r} has no {scheme} credential; {_answer_hint(interrupt)}"
         )
-    oauth2 = credential.oauth2
+
+
+def _matches(credential: AuthCredential, scheme: str) -> bool:
+    """True if the credential has what its auth scheme needs."""
     if scheme in ("oauth2", "openIdConnect"):
-        fits = oauth2 is not None and bool(oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri)
-    else:
-        fits = bool(credential.api_key if scheme == "apiKey" else credential.http)
-    if not fits:
-        raise InputError(
-            f"the answer to credential request {interrupt.id!r} holds no {scheme} credential; {_answer_hint(interrupt)}"
-        )
+        oauth2 = credential.oauth2
+        return oauth2 is not None and bool(oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri)
+    return bool(credential.api_key if scheme == "apiKey" else credential.http)
 
 
 def _check_origin(request: OAuth2Auth, answer: OAuth2Auth) -> None:
     """Refuse a redirect URL whose `state` or redirect URI is not the request's (CSRF; RFC 6749, section 10.12)."""
     uri, redirect = answer.auth_response_uri, request.redirect_uri or answer.redirect_uri
-    state = _state_in(uri) if uri else answer.state
+    state = _query(uri).get("state", [""])[0] if uri else answer.state
     if request.state and (uri or state) and state != request.state:
         raise InputError(f"this redirect URL answers another request: its `state` does not match; {_RETRY_HINT}")
     if uri and redirect and _endpoint(uri) != _endpoint(redirect):
@@ -130,7 +129,7 @@ def _endpoint(uri: str) -> tuple[str, ...]:
     """Scheme, host and path of a URL, without query and fragment."""
     try:
         parts = urlsplit(uri)
-    except ValueError:  # half an IPv6 address
+    except ValueError:  # such as an unclosed bracket of an IPv6 address
         return (uri,)
     return parts.scheme.lower(), parts.netloc.lower(), parts.path or "/"
 
@@ -141,14 +140,10 @@ def _answer_hint(interrupt: Interrupt) -> str:
     return "send it as exchanged_auth_credential"
 
 
-def _state_in(uri: str) -> str:
-    return _query(uri).get("state", [""])[0]
-
-
 def _query(uri: str) -> dict[str, list[str]]:
     try:
         return parse_qs(urlsplit(uri).query)
-    except ValueError:  # half an IPv6 address, or too much of it
+    except ValueError:  # as above
         return {}
 
 
@@ -169,7 +164,7 @@ def read_answer(answer: Mapping[str, Any]) -> AuthCredential | None:
     for key in ("response", "result", "authConfig", "exchangedAuthCredential", "exchanged_auth_credential"):
         if isinstance(value, Mapping) and key in value:
             value = cast(Mapping[str, Any], value)[key]
-            value = _from_json(value) if isinstance(value, str) else value
+            value = json_or_text(value) if isinstance(value, str) else value
     if not isinstance(value, Mapping):
         return None
     fields = cast(dict[str, Any], value)
@@ -192,10 +187,3 @@ def _from_fields(fields: dict[str, Any]) -> AuthCredential | None:
         http = HttpAuth(scheme="bearer" if credentials.token else "basic", credentials=credentials)
         return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=http)
     return None
-
-
-def _from_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

@@ -8,3 +8,4 @@ DebugView = Callable[[Any, Sequence[str], str, str], Awaitable[list[Any]] | None
 view is possible here."""
 
 registered: DebugView | None = None
+"""Set by `%load_ext adk_nb`. None: `run_debug` prints text."""

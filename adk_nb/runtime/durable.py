@@ -1,6 +1,6 @@
 """Durable tool calls: write each call to the journal before it runs, and its outcome after it.
 
-What the journal has of an interrupted run decides which calls may run again. The model never sees it.
+After an interruption the journal decides which calls may run again. The model never sees it.
 """
 
 import logging
@@ -93,7 +93,9 @@ class DurableCall:
         try:
             attempt = await self._journal.begin(self.intent, consumes)
             if attempt is None and self.in_doubt and self.intent.effect != "once":
-                attempt = await self._journal.begin(self.intent)  # the consumed approval was for this same call
+                attempt = await self._journal.begin(
+                    self.intent
+                )  # an earlier attempt of this same call consumed the approval
         except (StaleSessionError, StorageError) as error:
             self.error = error
             raise
@@ -135,7 +137,7 @@ async def load_attempts(ctx: InvocationContext, calls: Iterable[types.FunctionCa
     intents = [
         intent for intent in (_intent(ctx, call) for call in calls) if intent.key not in ctx.shared.earlier_attempts
     ]
-    # Marks them as looked up, also calls without an attempt.
+    # Also calls without an attempt: the key marks a call as looked up.
     ctx.shared.earlier_attempts |= dict.fromkeys(intent.key for intent in intents)
     for run_id in {intent.run_id for intent in intents}:
         ctx.shared.earlier_attempts |= {attempt.intent.key: attempt for attempt in await journal.attempts(run_id)}

@@ -38,7 +38,7 @@ async def first_event(
         new_message: Text, parts or a content; None for no message.
         state_delta: State to write with the message.
         message_is_optional: The root agent can run without a message.
-        sticky: The agent that took the conversation over keeps it.
+        sticky: The agent that took over the conversation gets the message.
         invocation_id: Invocation to resume. None: the one that the message answers, if any.
 
     Returns:
@@ -61,7 +61,7 @@ async def first_event(
         raise InputError(f"agent {root.name!r} needs a message; only an agent with a model runs without one")
     files: dict[str, int] = {}
     if message:
-        # Check, then take the secrets out, then ask the plugins: none of them sees a secret or an invalid message.
+        # In this order, so that no plugin sees a secret or an invalid message.
         check_message(message, ctx.session)
         message = take_secrets(ctx, message)
         ctx.user_content = message
@@ -71,7 +71,7 @@ async def first_event(
     ctx.agent = answering_agent(root, message, history, ctx.task_call_id, sticky=sticky)
     # After the agent that would answer is known: resuming puts the interrupted agent in its place.
     resume(ctx, root, invocation_id, sticky=sticky)
-    # The schema is the root's; a task and an agent that took over are talked to in free text.
+    # The schema is the root's; messages to a task, or to an agent that took over, are free text.
     if message and ctx.agent is root and not ctx.task_call_id:
         check_input_schema(root, message)
     # After `resume`: the names of the files contain the invocation id.
@@ -130,7 +130,7 @@ def resume(ctx: InvocationContext, root: RunnableAgent, invocation_id: str | Non
         if not ctx.is_resumable and ctx.session.lease is None:
             raise _not_resumable(invocation_id)
         _resume_by_id(ctx, root, invocation_id, history, sticky)
-        # Without checkpoints nobody knows which sub-agent was at work; the journal knows calls only.
+        # Without checkpoints it is unknown which sub-agent was running: the journal has only calls.
         if not ctx.is_resumable and not ctx.end_invocation and ctx.agent.runs_others:
             raise _not_resumable(invocation_id)
 
@@ -148,10 +148,6 @@ def idle_reason(ctx: InvocationContext) -> str:
     return f"it is waiting for an answer to {call_ids}" if call_ids else "it is finished"
 
 
-def _is_waiting(agent: RunnableAgent, history: History) -> bool:
-    return not agent.runs_others and is_paused(agent, history, None, may_interrupt=True)
-
-
 def _answered_invocation(ctx: InvocationContext, history: History) -> str | None:
     """The newest invocation with an interrupt that the message answers."""
     candidates: list[tuple[int, str]] = []
@@ -166,22 +162,27 @@ def _answered_invocation(ctx: InvocationContext, history: History) -> str | None
 def _resume_by_id(
     ctx: InvocationContext, root: RunnableAgent, invocation_id: str, history: History, sticky: bool
 ) -> None:
-    first_index = history.began(invocation_id)
+    first_index = history.first_index(invocation_id)
     if first_index is None:
         raise InvocationNotFoundError("invocation", invocation_id, history.run_ids())
     run = history.run(invocation_id)
     checkpoints = Checkpoints(root, run)
     message = run[0].content if run[0].author == "user" else None
-    # The agent that got the message then: decided by the events before it.
+    # The agent that got that message, as the events before it decide.
     first_agent = answering_agent(root, message, History(history.events[:first_index]), sticky=sticky)
     unfinished = checkpoints.unfinished_agent(first_agent, None)
     ctx.invocation_id, ctx.checkpoints = invocation_id, checkpoints
     message = ctx.user_content or _last_message(history, invocation_id)
     answers = any(part.function_response for part in (message and message.parts) or ())
-    is_done = unfinished is None or _continued_elsewhere(history, invocation_id)
-    # Without an answer, an agent that waits would only ask again.
-    is_silent = not (ctx.user_content or answers)
-    ctx.end_invocation = is_done or (is_silent and unfinished is not None and _is_waiting(unfinished, history))
+    ctx.end_invocation = (
+        unfinished is None
+        or _continued_elsewhere(history, invocation_id)
+        # Without an answer, a paused agent would only ask again.
+        or (
+            not (ctx.user_content or answers or unfinished.runs_others)
+            and is_paused(unfinished, history, None, may_interrupt=True)
+        )
+    )
     ctx.agent = outermost(unfinished or first_agent)
     ctx.user_content = message
 

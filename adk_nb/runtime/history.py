@@ -20,7 +20,7 @@ RUN_KEY = "adk_nb_run"
 message again."""
 SENT_BY = "sent_by"
 """Key beside it: the sender of the message, if it is not the user."""
-_VIEW = "history"
+_VIEW_KEY = "history"
 
 
 def history_of(session: Session) -> "History":
@@ -28,18 +28,18 @@ def history_of(session: Session) -> "History":
 
     Not thread-safe: for another thread, make a `History` from the events.
     """
-    return _view_of(session).update(session.events)
+    return _cached_history(session).update(session.events)
 
 
 def read_stepwise(session: Session) -> Iterator[None]:
     """Prepare `history_of` step by step, one event each, so that a long session does not block the event loop."""
-    return _view_of(session).steps(session.events)
+    return _cached_history(session).steps(session.events)
 
 
-def _view_of(session: Session) -> "History":
-    history = session.views.get(_VIEW)
+def _cached_history(session: Session) -> "History":
+    history = session.views.get(_VIEW_KEY)
     if not isinstance(history, History):
-        history = session.views[_VIEW] = History()
+        history = session.views[_VIEW_KEY] = History()
     return history
 
 
@@ -58,7 +58,7 @@ class History:
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
         """`events`: oldest first."""
-        # Not in `_reset`: an id once used is never free again.
+        # Not in `_reset`: an id is never free again.
         self.call_ids: set[str] = set()
         """Ids of all calls, including calls hidden by a rewind."""
         self._reset()
@@ -80,7 +80,7 @@ class History:
         self._tasks = OpenTasks()
         self._read_count = 0
         self._last_read: Event | None = None
-        self._began: dict[str, int] = {}
+        self._first_indexes: dict[str, int] = {}
         """Invocation -> index of its first event."""
         self._by_run_key: dict[str, str] = {}
         self._checkpoint_by_key: dict[str, tuple[int, str]] = {}
@@ -89,7 +89,7 @@ class History:
         """Path and branch of a graph -> call ids and node paths that its newest checkpoint waits for."""
         self._listening_nodes: dict[str, tuple[str | None, str]] = {}
         """Graph path -> its branch and the path of the node that waits for text; cleared by the user's next text."""
-        self._text_at = 0
+        self._last_text_index = 0
         self._texts: dict[str | None, types.Content] = {}
         """Isolation scope -> the user's last text in it."""
         self._failed_runs: set[str] = set()
@@ -119,7 +119,7 @@ class History:
             event = events[index]
             self._read_turn(event)
             if event.actions.rewind_before_invocation_id:
-                # It hides events that are in the indexes already: build them anew.
+                # The rewind hides events that are already in the indexes: build them anew.
                 yield from self._read_all(events)
                 return
             self._read(event)
@@ -134,15 +134,15 @@ class History:
             self._read_turn(event)
             yield
         surviving_ids: set[str] = set()
-        # Second pass: the indexes know only what a rewind has left.
+        # Second pass: the indexes contain only events that no rewind hides.
         for event in surviving(events):
             self._read(event)
             surviving_ids.add(event.id)
             yield
-        self._note_undone(event for event in events if event.id not in surviving_ids)
+        self._read_undone(event for event in events if event.id not in surviving_ids)
         self._last_read = events[-1]
 
-    def _note_undone(self, events: Iterable[Event]) -> None:
+    def _read_undone(self, events: Iterable[Event]) -> None:
         undone_ids: set[str] = set()
         for event in events:
             undone_ids.add(event.id)
@@ -168,7 +168,7 @@ class History:
     def _read(self, event: Event) -> None:
         index = len(self.events)
         self.events.append(event)
-        # First: the readers below look up the runs and the calls that these two index.
+        # First: the code below looks up the runs and the calls that these two index.
         self._read_run(event, index)
         responses, has_text = self._read_parts(event, index)
         if event.long_running_tool_ids:
@@ -176,17 +176,17 @@ class History:
         if event.long_running_tool_ids or not self._open.is_idle:
             self._open.read(event, responses, index)
         if event.isolation_scope or responses:
-            self._tasks.read(event, responses)  # only work on a call in its caller's session has a scope
+            self._tasks.read(event, responses)  # only events of a task have a scope
         if event.actions.agent_state:
             self._read_checkpoint(event)
         elif has_text and event.content and event.author == "user":
-            self._text_at = index
+            self._last_text_index = index
             self._texts[event.isolation_scope] = event.content
             self._listening_nodes.clear()
 
     def _read_run(self, event: Event, index: int) -> None:
         run = event.invocation_id
-        self._began.setdefault(run, index)
+        self._first_indexes.setdefault(run, index)
         if event.branch:
             self.branches[event.branch] = None
         if event.error_code:
@@ -236,7 +236,7 @@ class History:
         """True if a checkpoint replaces older ones: its run began with a new message, not with answers."""
         if "nodes" in (event.actions.agent_state or ()):  # a resumable app: older checkpoints can resume too
             return False
-        first = self.events[self._began[event.invocation_id]]
+        first = self.events[self._first_indexes[event.invocation_id]]
         return first.author == "user" and not first.get_function_responses()
 
     def interrupts(
@@ -250,10 +250,10 @@ class History:
             since: Only from this event index on.
             run: Only of this invocation; None: of all.
         """
-        open_ = [*self._open.all(), *(self._task_interrupt() if "task" in kinds else ())]
+        candidates = [*self._open.all(), *(self._task_interrupt() if "task" in kinds else ())]
         return [
             interrupt
-            for interrupt in open_
+            for interrupt in candidates
             if (not kinds or interrupt.kind in kinds)
             and interrupt.event_index >= since
             and run in (None, interrupt.invocation_id)
@@ -287,9 +287,9 @@ class History:
         )
 
     @property
-    def last_text_at(self) -> int:
+    def last_text_index(self) -> int:
         """Index of the user's last text; 0 if there is none."""
-        return self._text_at
+        return self._last_text_index
 
     def last_text(self, scope: str | None) -> types.Content | None:
         """The user's last text in an isolation scope."""
@@ -345,16 +345,16 @@ class History:
 
     def run(self, invocation_id: str) -> Sequence[Event]:
         """The events of an invocation, oldest first."""
-        began = self._began.get(invocation_id)
-        return [] if began is None else [event for event in self.events[began:] if event.invocation_id == invocation_id]
+        first = self.first_index(invocation_id)
+        return [] if first is None else [event for event in self.events[first:] if event.invocation_id == invocation_id]
 
     def run_ids(self) -> list[str]:
         """Ids of the invocations, oldest first."""
-        return list(self._began)
+        return list(self._first_indexes)
 
-    def began(self, invocation_id: str) -> int | None:
+    def first_index(self, invocation_id: str) -> int | None:
         """Index in `events` of the first event of an invocation. None: unknown invocation."""
-        return self._began.get(invocation_id)
+        return self._first_indexes.get(invocation_id)
 
     def run_with_key(self, key: str) -> str | None:
         """The newest invocation with an event that has this RUN_KEY."""

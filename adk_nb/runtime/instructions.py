@@ -57,11 +57,11 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
             raise StateKeyError(f"Artifact not found: `{name}` in agent {agent!r}; {hint}")
         return text or ""
 
-    return _filled(template, replace) if "{" in template else template
+    return _fill(template, replace) if "{" in template else template
 
 
-def _filled(template: str, replace: Callable[[re.Match[str]], str]) -> str:
-    # Only a trace needs to know which pieces were filled in.
+def _fill(template: str, replace: Callable[[re.Match[str]], str]) -> str:
+    # Only a trace records which pieces were inserted.
     trace = current_trace.get()
     return trace.join_instruction(_pieces(template, replace)) if trace else _SPAN.sub(replace, template)
 

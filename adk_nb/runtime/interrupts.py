@@ -255,7 +255,7 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
         id=request.id or "",
         kind="approval",
         call=call,
-        # The default hint addresses API clients; a card asks in its own words.
+        # The default hint is for API clients; a card has its own text.
         prompt="" if hint == default_hint(call.name or "") else hint,
         payload=confirmation.get("payload"),
         agent=event.author,
@@ -323,7 +323,7 @@ def _input_kind(call: types.FunctionCall) -> Kind:
 
 
 def default_hint(tool: str) -> str:
-    """The default hint of an approval. Source: google-adk 2.13, whose clients show it."""
+    """The default hint of an approval, for API clients; google-adk 2.13 has one with the same advice."""
     return (
         f"Approve or reject the call of {tool}() by answering with a FunctionResponse "
         "whose response is a ToolConfirmation: {'confirmed': true} or {'confirmed': false}."
@@ -341,8 +341,9 @@ def answer(interrupt: Interrupt, value: Any) -> types.Part:
     if interrupt.kind == "task":  # its agent reads it as the user's next message
         return types.Part(text=str(value))
     if isinstance(value, ToolConfirmation):
-        excluded = {"by"} if interrupt.kind == "node_approval" else set[str]()  # a node takes an unknown field as a no
-        value = value.model_dump(by_alias=True, exclude_none=True, exclude={"hint", *excluded})
+        # google-adk's nodes take an answer with a field that they do not know as a no.
+        excluded = {"hint", "by"} if interrupt.kind == "node_approval" else {"hint"}
+        value = value.model_dump(by_alias=True, exclude_none=True, exclude=excluded)
     elif interrupt.is_approval and isinstance(value, bool):
         value = {"confirmed": value}
     response = cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}

@@ -33,7 +33,7 @@ GROUNDING = "temp:_adk_grounding_metadata"
 
 
 class RunnableAgent(Protocol):
-    """The part of an agent that the runtime uses; a Protocol, so that the runtime does not import agents."""
+    """The members of an agent that the runtime uses. A Protocol: the runtime does not import agents."""
 
     runs_others: ClassVar[bool]
     """True: it decides when its sub-agents run, so an answer to one of them starts this agent."""
@@ -101,7 +101,7 @@ class RunnableAgent(Protocol):
 
 
 class HookRegistry(Protocol):
-    """The part of a plugin manager that the runtime uses."""
+    """The members of a plugin manager that the runtime uses."""
 
     def hooks(self, name: str, /) -> Sequence[Hook]:
         """The hooks of one name, such as `before_run`, in order."""
@@ -304,7 +304,7 @@ class InvocationContext:
     abort_signal: asyncio.Event | None = None
     """Set it to stop the run."""
     shared: InvocationShared = field(default_factory=InvocationShared)
-    # After `shared`: __init__ sets the fields in this order, and this field is stored there.
+    # After `shared`: __init__ sets fields in this order, and the descriptor stores the value in `shared`.
     end_invocation: _EndInvocation = _EndInvocation()
     """True: stop before the next step of any agent."""
     live_request_queue: LiveRequestQueue | None = None
@@ -359,11 +359,6 @@ class InvocationContext:
         return (self.shared.root or self.shared).llm_calls
 
     @property
-    def answers_requests(self) -> bool:
-        """True if the user's message answers approval or credential requests."""
-        return bool(self.requests_answered)
-
-    @property
     def requests_answered(self) -> set[str]:
         """Ids of the approval and credential requests, or of their calls, that the user's message answers."""
         return {response.id or "" for response in self.responses if response.name in REQUESTS}
@@ -373,8 +368,7 @@ class InvocationContext:
         """Ids of all calls and requests that the user's message answers, or of the task that it continues."""
         if self.task_call_id:
             return [self.task_call_id]
-        parts = (self.user_content and self.user_content.parts) or ()
-        return [part.function_response.id or "" for part in parts if part.function_response]
+        return [response.id or "" for response in self.responses]
 
     @property
     def responses(self) -> list[types.FunctionResponse]:
@@ -384,7 +378,7 @@ class InvocationContext:
 
     def note_failure(self, error: Exception) -> None:
         """Record that this agent raised `error`; of nested agents, the innermost is recorded."""
-        # The same exception passes each enclosing agent on its way up: the innermost notes it first.
+        # An exception passes each enclosing agent on its way up, the innermost first.
         if self.shared.last_failure is None or self.shared.last_failure[0] is not error:
             self.shared.last_failure = (error, self)
 

@@ -43,11 +43,11 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                     stop.step_task = None
                     event = await commit(ctx, event, on_event)
                     yield event
-                    # Read here too, for a step that never awaited, or caught its cancellation.
+                    # Checked here, too: a step may never await, or catch its cancellation.
                     if stop.reason or (stop.has_trigger and stop.is_due()):
                         stop.request()
                         break
-                    # Read again: the next event may be requested by another task.
+                    # Set again: another task may request the next event.
                     stop.step_task = asyncio.current_task(stop.loop)
             finally:
                 await events.aclose()
@@ -61,7 +61,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                 yield failed
             raise error from error.__cause__
         with suppress(StaleSessionError):  # another process holds the session now
-            # The reader has gone: events can be stored but not yielded.
+            # The reader has left: events can be stored but not yielded.
             await (
                 _reader_left(ctx)
                 if isinstance(raised, GeneratorExit)
@@ -147,7 +147,7 @@ async def _after_plugins(ctx: InvocationContext, hooks: Sequence[Hook], event: E
         return event
     if not isinstance(replacement, Event):
         raise ConfigurationError(f"on_event_callback returned a {type(replacement).__name__}; return an Event, or None")
-    # Other events, checkpoints and the journal refer to these three fields.
+    # Other events, checkpoints and the journal refer to id, invocation and timestamp.
     changed = replacement.model_fields_set - {"id", "invocation_id", "timestamp"}
     return event.model_copy(update={name: getattr(replacement, name) for name in changed})
 

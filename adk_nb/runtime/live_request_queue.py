@@ -8,12 +8,13 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from adk_nb import types
+from adk_nb.concurrency.single_thread import running_loop
 from adk_nb.errors import InputError
 from adk_nb.events.event import as_content
 
 
 class LiveRequest(BaseModel):
-    """One input. If several fields are set, the first of these counts: the signals, `blob`, `content`."""
+    """One input. If several fields are set, a signal takes precedence over `blob`, and `blob` over `content`."""
 
     model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", defer_build=True)
 
@@ -99,7 +100,7 @@ class LiveRequestQueue:
     def _put_function(self) -> Callable[[LiveRequest], object]:
         put, loop = self._requests.put_nowait, self._loop
         # asyncio.Queue is not thread-safe: once a reader waits, other threads put through its loop.
-        if loop is None or loop.is_closed() or loop is _running_loop():
+        if loop is None or loop.is_closed() or loop is running_loop():
             return put
         return lambda request: loop.call_soon_threadsafe(put, request)
 
@@ -121,10 +122,3 @@ class Streams(Protocol):
     ) -> dict[str, Any]:
         """Send each result to the model as it comes. Returns the first response to the call."""
         ...
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

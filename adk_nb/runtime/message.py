@@ -31,12 +31,12 @@ def check_message(message: types.Content, session: Session) -> None:
     for value in (*(part.text for part in parts), *(response.response for response in answers)):
         if value and (problem := json_problem(value)):
             raise InputError(
-                f"a message cannot hold {problem}: it is stored as JSON; leave that out, or send it as text"
+                f"a message cannot contain {problem}, as it is stored as JSON; leave that out, or send it as text"
             )
     if not answers:
         return
     if len(answers) < len(parts):
-        raise InputError("a message carries function responses or text, not both; send them one after the other")
+        raise InputError("a message has function responses or text, not both; send them one after the other")
     history = history_of(session)
     _check_interrupts(answers, history)
     _check_calls(answers, history, session.id)
@@ -44,7 +44,8 @@ def check_message(message: types.Content, session: Session) -> None:
 
 def _check_interrupts(answers: Iterable[types.FunctionResponse], history: History) -> None:
     """Refuse an answer to a request that is not open, or that does not fit it."""
-    by_answer_id = {(open_.kind, key): open_ for open_ in history.interrupts() for key in open_.answer_ids}
+    candidates = history.interrupts()
+    by_answer_id = {(candidate.kind, key): candidate for candidate in candidates for key in candidate.answer_ids}
     for answer in answers:
         if (kind := _answered_kind(answer)) is None:
             continue

@@ -87,7 +87,7 @@ def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
 
     Sets `ctx.resumed_calls` and `ctx.shared.resumed_call_ids`.
     """
-    found_calls: dict[str, types.FunctionCall] = {}
+    resumed_calls: dict[str, types.FunctionCall] = {}
     calls = history_of(ctx.session).calls
     for answered in ctx.calls_answered:
         record = calls.newest(answered, under=ctx.branch)
@@ -97,13 +97,13 @@ def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
             None,
             answered if answered == ctx.task_call_id else "",
         )
-        if key and key not in found_calls:
+        if key and key not in resumed_calls:
             # Not a later call with the same id: sessions stored by 0.1.0 may have several.
             own_record = calls.newest_of(ctx.agent.name, key, ctx.branch, name=name, until_index=record.event_index)
-            found_calls |= {key: own_record.call} if own_record else {}
-    ctx.resumed_calls = list(found_calls.values())
-    ctx.shared.resumed_call_ids.update(found_calls)
-    return list(found_calls.values())
+            resumed_calls |= {key: own_record.call} if own_record else {}
+    ctx.resumed_calls = list(resumed_calls.values())
+    ctx.shared.resumed_call_ids.update(resumed_calls)
+    return list(resumed_calls.values())
 
 
 def has_results(ctx: InvocationContext) -> bool:
@@ -165,7 +165,7 @@ def is_paused(
         return True
     if not may_interrupt:
         return False
-    since = max(since, history.last_text_at)
+    since = max(since, history.last_text_index)
     return bool(history.listening_node(branch) or history.interrupts(under=branch, since=since))
 
 

@@ -38,7 +38,7 @@ class ObservedScore(Protocol):
 
     @property
     def verdict(self) -> str:
-        """`passed`, `failed`, or why there is neither."""
+        """`passed`, `failed`, or the reason why there is no verdict."""
         ...
 
     @property
@@ -51,7 +51,7 @@ Scores = TypeVar("Scores", bound=Mapping[str, ObservedScore])
 
 
 class Observer(Protocol):
-    """Each method passes its last argument through, unchanged, and may note what it sees. It must not raise."""
+    """Each method returns its last argument or a wrapper with the same results, and may record it. None may raise."""
 
     def agent(
         self, agent: RunnableAgent, ctx: InvocationContext, events: AsyncGenerator[Event, None], /

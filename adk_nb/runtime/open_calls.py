@@ -23,6 +23,11 @@ from adk_nb.wire import copy_model, replace_fields, replace_surrogates
 Calls = Sequence[types.FunctionCall]
 _EventOrigin = tuple[str, str | None, str | None]
 """Author, branch and isolation scope of an event."""
+NOT_MADE = "the run was cut before this call was made"
+"""Sessions store this text; the notebook recognizes a call that was not started by it."""
+CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
+_RESERVED_PREFIXES = (NODE, NODE_APPROVAL, TOOLSET)
+"""Prefixes of the ids of toolsets and nodes; a model's calls must not use them."""
 
 
 def closing_events(ctx: InvocationContext, reason: StopReason) -> list[Event]:
@@ -32,7 +37,7 @@ def closing_events(ctx: InvocationContext, reason: StopReason) -> list[Event]:
     """
     code, message = reason
     groups = _calls_by_origin(ctx, _open_calls(ctx)) or [(_last_origin(ctx), [])]
-    return [_closing(ctx, place, calls, error_code=code, error_message=message) for place, calls in groups]
+    return [_closing_event(ctx, origin, calls, error_code=code, error_message=message) for origin, calls in groups]
 
 
 def close_lost_call(ctx: InvocationContext, call: types.FunctionCall) -> list[Event]:
@@ -68,7 +73,7 @@ def failure_events(ctx: InvocationContext, error: Exception) -> list[Event]:
     origin: _EventOrigin = (source.agent.name, source.branch, source.isolation_scope)
     # After a storage error the calls stay open: the run is resumed with the outcomes in the journal.
     groups = dict(_calls_by_origin(ctx, () if isinstance(error, StorageError) else _open_calls(ctx)))
-    failure = _closing(
+    failure = _closing_event(
         ctx,
         origin,
         groups.pop(origin, ()),
@@ -78,7 +83,7 @@ def failure_events(ctx: InvocationContext, error: Exception) -> list[Event]:
         node_info=NodeInfo(path=source.node.path if source.node else ""),
         custom_metadata={"failed_at": cell} if (cell := cell_location(error)) else None,
     )
-    return [*(_closing(ctx, other_origin, calls) for other_origin, calls in groups.items()), failure]
+    return [*(_closing_event(ctx, other_origin, calls) for other_origin, calls in groups.items()), failure]
 
 
 def new_failure_events(ctx: InvocationContext, error: Exception) -> list[Event]:
@@ -96,7 +101,7 @@ def without_results(event: Event) -> Event:
     return copy_model(event, content=_results(calls, result) if calls else None, actions=no_actions())
 
 
-def _closing(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, **fields: Any) -> Event:
+def _closing_event(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, **fields: Any) -> Event:
     """The event with the results of `calls`, as far as known in this run, else with an error."""
     author, branch, scope = origin
     actions, answers = no_actions(), list[types.Part]()
@@ -104,7 +109,7 @@ def _closing(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, **field
         result = ctx.shared.results.get(call.id or "")
         if result:
             performed = result[1]
-            # Only what has happened: a transfer or an escalation has no effect in a run that is over.
+            # Only what has happened already: a transfer or an escalation has no effect in a run that is over.
             actions.merge(EventActions(state_delta=performed.state_delta, artifact_delta=performed.artifact_delta))
         answers.append(result[0] if result else parts.result(call.id, call.name or "", CUT_SHORT))
     content = parts.content("user", answers) if answers else None
@@ -170,11 +175,6 @@ def _approved_calls(ctx: InvocationContext) -> Calls:
     ]
 
 
-NOT_MADE = "the run was cut before this call was made"
-"""Stored text, by which a session shows that a call was not started."""
-CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
-
-
 def _results(calls: Iterable[types.FunctionCall], result: dict[str, Any]) -> types.Content:
     answers = [types.FunctionResponse(id=call.id, name=call.name, response=result) for call in calls]
     return types.Content(role="user", parts=[types.Part(function_response=response) for response in answers])
@@ -186,10 +186,10 @@ async def close_interrupted_run(ctx: InvocationContext, run_id: str) -> None:
     for calling, calls in _open_calls_by_event(interrupted):
         ctx_at_call = replace_fields(interrupted, branch=calling.branch)
         await load_attempts(ctx_at_call, calls)
-        # Only the recorded outcome is read, so the effect does not matter.
+        # "once" is arbitrary: reading an outcome does not depend on the effect.
         durable_calls = [durable_call(ctx_at_call, call, call.name or "", "once") for call in calls]
         results = [
-            _result_of(interrupted, calling, call, step) for call, step in zip(calls, durable_calls, strict=True)
+            _result_of(interrupted, calling, call, durable) for call, durable in zip(calls, durable_calls, strict=True)
         ]
         actions, result_parts = no_actions(), list[types.Part]()
         for parts_of_call, actions_of_call in results:
@@ -219,15 +219,15 @@ def _open_calls_by_event(ctx: InvocationContext) -> Iterator[tuple[Event, list[t
 
 
 def _result_of(
-    ctx: InvocationContext, calling: Event, call: types.FunctionCall, durable_call: DurableCall | None
+    ctx: InvocationContext, calling: Event, call: types.FunctionCall, durable: DurableCall | None
 ) -> tuple[list[types.Part], EventActions]:
     """The result parts of a call, and the actions of its tool."""
-    outcome: dict[str, Any] = (durable_call and durable_call.recorded_outcome(has_answers=True)) or {}
+    outcome: dict[str, Any] = (durable and durable.recorded_outcome(has_answers=True)) or {}
     if part := outcome.get("part"):
         text_parts = [parts.text_part(outcome["words"])] if outcome["words"] else []
         return [types.Part.model_validate(part), *text_parts], EventActions.model_validate(outcome["actions"])
-    is_begun = (durable_call and durable_call.event_id) or _has_nested_events(ctx, calling.branch, call.id)
-    # An agent that was called has no recorded outcome of its own: its events show that it began.
+    # A called agent has no outcome in the journal: its events show that it began.
+    is_begun = (durable and durable.event_id) or _has_nested_events(ctx, calling.branch, call.id)
     result = {"error": IN_DOUBT if is_begun else NOT_MADE}
     return [parts.result(call.id, call.name or "", result)], no_actions()
 
@@ -238,21 +238,17 @@ def _has_nested_events(ctx: InvocationContext, branch: str | None, call_id: str 
     return any(next_call(nested_branch, branch) == call_id for nested_branch in inside)
 
 
-_RESERVED_PREFIXES = (NODE, NODE_APPROVAL, TOOLSET)
-"""Ids of toolsets and nodes start so; no model may use them."""
-
-
 def new_call_id() -> str:
     """A fresh id, as ADK spells it."""
     return f"adk-{clock.new_id()}"
 
 
-def claim(ctx: InvocationContext, proposed: str | None) -> str:
+def claim_call_id(ctx: InvocationContext, proposed: str | None) -> str:
     """The id of a new call from a model: `proposed`, or a fresh id if that is taken, reserved or not valid text.
 
     Ids are also unique among agents that run in parallel.
     """
-    # The history has only stored events: parallel agents see each other's new ids here.
+    # The history lacks events that are not stored yet: parallel agents share new ids here.
     claimed = ctx.shared.call_ids
     is_free = (
         proposed

@@ -55,7 +55,7 @@ class OpenInterrupts:
         # Numbers restart with a message, but not while a card shows one: `%confirm 2` must keep its meaning.
         if self._last_number and not self._open and _is_text(event, responses):
             self._last_number = 0
-        # No result closes the request of a toolset: the first event after its answer does.
+        # A toolset request has no call, so no result closes it: the first event after its answer does.
         for key in self._answered_toolsets:
             self._open.pop((_CREDENTIAL, key, 0), None)
         self._answered_toolsets = []
@@ -86,10 +86,8 @@ class OpenInterrupts:
         previous = self._open.get(key)
         self._last_number += previous is None
         number = previous.number if previous else self._last_number
-        self._open[key] = replace(interrupt, number=number, path=self._path(interrupt), event_index=self._event_index)
-
-    def _path(self, interrupt: Interrupt) -> tuple[str, ...]:
-        return callers_of(interrupt.branch, self._calls)
+        path = callers_of(interrupt.branch, self._calls)
+        self._open[key] = replace(interrupt, number=number, path=path, event_index=self._event_index)
 
     def _open_approval(self, approval: Interrupt, event: Event) -> None:
         call_id = approval.call.id or ""
@@ -102,12 +100,14 @@ class OpenInterrupts:
         ]
         if records and not indices:
             return
-        # Several such calls: the last of the same run, or else the last of all.
+        # Of several such calls: the last one of the same run, or else the last one.
         in_same_run = [index for index in indices if records[index].event.invocation_id == event.invocation_id]
         self._add((_APPROVAL, call_id, (in_same_run or indices or [_UNKNOWN_CALL])[-1]), approval)
 
     def _open_credential(self, credential: Interrupt) -> None:
-        self._settle({call.call.id for call in credential.calls})  # requested again: the newest request replaces older
+        self._settle(
+            {call.call.id for call in credential.calls}
+        )  # a newer request for the same calls replaces the older
         self._add((_CREDENTIAL, credential.id, 0), credential)
 
     def _close_by(self, event: Event, responses: Responses) -> None:
@@ -121,7 +121,7 @@ class OpenInterrupts:
                 self._answered_toolsets += [interrupt.id] if interrupt and interrupt.is_toolset else []
             else:
                 self._close_input(event, response)
-            # A response in a model's content is its own text: it closes nothing that a person has to approve.
+            # A response in a model's content is text that the model wrote: it must not close an approval.
             if not by_model and response.name not in (APPROVAL_REQUEST, CREDENTIAL_REQUEST):
                 self._close_approval(event, response)
                 if response.id not in event.actions.requested_auth_configs:

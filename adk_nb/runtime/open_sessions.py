@@ -67,7 +67,7 @@ class OpenSessions:
         for key in [key for key in list(session.state) if key.startswith(State.TEMP_PREFIX)]:
             del session.state[key]
         if not await self._service.is_current(session):
-            return  # another run wrote meanwhile, or the state has a value that is in no event
+            return  # another run wrote meanwhile, or a state value was changed without an event
         self._cached[session.user_id, session.id] = session
         if len(self._cached) > _MAX_CACHED:
             self._cached.popitem(last=False)
@@ -98,7 +98,7 @@ async def catch_up(ctx: InvocationContext) -> bool:
     if not stored or not {event.id for event in session.events} < {event.id for event in events}:
         return False
     temporary = {key: value for key, value in dict(session.state).items() if key.startswith(State.TEMP_PREFIX)}
-    # In place: contexts and tools of this run hold this dict and this list.
+    # In place: contexts and tools of this run refer to this dict and this list.
     session.state.clear()
     session.state.update(stored.state | temporary)
     session.events[:] = events
@@ -107,7 +107,7 @@ async def catch_up(ctx: InvocationContext) -> bool:
     return True
 
 
-async def is_first(ctx: InvocationContext) -> bool:
+async def is_first_to_continue(ctx: InvocationContext) -> bool:
     """True for exactly one of the concurrent runs that would call the model about the newest tool result."""
     newest = next((event for event in history_of(ctx.session).newest() if _is_result(ctx, event)), None)
     if newest is None or ctx.session.lease is not None:

@@ -21,6 +21,7 @@ class StreamEnd:
 
 
 _abandoned: set[asyncio.Task[None]] = set()
+"""Cancelled streams that still run, held because an event loop refers to its tasks only weakly."""
 
 
 class ParallelStreams(Generic[K]):
@@ -75,7 +76,7 @@ class ParallelStreams(Generic[K]):
         if tasks:
             _, remaining = await asyncio.wait(tasks, timeout=self._grace)
             self.is_abandoned = bool(remaining)
-            for task in remaining:  # the loop itself refers to its tasks only weakly
+            for task in remaining:
                 _abandoned.add(task)
                 task.add_done_callback(_abandoned.discard)
 

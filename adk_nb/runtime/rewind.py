@@ -32,19 +32,19 @@ def surviving(events: Iterable[Event]) -> list[Event]:
     else:
         return all_events
     # Reversed, so that the first event of each invocation wins.
-    began = {all_events[index].invocation_id: index for index in reversed(range(len(all_events)))}
-    newest_first_kept: list[Event] = []
+    first_indexes = {all_events[index].invocation_id: index for index in reversed(range(len(all_events)))}
+    remaining_reversed: list[Event] = []
     index = len(all_events) - 1
     # From the end: a rewind event may itself be undone by a later one.
     while index >= 0:
         undone = all_events[index].actions.rewind_before_invocation_id
         if undone:
-            first = began.get(undone, index)
+            first = first_indexes.get(undone, index)
             index = first if first < index else 0
         else:
-            newest_first_kept.append(all_events[index])
+            remaining_reversed.append(all_events[index])
         index -= 1
-    return newest_first_kept[::-1]
+    return remaining_reversed[::-1]
 
 
 def newest_first(events: Sequence[Event], end: int) -> Iterator[Event]:

@@ -7,12 +7,11 @@ import sys
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 from adk_nb import types
-from adk_nb.errors import ConfigurationError
 from adk_nb.sessions.base_session_service import GetSessionConfig
-from adk_nb.wire import LAZY, field_errors, plain_json
+from adk_nb.wire import LAZY, SettingsModel, plain_json
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ def _max_llm_calls_from_environment() -> int:
         return _DEFAULT_MAX_LLM_CALLS
 
 
-class RunConfig(BaseModel):
+class RunConfig(SettingsModel):
     """Settings of one run.
 
     Fields with types of google-genai mean the same as there; those of live runs are passed in `LiveConnectConfig`.
@@ -58,7 +57,7 @@ class RunConfig(BaseModel):
     Source: google-adk 2.13, `RunConfig`; `max_cost_usd`, `tool_errors` and `timeout` are ours.
     """
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, defer_build=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
 
     streaming_mode: StreamingMode = StreamingMode.NONE
     max_llm_calls: int = Field(default_factory=_max_llm_calls_from_environment)
@@ -88,11 +87,11 @@ class RunConfig(BaseModel):
     `SaveFilesAsArtifactsPlugin` stores them under their own names."""
 
     http_options: Annotated[types.HttpOptions | None, LAZY] = None
-    """Of every request of the run: headers, timeout (ms), retries."""
+    """HTTP options of every request of the run: headers, timeout (ms), retries."""
     labels: dict[str, str] | None = None
-    """Of every request of the run, for billing."""
+    """Labels of every request of the run, for billing."""
     service_tier: str | None = None
-    """Of every request of the run: a `types.ServiceTier`, or its value (`flex`, `standard`, `priority`)."""
+    """Service tier of every request of the run: a `types.ServiceTier` or its value (`flex`, `standard`, `priority`)."""
 
     response_modalities: Annotated[list[types.Modality] | None, LAZY] = None
     """None: audio."""
@@ -120,12 +119,6 @@ class RunConfig(BaseModel):
     """True: compositional function calling: the model is called through the live API, where its own code can call
     functions. Requires StreamingMode.SSE."""
 
-    def __init__(self, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            raise ConfigurationError(f"run_config: {field_errors(error, type(self).model_fields)}") from error
-
     @field_validator("max_llm_calls")
     @classmethod
     def _check_max_llm_calls(cls, value: int) -> int:
@@ -133,7 +126,7 @@ class RunConfig(BaseModel):
         if value >= sys.maxsize:
             raise ValueError(f"max_llm_calls={value} is not a limit; write 0 for no limit")
         if value <= 0:
-            logger.warning("max_llm_calls=%d: a run may ask its models without limit", value)
+            logger.warning("max_llm_calls=%d: a run may call its models without limit", value)
         return value
 
     @field_validator("service_tier")
@@ -150,11 +143,11 @@ class RunConfig(BaseModel):
 
     @property
     def streams(self) -> bool:
-        """True if the model is to answer in pieces."""
+        """True if the model streams its answer."""
         return self.streaming_mode is StreamingMode.SSE
 
 
-class ResumabilityConfig(BaseModel):
+class ResumabilityConfig(SettingsModel):
     """Make runs resumable: App(resumability_config=ResumabilityConfig(is_resumable=True)). Agents store checkpoints.
 
     `Runner.run_async(invocation_id=...)` resumes a run that an error, a stop or the end of the process interrupted:
@@ -162,21 +155,11 @@ class ResumabilityConfig(BaseModel):
     invocation id.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     is_resumable: bool = False
 
-    def __init__(self, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            raise ConfigurationError(f"ResumabilityConfig: {field_errors(error, type(self).model_fields)}") from error
 
-
-class RetryConfig(BaseModel):
+class RetryConfig(SettingsModel):
     """The retry policy of a graph node: number of attempts, and exponential backoff with jitter."""
-
-    model_config = ConfigDict(extra="forbid")
 
     max_attempts: int = Field(default=5, ge=1)
     """Including the first attempt."""
@@ -190,12 +173,6 @@ class RetryConfig(BaseModel):
     """Seconds; a random value up to this is added to each delay."""
     exceptions: list[Any] | None = None
     """Exception classes, or their names, to retry. None: all."""
-
-    def __init__(self, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            raise ConfigurationError(f"RetryConfig: {field_errors(error, type(self).model_fields)}") from error
 
     def is_retryable(self, error: BaseException) -> bool:
         """True if `exceptions` includes `error`."""
@@ -213,6 +190,6 @@ class RetryConfig(BaseModel):
             return None
         try:
             delay = self.initial_delay * self.backoff_factor ** (attempt - 1)
-        except OverflowError:  # of the power, after a thousand attempts or so
+        except OverflowError:  # of the power, after about a thousand attempts
             return self.max_delay
         return min(delay + random.uniform(0, self.jitter), self.max_delay)

@@ -43,7 +43,7 @@ class SessionLease:
             StaleSessionError: Another process wrote to it since it was read.
         """
         if unreleased := self._unreleased.get(self._session_key):
-            # Held by this process itself: until it is released, the claim below would be refused.
+            # This process holds that lease itself: release it, else the claim below is refused.
             await unreleased[0].release(unreleased[1])
             self._unreleased.pop(self._session_key, None)
         self._session_id = session.id
@@ -58,7 +58,7 @@ class SessionLease:
         """Move the lease from the run that claimed it to the invocation of `ctx`, which that run resumes."""
         if self._lease:
             self._stop_renewing()
-            # The fresh id was never used; without an outcome it would look like an interrupted run.
+            # The new id was never used; without an outcome it would look like an interrupted run.
             await self._lease.release("done")
         await self.claim(ctx.session, ctx.invocation_id, version)
 

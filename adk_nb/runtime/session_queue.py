@@ -1,4 +1,4 @@
-"""Queues of runs at their sessions: one run at a time, first come first served, and the runs inside it.
+"""Queues of the runs of each session: one run at a time, first come first served, and the runs inside it.
 
 A run is inside another if it is started by code that the other calls (a tool, a callback, a node, and the tasks and
 threads that these start), or, between two events of the other, by the task or thread that reads them.
@@ -26,11 +26,11 @@ from adk_nb.sessions.journal import Journal, this_process
 from adk_nb.sessions.session import Session
 
 _CLOSE_SECONDS = 5.0
-"""The most that a run waits for a run that its reader dropped, and that is being closed."""
+"""Longest wait for a run whose reader dropped it, until it is closed."""
 _CLOSE_ROUNDS = 4
-"""Rounds of the event loop in which it closes a dropped stream, also a stream within two other streams."""
+"""Rounds of the event loop that close a dropped stream, even one inside two other streams."""
 _READER_SECONDS = 15.0
-"""The most that a run waits while the loop body that started it takes no event: it may be what that body awaits."""
+"""Longest wait for the loop body that started this run: the body may itself await this run."""
 
 SessionKey = tuple[str, str, str]
 """App, user and session."""
@@ -41,13 +41,13 @@ class SessionQueues:
     """The queues of all sessions of a service, for all its runners in this process."""
 
     def __init__(self, service: BaseSessionService) -> None:
-        self.service = service  # while this lives, no other service has its id
+        self.service = service  # held: the queues are found by its id()
         self.journal = service if isinstance(service, Journal) else None
         self.unreleased: Unreleased = {}
         self._running: dict[SessionKey, list[QueuePlace]] = {}
         """Session -> the run that holds it, and the runs inside that."""
         self._waiting: dict[SessionKey, deque[QueuePlace]] = {}
-        """Session -> the runs that wait for it, in the order in which they came."""
+        """Session -> the runs that wait for it, first come first."""
         self._lock = threading.Lock()
 
     def running(self, key: SessionKey) -> "list[QueuePlace]":
@@ -56,7 +56,7 @@ class SessionQueues:
             return list(self._running.get(key, ()))
 
     def enter(self, place: "QueuePlace") -> None:
-        """Let a run hold its session, alone or inside the run that does.
+        """Let a run hold its session, alone or inside the run that holds it.
 
         Raises:
             SessionBusyError: Another run holds it.
@@ -121,9 +121,9 @@ class QueuePlace:
         """The loop body of the reader. None: the run takes a step."""
         self.is_over = False
         self.outer: QueuePlace | None = None
-        """Of the run that this one is inside of, at this session or another."""
+        """Place of the run that this run is inside, of this session or another."""
         self.host: QueuePlace | None = None
-        """Of the run at this session that this one is inside of."""
+        """Place of the run of this session that this run is inside."""
         self._queues = queues
         self._stop = stop
         self._waits = waits
@@ -137,11 +137,11 @@ class QueuePlace:
         """The generator that the reader holds."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._admission: asyncio.Future[None] | None = None
-        """Of a run that waits."""
+        """Completed when the run is admitted. None: the run does not wait."""
 
     @property
     def has_journal(self) -> bool:
-        """True if the session is kept in a journal, which notes its runs."""
+        """True if the session service has a journal, which records the runs."""
         return self._queues.journal is not None
 
     # -- the stream of events
@@ -166,7 +166,7 @@ class QueuePlace:
                         self._is_closing = True
                         raise
                     finally:
-                        # Also before the stream is closed: the run's `finally` blocks are steps of it.
+                        # Also before the stream is closed: `finally` blocks of the run are part of the step.
                         self._begin_step()
             outcome = self._outcome() or "done"
         except GeneratorExit:
@@ -180,7 +180,7 @@ class QueuePlace:
                 # Before leaving: the next run in the queue claims the lease at once.
                 await self._end(outcome)
             finally:
-                # Also if the lease was not released: the queue of this process must go on.
+                # Even if the lease was not released: the queue of this process must continue.
                 self.is_over = True
                 self._queues.leave(self)
                 _scope.set(self._outer_scope)
@@ -201,7 +201,7 @@ class QueuePlace:
     def _begin_step(self) -> None:
         """Let code that the run calls be inside it, until the next event."""
         scope = _scope.get()
-        if scope is not self.body:  # the reader is another task than before
+        if scope is not self.body:  # another task reads now
             self._outer_scope = scope
         self.body = None
         _scope.set(self)
@@ -253,7 +253,7 @@ class QueuePlace:
         """
         self._id, self._version, self.since = run_id, version, clock.now()
         self._loop = asyncio.get_running_loop()
-        # This run may be refused, or wait for its own reader, because of a stream that is being closed right now.
+        # Else a stream that is just being closed could refuse this run, or let it wait for its own reader.
         if not self._waits or (self.outer and self.outer.body):
             await self._let_dropped_streams_close()
         try:
@@ -261,7 +261,7 @@ class QueuePlace:
             return await self._open(load)
         except SessionBusyError as busy:
             if not self._waits:
-                # A run that does not wait still waits a moment for a run that nobody reads any more.
+                # Even then it waits for a moment for a run whose reader has left.
                 if not any(place.is_dropped for place in self._queues.running(self.key)):
                     raise
                 seconds = _CLOSE_SECONDS
@@ -278,7 +278,7 @@ class QueuePlace:
         with self._stop.watching(signal, seconds):
             if not self._stop.reason:
                 self._stop.step_task = asyncio.current_task()
-                # It holds the session in this process already if what it waits for is another process.
+                # If it waits for another process, it already holds the session in this process.
                 if self not in self._queues.running(self.key):
                     await self._wait_in_queue()
                 return await wait_until_released(lambda: self._open(load))
@@ -289,7 +289,7 @@ class QueuePlace:
     async def _wait_in_queue(self) -> None:
         self._admission = asyncio.get_running_loop().create_future()
         self._queues.join(self)
-        # The reader that started this run holds the session: if its loop body awaits this run, both would wait forever.
+        # The run of the reader that started this run holds the session; if its loop body awaits this run, both hang.
         if isinstance(body := self._outer_scope, _LoopBody) and body.place in self._queues.running(self.key):
             await asyncio.wait([self._admission], timeout=_READER_SECONDS)
             if body.is_current and not self._admission.done():
@@ -331,24 +331,24 @@ class QueuePlace:
             session.lease, session.revision = host_session.lease, host_session.revision
 
     async def begin(self, ctx: InvocationContext) -> None:
-        """Let the run be known by the id of `ctx`, which may resume an earlier run, and read what that had begun."""
+        """Register the run under the id of `ctx`. A resumed run gets the attempts of its calls from the journal."""
         self._ctx = ctx
         if self._lease and ctx.invocation_id != self._id:
             self._id = ctx.invocation_id
             await self._lease.claim_for(ctx, self._version)
         if self._queues.journal and ctx.checkpoints:
-            # The run is resumed: its calls must not take effect twice, and edits since then are noticed.
+            # Resumed: its calls must not take effect twice, and edits since then are detected.
             runs = [run for run in await self._queues.journal.unfinished(ctx.session) if run.id == self._id]
             ctx.shared.is_edited = any(run.version not in ("", self._version) for run in runs)
             ctx.shared.earlier_attempts |= {attempt.intent.key: attempt for run in runs for attempt in run.attempts}
         elif self._lease:
-            # A new run: what was interrupted before can no longer be resumed.
+            # A new run: interrupted runs can no longer be resumed.
             await self._lease.close_interrupted_runs(ctx)
 
     # -- for other runs
 
     def host_among(self, running: "list[QueuePlace]") -> "QueuePlace | None":
-        """The innermost run of `running` that this run is inside of, unless it is being closed. None: there is none."""
+        """The innermost run of `running` that this run is inside. None: there is none, or it is being closed."""
         place = self.outer
         while place and place not in running:
             place = place.outer
@@ -356,7 +356,7 @@ class QueuePlace:
 
     @property
     def is_dropped(self) -> bool:
-        """True if the reader let go of the events before their end: the run is being closed."""
+        """True if the reader dropped the events before their end: the run is being closed."""
         return self._is_closing or (self._stream is not None and self._stream() is None)
 
     @property
@@ -392,8 +392,8 @@ class _LoopBody:
 
 _Scope = QueuePlace | _LoopBody | None
 _scope: ContextVar[_Scope] = ContextVar("adk_nb_queue_place", default=None)
-"""What the code that runs now belongs to: a step of a run, or the loop body of its reader. Set here alone, around each
-step; tasks and threads inherit it."""
+"""The owner of the current code: a step of a run, or the loop body of its reader. Set only here, around each step;
+tasks and threads inherit it."""
 
 _READER_HINT = (
     "the loop that reads that run has started this one in another task, and takes no event: if it awaits this run, "
@@ -402,7 +402,7 @@ _READER_HINT = (
 
 
 def _enclosing_place() -> QueuePlace | None:
-    """The place of the innermost run that the code which runs now is inside of."""
+    """The place of the innermost run that contains the current code."""
     scope = _scope.get()
     place = scope.place if isinstance(scope, _LoopBody) else scope
     if isinstance(scope, _LoopBody) and not scope.is_here:

@@ -11,9 +11,9 @@ from adk_nb import clock
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 
-MOST_REQUESTS = 1_000
-"""Most requests in a trace; the oldest are dropped."""
-_MOST_RUNS = 200
+MAX_REQUESTS = 1_000
+"""Limit of requests in a trace; the oldest are dropped."""
+_MAX_RUNS = 200
 
 
 @dataclass(eq=False, kw_only=True)
@@ -38,7 +38,7 @@ class TracedRequest:
     within: tuple[str, ...] = ()
     """Ids of the tool calls that it was sent in, outermost first."""
     number: int = 0
-    """Position among everything the trace recorded, from 1."""
+    """Position among all requests and tool calls of the trace, from 1."""
     response: LlmResponse | None = None
     """The complete response; the last chunk if the model sends no complete one."""
     error: str = ""
@@ -59,7 +59,7 @@ class TracedTool:
     within: tuple[str, ...] = ()
     """Ids of the tool calls that it was made in, outermost first."""
     number: int = 0
-    """Position among everything the trace recorded, from 1."""
+    """Position among all requests and tool calls of the trace, from 1."""
     error: str = ""
 
 
@@ -117,7 +117,7 @@ class Trace:
     ) -> AsyncGenerator[LlmResponse, None]:
         """Yield `responses` and record them."""
         self.requests.append(traced)
-        del self.requests[:-MOST_REQUESTS]
+        del self.requests[:-MAX_REQUESTS]
         traced.began, traced.within, traced.number = clock.now(), _within.get(), self._next_number()
         try:
             async with aclosing(responses) as answers:
@@ -154,19 +154,19 @@ class Trace:
 class Traces:
     """The traces of the newest runs of a notebook or a chat, up to a limit."""
 
-    def __init__(self, most_requests: int = MOST_REQUESTS) -> None:
-        """`most_requests`: limit for all traces together."""
-        self._most_requests = most_requests
+    def __init__(self, max_requests: int = MAX_REQUESTS) -> None:
+        """`max_requests`: limit for all traces together."""
+        self._max_requests = max_requests
         self._by_invocation: dict[str, list[Trace]] = {}
 
     def add(self, invocation_id: str, trace: Trace) -> None:
         """Add a trace of an invocation; a resumed invocation has several."""
         traces = self._by_invocation.setdefault(invocation_id, [])
-        if not any(known_trace is trace for known_trace in traces):
+        if not any(existing is trace for existing in traces):
             traces.append(trace)
         # The newest invocation stays whole, however large it is.
         while len(self._by_invocation) > 1 and (
-            len(self._by_invocation) > _MOST_RUNS or self._request_count() > self._most_requests
+            len(self._by_invocation) > _MAX_RUNS or self._request_count() > self._max_requests
         ):
             del self._by_invocation[next(iter(self._by_invocation))]
 

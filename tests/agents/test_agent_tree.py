@@ -156,7 +156,7 @@ def test_a_clone_can_be_other_than_what_it_was_copied_from():
     [
         ({"parent_agent": None}, "clone\\(\\) .* parent_agent; .* sub_agents"),
         ({"instructions": "x"}, "'a': .* 'instructions'; did you mean 'instruction'"),
-        ({"temperature": 1}, "agent 'a': 'temperature' belongs into generate_content_config"),
+        ({"temperature": 1}, "agent 'a': 'temperature' belongs in generate_content_config"),
         ({"name": "a b"}, "identifier, got 'a b'; try 'a_b'"),
     ],
 )

@@ -63,7 +63,7 @@ class Answer(BaseModel):
         ({"zzz": 1}, "agent 'a': … no field 'zzz'"),
         (
             {"temperature": 0.2},
-            "agent 'a': 'temperature' belongs into generate_content_config; "
+            "agent 'a': 'temperature' belongs in generate_content_config; "
             "write generate_content_config=types.GenerateContentConfig(temperature=...)",
         ),
         ({"generate_content_config": {"temp": 1}}, "agent 'a': … no field 'generate_content_config.temp'"),

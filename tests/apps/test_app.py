@@ -171,7 +171,7 @@ class Plain(BaseAgent):
         ({"compaction_interval": 1, "overlap_size": -1}, "'overlap_size': Input should be greater than or equal to 0"),
         ({"token_threshold": 0, "event_retention_size": 0}, "'token_threshold': Input should be greater than 0"),
         ({"token_threshold": 1, "event_retention_size": -1}, "'event_retention_size': Input should be greater"),
-        ({"interval": 1}, "events_compaction_config: .* no field 'interval'"),
+        ({"interval": 1}, "EventsCompactionConfig: .* no field 'interval'"),
     ],
 )
 def test_a_compaction_that_cannot_be_is_refused(given: dict[str, Any], said: str):

@@ -344,7 +344,7 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
 def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
     secret = types.FunctionResponse(id="c", name=CREDENTIAL_REQUEST, response={"password": "hunter2"})
     wrong: dict[str, Any] = {
-        "holds a credential": [types.Part(function_response=secret)],
+        "contains a credential": [types.Part(function_response=secret)],
         "JSON.*surrogates": "half a character: \ud800",
     }
     for words, message in wrong.items():

@@ -23,7 +23,7 @@ from tests.support.transcripts import call_line, result_line
 QUESTION = "How is Oslo?"
 REFUSAL = "I do not talk about that."
 RECORDINGS = "artifact://app/u/s/_adk_live"
-BROKE_OFF = "broke off: ValueError: bad"
+BROKE_OFF = "failed: ValueError: bad"
 
 
 def transcript(text: str, finished: bool = True) -> types.Transcription:

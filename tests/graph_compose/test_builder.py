@@ -241,7 +241,7 @@ LOOP = {"id": "loop", "sub_agents": ["a"], "max_agent_loop_iterations": 2}
         (lambda: create_loop_agent({**LOOP, "max_iterations": 3}), "did you mean 'maxAgentLoopIterations'"),
         (lambda: GraphCompose().adk("f").with_workflow(lambda b: b.with_max_cycles("3")), "with_max_cycles"),
         (lambda: GraphCompose().adk("f").with_state([1]), r"with_state\(\) takes a dict.*got \[1\]"),
-        (lambda: GraphCompose().adk("f").with_state({"a": {1}}), "kept as JSON"),
+        (lambda: GraphCompose().adk("f").with_state({"a": {1}}), "stored as JSON"),
         (lambda: GraphCompose().execute_sync("go"), "no root agent"),
         (lambda: GraphCompose("token"), "dict such as .*got 'token'"),
         (lambda: GraphCompose.from_dict([1]), r"takes a dict, .*got \[1\]"),

@@ -335,7 +335,7 @@ def test_a_model_whose_service_keeps_nothing_does_not_heed_it():
     ],
 )
 def test_a_wrong_setting_is_named(given: dict[str, Any], said: str):
-    with pytest.raises(ConfigurationError, match=f"context_cache_config: {said}"):
+    with pytest.raises(ConfigurationError, match=f"ContextCacheConfig: {said}"):
         ContextCacheConfig(**given)
 
 

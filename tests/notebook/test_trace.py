@@ -265,7 +265,7 @@ def test_a_prompt_has_tools_history_settings_and_the_answer_before_callbacks_and
 def test_only_who_listens_keeps_requests_and_only_the_newest():
     model = ScriptedLlm(*"1234")
     chat = Chat(LlmAgent(name="planner", model=model))
-    turn_runner(chat).traces = traces = Traces(most_requests=2)
+    turn_runner(chat).traces = traces = Traces(max_requests=2)
     runs = [chat.ask(text).events[0].invocation_id for text in "abc"]
 
     assert [len(traces.merged([run]).requests) for run in runs] == [0, 1, 1]

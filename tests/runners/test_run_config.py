@@ -47,7 +47,7 @@ def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingM
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"max_lm_calls": 3}, r"run_config: .* no field 'max_lm_calls'; did you mean 'max_llm_calls'\?"),
+        ({"max_lm_calls": 3}, r"RunConfig: .* no field 'max_lm_calls'; did you mean 'max_llm_calls'\?"),
         ({"max_llm_calls": sys.maxsize}, "not a limit; write 0"),
         ({"max_llm_calls": "many"}, "max_llm_calls"),
         ({"streaming_mode": "often"}, "streaming_mode"),

@@ -32,7 +32,7 @@ def facts(history: History) -> Any:
         "tasks": history.tasks({"a1", "expert", "books"}),
         "runs": {run: [event.id for event in history.run(run)] for run in history.run_ids()},
         "node": history.listening_node(),
-        "last text": history.last_text_at,
+        "last text": history.last_text_index,
         "last message": history.last_text(None),
         "turns": [(turn.message, turn.undone, [event.id for event in turn.events]) for turn in history.turns],
         "branches": list(history.branches),

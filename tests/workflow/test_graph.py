@@ -166,8 +166,8 @@ def choose(node_input: Any) -> Event:
         ([(START, a), Edge(from_node=a, to_node=b, route=["x", DEFAULT_ROUTE])], "DEFAULT_ROUTE … list of routes"),
         ([(START, a, node(b, name="a"))], "two nodes … 'a'"),
         ([(START, lambda node_input: 1)], "node '': '' … it is empty"),
-        ([(START, node(a, name="START"))], "begins or ends"),
-        ([(START, node(a, name="END"))], "begins or ends"),
+        ([(START, node(a, name="START"))], "name of the start or the end"),
+        ([(START, node(a, name="END"))], "name of the start or the end"),
     ],
 )
 def test_an_invalid_graph_is_reported_when_it_is_built(edges: Any, told: str) -> None:

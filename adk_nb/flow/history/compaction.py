@@ -13,7 +13,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
 from adk_nb.events.requests import REQUESTS
-from adk_nb.flow.budget import add_cost, counting, is_over_budget
+from adk_nb.flow.budget import add_cost, is_over_budget, paying_run
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.flow.history.current_events import current_events, time_range
 from adk_nb.runtime.approvals import is_approval_placeholder
@@ -79,7 +79,7 @@ class Compaction:
         if len(raw_indexes) <= retention:
             return False
         cut = _safe_cut(events, raw_indexes[-retention] if retention else len(events), _newest_invocation(ctx.session))
-        # Summaries at the end stay: summarized alone, they would only lose detail.
+        # Summaries at the end stay: summarized again by themselves, they would only lose detail.
         while cut and events[cut - 1].actions.compaction:
             cut -= 1
         return await self._compact(ctx, events[:cut])
@@ -121,19 +121,21 @@ class Compaction:
 
     async def _summarize(self, ctx: InvocationContext, events: list[Event]) -> Event | None:
         """Ask the summarizer. None, after a warning, if it fails: the conversation continues in full."""
-        counts = counting.set(ctx)
+        token = paying_run.set(ctx)
         try:
             summary = await self.summarizer().maybe_summarize_events(
                 events=[_summary_as_message(event) for event in events]
             )
         except Exception as error:
-            logger.warning("the conversation goes on whole, its summary failed: %s: %s", type(error).__name__, error)
+            logger.warning(
+                "the conversation continues in full, as its summary failed: %s: %s", type(error).__name__, error
+            )
             return None
         finally:
-            counting.reset(counts)
+            paying_run.reset(token)
         if summary is not None and not (isinstance(summary, Event) and summary.actions.compaction):  # pyright: ignore[reportUnnecessaryIsInstance]
             logger.warning(
-                "the conversation goes on whole: a summariser returns None or an Event with actions.compaction, "
+                "the conversation continues in full: a summarizer returns None or an Event with actions.compaction, "
                 "and this one returned %.80r",
                 summary,
             )
@@ -214,7 +216,7 @@ def _safe_cut(events: Sequence[Event], limit: int, running_invocation: str) -> i
     Never separates a call from its responses, present or future, nor events with the same timestamp.
     """
     cut = limit
-    # From the last span on: a cut moved to the front may fall into an earlier span, never into a later one.
+    # Latest span first: a cut that moves back may fall into an earlier span, never into a later one.
     for first, last in sorted([*_call_spans(events, running_invocation), *_same_time_spans(events)], reverse=True):
         if first < cut <= last:
             cut = first

@@ -12,24 +12,25 @@ from adk_nb.flow.history.pairing import PairedHistory, is_meaningful
 from adk_nb.flow.history.quoting import quote_parts
 from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
+from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
 from adk_nb.tools.content_blocks import for_model
 
-_FRAMEWORK_AUTHOR = "adk_framework"
-_REQUEST_NAMES = frozenset({*REQUESTS, _FRAMEWORK_AUTHOR})
+_FRAMEWORK = "adk_framework"
+"""Author of events, and name of calls, that models never see. Source of the call's name: google-adk 2.13."""
+_REQUEST_NAMES = frozenset({*REQUESTS, _FRAMEWORK})
 """Names of calls that ask the user, and of their responses; models never see them."""
 _GRAPH_REQUEST_ARGUMENT = "interruptId"
 """An argument of a graph's request, which models do not see either. Source: google-adk 2.13."""
-_TRANSFER = "transfer_to_agent"
 _Quotes = dict[tuple[int, bool], tuple[Event, types.Content | None]]
-"""(id of event, with thoughts) -> the event, held so that its id stays taken, and its quote for other agents."""
+"""(id() of event, with thoughts) -> the event, held so that its id() is not reused, and its quote for other agents."""
 _UNSLICED_EVENTS = 16
 """Events that are processed before the first pause for the event loop; most requests follow one or two."""
 _NO_CALL_BRANCH = "@"
-"""A branch segment that no agent has."""
+"""A branch segment that no agent uses."""
 _MAX_VIEWS = 256
-"""Views cached per session: an agent that is run as a tool has another branch, and so another view, at each call."""
+"""Limit of views cached per session: an agent that runs as a tool has a new branch, and so a new view, at each call."""
 
 
 def contents_for(
@@ -54,7 +55,7 @@ def contents_for(
         this_turn: Begin with the newest message of the user or of another agent.
         thoughts: Include the thoughts of other agents.
     """
-    view = _view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
+    view = _cached_view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
     for _ in view.update(session):
         pass
     return view.pairing.contents()
@@ -70,21 +71,21 @@ async def read_contents(
     thoughts: bool = False,
 ) -> list[types.Content]:
     """As `contents_for`, with pauses for the event loop while a long history is processed."""
-    view = _view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
+    view = _cached_view(session, agent, branch, scope, this_turn=this_turn, thoughts=thoughts)
     updates = view.update(session)
     if len(list(islice(updates, _UNSLICED_EVENTS))) == _UNSLICED_EVENTS:
         await run_in_slices(updates)
     return view.pairing.contents()
 
 
-def _view(
+def _cached_view(
     session: Session, agent: str, branch: str | None, scope: str | None, *, this_turn: bool, thoughts: bool
 ) -> "_View":
     views: dict[object, _View] = session.views.setdefault("contents", {})
     key = (agent, branch, scope, this_turn, thoughts)
     view = views.get(key)
-    # Fewer events than the view has seen: the list was replaced.
-    if view is None or view.seen_count > len(session.events):
+    # Fewer events than the view has read: the list was replaced.
+    if view is None or view.read_count > len(session.events):
         if len(views) >= _MAX_VIEWS:
             del views[next(iter(views))]
         view = views[key] = _View(agent, branch, scope, this_turn, thoughts, session.views.setdefault("quotes", {}))
@@ -94,7 +95,7 @@ def _view(
 def contents_before(
     session: Session, count: int, agent: str, branch: str | None, scope: str | None, *, thoughts: bool = False
 ) -> list[types.Content]:
-    """As `contents_for`, of the first `count` events alone."""
+    """`contents_for` with only the first `count` events."""
     branch = _branch_for_any_call(session, count, branch)
     views: dict[object, Session] = session.views.setdefault("before", {})
     key = (agent, branch, scope, thoughts)
@@ -130,7 +131,7 @@ class _View:
         self._this_turn = this_turn
         self._thoughts = thoughts
         self._quotes = quotes
-        self.seen_count = 0
+        self.read_count = 0
         self._events: list[Event] = []
         self._next_index = self._end_index = 0
         """The range of `_events` still to be processed."""
@@ -152,18 +153,18 @@ class _View:
 
         Concurrent updates are safe: each event is processed by one of them.
         """
-        while self._next_index < self._end_index or self.seen_count < len(session.events):
+        while self._next_index < self._end_index or self.read_count < len(session.events):
             if self._next_index == self._end_index:
-                self._events, self._next_index = session.events, self.seen_count or self._first_index(session.events)
-                self._end_index = self.seen_count = len(session.events)
+                self._events, self._next_index = session.events, self.read_count or self._first_index(session.events)
+                self._end_index = self.read_count = len(session.events)
             event = self._events[self._next_index]
-            # Else they are the current events, in which summaries stand already.
+            # Current events have their summaries in place already.
             is_stored = self._events is session.events
             if is_stored and (event.actions.compaction or event.actions.rewind_before_invocation_id):
                 self._reset()
                 self._current_events = current_events(session)
                 self._events, self._next_index = list(self._current_events.events), 0
-                self._end_index, self.seen_count = len(self._events), len(session.events)
+                self._end_index, self.read_count = len(self._events), len(session.events)
                 continue
             self._next_index += 1
             if self._scope and any(call.id == self._scope for call in event.get_function_calls()):
@@ -208,7 +209,7 @@ class _View:
             parts = _without_user_requests(event, parts)
         author = event.author
         if author != self._agent and author != "user":
-            return self._quoted(event, parts) if author != _FRAMEWORK_AUTHOR else None
+            return self._quoted(event, parts) if author != _FRAMEWORK else None
         for part in parts:
             if (part.text and not part.thought) or is_meaningful(part):
                 return content if parts is content.parts else types.Content(role=content.role, parts=parts)
@@ -222,7 +223,7 @@ class _View:
         return self._quotes[key][1]
 
     def _user_responses(self, event: Event) -> types.Content | None:
-        """The user's responses to calls of this scope; the user is in no scope."""
+        """The user's responses to calls of this scope: such events have no scope."""
         parts = [
             part
             for part in event.parts
@@ -320,7 +321,7 @@ class _View:
         if event.author == "user":
             return not event.get_function_responses()
         calls = event.get_function_calls()
-        return not event.actions.transfer_to_agent and all(call.name != _TRANSFER for call in calls)
+        return not event.actions.transfer_to_agent and all(call.name != TRANSFER for call in calls)
 
     def _restart_before(self, earlier_events: Iterator[Event], keys: set[str]) -> None:
         """Start over with the turn of the oldest of these calls. `earlier_events`: newest first."""
@@ -328,8 +329,8 @@ class _View:
         calls_end = 0
         for event in earlier_events:
             events.append(event)
-            if made_here := keys.intersection(call.id or "" for call in event.get_function_calls()):
-                keys, calls_end = keys - made_here, len(events)
+            if answered_here := keys.intersection(call.id or "" for call in event.get_function_calls()):
+                keys, calls_end = keys - answered_here, len(events)
             if not keys:
                 break
         if not calls_end:

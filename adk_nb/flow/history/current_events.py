@@ -13,7 +13,7 @@ from adk_nb.sessions.session import Session
 def current_events(session: Session) -> "CurrentEvents":
     """The session's current events; updates a view that the session caches."""
     view = session.views.get("current_events")
-    if view is None or view.seen_count > len(session.events):
+    if view is None or view.read_count > len(session.events):
         view = session.views["current_events"] = CurrentEvents()
     view.update(session.events)
     return view
@@ -26,9 +26,9 @@ class CurrentEvents:
         self._reset()
 
     def _reset(self) -> None:
-        self.seen_count = 0
+        self.read_count = 0
         self.events: list[Event] = []
-        """Oldest first: events that no summary covers, and summaries in the place of the others."""
+        """Oldest first: events that no summary covers, and the summaries of the other events."""
         self._ends: list[float] = []
         """Running maximum of the events' end timestamps, for a binary search by time."""
         self._calls: dict[str, Event] = {}
@@ -38,7 +38,7 @@ class CurrentEvents:
 
     def update(self, events: list[Event]) -> None:
         """Take in new events; start over with the surviving ones after a rewind."""
-        new = events[self.seen_count :]
+        new = events[self.read_count :]
         if any(event.actions.rewind_before_invocation_id for event in new):
             self._reset()
             # A rewind may have removed events that are processed already.
@@ -48,7 +48,7 @@ class CurrentEvents:
                 self._insert_summary(event, event.actions.compaction)
             else:
                 self._append(event)
-        self.seen_count = len(events)
+        self.read_count = len(events)
 
     def replaced_by(self, compaction: EventCompaction, scope: str | None) -> list[Event]:
         """The events, older summaries among them, that a summary of that range would replace."""

@@ -25,7 +25,7 @@ class PairedHistory:
         self._has_empty = False
         """`_contents` may hold contents without parts, which `contents` leaves out."""
         self._hidden: tuple[int, int] | None = None
-        """The slice between an old call and its newest response, hidden until the next content."""
+        """The slice of contents between an old call and its newest response, hidden until the next content."""
 
     def contents(self) -> list[types.Content]:
         """A new list, oldest first, without calls that have no response."""
@@ -49,7 +49,7 @@ class PairedHistory:
             if call := part.function_call:
                 key = call.id or _id_for_nameless(call)
                 earlier_index = self._open.get(key, index)
-                if earlier_index != index and call.id:  # id reused: the old call gets no response
+                if earlier_index != index and call.id:  # the id is reused: the old call will get no response
                     self._contents[earlier_index] = _without_call(self._contents[earlier_index], key)
                     self._has_empty = True
                 self._open[key] = index

@@ -16,13 +16,13 @@ from adk_nb.flow.live.streams import with_stop_tool
 from adk_nb.flow.model_call import check_hook_result, mark_long_running, merge_replacement, response_event
 from adk_nb.flow.request import build_request
 from adk_nb.flow.resumption import authenticate_toolsets, take_answers
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, hooks_of
 from adk_nb.flow.tool_calls import Progress, run_calls
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context, ReadonlyContext
-from adk_nb.runtime.hooks import Hook, first_result
+from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.invoke import commit
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
@@ -50,7 +50,7 @@ async def run_live(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Even
     if ctx.live_request_queue is None:
         raise ConfigurationError("a live conversation needs a LiveRequestQueue; write Runner.run_live(...)")
     if spec.output_shape:
-        logger.warning("agent %r: output_schema means nothing in a live conversation", spec.name)
+        logger.warning("agent %r: output_schema is ignored in a live conversation", spec.name)
     conversation = _Conversation(ctx, spec, ctx.live_request_queue)
     try:
         async with aclosing(conversation.events()) as events:
@@ -74,7 +74,7 @@ class _Conversation:
         self._next: _NextStep = "listen"
         self._lost_connections = 0
         self._spoken_text = ""
-        """The transcript of the model's voice in this turn, so far."""
+        """The transcript of the model's speech in this turn, so far."""
         self._context: Context | None = None
         """The context of callbacks during chunks; its state changes go to the next complete event."""
         self._event_ids: dict[str, str] = {}
@@ -205,7 +205,7 @@ class _Conversation:
     async def _run_answered_calls(self, event: Event) -> AsyncGenerator[Event, None]:
         """Run the calls that the user has just approved or given credentials for."""
         self._ctx.user_content = event.content or self._ctx.user_content
-        if not (event.content and self._ctx.answers_requests):
+        if not (event.content and self._ctx.requests_answered):
             return
         if calls := await take_answers(self._ctx):
             async with aclosing(self._run_calls(calls)) as events:
@@ -223,8 +223,8 @@ class _Conversation:
         context = self._context or Context(self._ctx)
         self._context = context if response.partial else None
         response = await self._apply_callbacks(response, context)
-        for event_ in await self._sending.recording.add_response(response):
-            yield event_
+        for recording_event in await self._sending.recording.add_response(response):
+            yield recording_event
         event = self._response_event(response, context)
         yield event
         if transcript := _finished_text(response.input_transcription):
@@ -253,7 +253,7 @@ class _Conversation:
         if response.turn_complete or response.interrupted or _finished_text(response.output_transcription):
             self._spoken_text = ""
         chunk = response.output_transcription.text if response.output_transcription else None
-        if not (hooks := self._hooks("after_model")) or not (chunk or _has_text(response)):
+        if not (hooks := hooks_of(self._ctx, self._spec, "after_model")) or not (chunk or _has_text(response)):
             return response
         callback_response = response
         if chunk and response.partial:
@@ -271,7 +271,7 @@ class _Conversation:
 
     def _response_event(self, response: LlmResponse, context: Context) -> Event:
         """A response as an event; chunks and their complete event share an id."""
-        kind = "heard" if response.input_transcription else "spoken" if response.output_transcription else "words"
+        kind = "input" if response.input_transcription else "output" if response.output_transcription else "text"
         event_id = clock.new_id()
         if response.input_transcription or response.output_transcription or response.text:
             event_id = self._event_ids.setdefault(kind, event_id)
@@ -310,7 +310,7 @@ class _Conversation:
             elif event.content and event.get_function_responses():
                 self._sending.send_results(event.content)
         self._sending.release_streams()
-        step.ends_turn()  # for its error: a live turn ends with `turn_complete`
+        step.ends_turn()  # only to raise its error: a live turn ends with `turn_complete`
 
     def _completes_task(self, event: Event) -> bool:
         return self._ctx.is_live_turn and any(
@@ -324,9 +324,6 @@ class _Conversation:
         if run_config.session_resumption and run_config.session_resumption.handle:
             resumption = run_config.session_resumption.model_copy(update={"handle": None})
             self._ctx.run_config = run_config.model_copy(update={"session_resumption": resumption})
-
-    def _hooks(self, name: str) -> list[Hook]:
-        return [*self._ctx.plugin_manager.hooks(name), *self._spec.hooks(name)]
 
 
 def _finished_text(transcription: types.Transcription | None) -> str | None:

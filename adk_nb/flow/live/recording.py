@@ -13,9 +13,8 @@ from adk_nb.runtime.invocation_context import InvocationContext
 
 logger = logging.getLogger(__name__)
 
-
 _FOLDER = "_adk_live"
-"""Folder in the URI of a recording, which models do not get. Source: google-adk 2.13."""
+"""Folder in the URI of a recording, which is not sent to models. Source: google-adk 2.13."""
 
 
 def is_recording(parts: Sequence[types.Part]) -> bool:
@@ -28,7 +27,7 @@ class _Track:
     """Audio chunks of one speaker since its last pause."""
 
     file: str
-    pieces: list[bytes] = field(default_factory=list[bytes])
+    chunks: list[bytes] = field(default_factory=list[bytes])
     mime_type: str = "audio/pcm"
     began: float = 0.0
 
@@ -36,9 +35,9 @@ class _Track:
         kind = blob.mime_type or ""
         if not (blob.data and kind.startswith("audio/")):
             return
-        if not self.pieces:
+        if not self.chunks:
             self.mime_type, self.began = kind, clock.now()
-        self.pieces.append(blob.data)
+        self.chunks.append(blob.data)
 
 
 class LiveRecording:
@@ -58,7 +57,7 @@ class LiveRecording:
                 "write Runner(artifact_service=InMemoryArtifactService(), ...)"
             )
 
-    def add_user_sound(self, blob: types.Blob | None) -> None:
+    def add_user_audio(self, blob: types.Blob | None) -> None:
         """Add audio of the user."""
         if self._is_enabled and blob:
             self._user_track.add(blob)
@@ -84,12 +83,12 @@ class LiveRecording:
         return await self._save_tracks([self._user_track, self._model_track])
 
     async def _save_tracks(self, tracks: list[_Track]) -> list[Event]:
-        events = [await self._save_track(track) for track in tracks if track.pieces]
+        events = [await self._save_track(track) for track in tracks if track.chunks]
         return [event for event in events if event]
 
     async def _save_track(self, track: _Track) -> Event | None:
         ctx, session = self._ctx, self._ctx.session
-        data, track.pieces = b"".join(track.pieces), []
+        data, track.chunks = b"".join(track.chunks), []
         extension = track.mime_type.partition(";")[0].rpartition("/")[2]
         # Source of the name: google-adk 2.13.
         filename = f"adk_live_audio_storage_{track.file}_{int(track.began * 1000)}.{extension}"
@@ -97,8 +96,8 @@ class LiveRecording:
         context = Context(ctx)
         try:
             version = await context.save_artifact(filename, types.Part(inline_data=blob))
-        except StorageError as error:  # the conversation goes on without its recording
-            logger.warning("the sound of a live conversation was not kept as %r: %s", filename, error)
+        except StorageError as error:  # the conversation continues without its recording
+            logger.warning("the audio of a live conversation was not saved as %r: %s", filename, error)
             return None
         uri = f"artifact://{session.app_name}/{session.user_id}/{session.id}/{_FOLDER}/{filename}#{version}"
         is_user = track is self._user_track

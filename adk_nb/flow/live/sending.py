@@ -12,7 +12,7 @@ from adk_nb.events.requests import REQUESTS
 from adk_nb.flow.live.recording import LiveRecording
 from adk_nb.flow.live.streams import LiveStreams
 from adk_nb.flow.model_call import check_hook_result, response_event
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, agent_event, hooks_of
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -57,7 +57,7 @@ class LiveSender:
         self.recording = LiveRecording(ctx)
         self._ctx, self._spec, self._queue, self._inbox = ctx, spec, queue, inbox
         self._unsent: LiveRequest | None = None
-        """The request taken from the queue and perhaps not sent before the connection broke."""
+        """The request taken from the queue that is not known to be sent; the next connection sends it."""
         self._held_results: list[_ToolResults] | None = None
         """Streamed results while their calls have no response yet, which must be sent first."""
         self.vendor_ids: dict[str | None, str] = {}
@@ -96,7 +96,7 @@ class LiveSender:
         """Send requests until the user closes the queue."""
         while True:
             if self._unsent is None:
-                # Kept until it is sent: the next connection sends it if this one breaks.
+                # Until it is sent: if this connection breaks, the next one sends it.
                 self._unsent = await self._queue.get()
                 self._record(self._unsent)
             live_request = self._unsent
@@ -134,7 +134,7 @@ class LiveSender:
         if isinstance(live_request, _ToolResults):
             return
         self.streams.forward(live_request)
-        self.recording.add_user_sound(live_request.blob)
+        self.recording.add_user_audio(live_request.blob)
         content = None if live_request.partial else live_request.content
         if content or live_request.state_delta:
             actions = EventActions(state_delta=live_request.state_delta or {})
@@ -153,17 +153,9 @@ class LiveSender:
             self._inbox.put_nowait(blocked)
         return blocked is None
 
-    def _callback_event(self, context: Context) -> Event:
-        """An event for the state changes of a callback that returned nothing."""
-        ctx = self._ctx
-        return Event(
-            author=self._spec.name, invocation_id=ctx.invocation_id, branch=ctx.branch, actions=context.actions
-        )
-
     async def block_response(self, content: types.Content, request: LlmRequest) -> Event | None:
         """The response of a before_model callback to the user's message, as an event that ends the turn."""
-        hooks = [*self._ctx.plugin_manager.hooks("before_model"), *self._spec.hooks("before_model")]
-        if not hooks:
+        if not (hooks := hooks_of(self._ctx, self._spec, "before_model")):
             return None
         context = Context(self._ctx)
         # The new message alone: the service has the earlier ones.
@@ -171,8 +163,8 @@ class LiveSender:
         result = await first_result(hooks, callback_context=context, llm_request=callback_request)
         context.state.settle()
         if result is None:
-            if context.actions != EventActions():
-                self._inbox.put_nowait(self._callback_event(context))
+            if context.actions != EventActions():  # the callback changed the state
+                self._inbox.put_nowait(agent_event(self._ctx, self._spec, actions=context.actions))
             return None
         response = check_hook_result(result, "before_model_callback")
         event = response_event(self._ctx, self._spec, response, clock.new_id(), context.actions)

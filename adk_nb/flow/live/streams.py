@@ -20,7 +20,7 @@ from adk_nb.tools.tool_result import convert_result
 logger = logging.getLogger(__name__)
 
 PENDING = "The function is running asynchronously and the results are pending."
-"""Source: google-adk 2.13, as are the texts of `stop`: clients look for them."""
+"""Source: google-adk 2.13, also of the texts of `stop`: clients look for them."""
 STOP_STREAMING = "stop_streaming"
 _STOP_TIMEOUT = 1.0
 """Seconds that a cancelled tool has to end."""
@@ -82,7 +82,7 @@ class LiveStreams:
         """Stop all streams."""
         tasks = [stream.task for stream in self._running.values()]
         if tasks and not await _cancel(tasks):
-            logger.warning("a streaming tool goes on although it was cancelled: %s", sorted(self._running_tools()))
+            logger.warning("a streaming tool still runs although it was cancelled: %s", sorted(self._running_tools()))
 
     def _running_tools(self) -> set[str]:
         return {stream.tool for stream in self._running.values()}
@@ -90,10 +90,10 @@ class LiveStreams:
     def _send_result(
         self, tool: str, call_id: str, scheduling: types.FunctionResponseScheduling | None, result: Any
     ) -> None:
-        response_ = convert_result(result, tool)
-        media = [item.part() for item in response_.media] or None
+        converted = convert_result(result, tool)
+        media = [item.part() for item in converted.media] or None
         response = types.FunctionResponse(
-            id=call_id, name=tool, response=in_result(response_.response), parts=media, scheduling=scheduling
+            id=call_id, name=tool, response=in_result(converted.response), parts=media, scheduling=scheduling
         )
         self._send_content(types.Content(role="user", parts=[types.Part(function_response=response)]))
 
@@ -104,8 +104,8 @@ async def _run(tool: str, results: AsyncGenerator[Any, None], send: Callable[[An
             async for item in items:
                 send(item)
     except Exception as error:
-        logger.warning("streaming tool %r broke off", tool, exc_info=True)
-        send({"error": f"{tool}() broke off: {type(error).__name__}: {error}"[:2_000]})
+        logger.warning("streaming tool %r failed", tool, exc_info=True)
+        send({"error": f"{tool}() failed: {type(error).__name__}: {error}"[:2_000]})
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> bool:

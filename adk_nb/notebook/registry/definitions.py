@@ -221,7 +221,7 @@ def agent_of_call(call_id: str, history: History) -> Addressed:
 
 def agent_of_run(invocation_id: str, history: History) -> Addressed:
     """The agent that a run addressed."""
-    start = history.began(invocation_id)
+    start = history.first_index(invocation_id)
     return _addressed(None if start is None else history.events[start])
 
 
