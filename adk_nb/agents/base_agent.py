@@ -65,7 +65,7 @@ class BaseAgent(BaseModel):
     _parent: "BaseAgent | None" = PrivateAttr(default=None)
 
     def __eq__(self, other: object) -> bool:
-        return self is other  # another of the same fields has another place in another tree
+        return self is other  # two agents with equal fields have different places in a tree
 
     def __repr__(self) -> str:
         members = f", sub_agents={[agent.name for agent in self.sub_agents]}" if self.sub_agents else ""
@@ -173,7 +173,7 @@ class BaseAgent(BaseModel):
             raise ConfigurationError(f"clone() of agent {self.name!r}: {self._unknown_field(unknown[0])}")
         copy = self.model_copy(update=changed)
         for name in type(self).model_fields.keys() - changed.keys():
-            vars(copy)[name] = _rebound(getattr(self, name), self, copy)  # and is not marked as set
+            vars(copy)[name] = _rebound(getattr(self, name), self, copy)  # not in `model_fields_set`
         vars(copy)["sub_agents"] = list(changed.get("sub_agents", [member.clone() for member in self.sub_agents]))
         for member in (copy, *copy.sub_agents):
             member._parent = None
@@ -210,7 +210,7 @@ class BaseAgent(BaseModel):
             if _is_answer(event) or ctx.end_invocation:
                 return
             successor: BaseAgent | None = None
-            events = _with_end_mark(ctx, work(ctx))
+            events = _with_end(ctx, work(ctx))
             try:  # as `aclosing`, at a quarter of its cost: every agent passes here
                 async for event in events:
                     successor = self._checked(ctx, event) or successor
@@ -250,7 +250,9 @@ class BaseAgent(BaseModel):
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
-        raise NotImplementedError(f"{type(self).__name__} does no work; override _run_async_impl")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no _run_async_impl; override it with an async generator of events"
+        )
 
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work of a live conversation. Override it with an async generator of events."""
@@ -263,7 +265,7 @@ class BaseAgent(BaseModel):
         return None
 
     def _hook_events(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
-        """The events of a callback's answer instead of the agent's."""
+        """The events of a callback's answer, in place of the agent's own."""
         return [event]
 
     def _hooks_for(self, ctx: InvocationContext, name: str) -> Sequence[Hook]:
@@ -309,7 +311,7 @@ class BaseAgent(BaseModel):
     def _adopt(self, agent: "BaseAgent") -> None:
         parent = agent._parent
         if parent not in (None, self):
-            # A cell was run again: the earlier agent of this name keeps a copy, and works as before.
+            # A cell was run again: the earlier parent of this name gets a copy, and works as before.
             copy = agent.clone()
             copy._parent = parent
             parent.sub_agents[:] = [copy if member is agent else member for member in parent.sub_agents]
@@ -353,12 +355,12 @@ def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
     return value
 
 
-def _with_end_mark(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+def _with_end(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     """The events of an agent, with an end mark in a resumable app."""
-    return _mark_end(ctx, events) if ctx.is_resumable and not ctx.live_request_queue else events
+    return _append_end(ctx, events) if ctx.is_resumable and not ctx.live_request_queue else events
 
 
-async def _mark_end(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+async def _append_end(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     # A new run without long-running calls cannot be paused: that saves the search.
     may_interrupt = bool(ctx.checkpoints or ctx.calls_answered)
     async with aclosing(events):
@@ -370,12 +372,12 @@ async def _mark_end(ctx: InvocationContext, events: AsyncGenerator[Event, None])
 
 
 def short_repr(value: Any) -> str:
-    """`value` for an error: on one line, and not long."""
+    """`value` for an error message: on one line, at most 80 characters."""
     return f"{' '.join(repr(value).split()):.80}"
 
 
 def _configuration_error(error: ValidationError) -> ConfigurationError | None:
-    """The error of ours that pydantic wrapped: one raised after the fields were read."""
+    """The ConfigurationError that pydantic wrapped. None: the validation itself failed."""
     causes = [details.get("ctx", {}).get("error") for details in error.errors(include_url=False)]
     return next((cause for cause in causes if isinstance(cause, ConfigurationError)), None)
 

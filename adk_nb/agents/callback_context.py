@@ -1,4 +1,4 @@
-"""ADK"s path to CallbackContext."""
+"""ADK's path to CallbackContext."""
 
 from adk_nb.runtime.context import CallbackContext
 

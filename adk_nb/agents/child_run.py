@@ -36,12 +36,12 @@ class ChildRun:
         self.escalates = False
         """An event escalated."""
         self.escalates_itself = False
-        """An event of the agent itself escalated, and not one of an agent under it."""
+        """An event of the agent itself escalated, not only one of an agent under it."""
         self.exits = False
         """An event has `exit_flow`: the task of the agent is complete."""
         self._messages: list[Event] = []
-        """Whole events with content, the last answer among them."""
-        self._asks = self._is_resumed
+        """Complete events with content."""
+        self._may_wait = self._is_resumed
         # The signals of the part before the pause count, too.
         for event in self._earlier_events() if self._is_resumed else ():
             self.record(event)
@@ -53,11 +53,11 @@ class ChildRun:
 
     def waits(self) -> bool:
         """True, after its events, if it waits for an answer from outside the run."""
-        return is_paused(self._agent, history_of(self._ctx.session), self._ctx.branch, may_interrupt=self._asks)
+        return is_paused(self._agent, history_of(self._ctx.session), self._ctx.branch, may_interrupt=self._may_wait)
 
     def record(self, event: Event) -> None:
-        """Note the signals of an event."""
-        self._asks = self._asks or bool(event.long_running_tool_ids or event.actions.agent_state)
+        """Record the signals of an event."""
+        self._may_wait = self._may_wait or bool(event.long_running_tool_ids or event.actions.agent_state)
         self.escalates = self.escalates or _escalates(event, self._agent)
         self.escalates_itself = self.escalates_itself or bool(
             event.actions.escalate and event.author == self._agent.name
@@ -73,7 +73,7 @@ class ChildRun:
 
     def _agent_to_run(self) -> RunnableAgent | None:
         """The agent to run. None: it has finished, or waits for an answer that the user's message does not have."""
-        # The answer goes to the agent that asked, wherever the checkpoint stands.
+        # The answer goes to the agent that asked, whatever the checkpoint says.
         if self._asker:
             return outermost(self._asker, self._agent.parent_agent)
         ctx = self._ctx
@@ -132,7 +132,7 @@ def last_position(agent: BaseAgent, ctx: InvocationContext) -> tuple[BaseAgent |
     name = checkpoint_state.get("current_sub_agent")
     current = next((child for child in agent.sub_agents if child.name == name), None)
     if name and not current:
-        logger.warning("agent %r has no agent %r any more, which was running; it starts again", agent.name, name)
+        logger.warning("agent %r no longer has the sub-agent %r, which was running; it starts again", agent.name, name)
     return (current, checkpoint_state) if current else (None, {})
 
 

@@ -1,4 +1,4 @@
-"""ADK"s path to Context."""
+"""ADK's path to Context."""
 
 from adk_nb.runtime.context import Context
 

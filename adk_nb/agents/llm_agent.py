@@ -50,8 +50,9 @@ _ELSEWHERE = {
     "base_url": "give it to the model: LlmAgent(model=Gemini(model=..., base_url=...))",
 }
 """Fields of google's config that belong elsewhere -> the place."""
-_ALONE = {"include_contents": "none", "identity": False}
-"""Defaults of an agent with `mode="single_turn"`. Source: google-adk 2.13."""
+_SINGLE_TURN_DEFAULTS = {"include_contents": "none", "identity": False}
+"""Defaults of an agent with `mode="single_turn"`. Source: google-adk 2.13, where `include_contents` is so only for a
+graph's node."""
 _BY_ALIAS = {field.alias: name for name, field in types.GenerateContentConfig.model_fields.items()}
 
 
@@ -142,7 +143,7 @@ class LlmAgent(TeamAgent):
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         if self.mode is not None:
-            self._apply_mode(alone=self.mode == "single_turn")
+            self._apply_mode(is_single_turn=self.mode == "single_turn")
         self._check_settings()
         self._check_static()
         self._shape("input_schema")
@@ -178,7 +179,7 @@ class LlmAgent(TeamAgent):
 
     @property
     def output_shape(self) -> Shape | None:
-        """The parser of its final answer. None: there is no `output_schema`, or a task, which hands its result back."""
+        """The parser of its final answer. None: no `output_schema`, or a task, which ends with `finish_task`."""
         return None if self.output_schema is None or self.mode == "task" else self._shape("output_schema")
 
     @property
@@ -341,10 +342,10 @@ class LlmAgent(TeamAgent):
             )
         return text or ""
 
-    def _apply_mode(self, *, alone: bool) -> None:
-        for name, value in _ALONE.items():
-            if name not in self.model_fields_set:  # and they are not marked as set
-                vars(self)[name] = value if alone else type(self).model_fields[name].default
+    def _apply_mode(self, *, is_single_turn: bool) -> None:
+        for name, value in _SINGLE_TURN_DEFAULTS.items():
+            if name not in self.model_fields_set:  # without adding it to `model_fields_set`
+                vars(self)[name] = value if is_single_turn else type(self).model_fields[name].default
 
     def _check_static(self) -> None:
         try:
@@ -370,7 +371,7 @@ class LlmAgent(TeamAgent):
             return f"an agent has no field {field!r}; {better}"
         if field in types.GenerateContentConfig.model_fields:
             return (
-                f"{field!r} belongs into generate_content_config; "
+                f"{field!r} belongs in generate_content_config; "
                 f"write generate_content_config=types.GenerateContentConfig({field}=...)"
             )
         return super()._unknown_field(field)
@@ -387,8 +388,7 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
         if isinstance(candidate, BaseAgent):
             raise ConfigurationError(
                 f"agent {agent.name!r}: the agent {candidate.name!r} is not a tool; "
-                f"write AgentTool(agent={candidate.name}), "
-                "or pass it in sub_agents"
+                f"write AgentTool(agent={candidate.name}), or pass it in sub_agents"
             )
         if isinstance(candidate, BaseToolset):
             # The names of its tools are known only when a run lists them.
@@ -405,7 +405,7 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
             )
         tool = candidate if isinstance(candidate, BaseTool) else FunctionTool(cast(Callable[..., Any], candidate))
         if len(tools) > 1 and isinstance(tool, GoogleSearchTool) and tool.bypass_multi_tools_limit:
-            # Gemini refuses its search beside other tools: an agent of its own searches. Its events show the sources.
+            # Gemini refuses its search beside other tools: a nested agent searches, whose events show the sources.
             tool = AgentTool(_Searcher(agent, tool), stream_events=True)
         if tool.name in by_name:
             notice = f"agent {agent.name!r} has two tools named {tool.name!r}; the later one is used"

@@ -101,13 +101,13 @@ class LoopAgent(BaseAgent):
         self._warned = True
         if self.sub_agents and not any(_could_escalate_in_tree(agent) for agent in self.sub_agents):
             logger.warning(
-                "loop %r has no way to end: none of its agents could leave it; write LoopAgent(max_iterations=...), an "
-                "exit_condition, or give one of them the tool exit_loop",
+                "loop %r never ends: none of its agents can escalate; write LoopAgent(max_iterations=...) or an "
+                "exit_condition, or give an agent the tool exit_loop",
                 self.name,
             )
 
     async def _pass(
-        self, ctx: InvocationContext, progress: "_Progress", asker: BaseAgent | None, resumed: BaseAgent | None
+        self, ctx: InvocationContext, progress: _Progress, asker: BaseAgent | None, resumed: BaseAgent | None
     ) -> AsyncGenerator[Event, None]:
         start = self.sub_agents.index(resumed) if resumed else 0
         for agent in self.sub_agents[start:]:
@@ -123,10 +123,8 @@ class LoopAgent(BaseAgent):
             finally:
                 await events.aclose()
             progress.last_text, asker, resumed = run.last_text or progress.last_text, None, None
-            progress.pauses, progress.end_reason = (
-                run.waits() or ctx.end_invocation,
-                self._end_reason_after(run),
-            )
+            progress.pauses = run.waits() or ctx.end_invocation
+            progress.end_reason = self._end_reason_after(run)
             if progress.pauses or progress.end_reason:
                 return
 
@@ -150,17 +148,17 @@ class LoopAgent(BaseAgent):
             try:
                 return self._condition.holds({"session_state": ctx.session.state})
             except InputError as error:
-                logger.warning("loop %r goes on: %s", self.name, error)
+                logger.warning("loop %r continues: %s", self.name, error)
                 return False
         if not callable(self.exit_condition):
             return False
         is_met = self.exit_condition(ReadonlyContext(ctx))
         return bool(await is_met if inspect.isawaitable(is_met) else is_met)
 
-    def _with_pass_count(self, event: Event, done: int) -> Event:
+    def _with_pass_count(self, event: Event, passes: int) -> Event:
         if event.long_running_tool_ids:
             metadata = dict(event.custom_metadata or {})
-            metadata[_PASSES] = {**metadata.get(_PASSES, {}), self.name: done}
+            metadata[_PASSES] = {**metadata.get(_PASSES, {}), self.name: passes}
             event.custom_metadata = metadata
         return event
 
@@ -184,7 +182,7 @@ def _could_escalate_itself(agent: BaseAgent) -> bool:
     if any(getattr(agent, name) for name in type(agent).model_fields if name.endswith("_callback")):
         return True
     if not isinstance(agent, LlmAgent):
-        # Our own containers only pass on what their agents do; other classes may do anything.
+        # Container agents of this package escalate only for their agents; other classes may do anything.
         return not (agent.runs_others and type(agent).__module__.startswith("adk_nb.agents."))
     if agent.toolsets or any(_tool_could_escalate(tool) for tool in agent.tools_now()):
         return True

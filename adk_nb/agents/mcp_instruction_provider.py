@@ -14,8 +14,8 @@ _MAX_PAGES = 100
 class McpInstructionProvider:
     """An `instruction` for an agent: at each turn the prompt is fetched from the server.
 
-    The prompt's arguments are values of the state, by name. The texts of its messages are joined; characters that a
-    model reads and a person does not see are removed.
+    The prompt's arguments are values of the state, by name. The texts of its messages are joined; invisible
+    characters, which a model would read, are removed.
 
     Raises:
         ConfigurationError: `connection_params` are not those of a server.
@@ -23,7 +23,7 @@ class McpInstructionProvider:
     """
 
     def __init__(self, connection_params: Any, prompt_name: str) -> None:
-        """`connection_params`: as in McpToolset."""
+        """`connection_params`: those of McpToolset."""
         self.prompt_name = prompt_name
         self._sessions = McpSessionManager(connection_params_of(connection_params))
 

@@ -46,18 +46,18 @@ class ParallelAgent(BaseAgent):
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         lanes = self._lanes()
         contexts = {lane: self._context_of(agent, lane, ctx) for lane, agent in lanes.items()}
-        wrote: dict[str, dict[str, Any]] = {lane: {} for lane in lanes}
+        writes: dict[str, dict[str, Any]] = {lane: {} for lane in lanes}
         askers = {lane: asker_in(agent, contexts[lane]) for lane, agent in lanes.items()}
         is_resumed = ctx.checkpoints is not None and ctx.checkpoints.state_of(self, ctx.branch) is not None
         if is_resumed or any(askers.values()):
-            self._restore(ctx, contexts, wrote)
+            self._restore(ctx, contexts, writes)
         elif ctx.is_resumable:
             yield checkpoint(ctx, self.name)
         runs = self._child_runs(lanes, contexts, askers, is_resumed=is_resumed)
-        async with aclosing(self._merged_events(contexts, runs, wrote)) as events:
+        async with aclosing(self._merged_events(contexts, runs, writes)) as events:
             async for event in events:
                 yield event
-        if self.isolate_state and (winners := self._settled_state(ctx, wrote)):
+        if self.isolate_state and (winners := self._settled_state(ctx, writes)):
             yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
 
     def _lanes(self) -> dict[str, BaseAgent]:
@@ -71,7 +71,7 @@ class ParallelAgent(BaseAgent):
         return lanes
 
     async def _merged_events(
-        self, contexts: dict[str, InvocationContext], runs: dict[str, ChildRun], wrote: dict[str, dict[str, Any]]
+        self, contexts: dict[str, InvocationContext], runs: dict[str, ChildRun], writes: dict[str, dict[str, Any]]
     ) -> AsyncGenerator[Event, None]:
         running: ParallelStreams[str] = ParallelStreams(self.max_concurrency)
         for lane, run in runs.items():
@@ -82,8 +82,8 @@ class ParallelAgent(BaseAgent):
                     runs[lane].record(item)
                     yield item
                     # After the yield: now the event is stored.
-                    self._note(contexts[lane], item, wrote[lane])
-                    # At once; an escalation from below first ends the agent that it is in.
+                    self._apply_writes(contexts[lane], item, writes[lane])
+                    # At once. An escalation of an agent below first ends the agent that contains it.
                     if runs[lane].escalates_itself:
                         break
                 elif item.error:
@@ -123,7 +123,7 @@ class ParallelAgent(BaseAgent):
         return lane_ctx
 
     def _restore(
-        self, ctx: InvocationContext, contexts: dict[str, InvocationContext], wrote: dict[str, dict[str, Any]]
+        self, ctx: InvocationContext, contexts: dict[str, InvocationContext], writes: dict[str, dict[str, Any]]
     ) -> None:
         """Restore the state that each agent had, without the writes of the others since the start."""
         if not self.isolate_state:
@@ -132,23 +132,23 @@ class ParallelAgent(BaseAgent):
         for lane, lane_ctx in contexts.items():
             for event in since:
                 if is_under(event.branch, lane_ctx.branch):
-                    wrote[lane] |= event.actions.state_delta
+                    writes[lane] |= event.actions.state_delta
         written_keys = {key for event in since for key in event.actions.state_delta}
-        then = {
+        earlier_values = {
             key: delta[key]
             for event in earlier
             if (delta := event.actions.state_delta)
             for key in written_keys & {*delta}
         }
         for lane, lane_ctx in contexts.items():
-            apply_delta(lane_ctx.session.state, deepcopy(then | wrote[lane]))
+            apply_delta(lane_ctx.session.state, deepcopy(earlier_values | writes[lane]))
 
-    def _note(self, lane_ctx: InvocationContext, event: Event, wrote: dict[str, Any]) -> None:
+    def _apply_writes(self, lane_ctx: InvocationContext, event: Event, writes: dict[str, Any]) -> None:
         if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
             state = lane_ctx.session.state
-            # A value that is equal already is the agent's own object: it may go on changing it.
+            # An equal value is the agent's own object, which it may still change: do not replace it.
             apply_delta(state, {key: deepcopy(value) for key, value in delta.items() if state.get(key) != value})
-            wrote |= delta
+            writes |= delta
 
     def _failed(self, lane_ctx: InvocationContext, error: BaseException) -> Iterator[Event]:
         """The events of a failed agent, if the others continue."""
@@ -158,17 +158,17 @@ class ParallelAgent(BaseAgent):
         if lane_ctx.is_resumable:
             yield ended(lane_ctx, lane_ctx.agent.name)
 
-    def _settled_state(self, ctx: InvocationContext, wrote: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    def _settled_state(self, ctx: InvocationContext, writes: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """Values to set where several agents wrote a key: those of the last agent in the list."""
-        by: dict[str, list[str]] = {}
-        for lane, delta in wrote.items():
+        lanes_by_key: dict[str, list[str]] = {}
+        for lane, delta in writes.items():
             for key in delta:
-                by.setdefault(key, []).append(lane)
+                lanes_by_key.setdefault(key, []).append(lane)
         winners: dict[str, Any] = {}
-        for key, lanes in by.items():
+        for key, lanes in lanes_by_key.items():
             if len(lanes) > 1:
-                logger.warning("agents %s all wrote %r; what %s wrote is kept", ", ".join(lanes), key, lanes[-1])
-                winners[key] = wrote[lanes[-1]][key]
+                logger.warning("agents %s all wrote %r; the value of %s counts", ", ".join(lanes), key, lanes[-1])
+                winners[key] = writes[lanes[-1]][key]
         return {key: value for key, value in winners.items() if ctx.session.state.get(key) != value}
 
 

@@ -1,4 +1,4 @@
-"""ADK"s path to ReadonlyContext."""
+"""ADK's path to ReadonlyContext."""
 
 from adk_nb.runtime.context import ReadonlyContext
 

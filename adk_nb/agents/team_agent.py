@@ -98,10 +98,10 @@ def _call_index(ctx: InvocationContext, call_id: str) -> int:
 
 
 class TeamAgent(BaseAgent):
-    """An agent that can transfer to, or call, others of its tree."""
+    """An agent that can transfer to, or call, other agents of its tree."""
 
     mode: Literal["chat", "single_turn", "task"] | None = None
-    """Its work under another agent. `chat`: it takes the conversation over. `single_turn`: it is called as a tool, and
+    """Its work under another agent. `chat`: it takes over the conversation. `single_turn`: it is called as a tool, and
     answers. `task`: it is called as a tool, talks with the user until its task is done, and returns the result. None:
     `chat`; in a graph, `single_turn`."""
     parallel_worker: bool | None = None

@@ -1,4 +1,4 @@
-"""A hash of agents and their tools, by which a resumed run notices edits."""
+"""A hash of agents and their tools, with which a resumed run detects edits."""
 
 import hashlib
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
 
 _digests: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Tool or node -> its digest; these are not edited in place."""
+"""Tool or node -> digest; tools and nodes are not edited in place."""
 
 
 def version_of(root: Any) -> str:
@@ -23,23 +23,23 @@ def version_of(root: Any) -> str:
         agent = agents.pop()
         if id(agent) not in seen:
             seen.add(id(agent))
-            digests += _of_agent(agent)
-            agents += _under(agent)
+            digests += _agent_parts(agent)
+            agents += _related_agents(agent)
     return hashlib.sha256("\0".join(digests).encode()).hexdigest()[:32]
 
 
-def _of_agent(value: Any) -> Iterator[str]:
+def _agent_parts(value: Any) -> Iterator[str]:
     instruction, model = getattr(value, "instruction", ""), getattr(value, "model", "")
     yield from (type(value).__qualname__, value.name, model if isinstance(model, str) else type(model).__qualname__)
     yield instruction if isinstance(instruction, str) else code_fingerprint(instruction)
-    yield from map(_of_tool, getattr(value, "tools", None) or ())
+    yield from map(_tool_digest, getattr(value, "tools", None) or ())
     if graph := getattr(value, "graph", None):
         for node in graph.nodes.values():
-            yield from (type(node).__qualname__, node.name, _of_tool(node))
+            yield from (type(node).__qualname__, node.name, _tool_digest(node))
         yield repr((graph.edges_from, graph.edges_to_end))
 
 
-def _under(value: Any) -> Iterator[Any]:
+def _related_agents(value: Any) -> Iterator[Any]:
     """The agents under it, and those that it calls as tools."""
     yield from getattr(value, "members" if hasattr(value, "graph") else "sub_agents", None) or ()
     for tool in getattr(value, "tools", None) or ():
@@ -48,16 +48,16 @@ def _under(value: Any) -> Iterator[Any]:
             yield agent
 
 
-def _of_tool(tool: Any) -> str:
+def _tool_digest(tool: Any) -> str:
     try:
         if tool not in _digests:
-            _digests[tool] = _of_one(tool)
+            _digests[tool] = _compute_digest(tool)
         return _digests[tool]
     except TypeError:  # it has no hash, or cannot be referred to weakly
-        return _of_one(tool)
+        return _compute_digest(tool)
 
 
-def _of_one(tool: Any) -> str:
+def _compute_digest(tool: Any) -> str:
     if hasattr(tool, "fingerprint"):  # a node
         return tool.fingerprint()
     if isinstance(tool, BaseTool):

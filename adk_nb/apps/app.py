@@ -16,12 +16,12 @@ from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.runtime.invocation_context import RunnableAgent
 from adk_nb.runtime.run_config import ResumabilityConfig
-from adk_nb.wire import field_errors
+from adk_nb.wire import SettingsModel, field_errors
 
 _PAIRS = (("compaction_interval", "overlap_size"), ("token_threshold", "event_retention_size"))
 
 
-class EventsCompactionConfig(BaseModel):
+class EventsCompactionConfig(SettingsModel):
     """Keeps long conversations short: EventsCompactionConfig(compaction_interval=5, overlap_size=1).
 
     A summary replaces the older events in requests to models; the session keeps the events. Set one pair of numbers, or
@@ -31,7 +31,7 @@ class EventsCompactionConfig(BaseModel):
         ConfigurationError: A field is unknown or invalid, or one of a pair is missing.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     summarizer: BaseEventsSummarizer | None = None
     """None: use the model of the app's root agent."""
@@ -45,17 +45,13 @@ class EventsCompactionConfig(BaseModel):
     """Number of newest events to keep then; more if a call would be separated from its response."""
 
     def __init__(self, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            errors = field_errors(error, type(self).model_fields)
-            raise ConfigurationError(f"events_compaction_config: {errors}") from error
+        super().__init__(**fields)
         missing = [pair for pair in _PAIRS if (getattr(self, pair[0]) is None) != (getattr(self, pair[1]) is None)]
         if missing:
             raise ConfigurationError(f"{missing[0][0]!r} and {missing[0][1]!r} belong together; give both")
         if self.compaction_interval is None and self.token_threshold is None:
             raise ConfigurationError(
-                "an events_compaction_config says when to sum up; give compaction_interval and overlap_size, "
+                "EventsCompactionConfig needs a time to summarize; give compaction_interval and overlap_size, "
                 "or token_threshold and event_retention_size"
             )
 
@@ -93,7 +89,7 @@ class App(BaseModel):
             errors = field_errors(error, type(self).model_fields)
             raise ConfigurationError(f"app {fields.get('name')!r}: {errors}") from error
         _check_name(self.name)
-        # At once, not at the first summary, hours later.
+        # Now, not at the first summary hours later.
         if not (self._has_summarizer() or isinstance(self.root_agent, LlmAgent)):
             raise ConfigurationError(
                 f"app {self.name!r}: summaries need a model, and the root agent {self.root_agent.name!r} "
@@ -156,7 +152,7 @@ def resolve_runner_arguments(
                 f"a runner takes its {argument} from app={app.name!r}; "
                 f"pass {'one of app and agent' if argument == 'agent' else 'them to App(plugins=[...])'}"
             )
-        # A name given to the runner wins: the sessions of one app can be kept under another.
+        # The runner's `app_name` wins: an app may use the sessions of another app.
         return app_name or app.name, app.root_agent, app.plugins
     if agent is None:
         raise ConfigurationError(

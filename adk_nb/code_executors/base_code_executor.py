@@ -1,34 +1,32 @@
 """The base class of code executors: delimiters of code, limits on retries and time, and the method to run code."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from adk_nb import sync
-from adk_nb.code_executors.isolation import USER_REACH
-from adk_nb.errors import ConfigurationError
+from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, USER_REACH, Isolation
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.wire import field_errors
+from adk_nb.wire import SettingsModel
 
 
-class BaseCodeExecutor(BaseModel, ABC):
+class BaseCodeExecutor(SettingsModel, ABC):
     """Runs the first code block in each answer of an agent, and returns the result to the model.
 
     Raises:
         ConfigurationError: A setting is unknown or invalid.
     """
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, defer_build=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
 
     optimize_data_file: bool = False
     """True: pass CSV files in messages to the code as files; the model gets a summary instead of the content."""
     stateful: bool = False
     """True: all code of a session shares its variables."""
     error_retry_attempts: int = Field(default=2, ge=0)
-    """After so many consecutive failures no more code is run in the turn."""
+    """Number of consecutive failures after which the turn runs no more code."""
     code_block_delimiters: list[tuple[str, str]] = Field(
         default=[("```tool_code\n", "\n```"), ("```python\n", "\n```")], min_length=1
     )
@@ -37,14 +35,7 @@ class BaseCodeExecutor(BaseModel, ABC):
     """Delimiters of a result for the model."""
     timeout_seconds: float | None = None
     """Time limit of one block in seconds. None: no limit."""
-
-    def __init__(self, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            raise ConfigurationError(
-                f"{type(self).__name__}: {field_errors(error, type(self).model_fields)}"
-            ) from error
+    _isolation: Isolation = PrivateAttr(default=NONE)
 
     @property
     def runs_in_model(self) -> bool:
@@ -54,7 +45,7 @@ class BaseCodeExecutor(BaseModel, ABC):
     @property
     def reach(self) -> str:
         """The reach of its code, for the approver of a script."""
-        return USER_REACH
+        return SANDBOX_REACH if self._isolation.is_sandbox else USER_REACH
 
     @abstractmethod
     def execute_code(

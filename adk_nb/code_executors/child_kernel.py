@@ -34,7 +34,7 @@ class WorkFolder:
         self.path = Path(self._folder.name, "work")
         self.path.mkdir()
         self._marks: dict[str, tuple[int, int]] = {}
-        """Name -> size and modification time of files that are known to the caller."""
+        """Name -> size and modification time, of the files that the caller has."""
         self._digests: dict[str, bytes] = {}
 
     @property
@@ -86,11 +86,11 @@ START_SECONDS = 60.0
 INTERRUPT_SECONDS = 2.0
 """Grace period for interrupted code before its kernel is killed."""
 _MAX_DROPPED = 10_000_000
-"""Limit of characters beyond the kept output; code that prints more is interrupted."""
+"""Limit of characters dropped from the output; code that prints more is interrupted."""
 _REPLY_SECONDS = 2.0
 _MAX_SOCKET_PATH = 100
 """Characters, a few fewer than sun_path has on macOS: jupyter_client appends a number. Source: unix(4)."""
-# Its standard input is a pipe of this process, which closes when this process dies, however that happens.
+# The kernel's standard input is a pipe of this process, which the system closes however this process ends.
 _BOOT = """
 import os, sys, threading
 
@@ -155,7 +155,7 @@ class ChildKernel:
         connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **_transport(folder))
         log = folder.private / "kernel.log"
         kernel = [sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection]
-        # Else code of a model would stand in the user's own IPython history.
+        # Else the model's code would be in the user's own IPython history.
         options = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
         with log.open("wb") as log_file:
             process = await asyncio.create_subprocess_exec(
@@ -172,7 +172,7 @@ class ChildKernel:
             )
         client = cast(_Client, asyncio_client.AsyncKernelClient())
         client.load_connection_file(connection)
-        # Without stdin `input()` fails at once instead of waiting for ever.
+        # Without stdin `input()` raises at once instead of waiting forever.
         client.start_channels(stdin=False, hb=False, control=False)
         # From here on `stop` cleans up: process, sockets and folder.
         started = cls(process, client, folder, isolation)
@@ -238,7 +238,7 @@ class ChildKernel:
 
     async def _collect_output(self, message_id: str, output: Output) -> bool:
         """Collect the messages of one request until the kernel is idle. True: the code succeeded."""
-        ok, over_limit = True, False
+        succeeded, over_limit = True, False
         while True:
             if output.dropped > _MAX_DROPPED and not over_limit:
                 over_limit = True
@@ -253,14 +253,14 @@ class ChildKernel:
             elif kind in ("execute_result", "display_data"):
                 output.add_display(content["data"])
             elif kind == "error":
-                ok = False
+                succeeded = False
                 output.write_stderr("\n".join([*content["traceback"], ""]))
             # Jupyter: `idle` is the last message on iopub for a request; the reply may come before output.
             elif kind == "status" and content["execution_state"] == "idle":
-                return ok and await self._reply_is_ok(message_id)
+                return succeeded and await self._reply_is_ok(message_id)
 
     async def _reply_is_ok(self, message_id: str) -> bool:
-        """Read the status from the shell channel, which would fill up if nobody did."""
+        """Read the status from the shell channel, whose unread replies would pile up."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_REPLY_SECONDS):
                 while True:
@@ -292,7 +292,7 @@ class ChildKernel:
         files, skipped = await asyncio.to_thread(self._folder.take_changed)
         output.files += files
         if skipped:
-            output.write_stdout(f"\n[not kept, too large or too many: {', '.join(skipped)}]\n")
+            output.write_stdout(f"\n[not returned, too large or too many: {', '.join(skipped)}]\n")
         return output.result(exit_code)
 
     def _image_name(self, extension: str) -> str:
@@ -301,9 +301,9 @@ class ChildKernel:
 
 
 def _transport(folder: WorkFolder) -> dict[str, str]:
-    """Sockets in the folder, as a TCP port that is free now may be taken when the kernel binds it.
+    """Sockets in the folder: a TCP port that is free now may be taken when the kernel binds it.
 
-    They also lead into a sandbox, which has a network of its own.
+    They also work in a sandbox, which has a network of its own.
     """
     path = str(folder.private / "socket")
     return {} if sys.platform == "win32" or len(path) > _MAX_SOCKET_PATH else {"transport": "ipc", "ip": path}

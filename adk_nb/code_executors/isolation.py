@@ -80,7 +80,7 @@ NONE = Isolation()
 
 @functools.cache  # probing starts processes
 def available(*, sandbox: bool = False) -> Isolation:
-    """The first that works here. In a container, or with namespaces disabled, an installed program may not work."""
+    """The first isolation that works here; tried, as an installed program may not work in a container. NONE: none."""
     return next(filter(_works, _sandboxes() if sandbox else _candidates()), NONE)
 
 
@@ -164,10 +164,14 @@ def _links(path: str) -> Iterator[str]:
 
 
 def _works(isolation: Isolation) -> bool:
-    """True if a shell in it has a small process number."""
+    """True if a shell in the isolation has a small process number."""
     probe = isolation.command(["/bin/sh", "-c", "echo $$"])
     try:
-        done = subprocess.run(probe, capture_output=True, text=True, timeout=_TRY_SECONDS, stdin=subprocess.DEVNULL)
-        return done.returncode == 0 and int(done.stdout) < 10  # process numbers of a new namespace start at 1
+        probe_result = subprocess.run(
+            probe, capture_output=True, text=True, timeout=_TRY_SECONDS, stdin=subprocess.DEVNULL
+        )
+        return (
+            probe_result.returncode == 0 and int(probe_result.stdout) < 10
+        )  # process numbers of a new namespace start at 1
     except (OSError, ValueError, subprocess.SubprocessError):
         return False

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.child_kernel import ChildKernel
-from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, Isolation, Level, select_isolation
+from adk_nb.code_executors.isolation import Level, select_isolation
 from adk_nb.code_executors.output import Output
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
@@ -54,7 +54,6 @@ class KernelCodeExecutor(BaseCodeExecutor):
     max_kernels: int = Field(default=4, gt=0)
     """Limit of kernels. For another one the longest idle one is stopped; its session gets a fresh one later."""
 
-    _isolation: Isolation = PrivateAttr(default=NONE)
     _slots: dict[_SessionKey, _Slot] = PrivateAttr(default_factory=dict[_SessionKey, _Slot])
     """In order of use, the least recent first."""
     _changed: asyncio.Condition = PrivateAttr(default_factory=asyncio.Condition)
@@ -65,10 +64,6 @@ class KernelCodeExecutor(BaseCodeExecutor):
         super().__init__(**fields)
         if self.kernel == "child":
             self._isolation = select_isolation(self.isolation, type(self).__name__)
-
-    @property
-    def reach(self) -> str:
-        return SANDBOX_REACH if self._isolation.is_sandbox else super().reach
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput

@@ -13,7 +13,7 @@ _PASSED = (
 
 def environment(**extra: str) -> dict[str, str]:
     """The variables of this process that are known to be harmless, and `extra`."""
-    # An allowlist: keys and tokens have any name.
+    # An allowlist: variables with keys and tokens can have any name.
     passed = _PASSED.split()
     variables = {name: value for name, value in os.environ.items() if name.upper() in passed or name.startswith("LC_")}
     return variables | {"PYTHONIOENCODING": "utf-8"} | extra

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import IO, Any
 
-from pydantic import PrivateAttr
-
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
-from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, Isolation, Level, require_processes, select_isolation
+from adk_nb.code_executors.isolation import Isolation, Level, require_processes, select_isolation
 from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, environment, exit_text
 from adk_nb.errors import ConfigurationError
@@ -52,18 +50,12 @@ class UnsafeLocalCodeExecutor(BaseCodeExecutor):
     isolation: Level = "auto"
     """Isolation from other processes: see `adk_nb.code_executors.isolation.Level`."""
 
-    _isolation: Isolation = PrivateAttr(default=NONE)
-
     def __init__(self, **fields: Any) -> None:
         for field in ("stateful", "optimize_data_file"):
             if fields.get(field):
                 raise ConfigurationError(f"UnsafeLocalCodeExecutor cannot be {field}=True; use KernelCodeExecutor")
         super().__init__(**fields)
         self._isolation = select_isolation(self.isolation, type(self).__name__)
-
-    @property
-    def reach(self) -> str:
-        return SANDBOX_REACH if self._isolation.is_sandbox else super().reach
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
@@ -85,9 +77,9 @@ class UnsafeLocalCodeExecutor(BaseCodeExecutor):
 class _Run:
     """One process from start to end. `stop` is thread-safe and may be called at any time."""
 
-    def __init__(self, code: str, seconds: float | None, isolated: Isolation) -> None:
+    def __init__(self, code: str, seconds: float | None, isolation: Isolation) -> None:
         self._code = code
-        self._isolation = isolated
+        self._isolation = isolation
         self._seconds = seconds
         self._lock = threading.Lock()
         self._stopped = False
@@ -116,7 +108,7 @@ class _Run:
             exit_code = -1
             output.write_stderr(f"the code was stopped: it ran for longer than {self._seconds or 0:g} seconds\n")
         finally:
-            end_group(process.pid)  # the process, or what it left running
+            end_group(process.pid)  # the process, or processes that it left running
             process.wait()
             for reader in readers:
                 reader.join(_DRAIN_SECONDS)

@@ -67,7 +67,7 @@ class DbosEngine:
     its worker died. A suspended process is not dead: its runs wait until it continues or is killed.
 
     Messages and outcomes are stored as JSON in the schema `dbos` of the database; rows marked as pickles are refused.
-    Only workers and callers need write access to it.
+    Only workers and callers need write access to the schema.
     """
 
     def __init__(self, runner: Runner, db_url: str, *, run_config: RunConfig | None = None) -> None:
@@ -87,7 +87,7 @@ class DbosEngine:
         """
         self._dbos: Any = require("dbos", package=PACKAGE)
         self._url = _normalize_url(db_url)
-        _check(runner)
+        _check_runner(runner)
         run_config = run_config or RunConfig()
         check_run_config(run_config, None)
         self._queue = f"{APP} {runner.app_name}"
@@ -218,7 +218,7 @@ class DbosEngine:
             probe.connect().close()  # fail for a missing database, which DBOS would create, even for a misspelt name
         finally:
             probe.dispose()
-        # By the first process, worker or not: a client writes to tables that must exist.
+        # In every process, worker or not: a client writes to tables that must exist.
         self._dbos.DBOS.migrate(self._url)
         client = self._dbos.DBOSClient(
             system_database_url=self._url,
@@ -242,13 +242,13 @@ def _message_json(message: types.Content) -> str:
     for part in message.parts or ():
         if part.function_response and part.function_response.name == CREDENTIAL_REQUEST:
             raise InputError(
-                "this message holds a credential, which the database of runs must not store; send it through the "
+                "this message contains a credential, which the database of runs must not store; send it through the "
                 "runner itself: runner.run_async(new_message=...)"
             )
     try:
         return message.model_dump_json(exclude_none=True)
     except PydanticSerializationError as error:
-        raise InputError(f"a message is kept as JSON, which cannot hold this: {error!s:.200}") from error
+        raise InputError(f"a message is stored as JSON, which cannot hold this: {error!s:.200}") from error
 
 
 def _outcome(row: Any) -> Outcome | None:
@@ -274,12 +274,12 @@ def _normalize_url(url: str) -> str:
     except sqlalchemy.exc.ArgumentError:
         parsed = None
     if parsed is None or not parsed.drivername.startswith("postgres") or not parsed.database:
-        raise InputError("workers share a PostgreSQL; write postgresql://user:password@host/database")
+        raise InputError("workers share a PostgreSQL database; write postgresql://user:password@host/database")
     remember(parsed.password, quote(parsed.password or ""))
     return str(parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False))
 
 
-def _check(runner: Any) -> None:
+def _check_runner(runner: Any) -> None:
     if not isinstance(runner, Runner):
         raise ConfigurationError(
             f"DbosEngine needs a Runner, got {runner!r:.60}; "

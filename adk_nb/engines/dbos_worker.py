@@ -26,10 +26,10 @@ PACKAGE = "'adk-nb[dbos]'"
 APP = "adk-nb"
 WORKFLOW = "adk_nb.run"
 VERSION = f"journal-{len(POSTGRES)}"
-"""Workers execute only runs of their own version, which changes with the journal's tables alone."""
+"""Workers execute only runs of their own version, which changes only with the journal's tables."""
 LEAVE_SECONDS = 30
 """Maximum wait of a leaving worker for its runs."""
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Interval of checks for dead workers and cancelled runs."""
 _MAX_ATTEMPTS = 10
 """Limit of workers that may die from the same run."""
@@ -116,7 +116,7 @@ class Worker:
         }
         self._dbos(config=config)
         _dbos_logger.addFilter(_shorten_record)
-        # DBOS keeps one object for each process, and ignores the settings of a second.
+        # DBOS has one object per process, and ignores the settings of a second.
         if self._dbos.executor_id != self.id:
             raise ConfigurationError("this process uses DBOS already; start the worker in a process of its own")
 
@@ -145,22 +145,22 @@ class Worker:
 
     def _watch(self) -> None:
         failures = (StorageError, self._locks.errors, require("dbos", package=PACKAGE).error.DBOSException)
-        while not self._stop.wait(LOOK_SECONDS):
+        while not self._stop.wait(CHECK_SECONDS):
             try:
                 self._locks.acquire_own(self.id)
                 self._recover_dead_workers()
                 self._stop_cancelled()
             except failures as error:
-                logger.warning("worker %r could not look after others: %s", self.id, unreachable_error(error))
+                logger.warning("worker %r could not check other workers: %s", self.id, unreachable_error(error))
 
     def _recover_dead_workers(self) -> None:
         pending = self._dbos.list_workflows(
             status="PENDING", queue_name=self._queue, app_version=VERSION, load_input=False, load_output=False
         )
         for worker_id in {workflow.executor_id or "" for workflow in pending} - {self.id}:
-            # Held during the recovery: no two workers take over the same runs.
+            # Held during the recovery, so that no other worker takes over the same runs.
             if self._locks.try_acquire(worker_id):
-                logger.warning("worker %r is dead: its runs go on elsewhere", worker_id)
+                logger.warning("worker %r is dead: another worker resumes its runs", worker_id)
                 try:
                     self._dbos._recover_pending_workflows([worker_id])
                 finally:

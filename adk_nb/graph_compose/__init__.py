@@ -1,4 +1,4 @@
-"""Workflows of agents that are services behind HTTP, written as Graph Compose writes them. Names load on first use."""
+"""Workflows of agents that are HTTP services, in the notation of Graph Compose."""
 
 from adk_nb.lazy import face
 

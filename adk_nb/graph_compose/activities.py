@@ -1,4 +1,4 @@
-"""A local model with the patience that a workflow's activity has."""
+"""A workflow's activities: calls with timeouts and retries, and a local model that has them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -48,7 +48,7 @@ class RetryingLlm(BaseLlm):
             yield response
 
     async def _attempt(self, request: LlmRequest) -> list[LlmResponse]:
-        # All responses before the first is yielded: until then an attempt can be repeated.
+        # Collect all responses before yielding: after the first, an attempt could not be repeated.
         async with asyncio.timeout(self.activity.start_to_close_timeout):
             async with aclosing(self.llm.generate_content_async(request)) as responses:
                 return [response async for response in responses]

@@ -22,6 +22,7 @@ from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT,
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.runtime.open_calls import new_call_id
 from adk_nb.sessions.session import Session
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
@@ -30,7 +31,6 @@ EXIT_REASON = "loop_exit_reason"
 """State key of the reason for which the last loop ended."""
 ITERATION = "current_agent_loop_iteration"
 """State key of a loop's current pass, from 0."""
-_TRANSFER = "transfer_to_agent"
 _REASONS = {MAX_PASSES: "max_agent_loop_iterations", EXIT_CONDITION: "exit_condition"}
 
 
@@ -49,7 +49,7 @@ class TransferByIdTool(TransferToAgentTool):
     """`transfer_to_agent` by id: services know agents by their ids, which need not be names."""
 
     def __init__(self, targets: Mapping[str, BaseAgent], parent: BaseAgent | None) -> None:
-        """`targets`: id -> agent. `parent`: the target for everything that fits none."""
+        """`targets`: id -> agent. `parent`: the target for requests that fit no other agent."""
         targets_by_id = {key: _Target(key, agent.description) for key, agent in targets.items()}
         parent_target = next((targets_by_id[key] for key, agent in targets.items() if agent is parent), None)
         super().__init__(list(targets_by_id.values()), parent_target)
@@ -79,7 +79,7 @@ class ServiceAgent(LlmAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         own_ctx = replace(ctx, session=session_for(ctx.session, self))
-        # The service was done when it asked: it is not called again for the answer.
+        # The service ended its task with the question: it is not called again for the answer.
         if last_event := self._final_event_before_answer(own_ctx.session):
             yield self._exit_event(ctx, last_event)
             return
@@ -90,7 +90,7 @@ class ServiceAgent(LlmAgent):
                     _request_reply(event)
                 yield event
                 if not event.partial:
-                    # The copy has no service that appends: the next request must have the event.
+                    # No service appends to the copy, and the next request needs the event.
                     own_ctx.session.events.append(event)
                     calls = event.get_function_calls() and ends_turn(event.custom_metadata or {})
                     unsaved = event.text if calls and not event.long_running_tool_ids else unsaved
@@ -124,7 +124,7 @@ class ServiceAgent(LlmAgent):
 
 
 class GraphSequence(SequentialAgent):
-    """A sequence that ends after an agent with a complete task, or that escalates."""
+    """A sequence that ends after an agent that completes its task or escalates."""
 
     id: str = ""
     stop_on_escalate: bool = True
@@ -140,7 +140,7 @@ class GraphSequence(SequentialAgent):
 
 
 class GraphParallel(ParallelAgent):
-    """Parallel agents that start from the same state. One that escalates ends it; one that completes does not."""
+    """Parallel agents that start from the same state. An escalation ends them all; a completed task does not."""
 
     id: str = ""
     isolate_state: bool = True
@@ -246,5 +246,5 @@ def _transfers_to(event: Event, agent: BaseAgent) -> bool:
         return True
     names = (agent.name, getattr(agent, "id", agent.name))
     return any(
-        call.name == _TRANSFER and (call.args or {}).get("agent_name") in names for call in event.get_function_calls()
+        call.name == TRANSFER and (call.args or {}).get("agent_name") in names for call in event.get_function_calls()
     )

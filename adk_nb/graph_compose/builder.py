@@ -64,13 +64,13 @@ class WorkflowBuilder:
         self._workflow.global_tools.append(config)
         return self
 
-    def with_max_cycles(self, most: int) -> Self:
+    def with_max_cycles(self, max_turns: int) -> Self:
         """Limit the turns: messages of the user, and answers to requests."""
-        if not isinstance(cast(Any, most), int) or most < 1:
+        if not isinstance(cast(Any, max_turns), int) or max_turns < 1:
             raise ConfigurationError(
-                f"workflow {self._workflow.name!r}: with_max_cycles() takes a positive integer, got {most!r}"
+                f"workflow {self._workflow.name!r}: with_max_cycles() takes a positive integer, got {max_turns!r}"
             )
-        self._workflow.max_orchestration_cycles = most
+        self._workflow.max_orchestration_cycles = max_turns
         return self
 
     def build(self) -> WorkflowConfig:
@@ -123,7 +123,7 @@ class AdkWorkflow:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        # A forgotten `.end()` is the commonest mistake in such a chain.
+        # Forgetting `.end()` is the most common mistake in such a chain.
         hint = f"; write .end().{name}" if hasattr(GraphCompose, name) else ""
         raise AttributeError(f"AdkWorkflow has no attribute {name!r}{hint}", name=name, obj=self)
 
@@ -280,10 +280,10 @@ def from_dict(data: Mapping[str, Any]) -> WorkflowConfig:
 
 
 def _list_in(data: Mapping[str, Any], name: str) -> list[Any]:
-    listed = data.get(name, [])
-    if not isinstance(listed, list):
-        raise ConfigurationError(f"{name!r} of a workflow must be a list, got {listed!r:.80}")
-    return cast(list[Any], listed)
+    items = data.get(name, [])
+    if not isinstance(items, list):
+        raise ConfigurationError(f"{name!r} of a workflow must be a list, got {items!r:.80}")
+    return cast(list[Any], items)
 
 
 def _to_config(value: Any, kind: type[Any], kinds: tuple[str, ...], example: str) -> Any:

@@ -68,9 +68,9 @@ class _Compiler:
         self._names: dict[tuple[str, int], str] = {}
         """(id, position in its tree) -> name."""
         for agent in workflow.agents:
-            for each in (agent, *nested_agents(agent)):
-                self._names[each.id, 1] = name = self._unique_name(_to_identifier(each.id, "agent"))
-                self.ids[name] = each.id
+            for config in (agent, *nested_agents(agent)):
+                self._names[config.id, 1] = name = self._unique_name(_to_identifier(config.id, "agent"))
+                self.ids[name] = config.id
         self._counts = Counter[str]()
         """Occurrences of each id in the tree that is being built."""
         # The author of the workflow wrote the URLs, so loopback and private addresses are allowed.
@@ -157,8 +157,8 @@ class _Compiler:
         return self._names[position]
 
     def _unique_name(self, name: str) -> str:
-        used, number = self.ids, 2
-        while name in used:
+        number = 2
+        while name in self.ids:
             name, number = f"{name.rstrip('_0123456789')}_{number}", number + 1
         return name
 
@@ -206,7 +206,9 @@ class _Checker:
 
     def run(self) -> None:
         workflow = self._workflow
-        self._check_unique("agents", [each.id for agent in workflow.agents for each in (agent, *nested_agents(agent))])
+        self._check_unique(
+            "agents", [config.id for agent in workflow.agents for config in (agent, *nested_agents(agent))]
+        )
         self._check_unique("tools", [tool.id for tool in workflow.global_tools])
         if not workflow.root_agent_id:
             self._refuse("it has no root agent; write .root_agent('...'), in JSON rootAgentId: one of its agents")
@@ -214,9 +216,9 @@ class _Checker:
         for tool in workflow.global_tools:
             self._check_tool(tool)
         for agent in workflow.agents:
-            for each in (agent, *nested_agents(agent)):
-                self._check_agent(each)
-        # Last: it follows references, which the checks above found to exist.
+            for config in (agent, *nested_agents(agent)):
+                self._check_agent(config)
+        # Last: it follows references, whose targets the checks above require to exist.
         self._check_acyclic(workflow.root_agent_id, ())
 
     def _check_tool(self, tool: ToolConfig) -> None:
@@ -293,8 +295,8 @@ class _Checker:
     def _references(self, agent: AgentConfig) -> Iterator[str]:
         if isinstance(agent, Container):
             yield from (reference.agent_id for reference in agent.sub_agents)
-        for each in (agent, *nested_agents(agent)):
-            for name in each.tools if isinstance(each, LlmAgentConfig) else ():
+        for config in (agent, *nested_agents(agent)):
+            for name in config.tools if isinstance(config, LlmAgentConfig) else ():
                 if isinstance(tool := self._tools[name], AgentToolConfig):
                     yield tool.target_agent_id
 

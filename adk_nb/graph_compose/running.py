@@ -24,7 +24,7 @@ from adk_nb.sessions.session import Session
 
 _USER = "user"
 MESSAGE_COUNT, CYCLE_COUNT = "_user_message_count", "orchestration_cycle_count"
-"""State keys. Source: Graph Compose."""
+"""State keys of Graph Compose."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class WorkflowHandle:
     async def end_conversation(self) -> None:
         """End the conversation and close the runner."""
         self._ended = True
-        # Queries stay possible: the session is in memory.
+        # The session stays in memory for queries.
         await self.runner.close()
 
     def get_latest_orchestration_result(self) -> WorkflowResult | None:

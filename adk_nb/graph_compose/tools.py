@@ -24,13 +24,13 @@ from adk_nb.tools.effects import effect_of_method
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.web_access import WebAccess, WebResponse
-from adk_nb.wire import json_problem
+from adk_nb.wire import json_or_text, json_problem
 
 _TRANSIENT_ERRORS = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.TimeoutException, TimeoutError)
 _Result = tuple[dict[str, Any], bool]
 """The tool's result, and True if it is a success."""
 _MAX_ERROR_CHARS = 2_000
-"""Characters of a service's error message."""
+"""Limit of characters of a service's error message."""
 
 
 class HttpTool(BaseTool):
@@ -134,7 +134,7 @@ class HttpTool(BaseTool):
 
     async def _send(self, request: dict[str, Any]) -> WebResponse:
         async with asyncio.timeout(self._activity.start_to_close_timeout):
-            # No redirects: the headers may hold secrets of the first host.
+            # No redirects: the headers may contain secrets for the first host.
             response = await self._web.send(**request, follow=False)
         if not 200 <= response.status < 300:
             body = hidden(response.body[: 8 * _MAX_ERROR_CHARS].decode("utf-8", "replace"))[:_MAX_ERROR_CHARS]
@@ -150,11 +150,7 @@ class HttpTool(BaseTool):
     def _parse_response(self, response: WebResponse) -> _Result:
         if response.cut:
             return self._error_result(f"the response has more than {len(response.body):,} bytes", response.status)
-        text = response.body.decode("utf-8", "replace")
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            value = text
+        value = json_or_text(response.body.decode("utf-8", "replace"))
         if problem := json_problem(value):
             return self._error_result(f"the response cannot be stored as JSON: {problem}", response.status)
         if self._config.raw:
@@ -189,7 +185,7 @@ class AskUserTool(BaseTool):
         return None
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        # Known to the loop, which then runs the call, but not declared: services ask by `hitlRequest`.
+        # In `tools_dict`, so that the loop runs the call, but not declared: services ask with `hitlRequest`.
         llm_request.tools_dict[self.name] = self
 
 

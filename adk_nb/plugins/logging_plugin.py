@@ -69,7 +69,7 @@ class LoggingPlugin(BasePlugin):
         """Log a model request."""
         tools = f", tools {list(llm_request.tools_dict)}" if llm_request.tools_dict else ""
         self._log(
-            "model is asked", f"{llm_request.model or 'the default'}, {len(llm_request.contents)} contents{tools}"
+            "model is called", f"{llm_request.model or 'the default'}, {len(llm_request.contents)} contents{tools}"
         )
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:

@@ -42,7 +42,9 @@ class PluginManager:
         """Append a plugin. The hooks that it overrides are looked up now, once."""
         name = getattr(plugin, "name", None)
         if not name:
-            raise ConfigurationError(f"{type(plugin).__name__} has no name; call super().__init__(name='...') in it")
+            raise ConfigurationError(
+                f"{type(plugin).__name__} has no name; call super().__init__(name='...') in its __init__"
+            )
         if self.get_plugin(name):
             raise ConfigurationError(f"two plugins are named {name!r}; give one of them another name")
         self.plugins.append(plugin)
@@ -83,19 +85,19 @@ class PluginManager:
 
 def _overrides(plugin: BasePlugin, point: str) -> bool:
     method = getattr(plugin, f"{point}_callback")
-    # A function set on the instance is no bound method.
+    # A function set on the instance has no `__func__`.
     return getattr(method, "__func__", method) is not getattr(BasePlugin, f"{point}_callback")
 
 
 def _hook(plugin: BasePlugin, point: str) -> Hook:
     """Wrap a plugin's method, sync or async; errors name the plugin."""
     method = getattr(plugin, f"{point}_callback")
-    of_agent = point.endswith(("_agent", "_agent_error"))
+    is_agent_hook = point.endswith(("_agent", "_agent_error"))
 
     async def hook(**arguments: Any) -> Any:
         """Call the method with the plugin's argument names."""
         try:
-            result = method(**(_with_agent(arguments) if of_agent else _plugin_arguments(arguments)))
+            result = method(**(_with_agent(arguments) if is_agent_hook else _plugin_arguments(arguments)))
             return await result if inspect.isawaitable(result) else result
         except Exception as error:
             raise PluginError(f"plugin {plugin.name!r}: {point}_callback raised {_error_text(error)}") from error

@@ -45,7 +45,7 @@ class AgentNode(BaseNode):
         invocation = outer if is_resumed else without_answers(outer, is_resumed=outer.checkpoints is not None)
         if not isinstance(self.agent, LlmAgent):
             return replace_fields(invocation, agent=agent)
-        # It speaks for itself, not as a node: it sees the conversation, and its messages are no outputs.
+        # A chat is no node to its agent: it sees the conversation, and its messages are no outputs.
         if self.agent.mode == "chat":
             return replace_fields(invocation, agent=agent, node=None)
         sees_all = self.agent.include_contents == "default" and not self.has_task
@@ -57,7 +57,7 @@ class AgentNode(BaseNode):
             delegated_input=None if node_input is None else as_message(node_input),
             caller=outer if sees_all else None,
             caller_event_count=len(outer.session.events) if sees_all else 0,
-            # A task has the scope of its own run, so that the next run of the node starts afresh.
+            # The scope of a task is its own run, so that the next run of the node starts without its messages.
             isolation_scope=(None if self.has_task else outer.node and outer.node.isolation_scope) or ctx.node_path,
         )
 
@@ -76,7 +76,7 @@ class AgentNode(BaseNode):
 
     @property
     def chats(self) -> bool:
-        """True: it converses with the user, and takes no input."""
+        """True: it talks with the user, and takes no input."""
         return isinstance(self.agent, LlmAgent) and self.agent.mode == "chat"
 
 

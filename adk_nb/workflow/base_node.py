@@ -15,12 +15,12 @@ from adk_nb.tools.conditions import condition_holds, parse_condition
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.wire import fast_private_attributes, field_errors, unknown_field
 
-_OF_PATHS = "/@."
+_PATH_SEPARATORS = "/@."
 
 
 def is_step(name: str) -> bool:
     """True if a path can have a step of that name."""
-    return bool(name) and not any(sign in name for sign in _OF_PATHS)
+    return bool(name) and not any(sign in name for sign in _PATH_SEPARATORS)
 
 
 @fast_private_attributes
@@ -64,7 +64,7 @@ class BaseNode(BaseModel):
         self.require_confirmation = parse_condition(self.require_confirmation, f"node {self.name!r}", None)
         if not is_step(self.name):
             raise ConfigurationError(
-                f"{self.name!r} is not a valid node name: it is empty, or contains one of {' '.join(_OF_PATHS)};  "
+                f"{self.name!r} is not a valid node name: it is empty, or has {' or '.join(_PATH_SEPARATORS)} in it; "
                 "write node(..., name='...')"
             )
 
@@ -81,7 +81,7 @@ class BaseNode(BaseModel):
         Raises:
             ConfigurationError: A setting is unknown or invalid.
         """
-        # Only what was set: a default may be inferred anew from another function or name.
+        # Only fields that were set: defaults are inferred anew, as the function or the name may differ.
         options_set = {field: getattr(self, field) for field in self.model_fields_set}
         return type(self)(**{**options_set, **options})
 
@@ -97,7 +97,7 @@ class BaseNode(BaseModel):
         return ToolConfirmation() if is_needed else None
 
     async def attempts_in_doubt(self, ctx: Context) -> int:
-        """The number of interrupted runs that had started its work, if an approver should know. 0: none."""
+        """Number of interrupted runs that had started its work, for the approver to know."""
         return 0
 
     @property
@@ -121,7 +121,7 @@ class BaseNode(BaseModel):
             Events, which are stored; a `RequestInput`, which pauses it until the answer; None, which is ignored; any
             other value, which is its output: at most one.
         """
-        raise NotImplementedError(f"{type(self).__name__} does no work; override _run_impl")
+        raise NotImplementedError(f"{type(self).__name__} has no _run_impl; override it with an async generator")
 
 
 Node = BaseNode

@@ -25,14 +25,14 @@ from adk_nb.workflow.values import coerced
 
 _INPUT = "node_input"
 _CONTEXT = "ctx"
-_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Signature:
-    """The parameters of a function, and its call. One object, as each private field of a model is slow to read."""
+    """The parameters of a function, and its call. One object, because reading a private field of a model is slow."""
 
-    kind: str
+    kind: Literal["async generator", "generator", "async function", "function"]
     context: str | None
     """Name of the parameter that gets the context."""
     parameters: tuple[tuple[str, Any, TypeAdapter[Any] | None], ...]
@@ -74,7 +74,7 @@ class FunctionNode(BaseNode):
             parameters=tuple(
                 (name, parameter.default, None if hints.get(name, Any) is Any else TypeAdapter(hints[name]))
                 for name, parameter in parameters.items()
-                if name != context_name and parameter.kind not in _ANY
+                if name != context_name and parameter.kind not in _VARIADIC
             ),
         )
 
@@ -84,7 +84,7 @@ class FunctionNode(BaseNode):
             declaration = signature_of(self.func, self.name).declaration(self.description)
             schemas = declaration.parameters_json_schema, declaration.response_json_schema
         else:
-            schemas = _record_in(hints.get(_INPUT)), _record_in(_item_of(hints.get("return")))
+            schemas = _model_in(hints.get(_INPUT)), _model_in(_item_of(hints.get("return")))
         self.input_schema, self.output_schema = self.input_schema or schemas[0], self.output_schema or schemas[1]
 
     def request_args(self, ctx: Context, node_input: Any) -> dict[str, Any]:
@@ -99,18 +99,18 @@ class FunctionNode(BaseNode):
     def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         signature = self._signature
         call = functools.partial(self.func, **self._arguments(signature, ctx, node_input))
-        # An async generator is the node's stream itself; all others are wrapped in one.
-        if signature.kind == "items":
+        # An async generator is the node's stream itself; the other kinds are wrapped in one.
+        if signature.kind == "async generator":
             return call()
-        if signature.kind == "blocking items":
+        if signature.kind == "generator":
             on_abandon = functools.partial(abandon, ctx, self.name)
-            return blocking_items(call, thread=self._in_a_worker(ctx), on_abandon=on_abandon)
-        return self._awaited(call, ctx) if signature.kind == "awaited" else self._once(call, ctx)
+            return blocking_items(call, thread=self._uses_worker(ctx), on_abandon=on_abandon)
+        return self._run_async(call, ctx) if signature.kind == "async function" else self._run_sync(call, ctx)
 
-    def _in_a_worker(self, ctx: Context) -> bool:
+    def _uses_worker(self, ctx: Context) -> bool:
         return self.thread or self.timeout is not None or ctx.run_config.timeout is not None
 
-    async def _awaited(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
+    async def _run_async(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
         running = ctx.get_invocation_context().shared.running_functions
         running[ctx] = f"{self.name}()"
         try:
@@ -119,9 +119,9 @@ class FunctionNode(BaseNode):
             running.pop(ctx, None)
         yield result
 
-    async def _once(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
+    async def _run_sync(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
         on_abandon = functools.partial(abandon, ctx, self.name)
-        result = await sync.blocking(call, thread=self._in_a_worker(ctx), on_abandon=on_abandon)
+        result = await sync.blocking(call, thread=self._uses_worker(ctx), on_abandon=on_abandon)
         # A partial or a callable object may hide an async function.
         yield await result if inspect.isawaitable(result) else result
 
@@ -132,10 +132,10 @@ class FunctionNode(BaseNode):
             if value is not inspect.Parameter.empty:
                 arguments[name] = value if adapter is None else self._validated(name, adapter, value)
             elif default is inspect.Parameter.empty:
-                where = "the input" if self.parameter_binding == _INPUT else "the state"
+                source = "the input" if self.parameter_binding == _INPUT else "the state"
                 raise WorkflowDataError(
-                    f"node {self.name!r}: there is no value for its parameter {name!r} in {where}; "
-                    f"give it a default, or name it {_INPUT!r} if it is to be the input"
+                    f"node {self.name!r}: there is no value for its parameter {name!r} in {source}; "
+                    f"give it a default, or name it {_INPUT!r} to get the input"
                 )
         return arguments
 
@@ -166,16 +166,18 @@ def _item_of(hint: Any) -> Any:
     return hint
 
 
-def _record_in(hint: Any) -> type[BaseModel] | None:
-    """`hint`, if it is a pydantic model of data."""
+def _model_in(hint: Any) -> type[BaseModel] | None:
+    """`hint`, if it is a pydantic model other than a message, an event or a question. None: it is not."""
     if not (isinstance(hint, type) and issubclass(hint, BaseModel)):
         return None
     return None if issubclass(hint, types.Content | Event | RequestInput) else hint
 
 
-def _kind_of(func: Callable[..., Any]) -> str:
+def _kind_of(
+    func: Callable[..., Any],
+) -> Literal["async generator", "generator", "async function", "function"]:
     if inspect.isasyncgenfunction(func):
-        return "items"
+        return "async generator"
     if inspect.isgeneratorfunction(func):
-        return "blocking items"
-    return "awaited" if inspect.iscoroutinefunction(func) else "blocking"
+        return "generator"
+    return "async function" if inspect.iscoroutinefunction(func) else "function"

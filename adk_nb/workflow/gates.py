@@ -18,7 +18,7 @@ from adk_nb.runtime.interrupts import CREDENTIALS, NODE, is_first_use
 from adk_nb.runtime.invocation_context import Decision
 from adk_nb.workflow.base_node import BaseNode
 
-_ANSWER: dict[str, Any] = {
+_ANSWER_SCHEMA: dict[str, Any] = {
     "title": "ToolConfirmation",
     "type": "object",
     "properties": {
@@ -33,16 +33,16 @@ _ANSWER: dict[str, Any] = {
 
 
 class Refused(dict[str, Any]):
-    """The output of a node that a person did not let run."""
+    """The output of a node that was rejected."""
 
 
 def approval_id(path: str) -> str:
-    """Id of the approval request of the node at that path."""
+    """Id of the approval request of the node at `path`."""
     return f"{NODE_APPROVAL}{path}"
 
 
 def credential_id(path: str) -> str:
-    """Id of the credential request of the node at that path."""
+    """Id of the credential request of the node at `path`."""
     return f"{NODE}{path}"
 
 
@@ -61,7 +61,7 @@ async def gate_result(
     is_new: bool,
     attempts_in_doubt: int,
 ) -> "RequestInput | list[Event] | Refused | None":
-    """The result in the place of the node's work. None: it may run.
+    """The result in place of the node's work. None: it may run.
 
     Args:
         node: The node.
@@ -72,21 +72,21 @@ async def gate_result(
         attempts_in_doubt: Interrupted attempts that may have taken effect, for the approver to know.
 
     Raises:
-        CredentialError: No credential can be had, and no user could give one.
+        CredentialError: There is no credential, and the user could not supply one.
         InputError: Another run has taken the same answer.
     """
     answer = context.resume_inputs.get(approval_id(context.node_path))
-    now = (
+    current_subject = (
         approval_subject(node, context, node_input, attempts_in_doubt)
         if answer is not None and subject is not None
         else None
     )
-    # Only for what was asked about: with other arguments or another version the node asks again.
-    if now and subject and approvals.is_same_json(subject, now):
-        context.tool_confirmation = decided = _read(answer)
-        # A node that waits again after its approval keeps it, without using it up a second time.
+    # An approval is for its arguments and version only: with others the node asks again.
+    if current_subject and subject and approvals.is_same_json(subject, current_subject):
+        context.tool_confirmation = decided = _parse_decision(answer)
+        # A node that waits again after its approval keeps it; it is consumed only once.
         if is_new:
-            await _take(context, decided)
+            await _consume(context, decided)
         if not decided.confirmed:
             refusal = approvals.rejection(decided)
             return Refused(in_doubt_error(refusal, decided) if attempts_in_doubt else refusal)
@@ -95,13 +95,13 @@ async def gate_result(
     return await _authenticate(node, context, node_input)
 
 
-async def _take(context: Context, decided: ToolConfirmation) -> None:
-    """Consume the answer, here or in the call that it allows: of two runs that have it at once, one goes on."""
+async def _consume(context: Context, decided: ToolConfirmation) -> None:
+    """Consume the answer, here or in the call that it allows: of two runs with the same answer, one continues."""
     ctx, key = context.get_invocation_context(), approval_id(context.node_path)
     question = history_of(ctx.session).calls.newest(key)
     if question is None:
         return
-    # By the event: a node that runs again asks under the same id.
+    # By the event's id: a node that runs again asks under the same request id.
     if not await is_first_use(ctx, question.event.id, "approval"):
         raise InputError(f"approval {key!r} is not open; it was answered already, and another run continues with it")
     ctx.decisions[key] = Decision(confirmation=decided, ran=False, tool_fingerprint=None, request_id=question.event.id)
@@ -116,7 +116,7 @@ def question(name: str, path: str, args: dict[str, Any], confirmation: ToolConfi
         interrupt_id=approval_id(path),
         message=confirmation.hint or f"Please approve or reject the tool call {name}().",
         payload=payload,
-        response_schema=_ANSWER,
+        response_schema=_ANSWER_SCHEMA,
     )
 
 
@@ -145,7 +145,7 @@ async def _authenticate(node: BaseNode, context: Context, node_input: Any) -> "l
         return Refused(approvals.rejection(decided.confirmation))
     if (config := node.required_credential) is None:
         return None
-    # `authenticate` files its request under the id of a call.
+    # `authenticate` stores its request under a call id.
     context.function_call_id = key
     if await authentication.authenticate(config, context):
         context.function_call_id = None
@@ -153,9 +153,9 @@ async def _authenticate(node: BaseNode, context: Context, node_input: Any) -> "l
     return await credential_request_events(node.name, context, node.request_args(context, node_input))
 
 
-def _read(answer: Any) -> ToolConfirmation:
+def _parse_decision(answer: Any) -> ToolConfirmation:
     """The decision in an answer; anything but a plain approval is a rejection."""
     fields = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
-    # By the schema, which allows no other field: such an answer is a no.
-    confirmed = fields.get("confirmed") is True and not fields.keys() - _ANSWER["properties"].keys()
+    # The schema allows no other field: an answer with one is a no.
+    confirmed = fields.get("confirmed") is True and not fields.keys() - _ANSWER_SCHEMA["properties"].keys()
     return ToolConfirmation(confirmed=confirmed, payload=fields.get("payload"), reason=fields.get("reason"))

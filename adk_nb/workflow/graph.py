@@ -16,7 +16,7 @@ START: Final = "START"
 END: Final = "END"
 """The end of a run. An edge to it says only that nothing else follows."""
 DEFAULT_ROUTE: Final = "__DEFAULT__"
-"""The route that is taken when no other of the node's edges fits."""
+"""The route that is taken when none of the node's other edges matches."""
 
 Route = bool | int | str
 Name = str
@@ -51,7 +51,7 @@ class NamedEdge:
     def matches(self, routes: Sequence[Route]) -> bool:
         """True if the edge is followed after a node that took these routes."""
         return not self.routes or any(
-            # The types count: 1 == True, and they may be two routes.
+            # With the type: 1 == True, but they may be two routes.
             type(taken) is type(route) and taken == route
             for taken in routes
             for route in self.routes
@@ -66,7 +66,7 @@ class NamedEdge:
 
 
 class Graph:
-    """Nodes, and the edges between them by name."""
+    """Nodes, and the edges between them, by name."""
 
     def __init__(self, name: str, edges: Iterable[Any], build: Callable[[Any], BaseNode]) -> None:
         """`edges`: chains (tuples) of nodes, in which a tuple is a set of nodes and a dict leads on by route; or Edges.
@@ -77,9 +77,9 @@ class Graph:
         """
         self._name = name
         self._build = build
-        self._agent_nodes: dict[Any, BaseNode] = {}
+        self._nodes_by_key: dict[Any, BaseNode] = {}
         self._node_likes: list[Any] = []
-        """The objects that nodes were made of; while they live, their ids are not reused."""
+        """The objects that nodes were made of, held so that their id() is not reused."""
         self.nodes: dict[Name, BaseNode] = {}
         self.edges_from: dict[Name, list[NamedEdge]] = {START: []}
         """Node -> the edges that leave it, in the author's order, without those to END."""
@@ -102,14 +102,14 @@ class Graph:
     def _followed(self, name: Name, routes: Sequence[Route]) -> list[NamedEdge]:
         candidates = [*self.edges_from.get(name, ()), *self.edges_to_end.get(name, ())]
         edges = [edge for edge in candidates if not edge.is_default and edge.matches(routes)]
-        # The default only if nothing else fits.
+        # The default only if no other edge matches.
         return edges or [edge for edge in candidates if edge.is_default]
 
     def ends(self, name: Name) -> bool:
         """True if nothing can follow after that node."""
         return not self.edges_from.get(name)
 
-    # -- reading
+    # -- building
 
     def _add_item(self, item: Any) -> None:
         if isinstance(item, Edge):
@@ -127,12 +127,12 @@ class Graph:
 
     def _chain(self, chain: tuple[Any, ...]) -> None:
         sources: list[Name] = []
-        for place, element in enumerate(chain):
+        for position, element in enumerate(chain):
             if isinstance(element, dict):
                 sources = self._add_routes(sources, cast(dict[Any, Any], element))
                 continue
             names = self._names(element)
-            if place:
+            if position:
                 self._connect(sources, names)
             sources = names
 
@@ -158,21 +158,21 @@ class Graph:
             self._refuse(
                 f"{node_like!r} is not a node; a text can only be {START!r} or {END!r}: pass the function or the agent"
             )
-        # Each access to a method makes another object, so two edges name it by its parts.
+        # Each access to a method creates a new object, so its parts identify it.
         key = (id(node_like.__self__), id(node_like.__func__)) if inspect.ismethod(node_like) else id(node_like)
-        if key not in self._agent_nodes:
+        if key not in self._nodes_by_key:
             node = self._build(node_like)
             if node.name in self.nodes:
                 self._refuse(f"two nodes are named {node.name!r}; give one another with node(..., name='...')")
             if node.name in (START, END):
                 self._refuse(
-                    f"{node.name} is where it begins or ends; give the node another name: node(..., name='...')"
+                    f"{node.name} is the name of the start or the end; give the node another: node(..., name='...')"
                 )
-            self._agent_nodes[key] = node
+            self._nodes_by_key[key] = node
             self._node_likes.append(node_like)
             self.nodes[node.name] = node
             self.edges_from.setdefault(node.name, [])
-        return self._agent_nodes[key].name
+        return self._nodes_by_key[key].name
 
     def _connect(self, starts: Iterable[Name], ends: Iterable[Name], routes: tuple[Any, ...] = ()) -> None:
         ends = list(ends)
@@ -195,7 +195,7 @@ class Graph:
     # -- checking
 
     def _check_edge(self, start: Name, end: Name, routes: tuple[Any, ...]) -> None:
-        where = f"on the edge {start} -> {end}"
+        edge_text = f"on the edge {start} -> {end}"
         if start == END:
             self._refuse(f"nothing can follow after {END}")
         if end == START:
@@ -203,9 +203,9 @@ class Graph:
         if start == START and routes:
             self._refuse(f"an edge from {START} has no route: no node has chosen one yet")
         if DEFAULT_ROUTE in routes and len(routes) > 1:
-            self._refuse(f"DEFAULT_ROUTE cannot be in a list of routes, {where}")
-        if odd := [route for route in routes if not isinstance(route, bool | int | str)]:
-            self._refuse(f"a route must be text, a number or a bool, got {odd[0]!r:.40}, {where}")
+            self._refuse(f"DEFAULT_ROUTE cannot be in a list of routes, {edge_text}")
+        if invalid := [route for route in routes if not isinstance(route, bool | int | str)]:
+            self._refuse(f"a route must be text, a number or a bool, got {invalid[0]!r:.40}, {edge_text}")
 
     def _check(self) -> None:
         if not self.edges_from[START]:
@@ -227,23 +227,23 @@ class Graph:
 
     def _endless_cycle(self) -> list[Name]:
         """The names of a cycle of edges without a route; empty if there is none."""
-        done = set[Name]()
-        # A depth-first search with a list in place of recursion: a graph may be long.
+        finished = set[Name]()
+        # Depth-first search with an explicit stack: recursion would limit the length of a graph.
         for first in self.nodes:
-            path: list[tuple[Name, list[Name]]] = [(first, self._unconditional(first))] if first not in done else []
+            path: list[tuple[Name, list[Name]]] = [(first, self._unconditional(first))] if first not in finished else []
             on_path = {first}
             while path:
                 name, remaining = path[-1]
                 if not remaining:
                     path.pop()
                     on_path.discard(name)
-                    done.add(name)
+                    finished.add(name)
                     continue
                 following = remaining.pop()
                 if following in on_path:
                     names = [item for item, _ in path]
                     return [*names[names.index(following) :], following]
-                if following not in done:
+                if following not in finished:
                     on_path.add(following)
                     path.append((following, self._unconditional(following)))
         return []

@@ -49,7 +49,7 @@ class InnerRuns:
             WorkflowConfigurationError: The options exclude each other, or the run id is not valid.
         """
         run = self._run_of(caller, self._node_of(node_like), node_input, options)
-        # In this order: output in a stored event, output from before a pause, still running, waiting, new.
+        # In this order: output in a stored event, output from before a pause, running, resumable or new, waiting.
         if ctx.checkpoints and run.recall(ctx) and run.ends_with_output:
             self._settle(run, caller)
         elif run.path in self._ended:
@@ -72,7 +72,7 @@ class InnerRuns:
     def finish(self, run: NodeRun, end: StreamEnd) -> bool:
         """Record the end or the pause of a run. False: it is not an inner run.
 
-        It counts even if its caller no longer awaits it, as in a task group in which another run waits.
+        Its outcome counts even if its caller no longer awaits it, as in a task group in which another run waits.
         """
         future = self._running.pop(run.path, None)
         if future is None or run.caller is None:
@@ -141,7 +141,7 @@ class InnerRuns:
             self.forget(run)
         self._ended[run.path] = run.output
         if run.as_output and run.has_output:
-            caller.take_output(run.output)
+            caller.set_output(run.output)
 
     def _node_of(self, node_like: Any) -> BaseNode:
         if not isinstance(node_like, BaseAgent):
@@ -156,13 +156,7 @@ class InnerRuns:
 
     def _can_resume(self, run: NodeRun, checkpoint: dict[str, Any]) -> bool:
         """True if a node that waited has to run again; else it still waits, or the answer is its output."""
-        run.answers, run.interrupt_ids = dict(checkpoint["answers"]), list(checkpoint["asked"])
-        run.open_request, run.allowed_request, run.inner_counts = (
-            checkpoint["held"],
-            checkpoint["let"],
-            dict(checkpoint["others"]),
-        )
-        run.input = from_stored(checkpoint["input"])
+        run.restore(checkpoint)
         answered = run.take(self._answers)
         if answered and run.reruns_node:
             run.interrupt_ids = []

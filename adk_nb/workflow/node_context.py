@@ -14,7 +14,7 @@ from adk_nb.workflow.base_node import BaseNode
 
 @dataclass(frozen=True, kw_only=True)
 class NodeOptions:
-    """The options with which a node runs another one, as the arguments of `Context.run_node`."""
+    """The options with which a node runs another node: the arguments of `Context.run_node`."""
 
     use_as_output: bool = False
     run_id: str | None = None

@@ -14,7 +14,7 @@ from adk_nb.workflow.function_node import FunctionNode
 from adk_nb.workflow.node_context import ParallelWorker
 from adk_nb.workflow.tool_node import ToolNode
 
-_OF_NODES = ("retry_config", "timeout", "rerun_on_resume", "wait_for_output")
+_NODE_FIELDS = ("retry_config", "timeout", "rerun_on_resume", "wait_for_output")
 """Fields of agents that their nodes take over."""
 
 
@@ -66,7 +66,7 @@ def _agent_node(agent: BaseAgent, options: dict[str, Any]) -> BaseNode:
         changes["mode"] = "single_turn"
     copy = agent.clone(update=changes)
     waits = isinstance(copy, LlmAgent) and copy.mode in ("task", "chat")
-    own = {field: value for field in _OF_NODES if (value := getattr(copy, field)) is not None}
+    own = {field: value for field in _NODE_FIELDS if (value := getattr(copy, field)) is not None}
     options = {"wait_for_output": waits, **own, **options}
     node = AgentNode(**_with(options, name=copy.name, description=copy.description, agent=copy))
     if isinstance(copy, LlmAgent) and copy.parallel_worker:

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class Paused(BaseException):
-    """A run inside a node waits for an answer, and so does the node; no `Exception`, so that no node catches it."""
+    """A run inside a node waits for an answer, and so does the node. Not an `Exception`: nodes must not catch it."""
 
 
 @dataclass(kw_only=True)
@@ -68,7 +68,7 @@ class NodeRun(RunState):
                     yield event
                 if wait is None:
                     raise
-            # An inner run waits: this node waits as well, and runs again from its first line.
+            # An inner run waits: this node waits, too, and runs again from its first line.
             except BaseException as raised:
                 if not _only_pauses(raised):
                     raise
@@ -76,7 +76,7 @@ class NodeRun(RunState):
             await asyncio.sleep(wait)
 
     def _begin(self, attempt: int) -> None:
-        # Each attempt counts its inner runs from 1, and so finds those that have ended.
+        # Each attempt counts its inner runs from 1, and so finds the outputs of ended runs.
         self.inner_counts, self.output_source = {}, None
         if attempt > 1:
             self.output, self.has_output = None, False
@@ -144,7 +144,7 @@ class NodeRun(RunState):
                     break
         finally:
             await values.aclose()
-        # What is left without an output still has to be stored.
+        # Actions that no event has carried still have to be stored.
         if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
             yield self._event(actions=self._take_actions(context))
 
@@ -154,9 +154,8 @@ class NodeRun(RunState):
         timeout = NodeTimeoutError(f"node {self.node.name!r} took longer than {seconds:g} seconds, its timeout")
         async with aclosing(work) as values:
             while True:
-                limit = asyncio.timeout_at(
-                    ends
-                )  # a new one for each value: it must not fire while the reader has the event
+                # A new one for each value: it must not fire while the reader has the event.
+                limit = asyncio.timeout_at(ends)
                 try:
                     async with limit:
                         value = await anext(values)
@@ -172,10 +171,8 @@ class NodeRun(RunState):
 
     async def _gate_events(self, context: NodeContext, node_input: Any) -> list[Event]:
         """The events in place of its work, if it may not run, or not yet."""
-        is_new, subject = (
-            self.open_request not in (None, self.allowed_request),
-            self.open_request or self.allowed_request,
-        )
+        is_new = self.open_request not in (None, self.allowed_request)
+        subject = self.open_request or self.allowed_request
         self.attempts_in_doubt = await self.node.attempts_in_doubt(context)
         result = await gate_result(
             self.node, context, node_input, subject, is_new=is_new, attempts_in_doubt=self.attempts_in_doubt
@@ -193,7 +190,7 @@ class NodeRun(RunState):
         ]
 
     def _await_approval(self, context: NodeContext) -> None:
-        """Wait for an approval of its present arguments, or of those that were approved if it asks for more."""
+        """Wait for an approval of its arguments; after an earlier approval, of the arguments approved then."""
         node_input = self._validated("input", self.node.input_schema, self.input)
         self.open_request = (
             self.open_request
@@ -218,11 +215,11 @@ class NodeRun(RunState):
             value = redact(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
         if self.interrupt_ids:
             logger.warning(
-                "node %r gave an output while its question %r waits; it counts only once that is answered",
+                "node %r yielded an output while its question %r is open; it counts only once that is answered",
                 self.node.name,
                 self.interrupt_ids[0],
             )
-        self._set_output(value)
+        self.set_output(value)
         metadata = {"repeated": attempt} if (attempt := call_state(context).attempt_in_doubt) else None
         fields = {
             "output": self._as_json(self.output),
@@ -236,28 +233,27 @@ class NodeRun(RunState):
             return to_jsonable_python(value)
         except ValueError as error:
             raise WorkflowDataError(
-                f"node {self.node.name!r}: its output cannot be kept as JSON ({error_text(error)}); give plain values, "
-                "or a pydantic model"
+                f"node {self.node.name!r}: its output cannot be stored as JSON ({error_text(error)}); "
+                "yield plain values, or a pydantic model"
             ) from error
-
-    def take_output(self, value: Any) -> None:
-        """Take the output of the inner run that has `as_output`.
-
-        Raises:
-            WorkflowDataError: It has an output already, or this one does not fit its schema.
-        """
-        self._set_output(value)
 
     def _warn_of_second_output(self, value: Any) -> None:
         if not self.has_output or value != self.output:
-            logger.warning("node %r gave an output beside that of %s, which counts", self.node.name, self.output_source)
+            logger.warning(
+                "node %r yielded an output beside that of %s, which counts", self.node.name, self.output_source
+            )
 
     @property
     def _output_branch(self) -> str | None:
         """The branch of the event with its output."""
         return self.caller._output_branch if self.as_output and self.caller else self.branch
 
-    def _set_output(self, value: Any) -> None:
+    def set_output(self, value: Any) -> None:
+        """Set the output: its own, or that of the inner run with `as_output`.
+
+        Raises:
+            WorkflowDataError: It has an output already, or this one does not fit its schema.
+        """
         if self.has_output:
             raise WorkflowDataError(
                 f"node {self.node.name!r} yielded a second output; yield Event(message=...) for a message"
@@ -265,7 +261,7 @@ class NodeRun(RunState):
         self.output, self.has_output = self._validated("output", self.node.output_schema, value), True
 
     def _validated(self, label: str, schema: Any, value: Any) -> Any:
-        if schema is None or value is None or isinstance(schema, dict):  # a JSON Schema is for readers
+        if schema is None or value is None or isinstance(schema, dict):  # a JSON Schema only documents
             return value
         try:
             return coerced(TypeAdapter(schema), value)
@@ -295,7 +291,7 @@ class NodeRun(RunState):
         if event.long_running_tool_ids:
             self._note_requests(event, context)
         self.interrupt_ids += [key for key in awaited_keys(event) if key not in self.interrupt_ids]
-        # An event of an inner graph: only if it has this node's output is there more to note.
+        # An event of an inner graph matters here only if it has this node's output.
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
             return event
         agent = self.node if isinstance(self.node, AgentNode) else None
@@ -309,7 +305,7 @@ class NodeRun(RunState):
         return event
 
     def _as_output(self, event: Event, value: Any) -> NodeInfo:
-        self._set_output(value)
+        self.set_output(value)
         if event.isolation_scope == self.path:
             event.isolation_scope = None  # the output is for every agent that sees the graph
         if self.as_output and not event.get_function_responses():
@@ -326,7 +322,7 @@ class NodeRun(RunState):
     def _sign(self, event: Event, context: NodeContext) -> None:
         """Complete an event that the node's code made: its author, and the pending actions of the context."""
         event.author = self.author
-        # Made by code: models must not take it for the user's words.
+        # Made by code: models must not take it for the user's message.
         if event.content and event.content.role == "user" and not event.get_function_responses():
             event.content = event.content.model_copy(update={"role": "model"})
         if event.output is not None:

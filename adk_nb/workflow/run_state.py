@@ -21,17 +21,17 @@ class RunState:
     node: BaseNode
     number: int
     run_id: str | None = None
-    """An id in the place of the number."""
+    """An id in place of the number."""
     author: str
-    """The workflow."""
+    """Name of the workflow."""
     outer: str
-    """Path of the workflow's own run, or of the node's that runs it."""
+    """Path of the run of the workflow, or of the node that runs this node."""
     caller: Self | None = None
-    """The run whose node runs it. None: the workflow does."""
+    """The run whose node runs this node. None: the workflow runs it."""
     as_output: bool = False
     """Its output is the caller's."""
     isolation_scope: str | None = None
-    """Of its events. None: each agent has one of its own."""
+    """Isolation scope of its events. None: each agent has its own."""
     input: Any
     branch: str | None
     output_for: list[str] = field(default_factory=list[str])
@@ -43,9 +43,9 @@ class RunState:
     unanswered: list[str] = field(default_factory=list[str])
     """Interrupts that were still open when an answer made it run again."""
     open_request: dict[str, Any] | None = None
-    """The subject of its open approval request. None: none is open."""
+    """The subject of its open approval request. None: no request is open."""
     allowed_request: dict[str, Any] | None = None
-    """The subject of the approval that it was given."""
+    """The subject of the approval that it got."""
     attempts_in_doubt: int = 0
     """Interrupted attempts that may have taken effect, for the approver to know."""
     output: Any = None
@@ -56,7 +56,7 @@ class RunState:
     reported_errors: list[Exception] = field(default_factory=list[Exception])
     """Errors of inner nodes that events have reported."""
     output_source: str | None = None
-    """Path of the inner run whose output is its output."""
+    """Path of the inner run whose output is also its own."""
     calls_others: bool = False
     """Its agent called other agents, which work on branches of their own."""
     key: str = field(init=False)
@@ -93,7 +93,7 @@ class RunState:
 
     def recall(self, ctx: InvocationContext) -> bool:
         """Restore its output and route from the events of the session. False: no event has an output."""
-        # All of them, as the last output counts.
+        # All events, as the last output counts.
         for event in history_of(ctx.session).run(ctx.invocation_id):
             info = event.node_info
             if not info.path.startswith(self.path):
@@ -106,7 +106,7 @@ class RunState:
         return self.has_output
 
     def take(self, answers: Mapping[str, Any]) -> list[str]:
-        """Take the answers to its interrupts, and return the ids of these."""
+        """Take the answers to its interrupts; return the answered ids."""
         answered = [key for key in self.interrupt_ids if key in answers]
         self.answers |= {key: answers[key] for key in answered}
         self.interrupt_ids = [key for key in self.interrupt_ids if key not in answers]
@@ -130,16 +130,13 @@ class RunState:
     @classmethod
     def of(cls, checkpoint: Mapping[str, Any], node: BaseNode, author: str, outer: str) -> Self:
         """Restore a waiting run from its stored form."""
-        return cls(
-            node=node,
-            number=checkpoint["number"],
-            author=author,
-            outer=outer,
-            input=from_stored(checkpoint["input"]),
-            branch=checkpoint["branch"],
-            answers=dict(checkpoint["answers"]),
-            interrupt_ids=list(checkpoint["asked"]),
-            open_request=checkpoint["held"],
-            allowed_request=checkpoint["let"],
-            inner_counts=dict(checkpoint["others"]),
-        )
+        number, branch = checkpoint["number"], checkpoint["branch"]
+        run = cls(node=node, number=number, author=author, outer=outer, input=None, branch=branch)
+        run.restore(checkpoint)
+        return run
+
+    def restore(self, checkpoint: Mapping[str, Any]) -> None:
+        """Restore input, interrupts and counts from the stored form of the same run."""
+        self.input, self.answers = from_stored(checkpoint["input"]), dict(checkpoint["answers"])
+        self.interrupt_ids, self.inner_counts = list(checkpoint["asked"]), dict(checkpoint["others"])
+        self.open_request, self.allowed_request = checkpoint["held"], checkpoint["let"]

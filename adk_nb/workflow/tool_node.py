@@ -10,7 +10,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.flow.tool_call import call_node_tool, node_step
+from adk_nb.flow.tool_call import call_node_tool, durable_node_call
 from adk_nb.runtime import approvals
 from adk_nb.runtime.context import Context, call_state
 from adk_nb.runtime.durable import DurableCall
@@ -39,15 +39,15 @@ class ToolNode(BaseNode):
         own = await super().confirmation(ctx, node_input) or await self.tool.confirmation(
             self._arguments(node_input), ctx
         )
-        step = await self._step(ctx)
-        return step.confirmation_needed(own) if step and step.in_doubt else own
+        durable = await self._durable_call(ctx)
+        return durable.confirmation_needed(own) if durable and durable.in_doubt else own
 
     async def attempts_in_doubt(self, ctx: Context) -> int:
-        step = await self._step(ctx)
-        return step.previous_attempts if step and step.in_doubt and step.confirmation_needed(None) else 0
+        durable = await self._durable_call(ctx)
+        return durable.previous_attempts if durable and durable.in_doubt and durable.confirmation_needed(None) else 0
 
-    async def _step(self, ctx: Context) -> DurableCall | None:
-        return await node_step(self.tool, ctx, credential_id(ctx.node_path))
+    async def _durable_call(self, ctx: Context) -> DurableCall | None:
+        return await durable_node_call(self.tool, ctx, credential_id(ctx.node_path))
 
     @property
     def required_credential(self) -> AuthConfig | None:
@@ -55,7 +55,7 @@ class ToolNode(BaseNode):
 
     @property
     def has_gate(self) -> bool:
-        return True  # only the tool knows
+        return True  # the tool decides per call
 
     def fingerprint(self) -> str:
         return fingerprint(self.tool)
@@ -63,11 +63,11 @@ class ToolNode(BaseNode):
     async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
         args = self._arguments(node_input)
         if ctx.get_invocation_context().plugin_manager.hooks("before_tool"):
-            args = copy.deepcopy(args)  # the input stays as it was approved, whatever plugins do to it
+            args = copy.deepcopy(args)  # plugins may change the copy, not the approved input
         if problem := self.tool.check(args):
             raise WorkflowDataError(f"node {self.name!r}: {problem}")
         ctx.function_call_id = credential_id(ctx.node_path)
-        result = await self._outcome(ctx, args)
+        result = await self._call_with_hooks(ctx, args)
         if confirmation := ctx.actions.requested_tool_confirmations.pop(ctx.function_call_id or "", None):
             yield question(self.tool.name, ctx.node_path, args, confirmation)
             return
@@ -76,12 +76,12 @@ class ToolNode(BaseNode):
                 yield event
             return
         if self.tool.is_long_running or call_state(ctx).is_long_running:
-            for event in self._waiting(args, result):
+            for event in self._pending_events(args, result):
                 yield event
         else:
             yield result
 
-    async def _outcome(self, ctx: Context, args: dict[str, Any]) -> Any:
+    async def _call_with_hooks(self, ctx: Context, args: dict[str, Any]) -> Any:
         """The tool's result, or that of a plugin in its place."""
         hooks = ctx.get_invocation_context().plugin_manager.hooks
         arguments: dict[str, Any] = {"tool": self.tool, "args": args, "tool_context": ctx}
@@ -89,13 +89,13 @@ class ToolNode(BaseNode):
         if before := hooks("before_tool"):
             approved_args = copy.deepcopy(args)
             result = await first_result(before, **arguments)
-            # The gate was passed with other arguments: the change needs a look of its own.
+            # The gate passed other arguments: the changed ones need a check of their own.
             if result is None and not approvals.is_same_json(args, approved_args):
                 result = await self._refusal(ctx, args)
         if result is None:
             try:
                 decided = ctx.get_invocation_context().decisions.pop(approval_id(ctx.node_path), None)
-                # On the event loop a sync tool would block the timer, too.
+                # A sync tool on the event loop would block the timer.
                 with sync.in_workers() if self.timeout else nullcontext():
                     result = await call_node_tool(self.tool, args, ctx, decided)
             except Exception as error:
@@ -116,7 +116,7 @@ class ToolNode(BaseNode):
         is_gated = await self.confirmation(ctx, args)
         return {"error": approvals.CHANGED_INTO_GATED} if is_gated else None
 
-    def _waiting(self, args: dict[str, Any], progress: Any) -> list[Event]:
+    def _pending_events(self, args: dict[str, Any], progress: Any) -> list[Event]:
         """The event of a call whose result comes later, and of its progress so far."""
         call = types.FunctionCall(id=new_call_id(), name=self.tool.name, args=args)
         content = types.Content(role="model", parts=[types.Part(function_call=call)])

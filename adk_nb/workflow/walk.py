@@ -28,12 +28,12 @@ from adk_nb.workflow.values import from_stored, to_stored
 
 logger = logging.getLogger(__name__)
 
-_RUNS, _DONE, _WAITS = 2, 3, 4
-"""The status numbers of nodes in google-adk 2.13."""
+_RUNNING, _COMPLETED, _WAITING = 2, 3, 4
+"""Source: google-adk 2.13, `NodeStatus`, whose numbers are stored."""
 
 
 class Walk:
-    """Walks a graph; keeps of the nodes that ended only what joins and the end of the run need."""
+    """Walks a graph. Of ended nodes it keeps only the outputs that joins and the end of the run need."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class Walk:
         self._counts: dict[str, int] = {}
         self._joins: dict[str, dict[str, Any]] = {}
         self._branches: dict[str, list[str | None]] = {}
-        """Join -> the branches of the nodes before it that ended."""
+        """Join -> branches of the ended nodes before it."""
         self._inner = InnerRuns(adopter, self._run)
         self._steps = 0
         self.outputs: dict[str, Any] = {}
-        """Outputs of the nodes that nothing follows, by name."""
+        """Node -> output, of the nodes that nothing follows."""
 
     @property
     def waits(self) -> bool:
@@ -98,7 +98,7 @@ class Walk:
                 run = self._finish_run(key, item)
                 if self._steps > max_steps:
                     raise WorkflowConfigurationError(
-                        f"workflow {self._name!r} ran {self._steps} nodes without reaching an end; "
+                        f"workflow {self._name!r} ran {self._steps} nodes without reaching its end; "
                         "check the routes of its cycles, or raise Workflow(max_steps=...)"
                     )
                 if is_resumable:
@@ -113,8 +113,8 @@ class Walk:
         for name, inputs in self._joins.items():
             missing = ", ".join(entry for entry in self._graph.predecessors[name] if entry not in inputs)
             logger.warning(
-                "workflow %r: join %r waited for %s, and no edge led there; where only one of them comes, "
-                "lead to what follows without the join",
+                "workflow %r: join %r waited for %s, and no edge led there; if only one of its inputs comes, "
+                "lead to the next node without the join",
                 self._name,
                 name,
                 missing,
@@ -168,8 +168,8 @@ class Walk:
             if isinstance(node, JoinNode):
                 self._join(node, name, value, branch)
             else:
-                # Apart: nodes in parallel must not see each other's events.
-                self._start(node, value, branch, apart=len(following) > 1)
+                # Nodes in parallel must not see each other's events.
+                self._start(node, value, branch, on_own_branch=len(following) > 1)
 
     def _join(self, node: JoinNode, name: str, value: Any, branch: str | None) -> None:
         predecessors = self._graph.predecessors[node.name]
@@ -179,13 +179,15 @@ class Walk:
         if len(inputs) == len(predecessors):
             del self._joins[node.name]
             branches = self._branches.pop(node.name)
-            # After a join all see what came before the fork, and the outputs of the branches.
-            self._start(node, {entry: inputs[entry] for entry in predecessors}, _common_branch(branches), apart=False)
+            # After a join agents see the events before the fork, and the outputs of the branches.
+            self._start(
+                node, {entry: inputs[entry] for entry in predecessors}, _common_branch(branches), on_own_branch=False
+            )
 
-    def _start(self, node: BaseNode, value: Any, branch: str | None, *, apart: bool) -> None:
+    def _start(self, node: BaseNode, value: Any, branch: str | None, *, on_own_branch: bool) -> None:
         number = self._counts[node.name] = self._counts.get(node.name, 0) + 1
         step = f"{node.name}@{number}"
-        if apart:
+        if on_own_branch:
             branch = f"{branch}.{step}" if branch else step
         run = NodeRun(
             node=node,
@@ -209,7 +211,7 @@ class Walk:
         def run_node(node_like: Any, node_input: Any, options: NodeOptions) -> Awaitable[Any]:
             return self._inner.output_of(run, ctx, node_like, node_input, options)
 
-        # An inner run does not count: its caller holds a place while it waits for it.
+        # An inner run does not count towards the limit: its caller has a slot while it waits.
         self._running.start(key, _observed(run, ctx, run.events(ctx, run_node)), limited=not run.caller)
 
     # -- pauses
@@ -233,9 +235,9 @@ class Walk:
         state: dict[str, Any] = {CHECKPOINT: stored}
         if self._ctx.is_resumable:
             done = [ended] if ended and not ended.caller else []
-            state["nodes"] = {run.node.name: _status(run, _DONE) for run in done}
-            state["nodes"] |= {run.node.name: _status(run, _RUNS) for run in running}
-            state["nodes"] |= {run.node.name: _status(run, _WAITS) for run in self._waiting.values()}
+            state["nodes"] = {run.node.name: _status(run, _COMPLETED) for run in done}
+            state["nodes"] |= {run.node.name: _status(run, _RUNNING) for run in running}
+            state["nodes"] |= {run.node.name: _status(run, _WAITING) for run in self._waiting.values()}
         return Event(
             author=self._name,
             branch=self._ctx.branch,
@@ -281,7 +283,7 @@ class Walk:
         self, checkpoint: Mapping[str, Any], answers: Mapping[str, Any], since: Mapping[str, list[str]] | None = None
     ) -> None:
         """`since`: requests after the checkpoint, by the path of the node."""
-        # Inner runs first: the nodes that are started below ask for them.
+        # Inner runs first: the nodes started below look them up.
         self._inner.restore(checkpoint, answers)
         self._counts, self.outputs = dict(checkpoint["counts"]), dict(checkpoint["outputs"])
         self._branches = {key: list(entry) for key, entry in checkpoint["branches"].items()}
@@ -293,7 +295,7 @@ class Walk:
             self._answer(self._restored_run(entry), answers)
         for entry in checkpoint["running"]:
             run = self._restored_run(entry)
-            # It asked after the checkpoint was written, which has it as running.
+            # It asked after the checkpoint, which has it as running, was written.
             if since and run.path in since:
                 run.interrupt_ids = since[run.path]
                 self._answer(run, answers)
@@ -351,7 +353,7 @@ def _observed(run: NodeRun, ctx: InvocationContext, events: AsyncGenerator[Event
 
 
 def _common_branch(branches: Iterable[str | None]) -> str | None:
-    """The common prefix of all of them."""
+    """The longest common prefix of the branches. None: empty."""
     steps = [branch.split(".") if branch else [] for branch in branches]
     shared: list[str] = []
     for level in zip(*steps, strict=False):
@@ -364,10 +366,10 @@ def _common_branch(branches: Iterable[str | None]) -> str | None:
 def _checkpoint_that_asked(
     history: History, name: str, path: str, ids: set[str]
 ) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
-    """The last stored state in which it asked one of `ids`, or was about to; and the requests of nodes after that."""
+    """The newest checkpoint that waits for one of `ids`, or whose nodes then requested it; and these later requests."""
     since: dict[str, list[str]] = {}
     for _, event in history.pauses():
-        where = event.node_info.path
+        node_path = event.node_info.path
         if checkpoint := _checkpoint_in(event, name, path):
             running = {f"{path}/{entry['node']}@{entry['number']}" for entry in checkpoint["running"]}
             asked = [entry["asked"] for entry in checkpoint["waiting"]] + [
@@ -375,7 +377,7 @@ def _checkpoint_that_asked(
             ]
             if any(ids.intersection(entry) for entry in asked):
                 return checkpoint, since
-        # Not of node approvals: a node that runs again asks for its approval anew.
+        # Without node approvals: a node that runs again requests its approval anew.
         elif asked := [entry for entry in event.long_running_tool_ids or () if not entry.startswith(NODE_APPROVAL)]:
-            since[where] = [*since.get(where, ()), *asked]
+            since[node_path] = [*since.get(node_path, ()), *asked]
     return None

@@ -46,10 +46,10 @@ class Workflow(BaseAgent):
     max_steps: int = Field(default=1000, ge=1)
     """Maximum number of node runs in one run of the workflow."""
     allow_multiple_outputs: bool = False
-    """Several nodes that nothing follows may have an output; the workflow's is a dict of these, by name. False: that is
-    an error."""
+    """Several nodes that nothing follows may have an output; the workflow's output is a dict of them, by name. False:
+    that is an error."""
     text_answers_input: bool = False
-    """The user's next text answers the question that is open, if it is the only one. False: it begins a new run."""
+    """The user's next text answers the open question, if there is only one. False: it begins a new run."""
 
     _graph: Graph = PrivateAttr()
     _agents: dict[str, BaseAgent] = PrivateAttr(default_factory=dict[str, BaseAgent])
@@ -92,8 +92,8 @@ class Workflow(BaseAgent):
 
     def find_sub_agent(self, name: str, /) -> BaseAgent | None:
         for agent in self._agents.values():
-            if found := agent.find_agent(name):
-                return found
+            if match := agent.find_agent(name):
+                return match
         return super().find_sub_agent(name)
 
     def input_mismatch(self, message: types.Content, /) -> str | None:
@@ -114,9 +114,9 @@ class Workflow(BaseAgent):
         walk = Walk(self, self.name, self._graph, ctx, node.path, node.output_for, limit=self.max_concurrency)
         if not walk.begin(self, node.input):
             return
-        # All nodes had ended before the interruption: only the output is still to be sent.
-        for event in self._repeated_output(ctx, walk):
-            yield event
+        # If all nodes had ended before the interruption, only the output is missing.
+        if walk.is_over and len(walk.outputs) == 1:
+            yield self._output(ctx, *walk.outputs.values())
         async with aclosing(walk.events(self.max_steps)) as events:
             async for event in events:
                 yield event
@@ -124,10 +124,6 @@ class Workflow(BaseAgent):
             self._check_outputs(ctx, list(walk.outputs))
             if not walk.waits:
                 yield self._output(ctx, to_jsonable_python(walk.outputs))
-
-    def _repeated_output(self, ctx: InvocationContext, walk: Walk) -> list[Event]:
-        """The output once more, if the run was interrupted between its output and its end."""
-        return [self._output(ctx, *walk.outputs.values())] if walk.is_over and len(walk.outputs) == 1 else []
 
     def _output(self, ctx: InvocationContext, value: Any) -> Event:
         node = self._current_node(ctx)
@@ -138,7 +134,7 @@ class Workflow(BaseAgent):
         if self.allow_multiple_outputs:
             return
         error = WorkflowConfigurationError(
-            f"workflow {self.name!r}: the nodes {', '.join(names)} each ended it with an output, and it can have "
+            f"workflow {self.name!r}: the nodes {', '.join(names)} each ended it with an output, and it can have only "
             "one; join them with a JoinNode, or write allow_multiple_outputs=True"
         )
         ctx.note_failure(error)
