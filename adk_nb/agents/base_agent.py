@@ -251,7 +251,7 @@ class BaseAgent(BaseModel):
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no _run_async_impl; override it with an async generator of events"
+            f"{type(self).__name__} does nothing; override _run_async_impl with an async generator of events"
         )
 
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:

@@ -121,7 +121,7 @@ class BaseNode(BaseModel):
             Events, which are stored; a `RequestInput`, which pauses it until the answer; None, which is ignored; any
             other value, which is its output: at most one.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no _run_impl; override it with an async generator")
+        raise NotImplementedError(f"{type(self).__name__} does nothing; override _run_impl with an async generator")
 
 
 Node = BaseNode

@@ -162,4 +162,4 @@ def test_only_new_events_are_looked_at():
 
     assert current_events(session) is kept
     assert [event.author for event in kept.events] == ["user", "user"]
-    assert kept.seen_count == 50
+    assert kept.read_count == 50
