@@ -271,7 +271,7 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str) -> str:
 
 
 def yaml_reason(error: Exception) -> str:
-    """Why PyYAML cannot read a text, without the place, and what to type for the commonest mistake."""
+    """The reason why PyYAML cannot read a text, without the position; with a hint for the most common mistake."""
     reason = getattr(error, "problem", None) or str(error)
-    # PyYAML's words for `description: Trips: by bus`.
+    # PyYAML's message for `description: Trips: by bus`.
     return f"{reason}; put a text with ': ' in quotes" if reason == "mapping values are not allowed here" else reason

@@ -65,14 +65,14 @@ class LlmAgent(TeamAgent):
         instruction: Text, in which `{key}` is a value of the state; or a function that returns text.
         tools: Functions, tools and toolsets.
         description: Its task in one sentence, for agents that choose between others.
-        sub_agents: Agents that it can hand the conversation over to, or that it calls, as their `mode` says.
+        sub_agents: Agents to which it transfers the conversation, or which it calls, as their `mode` says.
         mode: As a sub-agent: `chat` takes over, `single_turn` is called and answers, `task` may ask the user.
         output_schema: Type or JSON schema of its final answer, which is then JSON.
         output_key: State key for its final answer.
         max_iterations: Limit of model calls in one turn (16).
         before_model_callback: One of the callbacks before and after the agent, its model and its tools.
         generate_content_config: Temperature and other settings of the model.
-        fields: All others, each with its text in the source: `LlmAgent??` shows it.
+        fields: The other fields; `LlmAgent??` shows their documentation.
 
     Raises:
         ConfigurationError: A field is unknown or wrong; the message names it and the right place.

@@ -97,7 +97,7 @@ def select_isolation(level: Level, executor: str) -> Isolation:
     if level == "none":
         return NONE
     if IN_A_BROWSER:
-        logger.warning("%s", no_process(executor))
+        logger.warning("%s", browser_message(executor))
         return NONE
     if isolation := available(sandbox=level == "sandbox"):
         return isolation
@@ -115,8 +115,8 @@ def select_isolation(level: Level, executor: str) -> Isolation:
     return NONE
 
 
-def no_process(executor: str) -> str:
-    """The sentence on an executor in a browser."""
+def browser_message(executor: str) -> str:
+    """The message for an executor whose process a browser cannot start."""
     return (
         f"{executor} starts a process, which a browser cannot; open the notebook in JupyterLab on your machine, or "
         'write KernelCodeExecutor(kernel="this"), whose code runs in this notebook and can change all of it'
@@ -130,7 +130,7 @@ def require_processes(executor: str) -> None:
         ConfigurationError: Python runs in a browser.
     """
     if IN_A_BROWSER:
-        raise ConfigurationError(no_process(executor))
+        raise ConfigurationError(browser_message(executor))
 
 
 SANDBOX_REACH = "in a sandbox: it can reach neither your files nor the network"

@@ -19,7 +19,7 @@ RUN_KEY = "adk_nb_run"
 """Key in `RunConfig.custom_metadata`: a run with a key that the session has seen resumes that run, without adding its
 message again."""
 SENT_BY = "sent_by"
-"""Key beside it: the sender of the message, if it is not the user."""
+"""Metadata key beside RUN_KEY: the sender of the message, if it is not the user."""
 _VIEW_KEY = "history"
 
 

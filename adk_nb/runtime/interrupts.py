@@ -30,7 +30,7 @@ google-adk 2.13."""
 NODE = "wf_auth:"
 """Id prefix of a waiting call that stands for a node of a graph. Source: google-adk 2.13."""
 REMOTE_CALLS = "a2a:calls"
-"""Key in the custom metadata of an event in which a remote agent asks: the calls that were made there."""
+"""Key in the custom metadata of an event in which a remote agent asks: the calls made there."""
 TOOL_INFO = "askedOf"
 """Key that we add to ADK's approval request: the tool's fingerprint, and `ran`."""
 CALLS = "calls"
@@ -62,7 +62,7 @@ class Interrupt:
     agent: str
     """Name of the agent that made the call."""
     is_remote: bool = False
-    """That agent works in another process, and the call is made there."""
+    """True: `agent` runs in another process, which makes the call."""
     branch: str | None = None
     path: tuple[str, ...] = ()
     """Names of the agents whose calls lead to `agent`, outermost first."""
