@@ -39,11 +39,11 @@ def test_switched_off_it_is_as_if_google_adk_were_not_there(shell: Shell):
 @pytest.mark.parametrize(
     ("cell", "instead"),
     [
-        ("!adk web", "%chat"),
+        ("!adk web", "%serve"),
         ("x = 1\n!adk eval agent evalset.json", "%%eval"),
         ("!adk create research-agent --model gemini-2.5-flash", "%%agent"),
         ("out = !adk run waiter", "%chat"),
-        ("%%bash\nadk api_server || true", "Runner"),
+        ("%%bash\nadk api_server || true", "%serve"),
     ],
 )
 def test_a_command_of_google_adk_says_what_replaces_it(
