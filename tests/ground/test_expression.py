@@ -324,7 +324,7 @@ def test_what_is_not_looked_at_is_not_asked_anything(value: Any, source: str):
     assert Odd.asked == []
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 def test_a_condition_takes_no_time_for_what_it_does_not_look_at():
     rows = [{"id": number, "tags": ["a"]} for number in range(1_000_000)]
     expression = Expression("len(rows) > 3 and rows[0]['id'] == 0 and 'a' in rows[-1]['tags'] and bool(rows)")

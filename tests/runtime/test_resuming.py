@@ -374,7 +374,7 @@ def test_a_member_that_is_gone_lets_its_team_begin_anew(caplog: pytest.LogCaptur
 
     with caplog.at_level(logging.WARNING, logger="adk_nb"):
         assert words(talk.go_on()) == [("x", "x2"), ("z", "z1")]
-    assert "has no agent 'y' any more" in caplog.text
+    assert "no longer has the sub-agent 'y'" in caplog.text
 
 
 def test_one_that_is_under_way_is_not_begun_a_second_time():
