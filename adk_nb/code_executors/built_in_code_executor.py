@@ -1,11 +1,9 @@
 """Code execution by the model's own service."""
 
-from typing import Any, cast
-
 from adk_nb import types
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError
-from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_request import LlmRequest, tools_of
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
 
@@ -28,6 +26,6 @@ class BuiltInCodeExecutor(BaseCodeExecutor):
 
     def process_llm_request(self, llm_request: LlmRequest) -> None:
         """Enable the service's code execution in the request."""
-        tools: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
+        tools = tools_of(llm_request)
         if not any(isinstance(tool, types.Tool) and tool.code_execution for tool in tools):
             llm_request.config.tools = [*tools, types.Tool(code_execution=types.ToolCodeExecution())]

@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, VENDORS
+from adk_nb.models.vendor_facts import GOOGLE, VENDORS
 from adk_nb.redaction import remember
 
 _CONNECT_SECONDS = 0.25
@@ -67,8 +67,6 @@ def _first_chat_model(listing: Any) -> str:
 
 
 GEMINI_MODEL = GOOGLE.default_model
-OPENAI_MODEL = OPENAI.default_model
-CLAUDE_MODEL = ANTHROPIC.default_model
 _VERTEX_VARIABLES = ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI")
 
 MODEL_VARIABLE = "ADK_NB_DEFAULT_MODEL"

@@ -62,7 +62,7 @@ class FallbackModel(BaseLlm):
         shared_tools = tuple(
             tool for tool in first.service_tools if all(tool in other.service_tools for other in others)
         )
-        return LlmCapabilities(**flags, service_tools=tuple(sorted(shared_tools)))
+        return LlmCapabilities(**flags, service_tools=shared_tools)
 
     @property
     def notice(self) -> str | None:

@@ -167,6 +167,7 @@ class ContextCache:
             return prefix.metadata()
         is_same_prefix = prefix.matches(previous)
         is_alive = previous.cache_name is not None and clock.now() < (previous.expire_time or 0)
+        # `<=`, as in google-adk: a cache that was used `cache_intervals` times is used once more.
         if is_same_prefix and is_alive and (previous.invocations_used or 0) <= self._config.cache_intervals:
             return previous
         if is_alive:

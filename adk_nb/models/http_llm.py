@@ -1,12 +1,8 @@
 """A model that is a JSON service of your own."""
 
 import json
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from ssl import SSLContext
 from typing import Any, Literal, SupportsIndex
 
 import httpx2
@@ -15,7 +11,15 @@ from pydantic import Field
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
-from adk_nb.models.connections import PerLoop, check_url, parse_url
+from adk_nb.models.connections import (
+    HEADER_NAME,
+    HEADER_VALUE,
+    PerLoop,
+    check_url,
+    isolated_client,
+    own_tls,
+    parse_url,
+)
 from adk_nb.models.http_address import public_url, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, TemplateValues, check_template, parse_response, request_body
 from adk_nb.models.llm_request import LlmRequest
@@ -28,8 +32,6 @@ from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, re
 MAX_BYTES = 8 * 1024 * 1024
 """Maximum size of a decompressed answer."""
 ATTEMPTS = 3
-_HEADER = re.compile(r"[\t\x20-\x7e]*")
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
 """Accepted encodings: others, or several at once, could decompress to more than the memory."""
 _IN_WORKFLOWS = {"timeout": "startToCloseTimeout", "total_timeout": "scheduleToCloseTimeout"}
@@ -106,7 +108,7 @@ class HttpLlm(BaseLlm):
         check_url(self.url, owner)
         check_template([self.url, self.headers, self.body], owner)
         for name in self.headers:
-            if not _HEADER_NAME.fullmatch(name):
+            if not HEADER_NAME.fullmatch(name):
                 raise ConfigurationError(f"{owner}: the header name {name!r:.80} has an invalid character")
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
@@ -163,7 +165,7 @@ class HttpLlm(BaseLlm):
         headers = {name: values.text(value) for name, value in self.headers.items()}
         remember_named(headers)
         for name, value in headers.items():
-            if not _HEADER.fullmatch(value):
+            if not HEADER_VALUE.fullmatch(value):
                 raise ConfigurationError(
                     f"model {self._label!r}: the value of header {name!r} has an invalid character, maybe a line break"
                 )
@@ -278,22 +280,7 @@ _clients: PerLoop[httpx2.AsyncClient] = PerLoop()
 
 
 def _client() -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        transport=transport_of_page()
-        or httpx2.AsyncHTTPTransport(
-            verify=_certificates(),
-            trust_env=False,
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-        ),
-        timeout=None,  # the pipeline limits each attempt
-        follow_redirects=False,
-        trust_env=False,
-        # No cookies: the client is shared by all users of an agent.
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-    )
-
-
-@cache
-def _certificates() -> SSLContext:
-    """Read the certificates once: that takes longer than a request."""
-    return httpx2.create_ssl_context(trust_env=False)
+    """A client without a timeout: the pipeline limits each attempt."""
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+    transport = transport_of_page()
+    return isolated_client(transport or httpx2.AsyncHTTPTransport(verify=own_tls(), trust_env=False, limits=limits))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, MissingKeyError
-from adk_nb.models.json_schemas import parameters_schema
+from adk_nb.models.json_schemas import declared_functions, parameters_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT, LlmResponse
 from adk_nb.redaction import remember, without_known
@@ -214,15 +214,13 @@ def _part(part: types.Part) -> dict[str, Any]:
 
 
 def _tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
-    tools: list[Any] = [*(cast(Any, request.config).tools or [])]
-    for tool in tools:
-        for declaration in (tool.function_declarations or []) if isinstance(tool, types.Tool) else []:
-            function = {
-                "name": declaration.name,
-                "description": declaration.description or declaration.name,
-                "parameters": parameters_schema(declaration),
-            }
-            yield {"type": "function", "function": function}
+    for declaration in declared_functions(request):
+        function = {
+            "name": declaration.name,
+            "description": declaration.description or declaration.name,
+            "parameters": parameters_schema(declaration),
+        }
+        yield {"type": "function", "function": function}
 
 
 # ---- answers
@@ -259,6 +257,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite(number: str) -> float:
+    # Python's parser takes NaN and Infinity, which JSON lacks, and reads 1e999 as infinity.
     value = float(number)
     if not math.isfinite(value):
         raise ValueError(f"{number:.40} is not a JSON number")

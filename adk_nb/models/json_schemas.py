@@ -6,7 +6,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 
 from adk_nb import types
-from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_request import LlmRequest, tools_of
 
 _Json = dict[str, Any]
 _ANNOTATIONS = {"$schema", "$id", "$comment", "discriminator", "examples", "deprecated", "readOnly", "writeOnly"}
@@ -19,17 +19,16 @@ _MAX_DEPTH, _MAX_PROPERTIES, _MAX_ENUM = 10, 5_000, 1_000
 """Limits of OpenAI's strict mode; the last two are totals of a schema."""
 
 
+def declared_functions(request: LlmRequest) -> list[types.FunctionDeclaration]:
+    """All function declarations of the request."""
+    tools = [tool for tool in tools_of(request) if isinstance(tool, types.Tool)]
+    return [function for tool in tools for function in tool.function_declarations or ()]
+
+
 def allowed_functions(request: LlmRequest) -> list[types.FunctionDeclaration]:
     """Function declarations of the request, restricted to the allowed names if its settings have them."""
-    tools: list[Any] = [*(cast(Any, request.config).tools or [])]
-    functions = [
-        function
-        for tool in tools
-        if isinstance(tool, types.Tool)
-        for function in cast(Any, tool).function_declarations or ()
-    ]
     allowed = calling_config(request).allowed_function_names
-    return [function for function in functions if not allowed or function.name in allowed]
+    return [function for function in declared_functions(request) if not allowed or function.name in allowed]
 
 
 def calling_config(request: LlmRequest) -> types.FunctionCallingConfig:

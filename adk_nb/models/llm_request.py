@@ -106,7 +106,7 @@ class LlmRequest(WireModel):
             declarations[tool.name] = declaration
         if not declarations:
             return
-        existing: list[Any] = [*(cast(Any, self.config).tools or [])]
+        existing = tools_of(self)
         shared = next((tool for tool in existing if isinstance(tool, types.Tool) and tool.function_declarations), None)
         remaining = [
             function
@@ -115,6 +115,11 @@ class LlmRequest(WireModel):
         ]
         merged = parts.tool([*remaining, *declarations.values()])
         self.config.tools = [*(tool for tool in existing if tool is not shared), merged]
+
+
+def tools_of(request: LlmRequest) -> list[Any]:
+    """The tools in the settings of `request`: declared functions, and tools of the model's service."""
+    return [*(cast(Any, request.config).tools or [])]
 
 
 def _is_question(content: types.Content) -> bool:

@@ -99,6 +99,7 @@ class ResponseStream:
             self._parts.append(part)
         elif isinstance(last, _TextRun) and last.thought == bool(part.thought):
             last.texts.append(part.text or "")
+        # An empty text without a signature carries nothing.
         elif part.text:
             self._parts.append(_TextRun(part))
 

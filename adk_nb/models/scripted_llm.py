@@ -69,6 +69,7 @@ class ScriptedConnection(BaseLlmConnection):
     async def close(self) -> None:
         """End `receive`."""
         self.closed = True
+        # An empty turn wakes a reader that waits in `receive`.
         self._turns.put_nowait(())
 
     def _record(self, message: types.Content | RealtimeInput) -> None:

@@ -94,8 +94,6 @@ class Family:
     thinks_by_default: bool = True
     minimal_effort: bool = True
     """It takes the effort `minimal` (OpenAI)."""
-    no_effort: bool = True
-    """It takes the effort `none` (OpenAI)."""
     effort: bool = True
     """It takes an effort at all (Anthropic)."""
     sampling: Literal["always", "unless thinking", "never"] = "always"
@@ -141,23 +139,19 @@ _CLAUDE_5_5 = replace(_ALWAYS_THINKS, forced_tool="never", source=_CLAUDE + "mod
 _GPT_5 = Family(
     vendor="openai",
     line="",
-    no_effort=False,
     sampling="unless thinking",
     source="https://developers.openai.com/api/docs/guides/latest-model",
 )
 _GPT_5_1 = replace(
     _GPT_5,
     minimal_effort=False,
-    no_effort=True,
     thinks_by_default=False,
     # The efforts; and https://github.com/bolna-ai/bolna/pull/852 (no `minimal`).
     source="https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort",
 )
 _GPT_5_4 = replace(_GPT_5_1, tools="unless thinking", source="https://github.com/openai/openai-openapi/issues/541")
 _GPT_5_5 = replace(_GPT_5_4, thinks_by_default=True, source="https://github.com/BerriAI/litellm/pull/34569")
-_GPT_6_ASTRA = replace(
-    _GPT_5_1, no_effort=False, thinks_by_default=True, source="https://github.com/bolna-ai/bolna/pull/1019"
-)
+_GPT_6_ASTRA = replace(_GPT_5_1, thinks_by_default=True, source="https://github.com/bolna-ai/bolna/pull/1019")
 
 # ---- Gemini
 

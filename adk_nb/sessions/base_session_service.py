@@ -81,8 +81,8 @@ class BaseSessionService(ABC):
     def append_event(self, session: Session, event: Event) -> Awaitable[Event]:
         """Append `event` to the stored session and to the caller's `session`, and apply its state delta to both.
 
-        A partial event is returned as it is and not stored; nor is an event that is stored already. This method
-        changes only the caller's session: an implementation stores the event, and calls it.
+        A partial event is returned as it is and not stored; nor is an event that is stored already. An implementation
+        stores the event, and then calls this method, which changes only the caller's session.
 
         Raises:
             SessionNotFoundError: The store has no such session.
@@ -98,7 +98,7 @@ class BaseSessionService(ABC):
         return Ready(event)
 
     def flush(self) -> Awaitable[None]:
-        """Wait until every appended event is stored. Here, append_event returns only then."""
+        """Wait until every appended event is stored. The default returns at once, for stores without a queue."""
         return Ready(None)
 
     def is_current(self, session: Session) -> Awaitable[bool]:
@@ -106,9 +106,9 @@ class BaseSessionService(ABC):
         return Ready(False)
 
     def consume(self, session: Session, key: str) -> Awaitable[bool]:
-        """Use up a key that is good for once: True for the first call with `key` in this session.
+        """Use up a key that may be used once: True for the first call with `key` in this session.
 
-        Here for the lifetime of this object; a service that several processes share overrides it.
+        This object remembers the keys; a service that several processes share overrides the method.
         """
         entry = (session.app_name, session.user_id, session.id, key)
         with _consuming:
@@ -122,7 +122,7 @@ _consuming = threading.Lock()
 
 
 class Ready(Generic[T]):
-    """A result that is there already, and can be awaited."""
+    """A result that exists already, and can be awaited."""
 
     def __init__(self, answer: T) -> None:
         self._answer = answer
@@ -157,7 +157,7 @@ def strip_id(session_id: str) -> str:
 
 
 def session_not_found(user_id: str, session_id: str, user_session_ids: Iterable[str]) -> SessionNotFoundError:
-    """Build the error for a missing session: it names no session of other users.
+    """Build the error for a missing session. It suggests only sessions of the same user.
 
     Args:
         user_id: The session's user.

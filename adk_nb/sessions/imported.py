@@ -19,8 +19,8 @@ NOT_RUN = (
 def remove_decisions(events: Sequence[Event]) -> tuple[list[Event], int]:
     """Remove requests for approvals and credentials, and the answers to them.
 
-    A tool that needs an approval or a credential requests it again when it is next called. A call without a result
-    gets an error result, unless it leads to an open request to the user: it is never made. Open questions to the user,
+    A tool that needs an approval or a credential requests it again when it is next called. A call without a result is
+    not made: it gets an error result, unless an open question to the user arose within it. Open questions to the user,
     and long-running calls, can still be answered.
 
     Returns:
@@ -87,7 +87,7 @@ class _Requests:
         if not isinstance(state, dict):
             return state
         scrubbed = {key: self._scrub_state(value) for key, value in cast(dict[str, Any], state).items()}
-        # By their keys: a run of a node here, the state of a graph below. See `workflow.run_state`.
+        # Recognized by their keys: here the run of a node, below the state of a graph. See `workflow.run_state`.
         if {"asked", "answers", "held", "let"} <= scrubbed.keys():
             questions = [key for key in scrubbed["asked"] if not self._is_gate(key)]
             answers = {key: answer for key, answer in scrubbed["answers"].items() if not self._is_gate(key)}
@@ -128,7 +128,7 @@ def _closing_events(events: Sequence[Event]) -> list[Event]:
 
 
 def _waits_for_user(event: Event, answered: Collection[str | None], newest: Mapping[str | None, Event]) -> bool:
-    """True if it has an open question to the user, or is the last message of a task's agent."""
+    """True if `event` has an open question to the user, or is the last message of a task's agent."""
     if any(key not in answered for key in event.long_running_tool_ids or ()):
         return True
     scope = event.isolation_scope

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,19 +19,15 @@ from adk_nb.sessions.base_session_service import (
     session_not_found,
     strip_id,
 )
-from adk_nb.sessions.session import ListSessionsResponse, NoSession, Session
+from adk_nb.sessions.session import ListSessionsResponse, NoSession, OwnResult, Session
 from adk_nb.sessions.state import State, apply_delta, detached, is_same, storable_delta
 from adk_nb.wire import copy_model
 
 _session_numbers = itertools.count()
 
 
-class _UserState(dict[str, Any]):
-    """A dict that can be awaited, and is its own result."""
-
-    def __await__(self) -> Generator[Any, None, dict[str, Any]]:
-        return self
-        yield  # never reached: it makes this a generator, as `await` needs
+class _UserState(dict[str, Any], OwnResult):
+    """The state of a user; it can be awaited, and is its own result."""
 
 
 @dataclass
@@ -57,7 +53,7 @@ class _StoredSession:
     event_ids: dict[str, Event] = field(default_factory=dict[str, Event])
     consumed: set[str] = field(default_factory=set[str])
     number: int = field(default_factory=_session_numbers.__next__)
-    """Unique in this process: another for a session that was deleted and created again."""
+    """Unique in this process: a session that is deleted and created again gets another number."""
 
 
 class InMemorySessionService(BaseSessionService):
@@ -148,10 +144,11 @@ class InMemorySessionService(BaseSessionService):
                 raise self._not_found(session)
             existing = stored.event_ids.get(event.id)
             if existing is not None:
+                # Equal but for the time: the same step, repeated after a restart.
                 if existing is event or existing == copy_model(event, timestamp=existing.timestamp):
                     return Ready(event)
                 raise AlreadyExistsError(f"session {session.id!r} has another event of the id {event.id!r}")
-            # Read before the append: only a copy that lacked nothing is current after it.
+            # Compared before the append: a copy that lacks earlier events is not current afterwards either.
             is_newest = session.revision == _revision(stored)
             append_to_copy(session, event)
             # `append_to_copy` has removed the `temp:` keys.
@@ -188,7 +185,7 @@ class InMemorySessionService(BaseSessionService):
         return session if isinstance(session, Session) else None
 
     def consume(self, session: Session, key: str) -> Ready[bool]:
-        """Use up a key that is good for once: True for the first call with `key` in this session."""
+        """Use up a key that may be used once: True for the first call with `key` in this session."""
         with self._lock:
             stored = self._sessions.get((session.app_name, session.user_id, session.id))
             is_first = stored is not None and key not in stored.consumed
@@ -279,7 +276,7 @@ def _copy_of(stored: _StoredSession, config: GetSessionConfig | None = None) -> 
     session.state = _detached_state(_state_of(stored))
     session.events = _select_events(stored.events, config)
     session.last_update_time = stored.last_update_time
-    # A copy with a part of the events is never current.
+    # Without a revision a copy is never current; one with a part of the events has none.
     session.revision = _revision(stored) if config is None else None
     return session
 

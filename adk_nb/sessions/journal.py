@@ -1,7 +1,7 @@
-"""The journal of runs: leases on sessions, intents, and keys that are good for once.
+"""The journal of runs: leases on sessions, intents, and keys that may be used once.
 
-A second, small interface beside `BaseSessionService`. Services that store sessions on disk implement it; runs of a
-service without it cannot be resumed, nor kept apart from each other.
+A second, small interface beside `BaseSessionService`. Services that store sessions on disk implement it. Without it a
+run that was interrupted cannot be resumed, and two processes may run one session at the same time.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ stays valid until another run takes it over."""
 _PROCESS = re.compile(r"process (\d+) on (.*?)(?: \(([0-9a-f]{8})\))?", re.DOTALL)
 
 Effect = Literal["pure", "idempotent", "once"]
-"""Effect of a repetition: none; none if it has the same key; the effect happens twice."""
+"""Effect of repeating an action. `pure`: none. `idempotent`: none if the key is the same. `once`: it happens twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +49,8 @@ class Intent:
         return hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
 
     def event_id(self, phase: str) -> str:
-        """The id of the event that reports on it, one for each `phase`. It is the same for every attempt, so that a
-        session accepts the event only once.
+        """Id of the event that reports `phase` of this intent. It is the same for every attempt, so that a session
+        accepts the event only once.
         """
         return hashlib.blake2b(f"{self.key}|{phase}".encode(), digest_size=16).hexdigest()
 
@@ -130,7 +130,7 @@ class Lease(Protocol):
 
         Args:
             intent: The intent.
-            consumes: Keys that allow it, each good for once, as in `consume`; used up in the same transaction.
+            consumes: Keys that allow it, each of which may be used once; used up in the same transaction.
 
         Returns:
             The attempt, with its number. None: a key was used up before, and nothing was recorded.
@@ -185,7 +185,7 @@ class Journal(Protocol):
         ...
 
     def consume(self, session: Session, key: str) -> Awaitable[bool]:
-        """Use up a key that is good for once: True for the first call with `key` in this session."""
+        """Use up a key that may be used once: True for the first call with `key` in this session."""
         ...
 
 
@@ -219,7 +219,7 @@ def is_gone(owner: str, *, strict: bool = False) -> bool:
 
 @cache
 def _pid_namespace() -> str:
-    """Hash of the boot and the container within which process ids are unique. Empty if the system has no such ids.
+    """Hash of the boot and the container in which process ids are unique. Empty if the system does not tell them.
 
     Source: random(4), boot_id; pid_namespaces(7).
     """

@@ -1,7 +1,7 @@
 """A session: its events and state."""
 
 from collections.abc import Generator, Hashable
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -9,7 +9,15 @@ from adk_nb.events.event import Event
 from adk_nb.wire import WireModel
 
 
-class Session(WireModel):
+class OwnResult:
+    """An object that can be awaited, and is its own result."""
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self
+        yield  # never reached: it makes this a generator, as `await` needs
+
+
+class Session(WireModel, OwnResult):
     """One conversation of a user with an app. Can be awaited, and is its own result."""
 
     id: str
@@ -27,16 +35,12 @@ class Session(WireModel):
     views: dict[Hashable, Any] = Field(default_factory=dict[Hashable, Any], exclude=True, repr=False)
     """Read models of `events` that are updated by each turn's new events only, by key."""
     revision: Any = Field(default=None, exclude=True, repr=False)
-    """The service's mark for the age of this copy."""
+    """The service's mark of the version of the session that this copy has."""
     lease: Any = Field(default=None, exclude=True, repr=False)
     """The `journal.Lease` of the run that works on this copy; appends to the copy are written under it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Session) and all(getattr(self, name) == getattr(other, name) for name in _COMPARED)
-
-    def __await__(self) -> "Generator[Any, None, Session]":
-        return self
-        yield  # never reached: it makes this a generator, as `await` needs
 
 
 _COMPARED = [name for name, field in Session.model_fields.items() if not field.exclude]
@@ -50,17 +54,13 @@ class NoSession:
 
     def __await__(self) -> Generator[Any, None, None]:
         return None
-        yield
+        yield  # as in `OwnResult`
 
     def __repr__(self) -> str:
         return "NoSession()"
 
 
-class ListSessionsResponse(WireModel):
+class ListSessionsResponse(WireModel, OwnResult):
     """A list of sessions without events, least recently used first. Can be awaited, and is its own result."""
 
     sessions: list[Session] = Field(default_factory=list[Session])
-
-    def __await__(self) -> "Generator[Any, None, ListSessionsResponse]":
-        return self
-        yield

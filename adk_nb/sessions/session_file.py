@@ -25,7 +25,7 @@ MAX_EVENTS = 100_000
 MAX_NAME = 100
 """Characters of a session's name."""
 
-_LONGEST_NAME = 255
+_MAX_FILE_NAME = 255
 """Bytes; the limit of most file systems."""
 _FORMAT = "adk_nb session"
 _SHARED = (State.APP_PREFIX, State.USER_PREFIX)
@@ -121,7 +121,7 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
 
 
 class Loaded:
-    """A session that was read from a file, and is in no service yet."""
+    """A session that was read from a file, and is not stored in a service yet."""
 
     def __init__(self, name: str, state: dict[str, Any], events: list[Event], dropped: int = 0) -> None:
         self.name = name
@@ -141,21 +141,21 @@ class Loaded:
             AlreadyExistsError: The user has a session with this id.
             AdkNbError: The session could not be stored; nothing of it remains there.
         """
-        key = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
+        names = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
         event_keys = {key for event in self.events for key in event.actions.state_delta}
         initial = {key: value for key, value in self.state.items() if key not in event_keys}
-        session = await service.create_session(**key, state={k: v for k, v in initial.items() if not _is_shared(k)})
+        own_state = {key: value for key, value in initial.items() if not _is_shared(key)}
+        session = await service.create_session(**names, state=own_state)
         existing = dict(session.state)
         try:
             if missing := {key: value for key, value in initial.items() if _is_shared(key) and key not in existing}:
-                # Which shared keys exist is known only from a session: create it again with the missing ones.
-                await service.delete_session(**key)
-                session_state = {key: value for key, value in initial.items() if not _is_shared(key)}
-                session = await service.create_session(**key, state=session_state | missing)
+                # Only a session shows which shared keys exist: create it again with the missing ones.
+                await service.delete_session(**names)
+                session = await service.create_session(**names, state=own_state | missing)
             for event in self.events:
                 await service.append_event(session, _without_shared_keys(event, existing))
         except BaseException:
-            await service.delete_session(**key)
+            await service.delete_session(**names)
             raise
         return sorted(
             key for key, value in self.state.items() if _is_shared(key) and key in existing and existing[key] != value
@@ -180,7 +180,7 @@ def _check_path(path: str | os.PathLike[str]) -> Path:
     except RuntimeError:  # ~user without a home directory
         file = Path()
     is_text = bool(text.strip()) and "\0" not in text and not json_problem(text)
-    if not is_text or not 0 < len(os.fsencode(file.name)) <= _LONGEST_NAME:
+    if not is_text or not 0 < len(os.fsencode(file.name)) <= _MAX_FILE_NAME:
         raise InputError(f"{text!r:.200} is not a file name; write a path that ends in .json")
     return file
 
@@ -222,8 +222,9 @@ def _is_save_of(session: Session, file: Path) -> bool:
         saved = read(file)
     except (InputError, StorageError):
         return False
-    begins = [event.id for event in saved.events[:1]]
-    return saved.name == session.id and begins == [event.id for event in session.events[:1]][: len(begins)]
+    if saved.name != session.id or not saved.events:
+        return saved.name == session.id
+    return bool(session.events) and saved.events[0].id == session.events[0].id
 
 
 def _parse_events(path: str | os.PathLike[str], stored: list[dict[str, Any]]) -> list[Event]:
@@ -262,8 +263,6 @@ def _without_shared_keys(event: Event, existing: Mapping[str, Any]) -> Event:
     """Remove `app:` and `user:` keys that exist already from the event's state delta."""
     delta = event.actions.state_delta
     remaining = {key: value for key, value in delta.items() if not (_is_shared(key) and key in existing)}
-    return (
-        event
-        if len(remaining) == len(delta)
-        else copy_model(event, actions=copy_model(event.actions, state_delta=remaining))
-    )
+    if len(remaining) == len(delta):
+        return event
+    return copy_model(event, actions=copy_model(event.actions, state_delta=remaining))

@@ -8,27 +8,27 @@ from adk_nb.sessions.sql.store import SqlSessionService
 
 
 class SqliteSessionService(SqlSessionService):
-    """Sessions in one file, which is made when it is not there. Also a `journal.Journal`.
+    """Sessions in one file, which is created if it is missing. Also a `journal.Journal`.
 
-    What was appended is in the file: it survives the end of the process. A service is good for any number of threads,
-    event loops and sessions, and several processes of one machine may have services on one file. A file that is locked
-    is waited for, and the event loop goes on meanwhile. Storage is JSON.
+    An appended event is in the file, and survives the end of the process. A service may be used by any number of
+    threads, event loops and sessions, and several processes of one machine may use one file. Waiting for a locked file
+    does not block the event loop. Storage is JSON.
 
-    Events are parsed when they are first looked at, so a long session is opened at once; `GetSessionConfig` says that
-    only the newest are to be read.
+    Events are parsed when they are first used, so a long session opens quickly; `GetSessionConfig` limits the events to
+    load.
 
     Raises:
-        InputError: `db_path` names no file.
-        ConfigurationError: There is no such `durability`.
+        InputError: `db_path` is not a file path.
+        ConfigurationError: `durability` is neither `normal` nor `full`.
     """
 
     def __init__(self, db_path: str | os.PathLike[str], durability: Durability = "normal") -> None:
-        """Nothing is opened before it is needed; `flush` opens, and tells of a file that cannot be used.
+        """Configure the service; it opens the file on first use. `flush` opens it at once, or says why it cannot.
 
         Args:
             db_path: A path, or a URL such as `sqlite:///nb.db`.
-            durability: `full`: what was appended also survives the machine losing power, at some milliseconds each.
-                `normal`: then the newest may be lost, and what is left has no gaps.
+            durability: `full`: an appended event also survives a power failure; each append takes some milliseconds
+                longer. `normal`: a power failure may lose the newest events, and leaves no gaps.
         """
         super().__init__(SqliteDatabase(db_path, durability))
 

@@ -145,11 +145,10 @@ def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
         if ":" in key or key.startswith("_") or _is_deletion(value):  # `_` starts the runtime's own keys
             continue
         if key not in schema.model_fields:
-            near = closest(key, schema.model_fields)
-            raise StateSchemaError(
-                f"state[{key!r}] is not a field of the state_schema {schema.__name__}"
-                + (f"; did you mean {near!r}?" if near else f"; its fields are: {', '.join(schema.model_fields)}")
-            )
+            suggestion = closest(key, schema.model_fields)
+            fields = f"its fields are: {', '.join(schema.model_fields)}"
+            hint = f"did you mean {suggestion!r}?" if suggestion else fields
+            raise StateSchemaError(f"state[{key!r}] is not a field of the state_schema {schema.__name__}; {hint}")
         try:
             _field(schema, key).validate_python(value)
         except ValidationError as error:
@@ -217,7 +216,7 @@ def apply_stored_delta(state: dict[str, Any], delta: dict[str, Any], stored: dic
         delta: The delta as it was written, with its `temp:` keys.
         stored: Its `storable_delta`, which belongs to the event.
     """
-    # A value that is live already is not replaced: another agent may hold it and change it in place (see `settle`).
+    # A value that is in the live state already stays: another agent may hold it and change it in place (see `settle`).
     changed = {key: value for key, value in delta.items() if state.get(key, _ABSENT) is not value}
     apply_delta(state, {key: detached(stored[key]) if key in stored else value for key, value in changed.items()})
 

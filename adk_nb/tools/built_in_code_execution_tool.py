@@ -4,24 +4,14 @@ from typing import Any, Protocol, cast
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
-from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_request import LlmRequest, tools_of
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.service_tool import ModelAgent
 
 
-class _CodingAgent(Protocol):
+class _CodingAgent(ModelAgent, Protocol):
     """The members that the tool reads of its agent."""
-
-    @property
-    def name(self) -> str:
-        """Name of the agent, for the error."""
-        ...
-
-    @property
-    def canonical_model(self) -> BaseLlm:
-        """The agent's model."""
-        ...
 
     @property
     def code_executor(self) -> object | None:
@@ -53,8 +43,8 @@ class BuiltInCodeExecutionTool(BaseTool):
                 f"agent {agent.name!r}: the service of model {agent.canonical_model.model!r} runs no code; "
                 "write code_executor=KernelCodeExecutor(), or UnsafeLocalCodeExecutor()"
             )
-        tools: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
-        llm_request.config.tools = [*tools, types.Tool(code_execution=types.ToolCodeExecution())]
+        code_execution = types.Tool(code_execution=types.ToolCodeExecution())
+        llm_request.config.tools = [*tools_of(llm_request), code_execution]
 
 
 built_in_code_execution = BuiltInCodeExecutionTool()

@@ -8,4 +8,5 @@ from adk_nb.tools.effects import pure
 def exit_loop(tool_context: ToolContext) -> None:
     """Leaves the loop that you work in. Call it only when what you were told to wait for has come."""
     tool_context.actions.escalate = True
+    # As in google-adk: the model is not called again with the result.
     tool_context.actions.skip_summarization = True

@@ -7,6 +7,7 @@ from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 
 def _get_user_choice(options: list[str], tool_context: ToolContext, prompt: str = "") -> None:
     """Let the user choose one of several options, and wait for the answer. The prompt is what the user is asked."""
+    # As in google-adk: the model is called again only with the user's answer.
     tool_context.actions.skip_summarization = True
 
 

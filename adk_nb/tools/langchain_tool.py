@@ -64,6 +64,7 @@ async def _ainvoke(tool: Any, code: Any, /, **args: Any) -> Any:
 
 
 def _schema(tool: Any) -> Any:
+    # LangChain's `Tool`, unlike its `StructuredTool`, takes one text and has no `args_schema`.
     if getattr(tool, "args_schema", None) is None and _INPUT in (getattr(tool, "args", None) or ()):
         return {"type": "object", "properties": {_INPUT: {"type": "string"}}, "required": [_INPUT]}
     return getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None)

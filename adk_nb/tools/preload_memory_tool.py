@@ -49,6 +49,7 @@ class PreloadMemoryTool(BaseTool):
 
 def _quote(memory: MemoryEntry) -> str:
     text = memory.text
+    # A memory must not end its own quotation.
     for fence in (_BEGIN, _END):
         text = text.replace(fence, fence.replace("<", "< "))
     time = f"Time: {memory.timestamp}\n" if memory.timestamp else ""

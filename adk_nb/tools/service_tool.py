@@ -6,12 +6,12 @@ from typing import Any, Protocol, cast
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_request import LlmRequest, tools_of
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
 
 
-class _ModelAgent(Protocol):
+class ModelAgent(Protocol):
     """The members that the tool reads of its agent."""
 
     @property
@@ -64,8 +64,7 @@ class ServiceTool(BaseTool):
                 f"agent {agent.name!r}: tool {self.name!r} needs a model whose service has {missing}, and that of "
                 f"{agent.canonical_model.model!r} has none; take {self.requirement}, {self.alternative}"
             )
-        tools: list[Any] = [*(cast(Any, llm_request.config).tools or [])]
-        llm_request.config.tools = [*tools, self.setting(tool_context)]
+        llm_request.config.tools = [*tools_of(llm_request), self.setting(tool_context)]
 
     def declared(self, tool_context: ToolContext) -> bool:
         """True if the class of the agent's model states its own capabilities, instead of inheriting the defaults."""
@@ -77,5 +76,5 @@ class ServiceTool(BaseTool):
         return min(self.setting(tool_context).model_fields_set.difference(available), default=None)
 
 
-def _agent(tool_context: ToolContext) -> _ModelAgent:
-    return cast(_ModelAgent, tool_context.get_invocation_context().agent)
+def _agent(tool_context: ToolContext) -> ModelAgent:
+    return cast(ModelAgent, tool_context.get_invocation_context().agent)

@@ -1,7 +1,6 @@
 """Web access for tools: public addresses only, few redirects, no cookies, limits on size and time."""
 
 import asyncio
-import functools
 import ipaddress
 import os
 import re
@@ -9,7 +8,6 @@ import socket
 import ssl
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
@@ -17,7 +15,7 @@ import httpx2
 
 from adk_nb import redaction
 from adk_nb.concurrency.single_thread import IN_A_BROWSER
-from adk_nb.models.connections import PerLoop
+from adk_nb.models.connections import HEADER_NAME, HEADER_VALUE, PerLoop, isolated_client, own_tls
 from adk_nb.models.page_fetch import PageFetch
 
 CONNECT_SECONDS = 10.0
@@ -35,8 +33,6 @@ _READS = ("GET", "HEAD")
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 _PUBLIC_HEADERS = ("accept", "accept-language", "user-agent")
 """Headers that are sent to another host after a redirect; any other may be a credential."""
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_INVALID_IN_HEADER = re.compile(r"[^\t\x20-\x7e]")
 _PRIVATE_NAMES = re.compile(r"(?:.*\.)?(?:localhost|local|internal)\.?", re.IGNORECASE)
 """Host names that are never public. Source: RFC 6761, 6.3; RFC 6762, 3; ICANN's resolution 2024.07.29.06."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -197,15 +193,9 @@ class WebAccess:
                 return await _read(response)
 
     def _new_client(self) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(
-            transport=self._new_page_transport() if IN_A_BROWSER else self._new_transport(),
-            timeout=httpx2.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
-            follow_redirects=False,
-            # A proxy of the environment would resolve the host itself, unchecked.
-            trust_env=False,
-            # The client is shared by all users of an agent, so cookies of one must not be sent for another.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        )
+        transport = self._new_page_transport() if IN_A_BROWSER else self._new_transport()
+        # Isolated: a proxy of the environment would resolve the host itself, unchecked.
+        return isolated_client(transport, httpx2.Timeout(READ_SECONDS, connect=CONNECT_SECONDS))
 
     def _new_transport(self) -> httpx2.AsyncBaseTransport:
         certificates = _certificates(self._verify)
@@ -268,13 +258,7 @@ def _certificates(verify: Verify) -> ssl.SSLContext:
         if os.path.isdir(verify):
             return ssl.create_default_context(capath=verify)
         return ssl.create_default_context(cafile=verify)
-    return _system_certificates() if verify is True else httpx2.create_ssl_context(verify, trust_env=False)
-
-
-@functools.cache
-def _system_certificates() -> ssl.SSLContext:
-    """Cached: loading them takes longer than a request."""
-    return httpx2.create_ssl_context(trust_env=False)
+    return own_tls() if verify is True else httpx2.create_ssl_context(verify, trust_env=False)
 
 
 async def _read(response: Any) -> WebResponse:
@@ -292,7 +276,7 @@ async def _read(response: Any) -> WebResponse:
 
 def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or _INVALID_IN_HEADER.search(value):
+        if not (HEADER_NAME.fullmatch(name) and HEADER_VALUE.fullmatch(value)):
             raise Refused(f"header {name!r:.80} has a character that a header cannot have, such as a line break")
     return dict(headers)
 

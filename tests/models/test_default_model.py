@@ -11,14 +11,13 @@ from gemini_server import GeminiServer, Reply
 
 from adk_nb.models import Claude, Gemini, OpenAILlm
 from adk_nb.models.default_model import (
-    CLAUDE_MODEL,
     GEMINI_MODEL,
-    OPENAI_MODEL,
     default_model,
     find_default_model,
     vendor_model,
 )
 from adk_nb.models.registry import suggested_names
+from adk_nb.models.vendor_facts import ANTHROPIC, OPENAI
 
 ROOT = Path(__file__).parents[2]
 HOSTED = re.compile(r"\b(?:gemini-\d|gpt-\d|claude-(?:opus|sonnet|haiku)-\d)(?:[\w.-]*\w)?")
@@ -46,9 +45,9 @@ def lists(server: GeminiServer, *names: str) -> None:
         ({"GOOGLE_API_KEY": "k"}, GEMINI_MODEL),
         ({"GEMINI_API_KEY": "k"}, GEMINI_MODEL),
         ({"GOOGLE_GENAI_USE_VERTEXAI": "True"}, GEMINI_MODEL),
-        ({"OPENAI_API_KEY": "k"}, OPENAI_MODEL),
-        ({"ANTHROPIC_API_KEY": "k"}, CLAUDE_MODEL),
-        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, OPENAI_MODEL),
+        ({"OPENAI_API_KEY": "k"}, OPENAI.default_model),
+        ({"ANTHROPIC_API_KEY": "k"}, ANTHROPIC.default_model),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, OPENAI.default_model),
         ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, GEMINI_MODEL),
         ({"GOOGLE_API_KEY": "k", "ADK_NB_DEFAULT_MODEL": "gemini-3.8-flash"}, "gemini-3.8-flash"),
     ],
@@ -82,8 +81,12 @@ def test_docs_tutorials_and_help_name_current_models_alone():
     shown = set(shown_names())
 
     assert {(where, name) for where, name in shown if name not in suggested_names()} == set()
-    assert {name for where, name in shown if where == "models.md"} >= {GEMINI_MODEL, OPENAI_MODEL, CLAUDE_MODEL}
-    assert {name for where, name in shown if where == "01_first_agent.ipynb"} == {OPENAI_MODEL}
+    assert {name for where, name in shown if where == "models.md"} >= {
+        GEMINI_MODEL,
+        OPENAI.default_model,
+        ANTHROPIC.default_model,
+    }
+    assert {name for where, name in shown if where == "01_first_agent.ipynb"} == {OPENAI.default_model}
 
 
 def test_the_page_on_models_names_the_default_of_each_vendor_beside_its_key():
@@ -116,7 +119,7 @@ def test_without_a_key_ollama_answers_with_its_newest_model_that_talks(ollama: G
 def test_a_key_stands_above_ollama_which_is_not_asked_then(ollama: GeminiServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
 
-    assert default_model() == CLAUDE_MODEL
+    assert default_model() == ANTHROPIC.default_model
     assert ollama.requests == []
 
 

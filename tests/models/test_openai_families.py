@@ -14,7 +14,7 @@ from vendors import OPENAI, check_openai
 
 from adk_nb import types
 from adk_nb.models import LlmRequest
-from adk_nb.models.default_model import OPENAI_MODEL
+from adk_nb.models.default_model import vendor_model
 
 DECLARED = types.FunctionDeclaration(name="look", parameters_json_schema={"type": "object", "properties": {}})
 TOOLS: dict[str, Any] = {"tools": [types.Tool(function_declarations=[DECLARED])]}
@@ -51,7 +51,7 @@ def sent(server: GeminiServer, model: str, level: str = "", **config: Any) -> di
 
 
 def test_the_default_model_is_sent_tools_as_it_takes_them(server: GeminiServer):
-    body = sent(server, OPENAI_MODEL, **TOOLS)
+    body = sent(server, vendor_model("OPENAI_API_KEY"), **TOOLS)
 
     assert body["tools"][0]["function"]["name"] == "look"
     assert body["reasoning_effort"] == "none"

@@ -16,7 +16,8 @@ from keyring.backend import KeyringBackend
 from keyring.errors import NoKeyringError
 
 from adk_nb import redaction
-from adk_nb.models.default_model import CLAUDE_MODEL, GEMINI_MODEL, OPENAI_MODEL
+from adk_nb.models.default_model import GEMINI_MODEL
+from adk_nb.models.vendor_facts import ANTHROPIC, OPENAI
 from tests.models.gemini_server import GeminiServer, Reply
 from tests.notebook.conftest import Shell
 
@@ -329,11 +330,11 @@ def test_the_default_model_follows_the_key_at_once(shell: Shell, work: Path, mon
         reply = shell.cell("%chat waiter Hi")
 
     assert reply.text == "Coffee?"
-    assert server.requests[0].body["model"] == OPENAI_MODEL and OPENAI_MODEL in told
+    assert server.requests[0].body["model"] == OPENAI.default_model and OPENAI.default_model in told
     again = str(shell.cell(WAITER))
-    assert "unchanged" not in again and f"model offline → {OPENAI_MODEL}" in again
+    assert "unchanged" not in again and f"model offline → {OPENAI.default_model}" in again
     assert "unchanged" in str(shell.cell(WAITER))
-    assert f"model {OPENAI_MODEL} → offline" in str(shell.cell("%key openai --forget") and shell.cell(WAITER))
+    assert f"model {OPENAI.default_model} → offline" in str(shell.cell("%key openai --forget") and shell.cell(WAITER))
 
 
 def test_a_missing_vendor_package_comes_with_the_line_that_installs_it(
@@ -363,11 +364,11 @@ def test_a_key_that_does_not_change_the_default_model_says_how_to_change_it(
     as_set = str(shell.cell("%key openai"))
 
     assert f"still {GEMINI_MODEL} (GOOGLE_API_KEY " in after_another
-    assert after_another.endswith(f'%config AdkNb.model = "{CLAUDE_MODEL}"')
+    assert after_another.endswith(f'%config AdkNb.model = "{ANTHROPIC.default_model}"')
     assert "still offline" in as_set and as_set.endswith('%config AdkNb.model = ""')
     shell.cell('%config AdkNb.model = ""')
     assert str(shell.cell("%key")).endswith(f"{GEMINI_MODEL} ({found('GOOGLE')})")
-    assert str(shell.cell("%key gemini --forget")).endswith(f"{OPENAI_MODEL} ({found('OPENAI')})")
+    assert str(shell.cell("%key gemini --forget")).endswith(f"{OPENAI.default_model} ({found('OPENAI')})")
 
 
 def test_ollama_needs_no_key(shell: Shell, work: Path):

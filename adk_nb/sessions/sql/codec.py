@@ -11,11 +11,19 @@ from pydantic_core import PydanticSerializationError
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
+from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import State
 from adk_nb.wire import copy_model, json_problem
 
 Key = tuple[str, str, str]
 """App, user and id of a session."""
+
+
+def key_of(session: Session) -> Key:
+    """The key of a session."""
+    return session.app_name, session.user_id, session.id
+
+
 _FREE_FORM = ("agent_state", "artifact_delta", "route", "set_model_response")
 """Actions with values that a user or a model chose, or with unbounded integers."""
 _DICTS = {name for name, field in EventActions.model_fields.items() if field.default_factory}
@@ -76,7 +84,7 @@ def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) ->
 
 
 def _defaults(event: Event) -> Any:
-    """Fields to leave out: they have their default values."""
+    """Fields with their default values, to leave out."""
     actions = event.actions.__dict__.items()
     present = [name for name, value in actions if value is not None and not (name in _DICTS and value == {})]
     fields: dict[str, Any] = {"actions": _DICTS.difference(present) if present else True}

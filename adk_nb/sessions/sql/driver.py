@@ -32,7 +32,7 @@ class Job(Generic[T]):
     key: Key | None = None
     """The session that it writes: jobs of one session run in the order of the calls."""
     reads: bool = False
-    """It does not write."""
+    """It only reads."""
     size: int | None = None
     """Characters that it writes; None: unknown."""
     undo: Callable[[], None] | None = None
@@ -46,6 +46,7 @@ class Job(Generic[T]):
     error: Exception | None = None
     is_done: bool = False
     since: float = field(default_factory=clock.ticks)
+    """Time of the call, in the seconds of `clock.ticks`."""
 
     def report(self) -> None:
         """Complete the job on the caller's loop."""
@@ -66,8 +67,9 @@ class Database(ABC):
     The threads refer to this object, not to the `Driver`, so that a driver can be collected.
     """
 
-    most_threads = 1
+    max_threads = 1
     is_jsonb = False
+    """The database stores JSONB."""
     max_name: int | None = None
     """Maximum length of a name or an id, in characters; None: unlimited."""
 
@@ -112,10 +114,10 @@ class Database(ABC):
             self.jobs.append(job)
             if not job.reads:
                 self.waiting.add(job)
-            # One thread more only if those that wait are too few for the queue.
+            # Another thread only if more jobs are queued than threads wait.
             if not has_threads():
                 job.loop.call_soon(self.work)
-            elif len(self.threads) < self.most_threads and self._idle < len(self.jobs):
+            elif len(self.threads) < self.max_threads and self._idle < len(self.jobs):
                 self.threads.append(threading.Thread(target=self.work, name="adk-nb-sessions", daemon=True))
                 self.threads[-1].start()
             self.changed.notify()
@@ -135,7 +137,7 @@ class Database(ABC):
 
     def take(self, is_wanted: Callable[[Job[Any]], bool]) -> list[Job[Any]]:
         """Take jobs out of the queue: from now on they cannot be withdrawn."""
-        # `is_wanted` is called twice a job, under the lock: it must not depend on the time.
+        # `is_wanted` is called twice for each job: its answer must not depend on the time.
         with self.changed:
             jobs = [job for job in self.jobs if is_wanted(job)]
             self.jobs = [job for job in self.jobs if not is_wanted(job)]
@@ -159,7 +161,7 @@ class Database(ABC):
                 try:
                     job.result = job.work(rows)
                     done.append(job)
-                # A refusal, before anything was written: the other jobs of the transaction go on.
+                # The job refused before it wrote anything: the other jobs of the transaction are not affected.
                 except AdkNbError as error:
                     job.error = error
             db.execute("COMMIT")
@@ -214,8 +216,8 @@ class Driver:
     async def run_job(self, job: Job[T]) -> T:
         """Run a job without blocking the event loop, and return its result once it is committed.
 
-        A caller that is cancelled before the work began withdraws it; later the cancellation takes effect when the
-        work has ended, so that the caller's copy matches the store.
+        A caller that is cancelled withdraws the job if its work has not begun. Otherwise the cancellation takes effect
+        when the work has ended, so that the caller's copy matches the store.
 
         Raises:
             AdkNbError: As `work` raised it.
@@ -235,6 +237,7 @@ class Driver:
             if not (self.database.withdraw(job) or job.is_done):
                 job.future = job.loop.create_future()
                 while not job.is_done:
+                    # A second cancellation waits, too: the caller's copy must not miss a committed event.
                     with suppress(asyncio.CancelledError):
                         await asyncio.wait([job.future])
                 job.future.exception()  # retrieved, or asyncio logs it

@@ -1,4 +1,4 @@
-"""The journal in a database: leases, runs, intents, and keys that are good for once."""
+"""The journal in a database: leases, runs, intents, and keys that may be used once."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,7 +10,7 @@ from adk_nb import clock
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
 from adk_nb.sessions.journal import LEASE_SECONDS, Attempt, Intent, Run, is_gone
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.sql.codec import Key, Mark
+from adk_nb.sessions.sql.codec import Key, Mark, key_of
 from adk_nb.sessions.sql.driver import Driver
 from adk_nb.sessions.sql.rows import Damaged, Head, Rows
 from adk_nb.sessions.sql.schema import INTENTS, LEASES, RUNS, IntentRow, LeaseRow, RunRow
@@ -29,7 +29,7 @@ class SqlLease:
         self.run_id = run_id
         self._driver = driver
         self._session = session
-        self._key: Key = (session.app_name, session.user_id, session.id)
+        self._key = key_of(session)
         self._number = 0
 
     async def claim(self, owner: str, version: str) -> "SqlLease":
@@ -49,6 +49,7 @@ class SqlLease:
         # A resumed run keeps its version and its start.
         run = _run(rows, head.number, self.run_id) or RunRow(head.number, self.run_id, version, owner, since, None)
         fence = lease.fence + 1 if lease else 1
+        # By the database's clock: those of several machines may differ.
         rows.put(LEASES, LeaseRow(head.number, fence, self.run_id, owner, since, rows.now() + LEASE_SECONDS))
         rows.put(RUNS, run._replace(owner=owner, outcome=None))
         self._number, self.is_heir = head.number, lease is not None and lease.run_id is not None
@@ -107,7 +108,7 @@ class SqlLease:
 
         def begin(rows: Rows) -> Attempt | None:
             self._locked_lease(rows)
-            # In the transaction that checks the lease: a run that lost the session uses up nothing.
+            # In the transaction that checks the lease: a run that has lost the session uses up no key.
             if not rows.consume(self._number, consumes):
                 return None
             number = max((row.attempt for row in rows.read(INTENTS, **self._intent_key(intent))), default=0) + 1

@@ -33,13 +33,13 @@ class PostgresRows(Rows):
     is_of_many_machines = True
     # PostgreSQL: the row stays locked until the transaction ends; readers do not wait.
     lock_clause = " FOR UPDATE"
-    order = "place"
-    names_conflict = True
+    order_column = "place"
+    needs_conflict_target = True
     head_columns = "s.number, 0, s.create_time, s.update_time, s.seq, 0"
     state_column = "coalesce(s.state_text, CAST(s.state AS TEXT))"
     event_column = "coalesce(event_text, CAST(event_data AS TEXT))"
     crc_column = "0"
-    of_session = "app_name = :app_name AND user_id = :user_id AND session_id = :id"
+    session_condition = "app_name = :app_name AND user_id = :user_id AND session_id = :id"
 
     def execute(self, statement: str, values: Any) -> Any:
         """Execute `statement`, with parameters as psycopg spells them."""
@@ -111,7 +111,7 @@ class PostgresRows(Rows):
             "INSERT INTO events (id, app_name, user_id, session_id, seq, invocation_id, timestamp, event_data, "
             "event_text) VALUES (:event_id, :app_name, :user_id, :id, :seq, :invocation_id, :at, :data, :text)"
         )
-        data, text = _columns(event.data.decode(), event.is_altered_by_jsonb)
+        data, text = _jsonb_and_text(event.data.decode(), event.is_altered_by_jsonb)
         values = {"event_id": event.id, "seq": head.seq + 1, "invocation_id": event.invocation_id}
         self.execute(insert, key_parameters(key) | values | {"at": event.timestamp, "data": data, "text": text})
         values, state_columns = {"number": head.number, "at": event.timestamp}, ""
@@ -135,11 +135,11 @@ def _psycopg_statement(statement: str) -> str:
 
 def _with_text(name: str, text: str) -> dict[str, Any]:
     """The values of a JSONB column and of its text column."""
-    data, exact = _columns(text, is_altered_by_jsonb(text, [json.loads(text)]))
+    data, exact = _jsonb_and_text(text, is_altered_by_jsonb(text, [json.loads(text)]))
     return {name: data, f"{name}_text": exact}
 
 
-def _columns(text: str, is_altered: bool) -> tuple[str, str | None]:
+def _jsonb_and_text(text: str, is_altered: bool) -> tuple[str, str | None]:
     # JSONB takes no NUL; the text column keeps it.
     return (text.replace("\\u0000", "\\ufffd"), text) if is_altered else (text, None)
 
@@ -186,7 +186,7 @@ class PostgresDatabase(Database):
         self._psycopg: Any = require("psycopg", package=PACKAGE)
         address, options = _parse(url, self._psycopg)
         super().__init__(address)
-        self.most_threads = pool_size
+        self.max_threads = pool_size
         self._options = {"connect_timeout": CONNECT_SECONDS} | options | (connect_args or {})
         self._name = f"the database {address}"
         self._has_tables = False
@@ -316,12 +316,12 @@ def _parse(url: str, psycopg: Any) -> tuple[str, dict[str, Any]]:
     """Parse a URL into one without a password, and psycopg's options."""
     match = _URL.fullmatch(url)
     if not match or match[2] not in _DRIVERS:
-        redacted = _BEFORE_HOST.sub(":[redacted]@", hidden(url))  # what is no URL may hold a password anywhere
+        redacted = _BEFORE_HOST.sub(":[redacted]@", hidden(url))  # the password may be anywhere before the host
         raise InputError(f"{redacted!r:.200} is not a database URL; write {URL_FORMS}")
     scheme, _, user, password, rest = match.groups()
-    # libpq's messages may quote it in either form.
+    # libpq's messages may quote the password in any of these forms.
     remember(password, unquote(password or ""), quote(password or ""))
-    # Else a part of the password would be taken for the host, and shown in errors.
+    # Otherwise a part of the password would be taken for the host, and shown in errors.
     if "@" in rest.partition("?")[0]:
         raise InputError("the password in the database URL has an '@'; write it as %40")
     try:

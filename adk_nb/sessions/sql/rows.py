@@ -15,7 +15,7 @@ from adk_nb.events.event_actions import DELETED
 from adk_nb.events.lazy_event import lazy_event
 from adk_nb.sessions.base_session_service import session_not_found
 from adk_nb.sessions.session import Session
-from adk_nb.sessions.sql.codec import EventRow, Key, Mark, to_json
+from adk_nb.sessions.sql.codec import EventRow, Key, Mark, key_of, to_json
 from adk_nb.sessions.sql.schema import APP_STATES, LEASES, USER_STATES, LeaseRow, R, Table
 from adk_nb.sessions.state import State, apply_delta, read_state, read_value
 
@@ -55,15 +55,15 @@ class Rows:
     """Lease owners may be processes of other machines."""
     lock_clause = ""
     """Clause that locks the rows of a query until the transaction ends."""
-    order = "rowid"
+    order_column = "rowid"
     """Column that orders rows by their first write."""
-    names_conflict = False
-    """`ON CONFLICT` needs column names."""
+    needs_conflict_target = False
+    """`ON CONFLICT` must name the columns of the key."""
     head_columns = "s.number, s.state_crc, s.create_time, s.update_time, s.seq, s.crc"
     state_column = "s.state"
     event_column = "CAST(event_data AS BLOB)"
     crc_column = "crc"
-    of_session = "session = :number"
+    session_condition = "session = :number"
     """Condition for the events of a session."""
 
     def __init__(self, db: Any, name: str) -> None:
@@ -130,7 +130,8 @@ class Rows:
         Raises:
             SessionNotFoundError: There is no such session.
         """
-        if self.lock_clause and not self.head(key):  # the next statement sees what was committed during this wait
+        # Lock first, in a statement of its own: the next one sees what was committed while this one waited.
+        if self.lock_clause and not self.head(key):
             raise self.missing(key)
         row = self.execute(_before_append(type(self)), key_parameters(key) | {"event_id": event_id}).fetchone()
         if row is None:
@@ -205,12 +206,9 @@ class Rows:
     def events(self, session: Session, mark: Mark, first: int, earliest: float | None) -> list[Event]:
         """List the events of `session` after the `first`, from the time `earliest` on; oldest first."""
         source = f"{self._name}: an event of session {session.id!r}"
-        values = key_parameters((session.app_name, session.user_id, session.id)) | {
-            "number": mark.number,
-            "first": first,
-        }
+        values = key_parameters(key_of(session)) | {"number": mark.number, "first": first}
         columns = f"seq, timestamp, {self.event_column}, {self.crc_column}"
-        query = f"SELECT {columns} FROM events WHERE {self.of_session} AND seq > :first ORDER BY seq"
+        query = f"SELECT {columns} FROM events WHERE {self.session_condition} AND seq > :first ORDER BY seq"
         events, expected = list[Event](), first
         with many_objects() if mark.seq - first > _MANY_EVENTS else nullcontext():
             for expected, (seq, timestamp, data, check) in enumerate(self.execute(query, values), first + 1):
@@ -275,6 +273,7 @@ class Rows:
     def consume(self, number: int, keys: Sequence[str]) -> bool:
         """Use up all of `keys` in the session of that number. False: one was used up before, and none is now."""
         rows = [{"session": number, "key": self.consumed_key(key), "hash": hash_key(key)} for key in keys]
+        # Also under its hash, which PostgreSQL stores for a long key.
         used = "SELECT 1 FROM consumed WHERE session = :session AND key IN (:key, :hash)"
         if any(self.execute(used, row).fetchone() for row in rows):
             return False
@@ -284,16 +283,14 @@ class Rows:
 
     def delete(self, key: Key) -> None:
         """Delete a session with all its rows."""
-        self.execute(
-            "DELETE FROM sessions WHERE app_name = :app_name AND user_id = :user_id AND id = :id", key_parameters(key)
-        )
+        query = "DELETE FROM sessions WHERE app_name = :app_name AND user_id = :user_id AND id = :id"
+        self.execute(query, key_parameters(key))
 
     def missing(self, key: Key) -> SessionNotFoundError:
         """Build the error for a missing session."""
         query = "SELECT id FROM sessions WHERE app_name = :app_name AND user_id = :user_id ORDER BY update_time, number"
-        return session_not_found(
-            key[1], key[2], [row[0] for row in self.execute(query, key_parameters(key)).fetchall()]
-        )
+        ids = [row[0] for row in self.execute(query, key_parameters(key)).fetchall()]
+        return session_not_found(key[1], key[2], ids)
 
     def add_shared(self, key: Key, parts: dict[str, dict[str, Any]], update_time: float) -> dict[str, int]:
         """Write keys of the app and of the user, always in that order, so that no two transactions deadlock.
@@ -305,7 +302,8 @@ class Rows:
         for count, (prefix, table) in enumerate(SHARED.items(), 1):
             if parts[prefix]:
                 owner = key_parameters(key[:count])
-                if not (rows := self.read(table, lock=True, **owner)):  # only an existing row can be locked
+                # Insert a missing row first: only an existing one can be locked.
+                if not (rows := self.read(table, lock=True, **owner)):
                     self.put(table, table.row(*owner.values(), "{}", update_time, 0), replace=False)
                     rows = self.read(table, lock=True, **owner)
                 state, changes[prefix] = self.parse(rows[0].state, table.name), rows[0].changes
@@ -343,7 +341,7 @@ def _to_bytes(data: Any) -> Any:
 @cache
 def _select(rows: type[Rows], table: Table[Any], columns: tuple[str, ...], nulls: tuple[str, ...]) -> str:
     conditions = " AND ".join(f"{name} IS NULL" if name in nulls else f"{name} = :{name}" for name in columns)
-    order = f" ORDER BY {rows.order}" if table.is_ordered else ""
+    order = f" ORDER BY {rows.order_column}" if table.is_ordered else ""
     return f"SELECT {', '.join(rows.columns(table))} FROM {table.name} WHERE {conditions}{order}"
 
 
@@ -352,15 +350,15 @@ def _insert(rows: type[Rows], table: Table[Any], columns: tuple[str, ...], repla
     marks = ", ".join(f":{name}" for name in columns)
     changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in table.key)
     # Not SQLite's REPLACE: an updated row keeps its rowid, and so its place in the order.
-    target = f"({', '.join(table.key)}) " if rows.names_conflict else ""
+    target = f"({', '.join(table.key)}) " if rows.needs_conflict_target else ""
     then = f"{target}DO UPDATE SET {changed}" if replace else "DO NOTHING"
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT {then}"
 
 
 @cache
 def _before_append(rows: type[Rows]) -> str:
-    of_session = rows.of_session.replace(":number", "s.number")
-    event = f"(SELECT {rows.event_column} FROM events WHERE {of_session} AND id = :event_id)"
+    condition = rows.session_condition.replace(":number", "s.number")
+    event = f"(SELECT {rows.event_column} FROM events WHERE {condition} AND id = :event_id)"
     lease = f"{', '.join(rows.columns(LEASES))} FROM sessions s LEFT JOIN leases ON leases.session = s.number"
     return f"SELECT {rows.head_columns}, {event}, {lease} WHERE {_BY_KEY}"
 

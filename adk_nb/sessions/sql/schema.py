@@ -1,7 +1,7 @@
 """The tables: the journal's rows, and the migrations of each database's schema.
 
-Both databases store the same rows, and guard them differently: a SQLite file has a checksum in each row, and a row for
-each key of a session's state; PostgreSQL has JSONB, which other programs can query.
+Both databases store the same rows, in different forms: a SQLite file has a checksum in each row, and a row for each key
+of a session's state; PostgreSQL has JSONB, which other programs can query.
 """
 
 from itertools import product

@@ -22,8 +22,8 @@ _PAUSE_SECONDS = 0.01
 _QUICK_SIZE = 20_000
 """Bytes that are written faster than a thread is woken."""
 THREAD_EVERY = 16
-"""One in so many quick jobs runs on the thread: its caller waits, so that other tasks of the event loop run, and its
-commit checkpoints the WAL if it has grown."""
+"""Of so many quick jobs one runs on the thread: its caller waits, so that other tasks of the event loop run, and its
+commit checkpoints the WAL if that has grown."""
 
 
 class PostgresTableRows(PostgresRows):
@@ -51,6 +51,7 @@ class SqliteDatabase(Database):
         """The connection waits for locks, and checkpoints the WAL. Not in a caller's thread."""
         self._quick_jobs = 0
         self._file_time = 0
+        """Time of the newest checkpoint that a quick job saw; see `SessionFile.check_identity`."""
 
     def rows_of(self, db: Any) -> Rows:
         """The rows of the file's tables, of this version or with PostgreSQL's tables."""
@@ -69,7 +70,7 @@ class SqliteDatabase(Database):
         try:
             with self.changed:
                 if not self._in_use and not self.jobs and not self.is_closed:
-                    # No signal handler runs between these two assignments; else the file stayed in use for ever.
+                    # One statement: an interrupt between two could leave the connection in use for ever.
                     self._in_use = is_acquired = True
             # The thread does what cannot be done at once.
             if not is_acquired or not (db := self._begin(job)):
@@ -91,7 +92,7 @@ class SqliteDatabase(Database):
             changed, previous = self.file.check_identity(), self._file_time
             self._file_time, self._quick_jobs = changed, self._quick_jobs + 1
             # The first writer after a checkpoint starts the WAL over, and waits for the disk.
-            # Source: https://www.sqlite.org/wal.html, Performance Considerations.
+            # Source: https://www.sqlite.org/pragma.html#pragma_synchronous, NORMAL.
             if not job.reads and (changed != previous or self._quick_jobs % THREAD_EVERY == 0):
                 return None
             self._set_blocking(db, False)

@@ -21,7 +21,7 @@ Durability = Literal["normal", "full"]
 LOCKED_SECONDS = 30.0
 """Limit of the wait for a file that another program has locked."""
 BUSY_SECONDS = 0.1
-"""SQLite's own wait for a lock; it delays jobs that only read."""
+"""SQLite's own wait for a lock. Short, since jobs that only read wait for it, too."""
 CHECKPOINT_PAGES = 1000
 """Size of the WAL from which on a commit checkpoints it."""
 _APPLICATION_ID = 0x41444B4E
@@ -81,7 +81,7 @@ class SessionFile:
             db.execute("PRAGMA foreign_keys = ON")
             self.set_blocking(db, True)
             self._migrate(db)
-            # Of the first opening: another file in its place is refused from then on.
+            # Set once, at the first opening: another file in its place is refused from then on.
             self._identity = self._identity or _file_identity(_stat(self.path))
         except BaseException:
             db.close()
@@ -91,14 +91,9 @@ class SessionFile:
     def _connect(self) -> sqlite3.Connection:
         """A connection; in a browser one that locks nothing and maps no memory, which a page's files cannot."""
         path = f"file:{quote(self.path)}?vfs=unix-none" if IN_A_BROWSER else self.path
-        db = sqlite3.connect(
-            # isolation_level None: Python's sqlite3 would else begin transactions by itself.
-            path,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=IN_A_BROWSER,
-        )
+        # isolation_level None: otherwise Python's sqlite3 begins transactions by itself.
+        options: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+        db = sqlite3.connect(path, uri=IN_A_BROWSER, **options)
         if IN_A_BROWSER:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = MEMORY")
@@ -249,11 +244,10 @@ def parse_path(db_path: Any) -> str:
 
 
 def _check_options(url: str, query: str) -> None:
-    names = [
-        option.partition("=")[0] for option in query.split("&") if "=" in option
-    ]  # without values: one may be secret
     if not query:
         return
+    # Without the values: one may be secret.
+    names = [option.partition("=")[0] for option in query.split("&") if "=" in option]
     # These would open another file, a copy in memory, or the file without locks.
     if refused := sorted({"mode", "cache", "immutable", "nolock", "psow", "vfs"}.intersection(names)):
         raise InputError(

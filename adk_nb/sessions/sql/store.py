@@ -10,7 +10,7 @@ from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionC
 from adk_nb.sessions.journal import Lease, Run
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sql import journal
-from adk_nb.sessions.sql.codec import Key, Mark, encode_event, is_same_event, split_state
+from adk_nb.sessions.sql.codec import Key, Mark, encode_event, is_same_event, key_of, split_state
 from adk_nb.sessions.sql.driver import Database, Driver
 from adk_nb.sessions.sql.rows import Head, Rows
 from adk_nb.sessions.sql.schema import USER_STATES
@@ -109,7 +109,7 @@ class SqlSessionService(BaseSessionService):
         if not is_same(session.state, mark.state):
             return False
         try:
-            newest = await self._driver.run(lambda rows: rows.newest(_key(session)), reads=True, size=0)
+            newest = await self._driver.run(lambda rows: rows.newest(key_of(session)), reads=True, size=0)
         except StorageError:  # the next read of the session raises it
             return False
         return newest == (mark.number, mark.seq, mark.app, mark.user)
@@ -127,12 +127,12 @@ class SqlSessionService(BaseSessionService):
 
     async def unfinished(self, session: Session) -> list[Run]:
         """List the runs of a session without an outcome; see `journal.Journal`."""
-        key = _key(session)
+        key = key_of(session)
         return await self._driver.run(lambda rows: journal.unfinished(rows, key), reads=True)
 
     async def consume(self, session: Session, key: str) -> bool:
-        """Use up a key that is good for once; see `journal.Journal`."""
-        session_key = _key(session)
+        """Use up a key that may be used once; see `journal.Journal`."""
+        session_key = key_of(session)
 
         def consume_key(rows: Rows) -> bool:
             head = rows.head(session_key)
@@ -151,7 +151,7 @@ class _Append:
             InputError: The event has a value that would not come back equal, or an id that cannot be stored.
             ConfigurationError: The state delta is not JSON.
         """
-        self.key = _key(session)
+        self.key = key_of(session)
         self._session = session
         self._event = event
         self._delta = event.actions.state_delta
@@ -169,7 +169,7 @@ class _Append:
     def run(self, rows: Rows) -> bool:
         """Write the event, in a transaction. False: it is stored already."""
         head, lease, stored = rows.before_append(self.key, self._row.id)
-        # Before the lease: to repeat a stored step is harmless, whoever holds the session now.
+        # Before the lease is checked: repeating a stored step is harmless, whoever holds the session now.
         if stored is not None:
             if not is_same_event(self._row.data, stored):
                 raise AlreadyExistsError(f"session {self.key[2]!r} has another event of the id {self._row.id!r}")
@@ -186,7 +186,7 @@ class _Append:
         if mark := self._mark:
             self._previous_counts = (mark.seq, mark.app, mark.user)
             mark.seq += 1
-            # Another session changed this state, too, so this copy is not current: its count stays behind.
+            # If another session changed this state, too, this copy is not current: its count stays behind.
             mark.app += changes.get(State.APP_PREFIX) == mark.app
             mark.user += changes.get(State.USER_PREFIX) == mark.user
 
@@ -212,10 +212,6 @@ class _Append:
         """Restore the event's state delta: the append failed."""
         if self._delta and not self._is_stored:
             self._event.actions.state_delta = self._delta
-
-
-def _key(session: Session) -> Key:
-    return (session.app_name, session.user_id, session.id)
 
 
 def _load(rows: Rows, key: Key, config: GetSessionConfig | None) -> Session | None:

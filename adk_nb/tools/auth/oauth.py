@@ -4,7 +4,6 @@ Source: RFC 6749, RFC 7636 (PKCE), OpenID Connect Discovery 1.0.
 """
 
 import functools
-import ipaddress
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase, OAuth2, OpenI
 from adk_nb.auth.secrets import redact
 from adk_nb.errors import ConfigurationError, CredentialError
 from adk_nb.lazy import require
+from adk_nb.models.http_address import is_loopback
 from adk_nb.models.page_fetch import transport_of_page
 
 PACKAGE = "'adk-nb[auth]'"
@@ -133,15 +133,8 @@ def refuse_insecure(url: str) -> None:
         ConfigurationError: It is neither https nor on this machine.
     """
     parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(url)):
         raise ConfigurationError(f"an authorization server must have an https URL, got {_without_query(url)!r}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _without_query(url: str) -> str:

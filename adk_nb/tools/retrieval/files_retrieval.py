@@ -25,6 +25,7 @@ _MAX_QUERY_WORDS = 100
 _WORD = re.compile(r"\w+")
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _SCHEMA = "create virtual table passages using fts5 (text, file unindexed, tokenize='porter unicode61')"
+# FTS5's `rank` is BM25, the best first. Source: https://www.sqlite.org/fts5.html.
 _SEARCH = "select file, text from passages where passages match ? order by rank limit ?"
 
 _Versions = dict[Path, tuple[int, int]]
