@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import time
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from adk_nb.models.vendor_facts import GOOGLE, VENDORS
 from adk_nb.redaction import remember
 
+_PORT = re.compile(r":[^:\]]*$")
 _CONNECT_SECONDS = 0.25
 _ANSWER_SECONDS = 1.0
 _CACHE_SECONDS = 10.0
@@ -25,10 +27,14 @@ def ollama_url() -> str:
 
     Source: https://github.com/ollama/ollama/blob/main/docs/openai.md and docs/faq.md.
     """
-    host = os.environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1:11434"
+    host = os.environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1"
     # The server listens at OLLAMA_HOST, too: 0.0.0.0 is all addresses there, and no address to connect to on Windows.
     host = host.replace("0.0.0.0", "127.0.0.1")
-    return f"{host if '://' in host else f'http://{host}'}".rstrip("/") + "/v1"
+    if "://" not in host:
+        name, slash, path = host.partition("/")
+        # Ollama's port, unless a scheme asks for its own. Source: ollama's envconfig/config.go, `Host`.
+        host = f"http://{name}{'' if _PORT.search(name) else ':11434'}{slash}{path}"
+    return host.rstrip("/") + "/v1"
 
 
 def newest_ollama_model() -> str:

@@ -290,6 +290,25 @@ def test_ollama_is_asked_where_its_variable_says_and_needs_no_key(
     assert isinstance(LLMRegistry.new_llm("ollama:llama3.2:1b"), OllamaLlm)
 
 
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("", "http://127.0.0.1:11434/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("192.168.1.5", "http://192.168.1.5:11434/v1"),
+        ("[::1]", "http://[::1]:11434/v1"),
+        ("box:8080/ollama/", "http://box:8080/ollama/v1"),
+        ("https://box", "https://box/v1"),
+    ],
+)
+def test_a_host_of_ollama_without_scheme_and_port_has_ollamas_port(
+    monkeypatch: pytest.MonkeyPatch, host: str, url: str
+):
+    monkeypatch.setenv("OLLAMA_HOST", host)
+
+    assert OllamaLlm().address() == url
+
+
 def test_where_nobody_answers_is_told_and_what_to_do(monkeypatch: pytest.MonkeyPatch):
     with GeminiServer() as server:
         place = server.url.removeprefix("http://")
