@@ -101,7 +101,7 @@ ASK_A_PERSON = "adk_request_input"
 CHAT = "chat"
 """Argument of such a call: true if it asks for the user's next message, which the service gets as a plain message."""
 _DECISION = {"type": ["boolean", "object"], "properties": {"confirmed": {"type": "boolean"}}, "required": ["confirmed"]}
-"""Schema of the answer to a `hitlRequest`: a boolean, or the decision as it is sent."""
+"""Schema of the answer to a `hitlRequest`: a boolean, or an object with the boolean `confirmed`."""
 SYSTEM_STATE = ("_user_message_count", "orchestration_cycle_count")
 """State keys of the engine, sent only with `expose_system_state`."""
 _Questions = Mapping[str | None, types.FunctionCall]

@@ -141,7 +141,7 @@ class Parameter:
 
 
 class Span(NamedTuple):
-    """A value in a message, from its first to its last token; of a token's kind, a `mention` or a `text`."""
+    """A value in a message: its tokens `first` to `last`. Its kind is that of a token, or `mention`, or `text`."""
 
     kind: str
     value: Any
@@ -230,6 +230,7 @@ class ArgumentReader:
         return spans
 
     def _candidates(self, parameter: Parameter) -> list[Span]:
+        """The free values that `parameter` can take."""
         candidates = self.spans
         if parameter.kind == "mention":
             flag = [term for term in parameter.words if term not in ("include", "is", "with")]
@@ -248,6 +249,7 @@ class ArgumentReader:
         return [span for span in candidates if span.kind in _SCORES[parameter.kind] and self._is_free(span)]
 
     def _is_on(self, n: int) -> bool:
+        """False if a negation stands before token `n`: `without sound`."""
         return NEGATIONS.isdisjoint(self.low[max(0, n - 2) : n])
 
     def _is_free(self, span: Span) -> bool:

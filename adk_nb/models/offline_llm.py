@@ -63,6 +63,7 @@ def _edited_args(note: Any) -> dict[str, Any] | None:
 
 
 def _outcome(answer: dict[str, Any], args: Mapping[str, Any], question: Sequence[str]) -> str:
+    """The rest of the sentence that begins with the call. `question`: the words that a fact is chosen by."""
     if error := answer.get("error"):
         is_rejected, reason = str(error).startswith(_REJECTED), str(error).partition("the reason given: ")[2]
         text = f"was not approved and did not run: {reason}" if is_rejected else f"did not work: {_inline(error)}"

@@ -17,7 +17,7 @@ from adk_nb.tools.function_tool import FunctionTool
 
 logger = logging.getLogger(__name__)
 
-on_toolset_failure: ContextVar[Callable[[str], None] | None] = ContextVar("adk_nb_on_left_out", default=None)
+on_toolset_failure: ContextVar[Callable[[str], None] | None] = ContextVar("adk_nb_on_toolset_failure", default=None)
 """Callback of a run with a viewer: gets a sentence for each toolset that failed to list its tools."""
 
 ToolPredicate = Callable[[BaseTool, ReadonlyContext | None], bool]

@@ -48,7 +48,7 @@ class Signature:
     untyped: list[str]
     """Parameters without a resolvable type: the model gets no schema for them."""
     faults: dict[str, str]
-    """Parameter -> why it cannot be declared, and the fix; `*args` among them."""
+    """Parameter -> the reason that it cannot be declared, and the fix; also for `*args`."""
     required: list[str]
     """Parameters without a default."""
     positional: list[str]

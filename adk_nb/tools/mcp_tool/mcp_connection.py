@@ -34,7 +34,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 QuestionHandler = Callable[[Any, Any], Awaitable[Any]]
 """`(context, params) -> answer`: handles a server's question, with the callback arguments of the package `mcp`."""
-_call: ContextVar[QuestionHandler | None] = ContextVar("adk_nb_mcp_call", default=None)
+_own_handler: ContextVar[QuestionHandler | None] = ContextVar("adk_nb_mcp_question_handler", default=None)
 """Handler of questions for the call that this task belongs to."""
 
 
@@ -110,11 +110,11 @@ class Connection:
             return
         # Also in a list: a program's questions are read by another task, which does not have this call's context.
         self._calls.append(answers)
-        token = _call.set(answers)
+        token = _own_handler.set(answers)
         try:
             yield
         finally:
-            _call.reset(token)
+            _own_handler.reset(token)
             self._calls.remove(answers)
 
     async def _on_elicitation(self, context: Any, params: Any) -> Any:
@@ -123,7 +123,7 @@ class Connection:
         A server on the web asks in the context of a call. A program does not: it is answered only if a single call is
         under way, since a question for one user must not be shown to another.
         """
-        own_handler = _call.get()
+        own_handler = _own_handler.get()
         answers = own_handler if own_handler in self._calls else self._calls[0] if len(self._calls) == 1 else None
         if answers is None:
             reason = "several calls are under way: it is not clear whose question this is"
