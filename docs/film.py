@@ -69,9 +69,11 @@ class Film:
 
     def save(self, path: Path) -> None:
         """Write a GIF that runs for ever, in one palette, so that what stands still does not flicker."""
+        # The colours of what stays longest: the card and the answer.
+        longest = sorted(range(len(self.times)), key=self.times.__getitem__)[-3:]
         strip = Image.new("RGB", (self.pictures[0].width, self.pictures[0].height * 3))
-        for place, picture in enumerate([self.pictures[0], self.pictures[len(self.pictures) // 2], self.pictures[-1]]):
-            strip.paste(picture, (0, place * picture.height))
+        for place, index in enumerate(longest):
+            strip.paste(self.pictures[index], (0, place * strip.height // 3))
         palette = strip.quantize(COLOURS, dither=Image.Dither.NONE)
         first, *rest = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in self.pictures]
         first.save(path, save_all=True, append_images=rest, duration=self.times, loop=0, optimize=True)
