@@ -77,7 +77,7 @@ def test_each_kind_of_cell_is_highlighted_as_what_it_is_in_both_themes(lab: Lab)
         assert {"%chat", "{{prices}}", "print"} <= lines.keys()
         page.screenshot(f"highlighting-{theme.split()[1].lower()}")
     page.theme("JupyterLab Light")
-    assert [classes(page, 0)["--modle"], classes(page, 2)["=>"]] == ["adknb-wrong", "adknb-wrong"]
+    assert [classes(page, 0)["--modle"], classes(page, 2)["=>"]] == ["adknb-mark-wrong", "adknb-mark-wrong"]
     assert not any("unknown" in look for cell in range(len(KINDS)) for look in classes(page, cell).values())
     assert page.complaints() == []
 
@@ -110,6 +110,17 @@ def test_a_cell_changes_with_its_first_line_and_back(lab: Lab):
 
 
 @pytest.mark.browser
+def test_the_look_of_a_live_view_does_not_reach_the_marks_of_a_cell(lab: Lab):
+    agent = "%%agent clerk -m offline\nYou pay within {budget}."
+    page = lab.open(lab.write("beside.ipynb", "%load_ext adk_nb", agent, "%chat clerk Hi"))
+    page.run_all()
+    page.wait(".adknb-root")
+    highlighted(page, 1)
+    marks = "return [...document.querySelectorAll('.cm-line [class*=adknb-]')].map((mark) => getComputedStyle(mark).%s)"
+    assert set(page.js(marks % "padding")) == {"0px"} and set(page.js(marks % "overflow")) == {"visible"}
+
+
+@pytest.mark.browser
 def test_names_that_the_kernel_does_not_have_are_underlined_and_no_others(lab: Lab):
     instruction = "%%agent clerk -m offline -t pay\nYou pay {{prices}} within {budget}."
     page = lab.open(lab.write("names.ipynb", "%load_ext adk_nb", instruction, TOOL, "prices = [1]", "x = 5"))
@@ -122,7 +133,7 @@ def test_names_that_the_kernel_does_not_have_are_underlined_and_no_others(lab: L
                 editor.dispatch({ changes: { from: editor.state.doc.length, insert: sign } }); };""")
 
     def unknown() -> set[str]:
-        return {text for text, look in classes(page, 1).items() if "adknb-unknown" in look}
+        return {text for text, look in classes(page, 1).items() if "adknb-mark-unknown" in look}
 
     page.run_cell(0)
     page.run_cell(3)

@@ -90,25 +90,25 @@ function bracesIn(text, start, keys) {
 function decoration({ type, names, name, problem }, isKnown) {
   const note = problem ?? (isKnown === false && type !== "address" && NOTES[names ?? ""]?.(name ?? ""));
   const classes = [
-    type === "state" || type === "variable" ? `adknb-${type}` : "",
-    type === "address" && isKnown ? "adknb-agent" : "",
-    problem ? "adknb-wrong" : note ? "adknb-unknown" : "",
+    type === "state" || type === "variable" ? `adknb-mark-${type}` : "",
+    type === "address" && isKnown ? "adknb-mark-agent" : "",
+    problem ? "adknb-mark-wrong" : note ? "adknb-mark-unknown" : "",
   ].filter(Boolean);
   if (classes.length === 0) return null;
   return Decoration.mark({ class: classes.join(" "), ...(note && { attributes: { title: note } }) });
 }
 
 const LOOKS = EditorView.baseTheme({
-  ".adknb-state, .adknb-variable": {
+  ".adknb-mark-state, .adknb-mark-variable": {
     borderRadius: "3px",
     boxShadow: "0 0 0 1px color-mix(in srgb, currentColor 16%, transparent)",
     backgroundColor: "color-mix(in srgb, currentColor 8%, transparent)",
   },
-  ".adknb-state": { color: "var(--jp-mirror-editor-variable-3-color)" },
-  ".adknb-variable": { color: "var(--jp-mirror-editor-property-color)" },
-  ".adknb-agent": { color: "var(--jp-mirror-editor-def-color)" },
-  ".adknb-unknown": { textDecoration: "underline dotted var(--jp-warn-color1)", textUnderlineOffset: "3px" },
-  ".adknb-wrong": { textDecoration: "underline wavy var(--jp-error-color1)", textUnderlineOffset: "3px" },
+  ".adknb-mark-state": { color: "var(--jp-mirror-editor-variable-3-color)" },
+  ".adknb-mark-variable": { color: "var(--jp-mirror-editor-property-color)" },
+  ".adknb-mark-agent": { color: "var(--jp-mirror-editor-def-color)" },
+  ".adknb-mark-unknown": { textDecoration: "underline dotted var(--jp-warn-color1)", textUnderlineOffset: "3px" },
+  ".adknb-mark-wrong": { textDecoration: "underline wavy var(--jp-error-color1)", textUnderlineOffset: "3px" },
 });
 
 /**

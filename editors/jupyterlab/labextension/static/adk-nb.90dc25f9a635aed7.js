@@ -39,12 +39,12 @@ body:"",text:!1,options:{"--file":{value:!0}}},serve:{body:"",text:!1,options:{"
 text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},doctor:{body:"",
 text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=K,z=Object.keys(S).join("|"),fe=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
  \\t]*)?)(%%?)(${z})(?=\\s|\\?|;|$)(\\?{0,2})`),me=3+Math.max(...Object.keys(S).map(e=>e.length)),he=/\s--kind[\s=]+["']?(?!llm\b)\w/,
-ge=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,U=/^---[ \t]*$/,ye=new Set(["agent","tool","variable"]);function T(e){let t=e.length-
+ge=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,U=/^---[ \t]*$/,ke=new Set(["agent","tool","variable"]);function T(e){let t=e.length-
 e.trimStart().length,s=fe.exec(e.slice(t,t+me));if(s===null||t>0&&e[t-1]!==`
 `)return Y(e,0);let o=S[s[1]],n=x(e,t),r={type:"magic",from:t,to:n};if(o.body==="python"||o.body===""){let f=Y(e,n+1)?.sections??
 C(e,n+1,e.length);return{sections:[r,...f],braces:""}}let a=o.text?[]:be(e,n),i=e.slice(t,a.at(-1)?.to??n),u=t+i.length+
-1,l=ke(o,i,e.slice(u)),c=l==="prose"&&!/\s--raw(?!\S)/.test(e.slice(t,n));return{sections:[r,...a,...u<e.length?[{type:l,
-from:u,to:e.length}]:[]],braces:c?o.text?"variables":"all":""}}function ke(e,t,s){return e.options["--kind"]&&(he.test(t)||
+1,l=ye(o,i,e.slice(u)),c=l==="prose"&&!/\s--raw(?!\S)/.test(e.slice(t,n));return{sections:[r,...a,...u<e.length?[{type:l,
+from:u,to:e.length}]:[]],braces:c?o.text?"variables":"all":""}}function ye(e,t,s){return e.options["--kind"]&&(he.test(t)||
 ge.test(t))?"team":e.body==="table"&&!/^\s*\|/.test(s)?"yaml":e.body}function Y(e,t){if(!e.includes("%",t))return null;let s=[],
 o=t;for(let n=t;n<e.length;){let r=x(e,n),a=e.slice(n,r);a.includes("%")&&V.exec(a)?.[3]==="%"&&(s.push(...C(e,o,n),{type:"\
 magic",from:n,to:r}),o=r+1),n=r+1}return s.length===0?null:(s.push(...C(e,o,e.length)),{sections:s,braces:""})}function C(e,t,s){
@@ -57,22 +57,22 @@ D=/^--?[^\W\d]/;function A(e){let t=V.exec(e);if(t===null)return[];let[s,o,n,r,a
 "="),to:o.indexOf("=")+1,type:"operator"}]:[];if(c.push({from:l,to:s.length-i.length,type:"magic"}),i)return[...c,{from:s.
 length-i.length,to:s.length,type:"operator"}];let f={line:e,mark:r+a,magic:u,isCell:r==="%%",tokens:c};return ve(f,s.length)}
 function ve({line:e,mark:t,magic:s,isCell:o,tokens:n},r){let a=s.text&&!o,i=s.body==="edges"||s.body==="prose"&&!s.text,
-u=0;for(let l=y(e,_e(e,r,s,n));l<e.length;l=y(e,l)){let c=e.slice(l),f=we(c,a);if(f)return[...n,{from:l,to:f.type==="com\
+u=0;for(let l=k(e,_e(e,r,s,n));l<e.length;l=k(e,l)){let c=e.slice(l),f=we(c,a);if(f)return[...n,{from:l,to:f.type==="com\
 ment"?e.length:l+1,type:f.type}];if(/^--(?=\s|$)/.test(c)){if(n.push({from:l,to:l+2,type:"operator"}),a)return[...n,...B(
-e,y(e,l+2),!1)];l+=2}else if(D.test(c))l=xe(e,l,t,s,n);else{let _=E(e,l),re=e.slice(l,_);if(a&&(u>0||!D.test(e.slice(_).
+e,k(e,l+2),!1)];l+=2}else if(D.test(c))l=xe(e,l,t,s,n);else{let _=E(e,l),re=e.slice(l,_);if(a&&(u>0||!D.test(e.slice(_).
 trimStart())))return[...n,...B(e,l,u===0)];n.push({from:l,to:_,type:Ee(re,i&&u===0)}),u+=1,l=_}}return n}function we(e,t){
 return/^;\s*$/.test(e)?{type:"operator"}:!t&&e[0]==="#"?{type:"comment"}:null}function _e(e,t,s,o){H.lastIndex=t;let n=s.
 text?H.exec(e):null;if(n===null)return t;let r=t+n[0].length;return o.push({from:r-n[1].length,to:r,type:"operator"}),r}
 function xe(e,t,s,o,n){let r=E(e,t),a=e.slice(t,r).indexOf("="),i=a<0?r:t+a,u=e.slice(t,i),l=Object.hasOwn(o.options,u)?
 o.options[u]:null;if(n.push(l?{from:t,to:i,type:"option"}:{from:t,to:i,type:"wrong",problem:`${s} has no option ${u}`}),
-a>=0)return n.push({from:i,to:i+1,type:"operator"}),W(e,i+1,r,l,n),r;let c=y(e,r);if(!l?.value||c===e.length||D.test(e.slice(
+a>=0)return n.push({from:i,to:i+1,type:"operator"}),W(e,i+1,r,l,n),r;let c=k(e,r);if(!l?.value||c===e.length||D.test(e.slice(
 c)))return r;let f=E(e,c);return W(e,c,f,l,n),f}function W(e,t,s,o,n){let r=e.slice(t,s);if(t!==s)if(o?.choices&&!o.choices.
 includes(r.replace(/^(["'])(.*)\1$/,"$2")))n.push({from:t,to:s,type:"wrong",problem:`${r} is not one of ${o.choices.join(
-", ")}`});else if(ye.has(o?.names??"")&&/^\w+(?:,\w*)*$/.test(r))for(let{0:a,index:i}of r.matchAll(/\w+/g))n.push({from:t+
+", ")}`});else if(ke.has(o?.names??"")&&/^\w+(?:,\w*)*$/.test(r))for(let{0:a,index:i}of r.matchAll(/\w+/g))n.push({from:t+
 i,to:t+i+a.length,type:"value",names:o?.names});else n.push({from:t,to:s,type:/["']/.test(r)?"string":"value"})}function Ee(e,t){
-return/["']/.test(e)?"string":t?"definition":"word"}function B(e,t,s){let o=E(e,t),n=s&&/^\w+$/.test(e.slice(t,o)),r=n?y(
+return/["']/.test(e)?"string":t?"definition":"word"}function B(e,t,s){let o=E(e,t),n=s&&/^\w+$/.test(e.slice(t,o)),r=n?k(
 e,o):t,a=e.trimEnd().length,i=e[a-1]===";"?a-1:a,u=n?[{from:t,to:o,type:"address",names:"agent"}]:[];return r<i&&u.push(
-{from:r,to:i,type:"text"}),r<=i&&i<a&&u.push({from:i,to:a,type:"operator"}),u}function y(e,t){return e.length-e.slice(t).
+{from:r,to:i,type:"text"}),r<=i&&i<a&&u.push({from:i,to:a,type:"operator"}),u}function k(e,t){return e.length-e.slice(t).
 trimStart().length}function E(e,t){return G.lastIndex=t,t+(G.exec(e)?.[0].length||1)}var Se=/(?<comment>#.*)|-\[(?<routes>[^\]]*)\]->|(?<arrow>->|→)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>[(),])|(?<wrong>[^\s\w(),#]+)/gu,
 Te=/(?<comment>#.*)|(?<arrow>->|→)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>,)|(?<wrong>[^\s\w,#]+)/gu,Ae=/^[ \t]*(until)[ \t]*(:)/,
 $e=/(?<string>'[^']*'|"[^"]*")|(?<number>\b\d+(?:\.\d+)?\b)|(?<keyword>\b(?:and|or|not|in|is|if|else|True|False|None)\b)|(?<operator>[<>=!+\-*/%]+)/g,
@@ -104,13 +104,13 @@ Z[`${i.type}-token`],[],[],i.to-i.from)),a=n.map(i=>i.from);return new m.Tree(Z[
 super(),this.wrap=t}createParse(t,s,o){let n={parsedPos:t.length,stoppedAt:null,stopAt(){},advance(){let r=t.read(0,t.length),
 a=T(r)?.sections??[],i=a.map(l=>De(l,r)),u=a.map(({from:l})=>l);return new m.Tree(Le,i,u,t.length)}};return this.wrap(n,
 t,s,o)}};function P(e){let t,s;return()=>t!==void 0?t:(s??=e().catch(()=>null).then(o=>{t=o}),d.ParseContext.getSkippingParser(
-s))}var k=b.StateField.define({create:e=>T(e.doc.toString()),update:(e,t)=>t.docChanged?T(t.newDoc.toString()):e});function ee(e){
+s))}var y=b.StateField.define({create:e=>T(e.doc.toString()),update:(e,t)=>t.docChanged?T(t.newDoc.toString()):e});function ee(e){
 let t={...Object.fromEntries(Object.entries(je).map(([a,i])=>[a,()=>i])),yaml:P(()=>e("YAML")),prose:P(()=>e("Markdown")),
 python:P(()=>e("ipython"))},s=(0,m.parseMixed)(a=>{let i=t[a.name]?.();return i?{parser:i}:null}),o=new q(s),n=new d.Language(
-F,o,[],"adk-nb"),r=new d.Language(F,o);return[k,b.Prec.highest(d.language.computeN([k],a=>a.field(k)?[n]:[])),b.Prec.lowest(
+F,o,[],"adk-nb"),r=new d.Language(F,o);return[y,b.Prec.highest(d.language.computeN([y],a=>a.field(y)?[n]:[])),b.Prec.lowest(
 d.language.of(r))]}var g=require("@codemirror/state"),h=require("@codemirror/view");var te=g.StateEffect.define(),Ie={magic:A,edges:$,team:M},Re={agent:e=>`this notebook has no agent ${e} yet`,node:e=>`th\
 is notebook has no agent, tool or function ${e} yet`,state:e=>`the session's state has no key ${e} yet`,tool:e=>`this no\
-tebook has no tool ${e} yet`,variable:e=>`this notebook has no variable ${e} yet`};function Pe(e,t){let s=e.field(k);return(s?.
+tebook has no tool ${e} yet`,variable:e=>`this notebook has no variable ${e} yet`};function Pe(e,t){let s=e.field(y);return(s?.
 sections??[]).flatMap(o=>{let n=Math.max(o.from,e.doc.lineAt(Math.min(t.from,e.doc.length)).from),r=Math.min(o.to,t.to);
 if(n>=r)return[];if(o.type==="prose"&&s?.braces)return ne(e.sliceDoc(n,r),n,s.braces==="all");let a=Ie[o.type];return a?
 Fe(e.sliceDoc(n,r),n).flatMap(([i,u])=>qe(i,u,a(i))):[]})}function Fe(e,t){let s=t;return e.split(`
@@ -118,21 +118,21 @@ Fe(e.sliceDoc(n,r),n).flatMap(([i,u])=>qe(i,u,a(i))):[]})}function Fe(e,t){let s
 type:a,names:i,problem:u})=>{let l={from:t+n,to:t+r};return a==="text"?o?[]:ne(e.slice(n,r),l.from,!1):u?[{...l,type:a,problem:u}]:
 i?[{...l,type:a,names:i,name:e.slice(n,r)}]:[]})}function ne(e,t,s){return Q(e,{keys:s}).map(({from:o,to:n,type:r,name:a,
 needed:i})=>({from:t+o,to:t+n,type:r,...i&&{names:r,name:a}}))}function Ke({type:e,names:t,name:s,problem:o},n){let r=o??
-(n===!1&&e!=="address"&&Re[t??""]?.(s??"")),a=[e==="state"||e==="variable"?`adknb-${e}`:"",e==="address"&&n?"adknb-agent":
-"",o?"adknb-wrong":r?"adknb-unknown":""].filter(Boolean);return a.length===0?null:h.Decoration.mark({class:a.join(" "),...r&&
-{attributes:{title:r}}})}var Ue=h.EditorView.baseTheme({".adknb-state, .adknb-variable":{borderRadius:"3px",boxShadow:"0\
- 0 0 1px color-mix(in srgb, currentColor 16%, transparent)",backgroundColor:"color-mix(in srgb, currentColor 8%, transpa\
-rent)"},".adknb-state":{color:"var(--jp-mirror-editor-variable-3-color)"},".adknb-variable":{color:"var(--jp-mirror-edit\
-or-property-color)"},".adknb-agent":{color:"var(--jp-mirror-editor-def-color)"},".adknb-unknown":{textDecoration:"underl\
-ine dotted var(--jp-warn-color1)",textUnderlineOffset:"3px"},".adknb-wrong":{textDecoration:"underline wavy var(--jp-err\
-or-color1)",textUnderlineOffset:"3px"}});function se(e){class t{constructor(n){this.view=n,this.names=null,this.marks=[],
-this.decorations=h.Decoration.none,this.draw()}update(n){let r=n.transactions.some(a=>a.effects.some(i=>i.is(te)));(n.docChanged||
-n.viewportChanged||r)&&this.draw()}draw(){let{state:n,visibleRanges:r}=this.view;this.marks=r.flatMap(i=>Pe(n,i)),this.marks.
-some(({name:i})=>i)&&this.connect();let a=new g.RangeSetBuilder;for(let i of this.marks){let u=Ke(i,i.name?this.names?.isKnown(
-i.names??"",i.name):void 0);u&&a.add(i.from,i.to,u)}this.decorations=a.finish()}connect(){this.names??=e(),this.names?.join(
-this)}wanted(){return this.marks.filter(({name:n})=>n).map(({names:n,name:r})=>[n,r])}refresh(){this.view.dispatch({effects:te.
-of(null)})}destroy(){this.names?.leave(this)}}let s=h.ViewPlugin.fromClass(t,{decorations:o=>o.decorations});return[Ue,g.Prec.
-highest(s)]}var Ye='__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names',N=class{constructor(t){this._evaluate=
+(n===!1&&e!=="address"&&Re[t??""]?.(s??"")),a=[e==="state"||e==="variable"?`adknb-mark-${e}`:"",e==="address"&&n?"adknb-\
+mark-agent":"",o?"adknb-mark-wrong":r?"adknb-mark-unknown":""].filter(Boolean);return a.length===0?null:h.Decoration.mark(
+{class:a.join(" "),...r&&{attributes:{title:r}}})}var Ue=h.EditorView.baseTheme({".adknb-mark-state, .adknb-mark-variabl\
+e":{borderRadius:"3px",boxShadow:"0 0 0 1px color-mix(in srgb, currentColor 16%, transparent)",backgroundColor:"color-mi\
+x(in srgb, currentColor 8%, transparent)"},".adknb-mark-state":{color:"var(--jp-mirror-editor-variable-3-color)"},".adkn\
+b-mark-variable":{color:"var(--jp-mirror-editor-property-color)"},".adknb-mark-agent":{color:"var(--jp-mirror-editor-def\
+-color)"},".adknb-mark-unknown":{textDecoration:"underline dotted var(--jp-warn-color1)",textUnderlineOffset:"3px"},".ad\
+knb-mark-wrong":{textDecoration:"underline wavy var(--jp-error-color1)",textUnderlineOffset:"3px"}});function se(e){class t{constructor(n){
+this.view=n,this.names=null,this.marks=[],this.decorations=h.Decoration.none,this.draw()}update(n){let r=n.transactions.
+some(a=>a.effects.some(i=>i.is(te)));(n.docChanged||n.viewportChanged||r)&&this.draw()}draw(){let{state:n,visibleRanges:r}=this.
+view;this.marks=r.flatMap(i=>Pe(n,i)),this.marks.some(({name:i})=>i)&&this.connect();let a=new g.RangeSetBuilder;for(let i of this.
+marks){let u=Ke(i,i.name?this.names?.isKnown(i.names??"",i.name):void 0);u&&a.add(i.from,i.to,u)}this.decorations=a.finish()}connect(){
+this.names??=e(),this.names?.join(this)}wanted(){return this.marks.filter(({name:n})=>n).map(({names:n,name:r})=>[n,r])}refresh(){
+this.view.dispatch({effects:te.of(null)})}destroy(){this.names?.leave(this)}}let s=h.ViewPlugin.fromClass(t,{decorations:o=>o.
+decorations});return[Ue,g.Prec.highest(s)]}var Ye='__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names',N=class{constructor(t){this._evaluate=
 t,this._readers=new Set,this._known=new Map,this._isStale=!1,this._isAsking=!1,this._isAskedAgain=!1,this._kernel=0,this.
 _timer=void 0}join(t){this._readers.add(t),this._missing().length>0&&this._askSoon()}leave(t){this._readers.delete(t)}isKnown(t,s){
 return this._known.get(`${t} ${s}`)}expire(){this._isStale=!0,this._askSoon()}forget(){this._kernel+=1,this._isAsking=this.
