@@ -46,8 +46,12 @@ class CaseRun:
 
     @cached_property
     def answer(self) -> str:
-        """Text of the last answer."""
-        return content_text(self.turns[-1].final_response) if self.turns else ""
+        """Text of the last answer; of a graph that ends with a function, that function's output."""
+        text = content_text(self.turns[-1].final_response) if self.turns else ""
+        last = next((event for event in reversed(self.events) if event.author != "user"), None)
+        if text or last is None or last.output is None:
+            return text
+        return last.output if isinstance(last.output, str) else json.dumps(last.output, ensure_ascii=False, default=str)
 
     @cached_property
     def output(self) -> Any:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adk_nb import Agent, types
+from adk_nb import Agent, Workflow, types
 from adk_nb.errors import InputError
-from adk_nb.evaluation import CaseRun, evaluate, judge, metric
+from adk_nb.evaluation import CaseRun, agent_map, evaluate, judge, metric
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.sessions import InMemorySessionService, SqliteSessionService
@@ -326,3 +326,16 @@ def test_a_judge_that_fails_leaves_the_other_metrics() -> None:
     evaluation = evaluate(_planner("Good day."), [{"message": "Hi", "answer": "Good day"}], metrics=[broken])
     assert evaluation.rows[0].scores["answer"].verdict == "passed"
     assert "quota is used up" in evaluation.rows[0].scores["judge"].reason
+
+
+def test_the_output_of_a_graph_of_functions_is_its_answer() -> None:
+    def praise(node_input: str) -> str:
+        return f"Well done, {node_input}"
+
+    def grade(node_input: str) -> dict[str, int]:
+        return {"grade": len(node_input)}
+
+    cases = [{"message": "Mia", "answer": "Well done, Mia"}]
+    assert evaluate(Workflow(name="marks", edges=[("START", praise)]), cases).score == 1.0
+    [row] = agent_map(Workflow(name="marks", edges=[("START", grade)]), ["Mia"])
+    assert row["answer"] == '{"grade": 3}'
