@@ -21,7 +21,9 @@ from docs.editor_grammars import cells_tmlanguage, magics_json  # noqa: E402
 
 PURPOSES = {
     "panels": "the hook for panels of your own",
-    "notebook": "magics, chats, the live view; HTTP workflows",
+    "notebook": "magics, chats, the live view",
+    "serving": "an agent as an HTTP service",
+    "evaluation": "cases and scores; HTTP workflows; spans",
     "engines": "runs shared by several workers; agents of other processes",
     "runners": "the front door: one message in, events out",
     "run_execution": "one run: agent, plugins, session",
@@ -32,7 +34,7 @@ PURPOSES = {
     "runtime": "one run's context, history, interrupts",
     "sessions": "events and state, in memory and SQL",
     "memory": "what outlives a session; files",
-    "events": "one thing that happened",
+    "events": "a message, a call, a result, a change of the state",
     "models": "one pipeline, an adapter a vendor",
     "sync": "errors, content types, sync over async",
 }
