@@ -1,4 +1,4 @@
-"""What goes with a message beside its words: files, pictures, tables and errors, as parts that a model can read."""
+"""Attachments of a message: files, pictures, tables and errors, as parts that a model can read."""
 
 import mimetypes
 import os
@@ -8,27 +8,26 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.errors import InputError
-from adk_nb.notebook.last_error import described
+from adk_nb.notebook.last_error import describe
 from adk_nb.notebook.variables import is_secret, is_table, whole_table, whole_text
 from adk_nb.tools.media import Media, media_in
 
 MAX_BYTES = 20_000_000
-"""Of all that goes with one message. Source: https://ai.google.dev/gemini-api/docs/files (a request with its data)."""
+"""Of all attachments of a message. Source: https://ai.google.dev/gemini-api/docs/files (size of a whole request)."""
 _KINDS = {".csv": "text/csv", ".md": "text/markdown", ".webp": "image/webp", ".svg": "text/plain"}
-"""Those that the tables of some systems lack, or that models know otherwise."""
+"""Suffix -> media type, where the system's table may lack it, or where models read the file as text."""
 
 
 def parts_of(*values: Any, name: str = "") -> list[types.Part]:
-    """The attachments, each behind a part with its name; a part of google-genai stays as it is.
+    """The parts of attachments, each after a part with its name; a part of google-genai stays as it is.
 
     Args:
-        values: Each the path of a file (text or PathLike), or what `%chat --attach` takes: an image or PDF as bytes or
-            as an object that draws itself, a matplotlib figure, a DataFrame, an error, a part or blob of google-genai,
-            or anything else that has a form as text.
-        name: What it is called, where there is one. Empty: the file's name, or the kind of the value.
+        values: Paths of files (str or PathLike), images or PDFs as bytes or as objects with such a representation,
+            matplotlib figures, DataFrames, exceptions, parts or blobs of google-genai, or other values as text.
+        name: The name of a single value. Empty: the file's name, or the type of the value.
 
     Raises:
-        InputError: There is no such file, it is of no kind that models read, it is too large, or holds a secret.
+        InputError: A file does not exist, is of a kind that models do not read, is too large, or holds a secret.
     """
     attachments: list[types.Part] = []
     for value in values:
@@ -47,21 +46,20 @@ def text_part(name: str, text: str) -> list[types.Part]:
     return [types.Part(text=f"[attached: {name}]"), _text(name, text, "text/plain")]
 
 
-def all_of(attachment: Any) -> list[types.Part]:
-    """The parts of one value, or of several in a list or tuple."""
+def parts_of_attachment(attachment: Any) -> list[types.Part]:
+    """The parts of a value, or of the values in a list or tuple."""
     values = cast(Iterable[Any], attachment) if isinstance(attachment, list | tuple) else [attachment]
     return parts_of(*values)
 
 
 def _part(value: Any, name: str) -> tuple[str, types.Part]:
-    # First: text is a path here, and never the content itself.
-    if isinstance(value, str | os.PathLike):
+    if isinstance(value, str | os.PathLike):  # text is a path, never the content
         return _file(os.path.expanduser(cast(Any, value)))
     label = name or type(value).__name__
     if isinstance(value, bytes | bytearray):
         return label, _bytes(bytes(value), label)
     if isinstance(value, BaseException):
-        return label, _text(label, described(value), "text/plain")
+        return label, _text(label, describe(value), "text/plain")
     if media := media_in(value):
         return label, _media(media)
     if is_table(value):
@@ -74,13 +72,12 @@ def _file(name: str) -> tuple[str, types.Part]:
     if os.path.exists(name) and not (os.path.isfile(name) or os.path.isdir(name)):
         raise InputError(f"{name!r} cannot be attached: it is not a regular file (a pipe or a device has no end)")
     try:
-        # Before reading: a file may be larger than the memory.
-        if path.stat().st_size > MAX_BYTES:
+        if path.stat().st_size > MAX_BYTES:  # before reading: a file may be larger than the memory
             raise _too_large(path.name, path.stat().st_size)
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        why = f"{path} is a folder" if path.is_dir() else getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{str(path)!r} cannot be attached: {why}") from error
+        reason = f"{path} is a folder" if path.is_dir() else getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{str(path)!r} cannot be attached: {reason}") from error
     kind = _KINDS.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or ""
     if kind.startswith(("audio/", "image/", "video/")) or kind == "application/pdf":
         return path.name, types.Part(inline_data=types.Blob(data=data, mime_type=kind))
@@ -103,11 +100,11 @@ def _bytes(data: bytes, label: str, kind: str = "") -> types.Part:
     return _text(label, content, kind)
 
 
-def _text(label: str, words: str, kind: str) -> types.Part:
-    if is_secret(words):
+def _text(label: str, content: str, kind: str) -> types.Part:
+    if is_secret(content):
         raise InputError(f"{label!r} was not attached: it seems to contain a secret")
-    kind = kind if kind.startswith("text/") else "text/plain"  # what every model reads
-    return types.Part(inline_data=types.Blob(data=words.encode("utf-8", "replace"), mime_type=kind))
+    kind = kind if kind.startswith("text/") else "text/plain"  # all models read text/plain
+    return types.Part(inline_data=types.Blob(data=content.encode("utf-8", "replace"), mime_type=kind))
 
 
 def _media(media: Media) -> types.Part:
@@ -119,11 +116,11 @@ def _media(media: Media) -> types.Part:
 def _check_size(parts: Sequence[types.Part]) -> None:
     size = sum(len(part.inline_data.data or b"") for part in parts if part.inline_data)
     if size > MAX_BYTES:
-        raise _too_large("what is attached", size)
+        raise _too_large("the attachment", size)
 
 
-def _too_large(what: str, size: int) -> InputError:
+def _too_large(subject: str, size: int) -> InputError:
     return InputError(
-        f"{what} is too large for a message: {size:,} bytes, the limit is {MAX_BYTES:,}; attach less, or give the "
+        f"{subject} is too large for a message: {size:,} bytes, the limit is {MAX_BYTES:,}; attach less, or give the "
         "agent a tool that reads it"
     )

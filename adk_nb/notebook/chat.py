@@ -1,4 +1,4 @@
-"""A conversation with an agent, held from cells without await."""
+"""`Chat`: a conversation with an agent, for cells without await."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, talk_in_lines
+from adk_nb.notebook.chat_box import HEIGHT, ChatBox, chat_in_terminal, check_place
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.error_hints import shorten_interrupt
 from adk_nb.notebook.interrupts import HIDDEN_FIELD, find, with_edits
@@ -51,8 +51,8 @@ class Chat:
         artifact_service: Keeps its files. None: as for the session.
         memory_service: Keeps its memories. None: as for the session.
         credential_service: Keeps the user's credentials. None: as for the session.
-        show: What a cell shows of each turn: `auto`, a live view where a page can show it, and then the reply in its
-            place; `static`, only the reply; `off`, or False, nothing but the value that is returned.
+        show: What a cell shows of each turn: `auto`, a live view if a page can show one, later replaced by the reply;
+            `static`, only the reply; `off`, or False, nothing; the reply is only returned.
     """
 
     def __init__(
@@ -158,22 +158,22 @@ class Chat:
 
         Args:
             text: The message.
-            attach: Goes with it, one thing or a list: the path of a file; an image, a PDF or text as bytes; a
-                figure of matplotlib, a DataFrame, an exception, a `types.Part`, or any value that has a form as text.
-            tools: For this turn, beside the agent's own.
-            model: Answers for the agent in this turn. None: its own.
-            show: What the cell shows of this turn; False: nothing but the value that is returned. None: as the chat's.
-            max_cost: US dollars that this turn may cost; then no model is asked again, also after an approval. None: as
-                `%config AdkNb.max_cost_usd` says.
-            confirm: Approvals of this turn are left open ("ask"), given ("yes") or refused ("no"). None: as
-                `%config AdkNb.confirm` says.
+            attach: One attachment or a list: the path of a file; an image, a PDF or text as bytes; a figure of
+                matplotlib, a DataFrame, an exception, a `types.Part`, or any value that can be written as text.
+            tools: More tools for this turn.
+            model: The model of this turn. None: the agent's own.
+            show: As `show` of the chat, for this turn. None: as the chat.
+            max_cost: Limit of the cost of this turn in US dollars, above which no model is called, also after an
+                approval. None: `%config AdkNb.max_cost_usd`.
+            confirm: Approvals of this turn are left open ("ask"), given ("yes") or refused ("no"). None:
+                `%config AdkNb.confirm`.
 
         Returns:
-            The reply. `status` says whether it is done, waits for an approval, was stopped, or ended with an error.
+            The reply; its `status` is `done`, `pending`, `cancelled` or `error`.
 
         Raises:
-            UserError: What the author of the notebook has to mend: a missing key, an open approval, a state key
-                that is not there, a file that cannot be read.
+            UserError: Something to correct in the notebook: a missing key, an open approval, a missing state key, a
+                file that cannot be read.
         """
         turn = turn_options(attach=attach, tools=tools, model=model, show=show, max_cost=max_cost, confirm=confirm)
         return self._runner.ask(text, turn)
@@ -197,7 +197,7 @@ class Chat:
         """Open a chat box: this conversation in one output, with a field to type into. In a terminal, line by line.
 
         Args:
-            height: Of the log, in pixels, before it is scrolled.
+            height: Of the log in pixels; a longer log is scrolled.
 
         Raises:
             InputError: It cannot be shown here.
@@ -205,7 +205,7 @@ class Chat:
         runner = self._runner
         check_place(runner.show, height)
         if not in_a_kernel():
-            return talk_in_lines(self.ask)
+            return chat_in_terminal(self.ask)
         box = ChatBox(
             self.agent,
             self.session_id,
@@ -232,14 +232,14 @@ class Chat:
 
         Args:
             value: For an approval: True or False, "yes" or "no", a ToolConfirmation, or its JSON. For a question: text
-                as it would be typed, or JSON. For the outcome of a long-running tool: JSON. Of both, a dict is the
-                whole response, anything else its `result`. For a task: text. For a credential: the address that the
-                page led to, a key, a token, `name:password`, an AuthCredential, or JSON; None refuses, and without
-                a value it is typed into a field that does not show it.
+                as it is typed, or JSON. For the outcome of a long-running tool: JSON. For both of these a dict is the
+                whole response, any other value its `result`. For a task: text. For a credential: the address that the
+                page led to, a key, a token, `name:password`, an AuthCredential, or JSON; None refuses; without a value
+                a hidden field opens.
             which: An interrupt, its number, its id, the name of its tool, or a list of these. None: the only one.
 
         Raises:
-            InputError: None is open, or several and `which` does not say which, or this does not answer it.
+            InputError: None is open, several are open and `which` names none, or the value does not fit.
         """
         open_ = self.interrupts
         if value is HIDDEN_FIELD:
@@ -251,15 +251,15 @@ class Chat:
         return self._answer(dict.fromkeys(ids, value), "chat.answer()")
 
     def approve(self, id: Which = None, *, payload: Any = None, **edits: Any) -> Reply:
-        """Let a call run that waits for approval, and wait for the reply.
+        """Approve a pending call, and wait for the reply.
 
         Args:
             id: The interrupt, its number, its id, or the name of the tool. None: the only one.
-            payload: What the tool wants to know beside a yes. None: as it was suggested.
+            payload: Data that the tool requests with the approval. None: as suggested by the tool.
             edits: Arguments to change before it runs.
 
         Raises:
-            InputError: None is open, or several and `id` does not say which, or the changed arguments do not fit.
+            InputError: None is open, several are open and `id` names none, or the changed arguments do not fit.
         """
         approval = self._approval(id)
         args = with_edits(approval, edits)
@@ -267,10 +267,10 @@ class Chat:
         return self._answer({approval.id: decision}, "chat.approve()")
 
     def reject(self, id: Which = None, reason: str | None = None) -> Reply:
-        """Refuse a call that waits for approval; the agent is told, with the reason, and goes on.
+        """Reject a pending call, and wait for the reply; the agent gets the rejection and the reason.
 
         Raises:
-            InputError: None is open, or several and `id` does not say which.
+            InputError: None is open, or several are open and `id` names none.
         """
         refusal = ToolConfirmation(confirmed=False, reason=reason)
         return self._answer({self._approval(id).id: refusal}, "chat.reject()")
@@ -287,17 +287,17 @@ class Chat:
     # ---- interrupted runs
 
     def resume(self, *, edited: bool = False) -> Reply:
-        """Resume the run that a kernel's end interrupted last, and wait for the reply.
+        """Resume the latest run that the end of a kernel interrupted, and wait for the reply.
 
-        Calls that have a result are not made again; of one that was begun, and that may not happen twice, the user is
-        asked first.
+        Calls that have a result are not repeated. Before a call is repeated that had begun and must not happen twice,
+        the user is asked.
 
         Args:
-            edited: Also if the agent, or a tool of it, was edited since: it goes on as it is now.
+            edited: Resume with the current definitions even if the agent or a tool was edited since.
 
         Raises:
             InputError: No run of this session was interrupted.
-            PendingError: The agent or a tool was edited, and `edited` does not say that it is to go on.
+            PendingError: The agent or a tool was edited since, and `edited` is False.
         """
         return self._runner.resume(edited=edited)
 
@@ -310,19 +310,19 @@ class Chat:
         self._runner.refuse_while_busy()
         sync.run(self._conversation.drop())
 
-    # ---- earlier turns; nothing is taken out of the session: what is undone stays in it, with an event that says so
+    # ---- earlier turns; a rewind removes no events: it appends an event that marks them as undone
 
     def rewind(self, to: int | str | Event = 1, *, dry_run: bool = False) -> Rewound:
-        """Undo turns of the user's: agents no longer see them, state and files are as before, interrupts are closed.
+        """Undo turns: agents no longer see them, state and artifacts are as before, their interrupts are closed.
 
         Args:
-            to: How many, counted from the last; or an event, or the id of one or of a run: its turn, and what came
-                after it.
-            dry_run: Nothing is done; only say what would be undone.
+            to: The number of turns, counted from the last; or an event, or the id of an event or a run, whose turn is
+                undone with all later ones.
+            dry_run: Change nothing; only return what would be undone.
 
         Raises:
-            InputError: There are not so many, or no such event, or it is undone already.
-            SessionBusyError: Another kernel is at work in the session.
+            InputError: There are fewer turns, no such event, or it is undone already.
+            SessionBusyError: Another kernel runs a turn in the session.
         """
         self._runner.refuse_while_busy()
         rewound = sync.run(self._conversation.rewind(to.id if isinstance(to, Event) else to, dry_run=dry_run))
@@ -331,9 +331,9 @@ class Chat:
         return rewound
 
     def rerun(self, event: int | str | Event = 1) -> Reply:
-        """Undo the turn of `event` and what came after it, and send the user's message of that turn again.
+        """Undo the turn of `event` and all later turns, and send its message again.
 
-        To keep what is there now, do it in a fork: `chat.fork().rerun(event)`.
+        To keep those turns, rerun in a fork: `chat.fork().rerun(event)`.
 
         Args:
             event: As `to` of `rewind`; 1 is the last turn.
@@ -348,11 +348,11 @@ class Chat:
         """A chat with the same agent in a copy of the session; this one stays as it is.
 
         Args:
-            name: The copy's. None: this one's, with a number behind it.
-            at: The last event that is copied, or its id. None: all are.
+            name: The name of the copy. None: this session's name and a number.
+            at: The last event to copy, or its id. None: all events.
 
         Raises:
-            InputError: Nothing was said yet, or there is no such event, or there is a session of that name.
+            InputError: The session has no events yet, there is no such event, or a session of that name exists.
         """
         self._runner.refuse_while_busy()
         key = at.id if isinstance(at, Event) else at
@@ -369,9 +369,9 @@ class Chat:
         return chat
 
     async def _rerun_in_fork(self, event_id: str) -> Reply:
-        """`fork().rerun(event_id)` after a click, where nobody can wait; shown in the cell of the click."""
+        """`fork().rerun(event_id)` after a click, on the event loop; displayed in the cell of the click."""
         self._runner.refuse_while_busy()
-        await self._conversation.rewind(event_id, dry_run=True)  # no copy is made for what cannot be undone
+        await self._conversation.rewind(event_id, dry_run=True)  # raises before a copy is made
         name = await self._conversation.fork(None, None)
         runner = self._in_session(name)._runner
         rewound = await runner.conversation.rewind(event_id, dry_run=False)
@@ -387,33 +387,33 @@ class Chat:
         """Save the session to a file that people can read.
 
         Args:
-            file: An earlier save of this session is written over.
-            replace: Anything else too.
+            file: The path; an earlier save of this session is overwritten.
+            replace: Overwrite any other file, too.
 
         Raises:
-            InputError: Nothing was said yet, or the file holds something else.
+            InputError: The session has no events yet, or the file holds something else.
             StorageError: It cannot be written.
         """
         sync.run(self._conversation.save(file, replace=replace))
 
     def load(self, file: str | os.PathLike[str], *, name: str | None = None) -> None:
-        """Make a session of a file, and go on in it. Keys that other sessions see too stay as they are here.
+        """Create a session from a file, and continue in it. State keys shared with other sessions keep their values.
 
         Args:
-            file: What `save` has written.
-            name: The session's here. None: as in the file.
+            file: The path of a file written by `save`.
+            name: The name of the new session. None: as in the file.
 
         Raises:
-            InputError: The file holds none, the name cannot be one, or there is a session of that name.
+            InputError: The file holds no session, the name is invalid, or a session of that name exists.
             StorageError: It cannot be read.
         """
         self._runner.refuse_while_busy()
         sync.run(self._conversation.load(file, name))
 
     def close(self) -> None:
-        """Stop the turn under way, close toolsets and plugins unless they are a runner's, and free what the chat holds.
+        """Stop the turn under way, and close toolsets and plugins unless a runner was given.
 
-        The session stays in its service. A closed chat refuses whatever is called on it.
+        The session stays in its service. A closed chat raises an InputError for every call.
         """
         if self._open_runner is None:
             return

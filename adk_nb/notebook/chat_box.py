@@ -1,4 +1,4 @@
-"""A chat box: a conversation in one output that one types into; where no page shows one, line by line."""
+"""A chat box: a conversation in one output with an input field, or line by line in a terminal."""
 
 import asyncio
 import logging
@@ -21,20 +21,16 @@ from adk_nb.sessions.session import Session
 logger = logging.getLogger(__name__)
 
 HEIGHT = 420
-"""Pixels of the log, before it is scrolled."""
-LOWEST = 80
-Says = Callable[[str, ChatBoxView], Coroutine[Any, Any, Reply]]
-"""Says what was typed, and shows in the box what comes of it."""
+"""Default height of the log in pixels; a longer log is scrolled."""
+MIN_HEIGHT = 80
+SendText = Callable[[str, ChatBoxView], Coroutine[Any, Any, Reply]]
+"""Sends a typed text, and shows the turn in the box."""
 
 
 def check_place(show: Mode, height: int) -> None:
-    """Refuse a box that nobody could see.
-
-    Raises:
-        InputError: It cannot be shown here, or is too low.
-    """
-    if height < LOWEST:
-        raise InputError(f"a chat box of {height} pixels has no room for an answer; give it {LOWEST} or more")
+    """Raise an InputError if a box cannot be shown here, or is too low."""
+    if height < MIN_HEIGHT:
+        raise InputError(f"a chat box of {height} pixels has no room for an answer; give it {MIN_HEIGHT} or more")
     if in_a_kernel() and show not in ("auto", "widget"):
         raise InputError(
             f"a chat box is live, and %config AdkNb.display is {show!r}; write %chat with a text, or set it to 'auto'"
@@ -42,50 +38,50 @@ def check_place(show: Mode, height: int) -> None:
 
 
 class ChatBox:
-    """One box; what is typed while a turn runs waits for its end.
+    """One box; a text that is typed while a turn runs is sent after it.
 
     Args:
-        agent: Who is asked first.
+        agent: The agent that answers first.
         session: The name of the session.
-        magic: The `%confirm` that reaches it; empty: only Python has the chat.
-        say: Says what was typed.
+        magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
+        send: Sends a typed text.
         height: In pixels.
     """
 
-    def __init__(self, agent: BaseAgent, session: str, magic: str, say: Says, height: int) -> None:
-        self._say = say
+    def __init__(self, agent: BaseAgent, session: str, magic: str, send: SendText, height: int) -> None:
+        self._send = send
         self.one_at_a_time = asyncio.Lock()
         """Held during a turn that the box shows."""
-        self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._asked)
+        self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._send_typed)
         self.shown.magic = magic
 
     def open(self, session: Session | None, clicks: Clicks) -> None:
-        """Display it, with what was said in `session` before."""
+        """Display the box with the earlier events of `session`."""
         self.shown.open(session, clicks)
 
-    def _asked(self, text: str) -> None:
+    def _send_typed(self, text: str) -> None:
         self.shown.start_in_cell(self._turn(text))
 
     async def _turn(self, text: str) -> None:
         async with self.one_at_a_time:
             self.shown.set_question(text)
             try:
-                await self._say(text, self.shown)
-            except UserError as wrong:
-                self.shown.question_refused(str(wrong))
-            except Exception as wrong:
-                logger.exception("a chat box could not say what was typed")
-                self.shown.question_refused(f"{type(wrong).__name__}: {wrong}")
+                await self._send(text, self.shown)
+            except UserError as error:
+                self.shown.question_refused(str(error))
+            except Exception as error:
+                logger.exception("a text typed into a chat box could not be sent")
+                self.shown.question_refused(f"{type(error).__name__}: {error}")
 
 
-def talk_in_lines(ask: Callable[[str], Reply]) -> None:
-    """Ask for line after line, until an empty one, and print each reply. `ask`: sends a line."""
+def chat_in_terminal(ask: Callable[[str], Reply]) -> None:
+    """Read lines until an empty one, send each with `ask`, and print the replies."""
     sys.stdout.write("an empty line ends the conversation\n")
     while text := _typed("you > "):
         try:
-            reply = decided_in_lines(ask(text))
-        except UserError as wrong:
-            sys.stdout.write(f"{wrong}\n")
+            reply = ask_for_approvals(ask(text))
+        except UserError as error:
+            sys.stdout.write(f"{error}\n")
         except KeyboardInterrupt:
             sys.stdout.write("stopped\n")
         else:
@@ -93,21 +89,18 @@ def talk_in_lines(ask: Callable[[str], Reply]) -> None:
                 sys.stdout.write(f"{reply}\n")
 
 
-def decided_in_lines(reply: Reply) -> Reply:
-    """The reply that is there once each approval was asked for in a line."""
-    while reply.status == "pending" and view_of_reply(reply).pending:
-        approval = view_of_reply(reply).pending[0]
-        yes = _typed(f"approve {call_of(approval, view_of_reply(reply).schemas.get(approval.id))}? [y/N] ").lower() in (
-            "y",
-            "yes",
-        )
-        reply = reply.answer(ToolConfirmation(confirmed=yes, by="a typed line"), approval.id)
+def ask_for_approvals(reply: Reply) -> Reply:
+    """Ask for each approval of a reply in an input line; returns the reply after the last one."""
+    while reply.status == "pending" and (pending := view_of_reply(reply).pending):
+        call = call_of(pending[0], view_of_reply(reply).schemas.get(pending[0].id))
+        is_approved = _typed(f"approve {call}? [y/N] ").lower() in ("y", "yes")
+        reply = reply.answer(ToolConfirmation(confirmed=is_approved, by="a typed line"), pending[0].id)
     return reply
 
 
 def _typed(prompt: str) -> str:
     try:
         return input(prompt).strip()
-    except (EOFError, KeyboardInterrupt, OSError):  # an OSError: nobody is there to type
+    except (EOFError, KeyboardInterrupt, OSError):  # an OSError: standard input is closed or captured
         sys.stdout.write("\n")
         return ""

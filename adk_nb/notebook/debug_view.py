@@ -14,8 +14,8 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.debug_view import DebugView
 from adk_nb.runtime.invocation_context import InvocationContext
 
-_MOST = 500
-"""Characters of an error in its traceback; the view has all of them."""
+_MAX_ERROR = 500
+"""Characters of an error in its traceback; the view shows all."""
 
 
 class _LastError(BasePlugin):
@@ -28,7 +28,7 @@ class _LastError(BasePlugin):
 
 
 def debug_view(mode: Callable[[], Mode]) -> DebugView:
-    """The view to register. `mode`: how the notebook shows turns."""
+    """The view to register in `runtime.debug_view`. `mode`: returns the notebook's display mode."""
 
     def view(runner: Runner, messages: Sequence[str], user_id: str, session_id: str) -> Awaitable[list[Event]] | None:
         shows = in_a_kernel() and mode() != "off"
@@ -45,13 +45,13 @@ async def _run(runner: Runner, messages: Sequence[str], user_id: str, session_id
         reply = await chat.aask(message)
         display(reply)
         if error := last.error:
-            raise _in_brief(error)
+            raise _with_short_traceback(error)
         events += [event for event in reply.events if event.author != "user"]
     return events
 
 
-def _in_brief(error: Exception) -> Exception:
-    """`error`, whose traceback is a line: the view has shown where it comes from."""
-    line = f"{type(error).__name__}: {one_line(str(error), _MOST)}"
+def _with_short_traceback(error: Exception) -> Exception:
+    """Give `error` a traceback of one line: the view has shown where it comes from."""
+    line = f"{type(error).__name__}: {one_line(str(error), _MAX_ERROR)}"
     cast(Any, error)._render_traceback_ = lambda: [line]
     return error

@@ -1,4 +1,4 @@
-"""The card on which all approvals of an evaluation that are alike are answered at once."""
+"""The cards of an evaluation's approvals: one for each tool, which answers all calls of it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -20,14 +20,14 @@ from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
 Decide = Callable[[str, bool], Awaitable[None]]
-"""Answers all open approvals of the tool of a name."""
+"""Answers all open approvals of a tool: `(tool, is_approved)`."""
 
 
 class ApprovalCards:
-    """The cards of one evaluation, a card a tool.
+    """The cards of one evaluation, one for each tool.
 
     Args:
-        view: The view that has them.
+        view: Displays them.
         tools: Id of a card -> its tool.
     """
 
@@ -40,7 +40,7 @@ class ApprovalCards:
         Args:
             is_approved: The answer.
             tool: None: all tools.
-            place: Of the answer, as `in [8]`; empty: a click.
+            place: Where it was typed, as `in [8]`; empty: it was clicked.
         """
         keys = {key for key in self._open if tool in (None, self._tools[key])}
         if not keys:
@@ -53,12 +53,12 @@ class ApprovalCards:
 
 
 async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, decide: Decide) -> ApprovalCards | None:
-    """Show a card a tool, with its first call and the number of the others; nothing where no page can click.
+    """Show a card for each tool, with its first call and the number of others; nothing where no page can click.
 
     Args:
         evaluation: The evaluation, which has pending runs.
         agent: Its agent.
-        mode: As of the notebook's setting `display`.
+        mode: The notebook's setting `display`.
         decide: Called with the tool and the answer when a card is clicked.
 
     Returns:
@@ -84,11 +84,11 @@ async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, d
 
 
 def _no_edits(interrupt: Interrupt) -> None:
-    """No schema of arguments: an edit would be of one call, and the answer is of many."""
+    """Return no schema of arguments, so that they cannot be edited: the answer is for many calls."""
 
 
 async def _first_calls(evaluation: Evaluation, tools: set[str]) -> tuple[list[Event], list[Interrupt]]:
-    """The events of the first run that waits for each tool, and its approval."""
+    """The events of the first pending run of each tool, and the approvals in them."""
     events, cards = list[Event](), list[Interrupt]()
     for row in evaluation.rows:
         if row.outcome != "pending" or tools.isdisjoint(row.waiting_for):
@@ -112,10 +112,10 @@ def _clicks(view: RunView, shown: ApprovalCards, tools: Mapping[str, str], decid
         shown.answered(is_approved, tools[key])
 
     def answered(key: str, value: Any, /, *, as_asked: bool = False) -> None:
-        decided = cast(dict[str, Any], value) if isinstance(value, dict) else {"confirmed": value}
-        if decided.get("args"):
-            view.reopen_card(key, "edited arguments would be those of one call; approve or reject all of them")
+        decision = cast(dict[str, Any], value) if isinstance(value, dict) else {"confirmed": value}
+        if decision.get("args"):
+            view.reopen_card(key, "arguments can be edited for one call only; approve or reject all calls as they are")
         else:
-            view.resume_in_cell(lambda: answer(key, bool(decided.get("confirmed"))))
+            view.resume_in_cell(lambda: answer(key, bool(decision.get("confirmed"))))
 
     return Clicks(stop=lambda: None, answered=answered)

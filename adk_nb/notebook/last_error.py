@@ -1,4 +1,4 @@
-"""The error that the notebook showed last, as text that a model can read: its cell, and where in cells it came from."""
+"""The last error of the notebook as text for a model: the cell, and the traceback through cells."""
 
 import traceback
 from collections.abc import Generator
@@ -10,37 +10,38 @@ from adk_nb import locations
 from adk_nb.errors import InputError, UserError
 from adk_nb.redaction import hidden
 
-_MOST = 8_000
+_MAX_CELL = 8_000
 """Characters of a cell."""
 _last: tuple[BaseException, str] | None = None
-_of_question: BaseException | None = None
-"""An error of a line that asked about the last error."""
+"""The last error, and the source of its cell."""
+_ignored: BaseException | None = None
+"""An error of a line that asks about the last error, as `%chat --error`."""
 
 
 def note(result: Any) -> None:
-    """After each cell: remember its error, and the cell. `result` is IPython's ExecutionResult."""
+    """Remember the error of a cell that has ended, if there is one. `result`: IPython's ExecutionResult."""
     global _last
     error = result.error_before_exec or result.error_in_exec
     cell: str = getattr(result.info, "raw_cell", None) or ""
-    if isinstance(error, Exception) and error is not _of_question:
+    if isinstance(error, Exception) and error is not _ignored:
         _last = (error, cell)
 
 
 @contextmanager
-def asking_about_it() -> Generator[None]:
-    """Errors raised within this do not become the last error: the line can be mended and run again."""
-    global _of_question
+def not_recorded() -> Generator[None]:
+    """Within this, an error does not become the last error, so that a corrected line still finds the one before."""
+    global _ignored
     try:
         yield
     except Exception as error:
-        _of_question = error
+        _ignored = error
         raise
 
 
 def forget() -> None:
     """Forget the last error."""
-    global _last, _of_question
-    _last = _of_question = None
+    global _last, _ignored
+    _last = _ignored = None
 
 
 def last_error() -> str:
@@ -54,11 +55,11 @@ def last_error() -> str:
             "no cell has failed since adk_nb was loaded, so there is no error to attach; leave out --error"
         )
     error, cell = _last
-    shown = cell if len(cell) <= _MOST else cell[:_MOST] + "\n(and more)"
-    return f"The cell:\n{hidden(shown).strip()}\n\nIts error:\n{described(error)}"
+    shown = cell if len(cell) <= _MAX_CELL else cell[:_MAX_CELL] + "\n(and more)"
+    return f"The cell:\n{hidden(shown).strip()}\n\nIts error:\n{describe(error)}"
 
 
-def described(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """An error, its causes and the lines of the notebook that led to it, without secrets and without paths."""
     texts: list[str] = []
     seen: set[int] = set()
@@ -71,7 +72,7 @@ def described(error: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> list[str]:
-    """The way to an error through cells and the functions they call, outermost first."""
+    """The traceback of an error from the first cell on, outermost call first."""
     if isinstance(error, UserError):
         return []
     lines = [
@@ -82,8 +83,8 @@ def _frames(error: BaseException) -> list[str]:
 
 
 def _places(trace: TracebackType | None) -> list[tuple[str | None, traceback.FrameSummary]]:
-    """Those from the first line of a cell on; all where there is none."""
-    walked = list(traceback.walk_tb(trace))
-    places = [locations.cell_of(frame) for frame, _ in walked]
-    first = next((at for at, place in enumerate(places) if place), 0)
-    return list(zip(places, traceback.StackSummary.extract(iter(walked)), strict=True))[first:]
+    """The frames from the first cell on, each with its cell; all frames if none is in a cell."""
+    frames = list(traceback.walk_tb(trace))
+    places = [locations.cell_of(frame) for frame, _ in frames]
+    first = next((index for index, place in enumerate(places) if place), 0)
+    return list(zip(places, traceback.StackSummary.extract(iter(frames)), strict=True))[first:]

@@ -1,4 +1,4 @@
-"""The views that have cards of open interrupts: one answer counts for all of them, a chat box opened later too."""
+"""The views that show a card of an open interrupt: several may, and one answer counts for all."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -28,24 +28,24 @@ class OpenCards:
         return {key for key, views in self._views.items() if view not in views}
 
     def also_in(self, view: RunView, keys: Iterable[str]) -> None:
-        """`view` has cards of these too."""
+        """Note that `view`, too, has cards of these interrupts."""
         self._views |= {key: tuple(dict.fromkeys((*self.asking(key), view))) for key in keys}
 
     def wait_after(self, view: RunView, keys: Iterable[str]) -> None:
-        """These are open after a turn in `view`, and no others."""
+        """Note all interrupts that are open after a turn in `view`."""
         self._views = {key: self.asking(key) or (view,) for key in keys}
 
-    def answered(self, verdicts: Mapping[str, Verdict], where: Iterable[RunView]) -> list[RunView]:
-        """Interrupts were answered: no view asks for them any more.
+    def answered(self, verdicts: Mapping[str, Verdict], others: Iterable[RunView]) -> list[RunView]:
+        """Note that interrupts were answered, and mark their cards.
 
         Args:
             verdicts: By id.
-            where: The views whose cards are to say so: without that in which they were answered.
+            others: The views with cards to mark: all but the one in which the answer was given.
 
         Returns:
-            Those views, each once.
+            `others`, each once.
         """
-        views = list(dict.fromkeys(where))
+        views = list(dict.fromkeys(others))
         for key in verdicts:
             self._views.pop(key, None)
         for view in views:
@@ -53,24 +53,24 @@ class OpenCards:
         return views
 
     def interrupts_undone(self, keys: Collection[str]) -> None:
-        """The interrupts of these ids were undone: their cards say so."""
+        """Mark the cards of interrupts whose turn was undone."""
         views = dict.fromkeys(view for key in keys for view in self._views.pop(key, ()))
         for view in views:
             view.interrupts_undone(keys)
         self.close_answered(*views)
 
     def close_all(self) -> None:
-        """Close all views; their cards can be answered no more."""
+        """Close all views."""
         views = dict.fromkeys(view for views in self._views.values() for view in views)
         self._views = {}
         self.close_answered(*views)
 
     def close_answered(self, *views: RunView) -> None:
-        """Close those of which no card can be answered any more."""
+        """Close those of the views that have no open card."""
         for view in views:
             if not self.asks_in(view):
                 view.close()
 
     def asks_in(self, view: RunView) -> bool:
-        """True if a card of that view can be answered."""
+        """True if that view has an open card."""
         return any(view in views for views in self._views.values())

@@ -1,4 +1,4 @@
-"""Where this shell runs; nothing of the runtime is loaded to find out."""
+"""The place where this shell runs: display mode, folder, current cell. Imports nothing of the runtime."""
 
 import os
 from pathlib import Path
@@ -9,10 +9,10 @@ from IPython.core.getipython import get_ipython
 from adk_nb.errors import InputError
 
 Mode = Literal["auto", "widget", "static", "text", "off"]
-"""`auto`: live where somebody may look. `widget`: live in any kernel. `static`: only the reply. `text`: as that, in
-plain text. `off`: nothing but the value that is returned."""
+"""`auto`: live if a user may be there. `widget`: live in any kernel. `static`: only the reply. `text`: the reply as
+plain text. `off`: nothing; the reply is only returned."""
 DISPLAY_VARIABLE = "ADK_NB_DISPLAY"
-"""What `auto` stands for, in the environment of the kernel."""
+"""Environment variable of the kernel with the meaning of `auto`."""
 
 
 def display_mode(mode: Mode = "auto") -> Mode:
@@ -21,7 +21,7 @@ def display_mode(mode: Mode = "auto") -> Mode:
     It is `static` where the kernel cannot ask for input: nbval, nbclient and nbconvert say so with every cell they run.
 
     Raises:
-        InputError: `ADK_NB_DISPLAY` is no mode.
+        InputError: `ADK_NB_DISPLAY` is not a mode.
     """
     if mode == "auto" and (word := os.environ.get(DISPLAY_VARIABLE, "").strip()):
         if word not in get_args(Mode):
@@ -81,11 +81,7 @@ def folder_of(shell: Any) -> Path:
 
 
 def check_folder_above(path: Path) -> None:
-    """Refuse a path in a folder that is not there: one that was typed wrong is not made.
-
-    Raises:
-        InputError: It is not there.
-    """
+    """Raise an InputError if the folder of a path does not exist: it may be misspelt, so it is not created."""
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}; make it, or give another path")
 

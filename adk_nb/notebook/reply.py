@@ -36,9 +36,9 @@ class Reply:
 
     def __init__(self, view: ReplyView, chat: Answerable | None = None) -> None:
         self._view = view
-        """How a cell shows it: its forms, and the notices and hints in them."""
+        """The reply as a cell shows it, with notices and hints."""
         self.chat = chat
-        """The conversation that it is of; None: it cannot go on."""
+        """The chat in which the reply can be answered. None: there is none."""
 
     def __repr__(self) -> str:
         answer = f"error={self.error!r:.80}" if self.error else f"text={shortened(self.text, 60)!r}"
@@ -64,7 +64,7 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The text of the answer, of a stopped turn as far as it had streamed. Empty: none yet, or see `error`."""
+        """The text of the answer; of a stopped turn, the part that was streamed. Empty: none yet, or see `error`."""
         return self._view.text
 
     @property
@@ -94,9 +94,9 @@ class Reply:
 
     @property
     def output(self) -> Any:
-        """The structured answer, of the type that `output_schema` names: a model, a list of models. None: it has none.
+        """The structured answer in the type of the agent's `output_schema`, such as a model or a list of models.
 
-        Plain JSON where no agent of the turn has an `output_schema` that it fits any more.
+        Plain JSON if it does not fit that schema any more. None: the answer is not structured.
         """
         events = [event for event in self.events if event.output is not None and text_of(event) == self.text]
         return _parsed_output(events[-1], self._view.team) if events and self.text else None
@@ -141,10 +141,10 @@ class Reply:
         return self.chat
 
     def _ipython_display_(self) -> None:
-        """Show nothing where the cell of the turn shows it already.
+        """Display nothing if the cell shows the turn already.
 
         Raises:
-            NotImplementedError: IPython is to display it as any other value.
+            NotImplementedError: IPython takes it as a request for the ordinary display.
         """
         if not self._view.is_displayed():
             raise NotImplementedError
@@ -158,15 +158,13 @@ def _parsed_output(event: Event, team: BaseAgent | None) -> Any:
     schema = getattr(agent, "output_schema", None)
     if schema is None:
         return event.output
-    for text in (
-        event.text,
-        to_json(event.output).decode(),
-    ):  # the text has fields of None, which the output leaves out
+    # The text first: it has fields that are None, which the output leaves out.
+    for text in (event.text, to_json(event.output).decode()):
         with suppress(ValidationError):
             return Shape(schema).parse(text)
     return event.output
 
 
 def view_of_reply(reply: Reply) -> ReplyView:
-    """The forms of a reply in a cell, with its notices and hints; for magics and chat boxes."""
+    """The view of a reply, for magics and chat boxes."""
     return reply._view  # pyright: ignore[reportPrivateUsage]

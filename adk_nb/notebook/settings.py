@@ -1,4 +1,4 @@
-"""What every turn and every cell of this process goes by, unless it says otherwise; `%config AdkNb` sets it."""
+"""Defaults of all turns and cells of this process, which `%config AdkNb` sets."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,21 +9,21 @@ Confirm = Literal["ask", "yes", "no"]
 
 @dataclass
 class Settings:
-    """Ordinary values where nothing was set."""
+    """The settings; the defaults hold without the extension."""
 
     max_iterations: int | None = None
-    """Model calls in a turn of an agent whose cell does not say. None: as `LlmAgent` has it."""
+    """Model calls in a turn, for agents whose cell sets no limit. None: the default of `LlmAgent`."""
     max_cost_usd: float | None = None
-    """US dollars that a turn may cost, as `RunConfig` has it. None: no limit."""
+    """US dollars for a turn, as in `RunConfig`. None: no limit."""
     timeout: float | None = None
     """Seconds for a turn. None: no limit."""
     confirm: Confirm = "ask"
-    """Approvals in a turn that does not say."""
+    """The approval policy of turns that set none."""
     show_thoughts: bool = True
-    """What models think is shown with what they say."""
+    """Show the thoughts of models with their answers."""
     interp_max_chars: int = 4_000
-    """Characters of one value that is put into a text."""
+    """Characters of a variable's value in an instruction or a message."""
 
 
 now = Settings()
-"""Those of this process."""
+"""The settings of this process."""

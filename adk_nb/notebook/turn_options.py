@@ -115,7 +115,7 @@ def turn_options(
         raise InputError(f"max_cost must be a positive number of US dollars, or None for no limit, got {max_cost!r}")
     mode = None if show is None else checked_mode(show)
     return TurnOptions(
-        parts=() if attach is None else attachments.all_of(attach),
+        parts=() if attach is None else attachments.parts_of_attachment(attach),
         tools=tuple(tools),
         model=model,
         show=mode,

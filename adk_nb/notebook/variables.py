@@ -13,16 +13,15 @@ from adk_nb.redaction import redacted
 
 _ROWS = 10
 MAX_ROWS = 1_000
-"""Of a table that is told as a whole."""
+"""Rows of an attached table."""
 _SUMMARY = (("min", "min"), ("max", "max"), ("mean", "mean"))
 
 
 def as_text(value: Any) -> tuple[str, str | None]:
-    """`value` as a model can read it, and a note if something was left out: `12,340 -> 4,000 characters`.
+    """`value` as text for a model, and a note if it was cut: `12,340 → 4,000 characters`. None: it was not.
 
-    Text as it is; dicts, lists, dataclasses and pydantic models as JSON; a table as its columns and first ten rows, in
-    markdown; an array as its shape, kind and range, and its beginning. `%config AdkNb.interp_max_chars` is how much of
-    it there is.
+    Text stays as it is; dicts, lists, dataclasses and pydantic models become JSON; a table its columns and first ten
+    rows in markdown; an array its shape, type, range and beginning. `%config AdkNb.interp_max_chars` is the limit.
     """
     text, most = whole_text(value), settings.now.interp_max_chars
     if len(text) > most:
@@ -31,17 +30,17 @@ def as_text(value: Any) -> tuple[str, str | None]:
 
 
 def is_secret(text: str) -> bool:
-    """True if `text` has what looks like a key or a token, or one that this process knows."""
+    """True if `text` has something that looks like a key or a token, or a known secret of this process."""
     return redacted(text) != text
 
 
 def is_table(value: Any) -> bool:
-    """True for a DataFrame, duck-typed: pandas is not ours to import."""
+    """True for a DataFrame, of pandas or alike; pandas itself is not imported."""
     return hasattr(value, "columns") and hasattr(value, "itertuples")
 
 
 def whole_text(value: Any) -> str:
-    """As `as_text`, however long."""
+    """As `as_text`, without a limit."""
     if isinstance(value, str):
         return value
     if isinstance(value, BaseModel):
@@ -62,10 +61,15 @@ def _is_json(value: object) -> bool:
 
 
 def whole_table(frame: Any) -> str:
-    """A DataFrame as CSV; of one with more than `MAX_ROWS` rows the first, and a last line that says so."""
-    count, counts = len(frame), type(frame.index).__name__ == "RangeIndex"
+    """A DataFrame as CSV; beyond `MAX_ROWS` rows only the first, and a last line that says so."""
+    count = len(frame)
     note = f"(the first {MAX_ROWS:,} of {count:,} rows)\n" if count > MAX_ROWS else ""
-    return str(frame.head(MAX_ROWS).to_csv(index=not counts)) + note
+    return str(frame.head(MAX_ROWS).to_csv(index=_has_index(frame))) + note
+
+
+def _has_index(frame: Any) -> bool:
+    """False for the default index of pandas, which only counts the rows."""
+    return type(frame.index).__name__ != "RangeIndex"
 
 
 def _table(frame: Any) -> str:
@@ -73,7 +77,7 @@ def _table(frame: Any) -> str:
     columns = [f"{name} ({kind})" for name, kind in zip(frame.columns, frame.dtypes, strict=True)]
     count, head = len(frame), frame.head(_ROWS)
     caption = f"table of {count:,} row{'' if count == 1 else 's'}" + (f", the first {_ROWS}" if count > _ROWS else "")
-    indexed = type(frame.index).__name__ != "RangeIndex"
+    indexed = _has_index(frame)
     rows = [_row(([label] if indexed else []) + list(row)) for label, row in zip(head.index, _cells(head), strict=True)]
     columns = [str(frame.index.name or "index")] * indexed + columns
     return "\n".join([f"{caption}:", "", _row(columns), "|" + " --- |" * len(columns), *rows])
@@ -84,12 +88,12 @@ def _cells(frame: Any) -> Iterable[tuple[Any, ...]]:
 
 
 def _row(cells: Iterable[Any]) -> str:
-    return "| " + " | ".join(" ".join(str(one).replace("|", "\\|").split()) for one in cells) + " |"
+    return "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split()) for cell in cells) + " |"
 
 
 def _summary(array: Any) -> str:
-    """Its range, if it has numbers."""
-    with suppress(Exception):  # an array of no numbers, or of none at all: what it can is its own matter
+    """The smallest, largest and mean value; empty for an array without numbers."""
+    with suppress(Exception):  # arrays of text and empty arrays raise errors of many types
         return "".join(f", {word} {float(getattr(array, name)()):g}" for word, name in _SUMMARY)
     return ""
 
@@ -99,5 +103,5 @@ _IPYTHON_NAMES = frozenset({"In", "Out", "exit", "quit", "open", "get_ipython"})
 
 
 def user_variables(names: Iterable[str]) -> list[str]:
-    """The `names` in a namespace that are neither private nor IPython's."""
+    """Those of `names` that are neither private nor IPython's."""
     return [name for name in names if not name.startswith("_") and name not in _IPYTHON_NAMES]

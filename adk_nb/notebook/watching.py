@@ -1,4 +1,4 @@
-"""Tell a live view which agents and tools are at work."""
+"""A plugin that reports to a live view which agents and tools are at work."""
 
 import inspect
 from typing import Any
@@ -15,7 +15,7 @@ _LIVE_VIEW = "adk_nb_live_view"
 
 
 class _Watching(BasePlugin):
-    """Registered by live runs alone; others pay nothing for it."""
+    """Registered only for live views, so that other runs have no callbacks."""
 
     def __init__(self, view: RunView) -> None:
         super().__init__(_LIVE_VIEW)
@@ -27,7 +27,9 @@ class _Watching(BasePlugin):
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        if isinstance(tool, FunctionTool) and inspect.iscoroutinefunction(tool.func):  # others have a thread
+        if isinstance(tool, FunctionTool) and inspect.iscoroutinefunction(
+            tool.func
+        ):  # sync tools do not run on the event loop
             self.view.before_blocking_tool()
 
     async def on_tool_error_callback(
@@ -40,7 +42,7 @@ class _Watching(BasePlugin):
 
 
 def watch(plugins: PluginManager, view: RunView) -> None:
-    """Let `view`, and no view of a run before it, hear of agents and tools."""
+    """Report to `view` from now on, instead of the view of an earlier run."""
     watching = plugins.get_plugin(_LIVE_VIEW)
     if isinstance(watching, _Watching):
         watching.view = view

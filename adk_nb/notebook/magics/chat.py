@@ -15,8 +15,8 @@ from adk_nb import sync, types
 from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest, did_you_mean
 from adk_nb.notebook import attachments
 from adk_nb.notebook.chat import Chat, turn_runner
-from adk_nb.notebook.chat_box import HEIGHT, ChatBox, check_place, decided_in_lines, talk_in_lines
-from adk_nb.notebook.last_error import asking_about_it, last_error
+from adk_nb.notebook.chat_box import HEIGHT, ChatBox, ask_for_approvals, chat_in_terminal, check_place
+from adk_nb.notebook.last_error import last_error, not_recorded
 from adk_nb.notebook.magics import record, values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, result_of
@@ -107,7 +107,7 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
     Raises:
         UserError: The line, the agent or an attachment is wrong; nothing was sent.
     """
-    with asking_about_it() if "--error" in line else nullcontext():
+    with not_recorded() if "--error" in line else nullcontext():
         return _chat(host, line, cell)
 
 
@@ -173,7 +173,7 @@ def _send(notebook: Notebook, message: _Message) -> Reply:
     text = options.pop("text")
     reply = turn_runner(chat).ask(text, turn_options(**options))
     if args.ask and display_mode() != "static":
-        reply = decided_in_lines(reply)
+        reply = ask_for_approvals(reply)
     if args.capture:
         notebook.variables[args.capture] = reply
     return reply
@@ -209,7 +209,7 @@ def _open_box(notebook: Notebook, message: _Message) -> None:
     chat, _ = _resolve(notebook, message)
     first, message = message, replace(message, session=chat.session_id, fresh=False)
     if not in_a_kernel():
-        return talk_in_lines(lambda text: _send(notebook, replace(message, text=text)))
+        return chat_in_terminal(lambda text: _send(notebook, replace(message, text=text)))
 
     async def send(text: str, box: ChatBoxView) -> Reply:
         """Answer a message of the box."""

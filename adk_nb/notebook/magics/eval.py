@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
 def _until_stopped(
     host: Host, run: Callable[[Callable[[Evaluation], None]], Coroutine[Any, Any, Evaluation]]
 ) -> Evaluation:
-    """The evaluation that `run(on_stop)` makes. Ctrl-C keeps and shows what is done, and raises with two lines."""
+    """Return the evaluation of `run(on_stop)`. Ctrl-C keeps and displays the finished runs, and raises."""
     stopped: list[Evaluation] = []
     try:
         return sync.run(run(stopped.append))
@@ -177,7 +178,7 @@ def _store(notebook: Notebook, evaluation: Evaluation) -> None:
 
 
 def _show_approvals(host: Host, evaluation: Evaluation) -> None:
-    """Show the cards of what waits; a click displays the table anew below them."""
+    """Show the cards of pending calls; a click displays the updated table below them."""
     cell, latest, mode = OriginCell(), evaluation, host.settings.display
     shown: Any = None
 
@@ -203,7 +204,7 @@ def _root(agent: Any) -> BaseAgent:
 
 
 def _source_of(notebook: Notebook, name: str) -> str:
-    """The sources of an agent's cell and of its tools; empty for an agent that Python made."""
+    """The sources of an agent's cell and of its tools; empty for an agent that no cell defines."""
     definition = notebook.definitions.get(name)
     if definition is None:
         return ""
@@ -221,14 +222,14 @@ def evaluation_output(evaluation: Evaluation, mode: Any) -> Output:
 
 
 def agent_named(notebook: Notebook, name: str) -> Any:
-    """The agent or app of a name, with its tools as they are defined now."""
+    """The agent or app with that name, with its tools as they are defined now."""
     value = notebook.variables.get(name)
-    agent = notebook.chat(name).agent  # built anew if one of its tools or members changed
+    agent = notebook.chat(name).agent  # rebuilt if a tool or member has changed
     return value if isinstance(value, App) else agent
 
 
 def show_model_notice(agent: BaseAgent) -> None:
-    """Say above a table that a stand-in or a recording answers, if one does."""
+    """Display a notice if a stand-in or a recording answers."""
     if blocks := Notices(notice_of(agent)).blocks():
         display(Output(*blocks))
 
@@ -250,10 +251,10 @@ def _cases(host: Host, args: Any, name: str, cell: str | None) -> Any:
 
 
 def source_named(host: Host, word: str) -> Any:
-    """The value of a variable, or else the path of a file beside the notebook.
+    """The value of a variable, or else the path of a file, relative to the notebook.
 
     Raises:
-        InputError: There is neither.
+        InputError: There is no such variable, and the word is no path.
     """
     if word in host.notebook.variables:
         return host.notebook.variables[word]
@@ -269,7 +270,7 @@ def _judge_model(notebook: Notebook, name: str) -> str | BaseLlm:
     """The model of a variable, or else the name of one that is known."""
     model = notebook.model_named(name)
     if model is None:
-        LLMRegistry.new_llm(name)  # a misspelled one is found before anything runs
+        LLMRegistry.new_llm(name)  # raises for an unknown name before anything runs
     return model or name
 
 
@@ -291,11 +292,11 @@ def _metrics(notebook: Notebook, names: list[str]) -> list[Any]:
 
 
 def _add(host: Host, args: Any, rest: list[str]) -> Output:
-    """Make a case of a turn: its message, its calls and its answer."""
+    """Add a case made from a turn: its message, its calls and its answer."""
     notebook = host.notebook
     name = notebook.sessions.current
     turn = find_turn(turns_of(notebook.sessions.history()), rest[0] if rest else "-1", name)
-    reference = tuple(turn_as_reference(done) for done in invocations_of(turn.events))[-1:]
+    reference = tuple(turn_as_reference(invocation) for invocation in invocations_of(turn.events))[-1:]
     if not reference or reference[0].final_response is None:
         raise InputError(
             f"the turn {turn.question!r:.60} has no answer in text, so there is nothing to expect; name another turn: "
@@ -319,7 +320,7 @@ def _add(host: Host, args: Any, rest: list[str]) -> Output:
 
 
 def _open(host: Host, args: Any, rest: list[str]) -> Reply:
-    """Show a run of a case, the first that did not pass, or a run of %map by its `_run`."""
+    """Show a run of a case (by default the first that did not pass), or a run of %map by its `_run`."""
     if len(rest) not in (1, 2) or (len(rest) == 2 and not rest[1].isdigit()):
         raise InputError("%eval open takes a case, and a repeat from 0 on: %eval open CASE, or %eval open CASE 2")
     if re.fullmatch(r"row-[0-9a-f]{20}", rest[0]):
@@ -353,15 +354,7 @@ def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
     return _keep(host, _until_stopped(host, lambda on_stop: evaluation.arerun(failed=args.failed, on_stop=on_stop)))
 
 
-def _approve(host: Host, args: Any, rest: list[str]) -> Evaluation:
-    return _answer(host, rest, is_approved=True)
-
-
-def _reject(host: Host, args: Any, rest: list[str]) -> Evaluation:
-    return _answer(host, rest, is_approved=False)
-
-
-def _answer(host: Host, rest: list[str], *, is_approved: bool) -> Evaluation:
+def _answer(host: Host, args: Any, rest: list[str], *, is_approved: bool) -> Evaluation:
     evaluation, tool = _last(host.notebook, 1).evaluation, rest[0] if rest else None
     pending = pending_calls(evaluation)
     if not pending or tool not in (None, *pending):
@@ -376,7 +369,7 @@ def _answer(host: Host, rest: list[str], *, is_approved: bool) -> Evaluation:
 
 
 def _diff(host: Host, args: Any, rest: list[str]) -> Output:
-    """Compare two evaluations; the last two without numbers."""
+    """Compare two evaluations, by default the last two."""
     words = rest or ["-1", "-2"]
     if len(words) != 2:
         raise InputError("%eval diff takes two evaluations: %eval diff -1 -2 compares the last with the one before")
@@ -389,7 +382,9 @@ def _diff(host: Host, args: Any, rest: list[str]) -> Output:
 
 def _export(host: Host, args: Any, rest: list[str]) -> Output:
     """Write the cases of the last evaluation as an eval set of google-adk."""
-    path = folder_of(host.shell) / Path(_single(rest, "FILE", "export")).expanduser()
+    if len(rest) != 1:
+        raise InputError("%eval export takes one FILE, as in %eval export FILE")
+    path = folder_of(host.shell) / Path(rest[0]).expanduser()
     evaluation = _last(host.notebook, 1).evaluation
     cases: list[EvalCase] = []
     for result in evaluation.cases:
@@ -403,26 +398,20 @@ def _export(host: Host, args: Any, rest: list[str]) -> Output:
         raise InputError("no case passed, so there is no right answer to write; see the table of %eval")
     name = path.name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test")
     write_eval_set(EvalSet(eval_set_id=name, eval_cases=cases), path)
-    left = len(evaluation.cases) - len(cases)
-    note = f"; {left} left out, as they did not pass" if left else ""
+    left_out = len(evaluation.cases) - len(cases)
+    note = f"; {left_out} left out, as they did not pass" if left_out else ""
     return text(f"wrote {len(cases)} {'case' if len(cases) == 1 else 'cases'} to {path.name}{note}")
 
 
 _ACTIONS: dict[str, Callable[[Host, Any, list[str]], Any]] = {
     "add": _add,
-    "approve": _approve,
+    "approve": partial(_answer, is_approved=True),
     "diff": _diff,
     "export": _export,
     "open": _open,
-    "reject": _reject,
+    "reject": partial(_answer, is_approved=False),
     "rerun": _rerun,
 }
-
-
-def _single(rest: list[str], noun: str, action: str) -> str:
-    if len(rest) != 1:
-        raise InputError(f"%eval {action} takes one {noun}, as in %eval {action} {noun}")
-    return rest[0]
 
 
 def _number(word: str) -> int:
@@ -435,6 +424,6 @@ def _last(notebook: Notebook, number: int) -> EvaluationRecord:
     if number > len(notebook.evaluations):
         count = len(notebook.evaluations)
         count_label = "1 evaluation" if count == 1 else f"{count} evaluations"
-        some = f"there is {count_label}, and no evaluation -{number}" if count else "there is no evaluation yet"
-        raise InputError(f"{some}; begin a cell with %%eval AGENT and a table of cases")
+        fault = f"there is {count_label}, and no evaluation -{number}" if count else "there is no evaluation yet"
+        raise InputError(f"{fault}; begin a cell with %%eval AGENT and a table of cases")
     return notebook.evaluations[-number]

@@ -139,7 +139,8 @@ _INDENTS = (tokenize.INDENT, tokenize.DEDENT)
 class _FirstInLine(TokenTransformBase):
     """A transformer that runs before IPython's own.
 
-    IPython applies the one with the smallest `start_col` first; that of its HelpEnd (`name?`) is 0.
+    IPython applies the one with the smallest `start_col` first (9.18, `TokenTransformBase.sortby`); that of its HelpEnd
+    (`name?`) is the first token of the line.
     """
 
     start_line: int

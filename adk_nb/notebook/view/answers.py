@@ -26,14 +26,14 @@ def turn_outcome(events: Sequence[Event], status: Status, error: str | None) -> 
 
 
 def answer_in(events: Sequence[Event]) -> tuple[str, str]:
-    """The text of the last answer in `events`, with what its agent's callback added, and its author.
+    """The text of the last answer in `events`, with text that its agent's callbacks appended, and its author.
 
     Both are empty if there is no answer, as at a pause.
     """
     answers: list[Event] = []
     continues = False
     asking: dict[str, Event] = {}
-    """Isolation scope -> the last text of a called agent whose call is open: it asks the user about its task."""
+    """Isolation scope -> the last text of a called agent whose call is open, with which it asks the user."""
     for event in _until_output(events):
         for response in event.get_function_responses():
             asking.pop(response.id or "", None)
@@ -69,19 +69,15 @@ def streamed_text(streaming: Iterable[Sequence[Event]]) -> tuple[str, str] | Non
 
 def _answers_at_pause(answers: list[Event], events: Iterable[Event]) -> list[Event]:
     """At a pause, only the text beside the request is the answer: other agents' texts are not."""
-    waits: dict[str, Event] = {}
+    requests: dict[str, Event] = {}
     for event in events:
         for response in event.get_function_responses():
-            waits.pop(response.id or "", None)
-        waits |= dict.fromkeys(event.long_running_tool_ids or (), event)
-    if not waits:
+            requests.pop(response.id or "", None)
+        requests |= dict.fromkeys(event.long_running_tool_ids or (), event)
+    if not requests:
         return answers
-    requests = waits.values()
-    return [answer for answer in answers if answer.text and any(_are_of_one_step(answer, event) for event in requests)]
-
-
-def _are_of_one_step(first: Event, second: Event) -> bool:
-    return (first.author, first.node_info.path) == (second.author, second.node_info.path)
+    asking = {(event.author, event.node_info.path) for event in requests.values()}
+    return [answer for answer in answers if answer.text and (answer.author, answer.node_info.path) in asking]
 
 
 def _until_output(events: Iterable[Event]) -> Iterator[Event]:
@@ -106,9 +102,7 @@ def _is_of_a_model(event: Event) -> bool:
 
 
 def _is_outcome(event: Event) -> bool:
-    """True for an outcome without text: the output of a node of the run's graph, of the graph itself, of a nested node
-    whose output is the graph's, or the result of a task that an agent discussed with the user.
-    """
+    """True for an answer without text: the output of the run's graph or of a node of it, or the result of a task."""
     path = event.node_info.path
     if event.output is None or event.text:
         return False
@@ -122,7 +116,7 @@ def _finishes_task(event: Event) -> bool:
 
 
 def text_of(event: Event) -> str:
-    """The text of an answer; of one without, its output."""
+    """The text of an answer, or its output if it has no text."""
     if event.text:
         return event.text
     value = event.output
@@ -146,7 +140,7 @@ class Source:
 
     title: str
     uri: str
-    """Empty if it is no link that a reader could follow."""
+    """Empty if it is not a link that is safe to follow."""
     domain: str
     """Its site; empty if the title names it."""
 
@@ -187,7 +181,7 @@ def grounding_of(events: Iterable[Event]) -> Grounding:
 
 
 def sources_of(metadata: types.GroundingMetadata) -> Iterator[Source | None]:
-    """The sources in the order that citations count them by; None for one without a title."""
+    """The sources by index, as `grounding_chunk_indices` names them; None for one without a title."""
     for chunk in metadata.grounding_chunks or ():
         details = chunk.web or chunk.retrieved_context or chunk.maps or chunk.image
         yield _source(details) if details else None
@@ -220,13 +214,13 @@ def _extend(items: list[T], new_items: Iterable[T]) -> None:
 
 
 def source_blocks(grounding: Grounding) -> list[Block]:
-    """The searches, the sources, and the suggestions, each page of them in a frame of its own."""
+    """The searches, the sources, and the pages of suggestions, each in a frame of its own."""
     pages = [in_html(Page(page, "Search suggestions", 76)) for page in grounding.suggestions]
     return [*source_lines(grounding), *pages]
 
 
 def source_lines(grounding: Grounding) -> list[Block]:
-    """`blocks` without the suggestions."""
+    """`source_blocks` without the suggestions."""
     queries = "; ".join(grounding.queries)
     searches: list[Block] = [Text(f"Searched for: {queries}", small=True)] if queries else []
     items = [
@@ -237,11 +231,11 @@ def source_lines(grounding: Grounding) -> list[Block]:
 
 
 def cited(text: str, events: Iterable[Event], grounding: Grounding, brackets: tuple[str, str]) -> str:
-    """`text`, which is made of the events' words, with the numbers of its sources.
+    """`text` with the numbers of its sources.
 
     Args:
-        text: As `answer_in` has it.
-        events: Those of which `text` is made.
+        text: The answer, as `answer_in` returns it.
+        events: The events that it is made of.
         grounding: Numbers the sources.
         brackets: `PLAIN` or `MARKDOWN`.
     """
@@ -277,7 +271,8 @@ def _with_numbers(
 
 
 def _marked(text: str, marks: dict[int, str]) -> str:
-    """`text` with each mark after so many bytes of it; one that stands in the middle of a character is left out."""
+    """`text` with marks inserted: byte offset -> mark; one within a character is left out."""
+    # Google's Segment.end_index counts bytes, not characters.
     data, out, last = text.encode("utf-8", "surrogatepass"), list[bytes](), 0
     for place in sorted(marks):
         if last < place <= len(data) and (place == len(data) or data[place] & 0xC0 != 0x80):

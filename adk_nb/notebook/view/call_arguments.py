@@ -15,7 +15,7 @@ from adk_nb.notebook.view.plain_text import (
 from adk_nb.redaction import HIDDEN, without_known
 
 VALUES_LIMIT = 2_000
-"""Characters that the values of all arguments have together, before long ones are shortened."""
+"""Characters that the values of all arguments may have together; longer values are shortened."""
 _LEAST = 80
 """Characters of a value that are always shown, however many arguments there are."""
 
@@ -24,7 +24,7 @@ MOST_ON_PAGE = 20_000
 Schema = Mapping[str, Any]
 """The JSON schema of a tool's parameters."""
 Schemas = Mapping[str, Schema | None]
-"""By the id of the approval that asks for a call of the tool."""
+"""Id of an approval -> the schema of the tool that it is about."""
 
 
 class DisplayedArgument(NamedTuple):
@@ -36,7 +36,7 @@ class DisplayedArgument(NamedTuple):
     left_out: int
     """Characters of the value that are not shown."""
     note: Literal["", "unknown", "default"] = ""
-    """`unknown`: the tool has no such parameter. `default`: the call leaves it out, and this is what it is then."""
+    """`unknown`: the tool has no such parameter. `default`: the call leaves it out, and the tool uses this default."""
 
 
 class DisplayedCall(NamedTuple):
@@ -44,11 +44,11 @@ class DisplayedCall(NamedTuple):
 
     arguments: list[DisplayedArgument]
     remarks: list[str]
-    """What an approver has to know beside the values."""
+    """Warnings for the approver, beside the values."""
 
 
 def displayed_call(tool: str, args: Mapping[str, Any], schema: Schema | None = None) -> DisplayedCall:
-    """A call of `tool`. `schema` None: it is not known which parameters the tool has, and none is marked."""
+    """A call of `tool` for its approver. `schema` None: its parameters are not known, so no argument is marked."""
     ordered = _ordered(args, schema)
     texts = {name: exact_text(args[name]) for name in ordered[:MOST_ARGUMENTS]}
     most = fair_length([len(text) for text in texts.values()], VALUES_LIMIT, _LEAST)
@@ -57,7 +57,7 @@ def displayed_call(tool: str, args: Mapping[str, Any], schema: Schema | None = N
 
 
 def default_arguments(args: Mapping[str, Any], schema: Schema | None) -> list[DisplayedArgument]:
-    """The parameters that a call leaves out, with what they are then."""
+    """The parameters that a call leaves out and that have a default."""
     properties = (schema or {}).get("properties")
     parameters = cast(dict[str, Any], properties) if isinstance(properties, dict) else {}
     left_out = [
@@ -72,7 +72,7 @@ def default_arguments(args: Mapping[str, Any], schema: Schema | None) -> list[Di
 
 
 def card_for_page(card: dict[str, Any]) -> dict[str, Any]:
-    """A card of a call as a page gets it: shown arguments; those to edit, and their schema, only if they are small."""
+    """The card of a call for the page: its arguments as text, and, if they are small, the values to edit and schema."""
     args, schema = card["args"], card["schema"]
     call = displayed_call(card["tool"], args, schema)
     whole = editable_call(card)
@@ -152,6 +152,6 @@ def _remarks(
 
 
 def shortened_remark(call: DisplayedCall) -> list[str]:
-    """For what cannot be opened by a click: where the values are that were shortened."""
+    """For forms without clicks: where the full values of shortened arguments are."""
     names = ", ".join(argument.name for argument in call.arguments if argument.left_out)
-    return [f"shortened: {names}; all of it is in .pending[...].call.args of the reply, as in _run"] if names else []
+    return [f"shortened: {names}; the reply has them in full, as in _run.interrupts[0].call.args"] if names else []

@@ -49,21 +49,21 @@ def card_of(interrupt: Interrupt, schema: Schema | None = None) -> Json:
 
 
 def _form_schema(interrupt: Interrupt) -> Json:
-    """The JSON schema of the value that the page is to send; empty for text, also where it is too large for a page."""
+    """The JSON schema of the value that the page sends; empty for text, and if it is too large for a page."""
     schema = {} if interrupt.kind == "approval" else interrupt.schema
     return schema if len(json.dumps(schema, default=str)) <= MOST_ON_PAGE else {}
 
 
 def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
-    """The answer that a click on `card` is, and the fields that the card has from now on.
+    """Convert a click on `card` to an answer, and to the card's new fields, which have no typed secret.
 
-    No secret that was typed is in those fields. An answer to an interrupt has its `value`, as `Chat.answer` takes it.
+    The answer to an interrupt has a `value`, as `Chat.answer` takes it.
 
     Returns:
         None if the message does not answer the card.
 
     Raises:
-        InputError: Changed arguments hold the mark of a hidden secret where it does not stand for that secret.
+        InputError: An edited argument has `[secret]` in a place where the original had no secret.
     """
     decision, answer = message.get("decision"), {"kind": "answer", "id": card["id"]}
     if card["kind"] == "error":
@@ -112,7 +112,7 @@ def _approval_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
 
 
 def _edited_args(card: Json, message: Json) -> Json | None:
-    """All arguments, with the reader's over those that were asked about; None if they are the same."""
+    """All arguments, with the approver's edits; None if they are the same."""
     edited: Json = message.get("args") or {}
     edited = {name: _with_secrets(name, value, card["args"].get(name)) for name, value in edited.items()}
     args = {**card["args"], **edited}
@@ -120,7 +120,7 @@ def _edited_args(card: Json, message: Json) -> Json | None:
 
 
 def _with_secrets(name: str, edited: Any, original: Any) -> Any:
-    """An edited argument as the tool is to get it: the page had `[secret]` in place of each known secret."""
+    """An edited argument with the secrets that the page showed as `[secret]`."""
     masked = without_known(original)
     if edited == masked:
         return original
@@ -153,9 +153,9 @@ def _short(value: Any) -> str:
 
 
 FAILED = "failed"
-"""In the row of an error that stands whole beside it."""
+"""The text of an error's row beside the error card, which has the message."""
 _MAX_TRACEBACK = 8_000
-"""Characters; the end is kept, which says what happened."""
+"""Characters; the end is kept, which has the error."""
 _PLACE = re.compile(r"\s*\((In\[\d+\] line \d+)\)$")
 
 
@@ -163,14 +163,14 @@ class ErrorCards:
     """The error cards of one run.
 
     Args:
-        push: Takes ops of its view.
+        push: Takes ops for the run's view.
     """
 
     def __init__(self, push: Callable[[list[Json]], None]) -> None:
         self._push = push
         self._error: BaseException | None = None
         self._failures: dict[str, Json] = {}
-        """By call id."""
+        """Id of a call -> cell and traceback of its error."""
         self._busy_count = 0
         self._is_busy = False
 
@@ -194,7 +194,7 @@ class ErrorCards:
         self._push([{"op": "card", "card": card}])
 
     def close_busy_card(self) -> None:
-        """The busy model has answered, or was given up."""
+        """Close the card of a busy model, which has answered or will not be asked again."""
         if self._is_busy:
             self._is_busy = False
             self._push([{"op": "card", "card": {"id": f"wait{self._busy_count}", "state": "over"}}])
@@ -218,7 +218,7 @@ class ErrorCards:
 
 
 def error_card(key: str, agent: str, error: str, exception: BaseException | None, ways: Sequence[str]) -> Json:
-    """The card of a turn of `agent` that ended with an error. `ways`: of `retry` and `drop`, what can be done."""
+    """The card of a turn of `agent` that ended with an error. `ways`: its buttons, of `retry` and `drop`."""
     sentence = error_text(error)
     place = _PLACE.search(sentence)
     return {

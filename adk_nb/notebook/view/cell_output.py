@@ -21,11 +21,11 @@ from adk_nb.notebook.view.writers import bundle
 _header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)
 
 _on_another_page: WeakValueDictionary[str, Any] = WeakValueDictionary()
-"""Id of the message that ran a cell -> the last view in it that a page has shown which gets none of its outputs."""
+"""Id of the message that ran a cell -> its last view on a page that does not get its outputs, as after a reload."""
 
 
 class OriginCell:
-    """The cell that runs now, or whose context this is."""
+    """The cell that runs now, or in whose context this code runs, as after a click."""
 
     def __init__(self) -> None:
         self._publisher: Any = getattr(get_ipython(), "display_pub", None)
@@ -35,7 +35,7 @@ class OriginCell:
         )
         self._message = str(self._header.get("msg_id", ""))
         self.page = str(self._header.get("session", ""))
-        """The page that ran it, by the name of its connection; empty if unknown."""
+        """The page that ran it, by the session id in its messages; empty if unknown."""
 
     @property
     def is_run_now(self) -> bool:
@@ -45,7 +45,7 @@ class OriginCell:
 
     @property
     def view_on_another_page(self) -> Any:
-        """The last view of the cell on a page that gets none of its outputs; None: there is none."""
+        """The cell's last view on a page that does not get its outputs. None: there is none."""
         return _on_another_page.get(self._message)
 
     @view_on_another_page.setter
@@ -58,10 +58,10 @@ class OriginCell:
 
     @contextmanager
     def displays_here(self) -> Generator[None]:
-        """Send all outputs of this thread to the cell while inside.
+        """Within this, send all displays of this thread to the cell.
 
-        ipykernel 6 sends it to the cell of the last message, as the click that resumed the run; 7 to the cell of the
-        context. Source: `ZMQDisplayPublisher.publish`, whose hooks are the thread's own.
+        Without it, ipykernel 6 sends them to the cell of the last message, such as the click that resumed the run, and
+        ipykernel 7 to the cell of the context. Source: `ZMQDisplayPublisher.publish`; its hooks are thread-local.
         """
         if not self._header or not hasattr(self._publisher, "register_hook"):
             yield
@@ -78,7 +78,7 @@ class OriginCell:
 
 
 class CellOutput:
-    """One output of a cell: the view of a turn while it runs, and then its reply."""
+    """The output of a cell for one turn: a live view while the turn runs, then its reply."""
 
     def __init__(self, model_id: str, own_cell: OriginCell) -> None:
         self._model_id = model_id
@@ -86,19 +86,19 @@ class CellOutput:
         self._output: Any = None
         """The display handle while the view has the output."""
         self._text_output: Any = None
-        """A second output with the open interrupts as text, where no output may have both."""
+        """A second output with the open interrupts as text, for front ends that save views without their text."""
         self._turn: ReplyView | None = None
         """The turn, as far as this view has shown it."""
         self.turn: ReplyView | None = None
-        """The turn that is paused here, or was answered in another cell."""
+        """The turn while it is paused here."""
         self.file_text: dict[str, str] = {}
-        """First text for the file, by media type."""
+        """The text to save before the first pause, by media type."""
         self.closed_reason = ""
         """The reason why nothing is open any more."""
         self._decisions: Sequence[Decision] = ()
-        """On interrupts that were answered in another cell."""
+        """Answers that were given in other cells."""
         self._pause_forms: dict[str, str] | None = None
-        """The turn as it was at its pause; None: a click has answered something since."""
+        """The saved forms of the turn at its pause. None: a click has answered an interrupt since."""
         self.displayed: tuple[Any, Any] = STUB, {}
         """Data and metadata of the output, as last displayed."""
 
@@ -109,7 +109,7 @@ class CellOutput:
 
     @property
     def shows_reply(self) -> bool:
-        """True if the turn is shown here and this cell runs now: its result is not shown a second time."""
+        """True if the turn is shown here and this cell runs now, so that its result is not shown twice."""
         return self._turn is not None and self._own_cell.is_run_now
 
     def open(self) -> None:
@@ -123,14 +123,14 @@ class CellOutput:
             self._show_beside(self.file_text)
 
     def add_reply(self, reply: ReplyView) -> ReplyView:
-        """Add `reply`, the latest part of the turn; the whole turn."""
+        """Append the latest part of the turn; returns the whole turn."""
         if not self._output:
             return reply
         self._turn = reply.appended_to(self._turn) if self._turn else reply
         return self._turn
 
     def show(self, whole: ReplyView, phase: Literal["run", "page"]) -> None:
-        """Show a turn here that is paused (`run`) or over (`page`)."""
+        """Show a turn that is paused (phase `run`) or over (phase `page`)."""
         if not self._output:
             return
         self.turn = whole if phase == "run" else None
@@ -169,7 +169,7 @@ class CellOutput:
             self._show_pause(self.turn)
 
     def close(self) -> None:
-        """Leave only text: a page without a kernel shows a widget of a saved output as an error."""
+        """Replace the view by text: a page without a kernel shows a saved widget as an error."""
         if self._output:
             self._update(self._final_text())
             self._show_beside(STUB)

@@ -1,4 +1,4 @@
-"""The view of a chat box: one output for turn after turn, and beside it the text for the saved notebook."""
+"""The view of a chat box: one output for all its turns, and beside it the text that is saved in the notebook."""
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any
@@ -21,15 +21,15 @@ from adk_nb.sessions.session import Session
 
 
 class ChatBoxView(LiveRun):
-    """One view for turn after turn of a session.
+    """The live view of all turns of a session.
 
     Args:
-        agent: Who is asked first.
-        session: The name of the session, for the head.
+        agent: The agent that answers first.
+        session: The name of the session, for the title.
         notice: As of `RunView`.
-        schema_of: As of `RunRows`, of what an agent asks.
+        schema_of: As of `RunRows`, for an interrupt of the agent.
         height: Of the log, in pixels.
-        on_ask: Is called with what was typed, on the thread that the message comes in on.
+        on_ask: Called with a typed message, on the thread that receives it.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ChatBoxView(LiveRun):
         """Cards of earlier turns, by id."""
         self._has_begun = self._continues = self._is_catching_up = False
         self._previous_question: tuple[str | None, bool] = None, False
-        """The question of the turn before, and whether the next reply is a part of it."""
+        """The question of the turn before, and True if the next reply continues that turn."""
         self._refusal_count = 0
         self._status = "idle", ""
         """Shown now, with its text."""
@@ -77,13 +77,13 @@ class ChatBoxView(LiveRun):
         self._pause("idle", "ready")
 
     def set_question(self, question: str) -> None:
-        """The turn that begins next answers `question`."""
+        """Set the question of the turn that begins next."""
         self._previous_question = self.question, self._continues
         self.question = question
         self._has_begun = self._continues = False
 
     def set_agent(self, agent: BaseAgent, notice: str | None) -> None:
-        """The agent that answers the last question, and a notice on its model."""
+        """Set the agent that answers the last question, and a notice on its model."""
         self.agent, self._answering = agent.name, agent
         self.notices = self.notices.of_next_turn(notice)
 
@@ -96,7 +96,7 @@ class ChatBoxView(LiveRun):
     def show_open_cards(
         self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
     ) -> None:
-        """Show the stored cards of earlier turns; they take no new view."""
+        """Show the cards of earlier turns in this view."""
         self._clicks = clicks
         self._push({"op": "card", "card": self._old_cards[key]} for key in keys if key in self._old_cards)
         self._pause("pending", waiting_label(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys))
@@ -109,7 +109,7 @@ class ChatBoxView(LiveRun):
         super().answered_elsewhere(verdicts, last=last)
 
     def interrupts_undone(self, keys: Collection[str]) -> None:
-        """Close the cards; the box takes the next question."""
+        """Close the cards, and let the box take the next question."""
         super().interrupts_undone(keys)
         self._pause("idle", "ready")
 
@@ -120,7 +120,7 @@ class ChatBoxView(LiveRun):
         super().event(event)
 
     def question_refused(self, reason: str, sender: str = "user") -> None:
-        """The question could not be answered, and its sender has to mend it."""
+        """Show why the question could not be sent or answered."""
         self._refusal_count += 1
         row = f"refused{self._refusal_count}"
         if not self._has_begun:
@@ -132,7 +132,7 @@ class ChatBoxView(LiveRun):
         self._pause(*(self._status if is_waiting else ("error", "" if self._has_begun else "not said")))
 
     def end(self, reply: ReplyView) -> None:
-        """Add the reply to the conversation, or join it to the turn that it continues."""
+        """Add the reply to the conversation, or to the turn that it continues."""
         super().end(reply)
         if self._continues and self._turns:
             reply = reply.appended_to(self._turns.pop())
@@ -149,7 +149,7 @@ class ChatBoxView(LiveRun):
             self._text_output.update(bundle(conversation_document(self._turns)), raw=True)
 
     def close(self) -> None:
-        """It stays: the next turn is shown in it."""
+        """Keep the box open for the next turn."""
 
     def remove(self) -> None:
         """Take the box out of its cell; the session stays."""
@@ -164,7 +164,7 @@ class ChatBoxView(LiveRun):
 
     def final_view_id(self) -> str:
         """Return nothing: a box is not the view of one reply."""
-        return ""  # it is not the view of one reply
+        return ""
 
     def for_retry(self, create: Callable[[], RunView]) -> RunView:
         """Retry in this box."""
@@ -200,7 +200,7 @@ class ChatBoxView(LiveRun):
         super()._set_status(status, text)
 
     def _fold(self, reply: ReplyView) -> None:
-        """A conversation stays unfolded."""
+        """Do nothing: a conversation stays unfolded."""
 
     def _message_received(self, message: dict[str, Any]) -> None:
         if message["kind"] == "ask":

@@ -1,4 +1,4 @@
-"""Views of a run as it goes: live in a notebook, its reply alone in tests, text in a terminal, none in a script."""
+"""Views of a run: live in a notebook, the reply alone where nobody watches, text in a terminal, none in a script."""
 
 import asyncio
 import contextvars
@@ -65,7 +65,7 @@ def show_run(
 
 
 class StaticRun(RunView):
-    """A run that leaves in the notebook what a live view leaves."""
+    """A run that shows only its reply, as a live view leaves it in the saved notebook."""
 
     shows_errors = True
 
@@ -124,18 +124,18 @@ class LiveRun(RunView):
         self._place = CellOutput(self._view.model_id, self._own_cell)
         self._end_lock = threading.RLock()
         self._pending_label = ""
-        """The open interrupts at its last pause, as text."""
+        """The status text of its last pause."""
         self._clicks: Clicks | None = None
         self._view.on_answer(self._message_received)
 
     # ---- the run begins
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
-        """Display the view at the first begin; a resumed run goes on in it."""
+        """Display the view at the first begin; a resumed run continues in it."""
         super().begin(session, clicks)
         if shell := side_shell():
             shell.runs.add(self)
-        if self._is_over or self._meter is None:  # after a card, the counts go on
+        if self._is_over or self._meter is None:  # a run that resumes after a card keeps its counts
             self._meter = Meter(session.events if session else (), self.max_cost_usd)
         self._clicks, self._is_over = clicks, False
         if self._rows is None:
@@ -149,7 +149,7 @@ class LiveRun(RunView):
     def show_open_cards(
         self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
     ) -> None:
-        """Display a view with these cards alone."""
+        """Display a view with only these cards."""
         self._clicks = clicks
         self._place.file_text = requests
         self._open(session, keys)
@@ -241,13 +241,13 @@ class LiveRun(RunView):
         """Show queued events now: the loop may have no time for them later."""
         self._show_queue()
 
-    def failed(self, wrong: BaseException) -> None:
+    def failed(self, error: BaseException) -> None:
         """Store the exception for the error card."""
-        self._errors.failed(wrong)
+        self._errors.failed(error)
 
-    def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
+    def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], error: Exception) -> None:
         """Store the failure for the row of the tool's response."""
-        self._errors.tool_failed(call_id, tool, args, wrong)
+        self._errors.tool_failed(call_id, tool, args, error)
 
     def model_busy(self, model: str, error: str, seconds: float) -> None:
         """Show a card with the seconds until the next attempt."""
@@ -262,7 +262,7 @@ class LiveRun(RunView):
     # ---- the run ends, or pauses
 
     def end_lock(self) -> AbstractContextManager[Any]:
-        """Return a lock: a page asks for missed outputs only when all of the end is pushed."""
+        """A lock: requests for missed outputs wait until the end is pushed completely."""
         return self._end_lock
 
     def end(self, reply: ReplyView) -> None:
@@ -289,11 +289,11 @@ class LiveRun(RunView):
             self._place.show(turn, "run" if asks else "page")
 
     def _fold(self, reply: ReplyView) -> None:
-        """Fold the log of a run that is over, below its answer."""
+        """Show the answer of a run that is over, and fold its log below."""
         self._view.push({"op": "answer", "answer": answer_for_view(reply)})
 
     def for_retry(self, create: Callable[[], RunView]) -> RunView:
-        """Return a new view in the place of this one, on the same loop and in the same cell."""
+        """Return a new view for the same cell, on the same loop."""
         view = create()
         if isinstance(view, LiveRun):
             view._kernel_loop, view.resumed, view.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
@@ -302,14 +302,14 @@ class LiveRun(RunView):
         return view
 
     def close(self) -> None:
-        """Leave text alone in the output."""
+        """Replace the view by text."""
         self._place.close()
 
     def missed_outputs(self, page: str) -> list[dict[str, Any]]:
-        """Outputs of the cell for a page that was loaded after the cell was run, now that nothing runs.
+        """Outputs of the cell for a page that was loaded after the cell was run.
 
         Returns:
-            Outputs with `at`: the place, counted from the view's; None: behind all others.
+            Outputs with `at`, their position relative to the view; None: after all others.
         """
         if page == self._own_cell.page:
             return []
@@ -321,23 +321,23 @@ class LiveRun(RunView):
         return {"at": index, "data": data, "metadata": metadata}
 
     def final_view_id(self) -> str:
-        """Return its model id if front ends keep it out of the file; else nothing."""
+        """Return its model id if the front end does not save views; else nothing."""
         return self._view.model_id if self._is_over and not self._place.is_open and views_stay() else ""
 
     def shows_reply(self) -> bool:
         """Return True if its output has the reply and its cell runs now."""
         return self._place.shows_reply
 
-    # ---- cards, and what else a reader does
+    # ---- cards, and other actions of the reader
 
-    def state_written(self, key: str, event: Event | None, why_not: str = "") -> None:
+    def state_written(self, key: str, event: Event | None, refusal: str = "") -> None:
         """Show the new value, or the reason of the refusal beside the field."""
         self._show_queue()
         if event and self._rows:
             ops = self._rows.feed(event)
             self._panels.run.feed(event, ops)
             self._push([*ops, *self._panels.offers()])
-        self._view.push({"op": "panel", "name": "refused", "id": key, "data": why_not})
+        self._view.push({"op": "panel", "name": "refused", "id": key, "data": refusal})
         self._view.close_run()
 
     def show_notice(self, text: str) -> None:
@@ -345,7 +345,7 @@ class LiveRun(RunView):
         self._view.push({"op": "notice", "text": text})
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
-        """Close the cards with the place of the answer."""
+        """Close the cards, and say where they were answered."""
         if self._rows:
             for key in self._cards.intersection(verdicts):
                 self._push(self._rows.answered_elsewhere(key, verdicts[key]))
@@ -408,7 +408,7 @@ class LiveRun(RunView):
     def _message_received(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if kind == "need" and message["what"] == "missed":
-            with self._end_lock:  # a page hears that the run is over before all of its end is pushed
+            with self._end_lock:  # the page may learn that the run is over before the end is pushed completely
                 outputs = self.missed_outputs(message["id"])
             if outputs:
                 self._view.push({"op": "panel", "name": "missed", "id": message["id"], "data": outputs})
@@ -434,7 +434,7 @@ _STATUS_TEXTS = {"done": "done", "cancelled": "stopped", "error": "ended with an
 
 
 def in_a_kernel() -> bool:
-    """False in a terminal, and in a script."""
+    """True in a Jupyter kernel; False in a terminal and in a script."""
     return getattr(get_ipython(), "kernel", None) is not None
 
 

@@ -1,6 +1,6 @@
-"""Blocks: everything that is shown, built once; `writers` write a document as text, markdown and html.
+"""Blocks, of which all displayed content is built; `writers` write them as text, markdown and html.
 
-The strings in blocks are untrusted: whoever builds a block leaves all cleaning and escaping to the writers.
+Strings in blocks are untrusted: all cleaning and escaping is left to the writers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ class Span:
 
     Args:
         text: The part.
-        style: How it stands out.
-        exact: It is of a call to be approved: characters that cannot be seen are spelled out, not left out, and of
-            keys only those are hidden that are known to be one.
+        style: Its emphasis.
+        exact: It belongs to a call that needs approval: invisible characters are escaped instead of removed, and only
+            known secrets are masked, not what merely looks like one.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link to http, https or mailto; its text alone where `url` is another one."""
+    """A link to http, https or mailto; for any other `url` its text alone."""
 
     text: str
     url: str
@@ -37,12 +37,12 @@ class Link:
 
 Inline = str | Span | Link
 Line = Inline | tuple[Inline, ...]
-"""Text on one line; white space in it is single blanks."""
+"""Text on one line; runs of white space become single blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of what follows; text has an empty line before it."""
+    """The title of the following blocks; text has an empty line before it."""
 
     line: Line
 
@@ -56,7 +56,7 @@ class Text:
 
 
 class Note(str):
-    """A line with a mark beside it, where a page can show one."""
+    """A line with a mark beside it in html."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class Markdown:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text with its line ends and blanks; text indents it."""
+    """Text whose line ends and blanks are kept; the text form indents it."""
 
     line: Line
 
@@ -92,11 +92,11 @@ class Table:
     """Rows of cells, all as long as `head`.
 
     Args:
-        head: A word for each column; empty: the table has no head.
+        head: The column names; empty: the table has no head.
         rows: The cells.
-        width: Characters a line of text may have, the widest columns are cut to that; None: any number.
-        title: What text shows instead of the rows; empty: the rows.
-        note: A line below the table, as on rows that are left out.
+        width: Characters of a line in the text form, to which the widest columns are cut. None: no limit.
+        title: Shown by the text form instead of the rows; empty: the rows.
+        note: A line below the table, such as the number of rows left out.
     """
 
     head: Sequence[Line]
@@ -116,7 +116,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list. `numbers`: `1` numbers its items, `[1]` too, and text has the number in brackets, as citations do."""
+    """A list. `numbers`: `1` numbers the items; `[1]` as well, with brackets in the text form, as in citations."""
 
     items: Sequence[Item]
     numbers: Literal["", "1", "[1]"] = ""
@@ -124,27 +124,27 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that is in the page itself. `src`: a data URI."""
+    """An image within the page. `src`: a data URI."""
 
     src: str
     alt: str
 
 
 Shape = Mapping[str, Any]
-"""An element of a drawing: `tag`, its attributes `at`, and where it has them `text` and `tip`, read when pointed at."""
+"""An SVG element: `tag`, its attributes `at`, and optionally `text` and `tip`, a tooltip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing of SVG shapes, in the colour of the text around it: it fits a light page and a dark one.
+    """A drawing of SVG shapes in the colour of the text around it, which fits light and dark pages.
 
     Args:
-        shapes: In the order in which they are drawn.
-        width: Of the drawing, in pixels.
-        height: As `width`.
-        title: What those hear who do not see it.
-        text: The drawing as lines of text; empty: text shows nothing of it.
-        least: Of its size: a picture that would be smaller on a narrow page is scrolled.
+        shapes: In drawing order.
+        width: In pixels.
+        height: In pixels.
+        title: Read by screen readers.
+        text: The drawing in the text form; empty: nothing.
+        least: The smallest scale on a narrow page, from 0 to 1; a picture that needs less is scrolled.
         font_size: In pixels.
     """
 
@@ -159,7 +159,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that somebody else wrote, shown in a frame in which nothing runs."""
+    """An untrusted html page, shown in a frame in which nothing runs."""
 
     markup: str
     title: str
@@ -168,7 +168,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Details under a summary; text leaves them out."""
+    """Details under a summary; the text form leaves both out."""
 
     summary: Line
     blocks: "tuple[Block, ...]"
@@ -176,7 +176,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A request to the user, under its title; text indents it."""
+    """A request to the user, under its title; the text form indents it."""
 
     title: Line
     blocks: "tuple[Block, ...]" = ()
@@ -184,12 +184,12 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A remark beside the content, as on a model that is not what it seems.
+    """A remark beside the content, as on a stand-in for a model.
 
     Args:
         text: The remark.
-        label: The name of a chip before it; empty: there is no chip.
-        folded: The chip alone is shown, as the remark stands in an earlier cell.
+        label: The text of a chip before it; empty: no chip.
+        folded: Show the chip alone, since an earlier cell shows the remark.
     """
 
     text: str
@@ -198,7 +198,7 @@ class Notice:
 
     @property
     def line(self) -> str:
-        """All that is shown of it, on one line."""
+        """The visible parts on one line."""
         return ": ".join(filter(None, (self.label, "" if self.folded else self.text)))
 
 
@@ -207,10 +207,10 @@ class Speech:
     """An agent's answer.
 
     Args:
-        who: The agent. Only text names it: in a page it stands in its own cell.
+        agent: The agent's name, shown by the text form only.
         text: The answer in plain text.
         block: The answer in the other forms. None: they leave it out.
-        remark: What text has behind it in brackets.
+        remark: Shown behind the text, in brackets, by the text form.
     """
 
     agent: str
@@ -221,7 +221,7 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks that belong together; text has an empty line before them."""
+    """Blocks that belong together; the text form has an empty line before them."""
 
     blocks: "tuple[Block, ...]"
 
@@ -256,28 +256,28 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Blocks in the order in which they are read."""
+    """Blocks in reading order."""
 
     blocks: tuple[Block, ...]
 
 
 def document(*blocks: Block | None) -> Document:
-    """A document of those blocks that are there."""
+    """A document of the blocks that are not None."""
     return Document(tuple(block for block in blocks if block is not None))
 
 
 def rich(*blocks: Block) -> Only:
-    """Blocks that text leaves out."""
+    """Blocks that the text form leaves out."""
     return Only(("text/markdown", "text/html"), blocks)
 
 
 def plain(*blocks: Block) -> Only:
-    """Blocks that stand in text alone."""
+    """Blocks of the text form only."""
     return Only(("text/plain",), blocks)
 
 
 def in_html(*blocks: Block) -> Only:
-    """Blocks that stand in html alone."""
+    """Blocks of the html form only."""
     return Only(("text/html",), blocks)
 
 

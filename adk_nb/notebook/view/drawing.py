@@ -49,7 +49,7 @@ class Node:
     """The kind or model, under the name."""
     tools: tuple[str, ...] = ()
     name: str = ""
-    """In events."""
+    """Its name in events."""
     inside: "Drawing | None" = None
     """The members of a team or a workflow: the box is a frame around them."""
 
@@ -63,21 +63,21 @@ class Line:
     label: str = ""
     routes: tuple[Any, ...] = ()
     may: bool = False
-    """A transfer or a call, if the model decides so: dashed."""
+    """A transfer or a call that a model may choose: drawn dashed."""
 
 
 @dataclass
 class Drawing:
-    """Nodes in the order of a walk, and the lines between them."""
+    """Nodes and the lines between them."""
 
     title: str
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     lines: list[Line] = field(default_factory=list[Line])
     kind: str = ""
-    """Of the team with these members: `sequential`, `parallel`, `loop` or `workflow`; empty: of none."""
+    """The kind of team with these members: `sequential`, `parallel`, `loop` or `workflow`; empty: no team."""
 
     def walk(self) -> "Iterator[tuple[Node, Drawing]]":
-        """Every node with its drawing, each frame before its members."""
+        """Each node with the drawing it is in; a frame comes before its members."""
         for node in self.nodes.values():
             yield node, self
             if node.inside:
@@ -85,12 +85,12 @@ class Drawing:
 
     @property
     def has_picture(self) -> bool:
-        """False for a single box, and for too many: their text says as much."""
+        """False for a single box and for too many: the text tree is enough."""
         return 1 < sum(1 for _ in self.walk()) <= _MOST_NODES
 
     @property
     def mermaid(self) -> str:
-        """The same in mermaid's language, for pages that draw it themselves."""
+        """The drawing as a mermaid flowchart."""
         ids = {node.key: f"n{number}" for number, (node, _) in enumerate(self.walk())}
         return "\n".join(["flowchart TD", *self._in_mermaid(ids, "    ")])
 
@@ -149,7 +149,7 @@ class _Drawer:
         """Id of an agent -> its key: agents that call each other are drawn once."""
 
     def draw(self, agent: BaseAgent, drawing: Drawing) -> str:
-        """Add an agent and its sub-agents; its key."""
+        """Add an agent and its sub-agents; returns its key."""
         if kind_of(agent):
             return self._add(_agent_node(agent), drawing, self._inside(agent))
         tools = [tool.agent for tool in getattr(agent, "tools", ()) if isinstance(tool, AgentTool)]
@@ -206,7 +206,7 @@ class _Drawer:
 
 
 def _joined(edges: Iterable[NamedEdge]) -> Iterator[tuple[NamedEdge, str]]:
-    """The edges of a node, those to the same end as one edge, each with its label."""
+    """The edges of a node with their labels; edges to the same end are merged."""
     by_end: dict[str, list[NamedEdge]] = {}
     for edge in edges:
         by_end.setdefault(edge.end, []).append(edge)
@@ -245,7 +245,7 @@ def _agent_node(agent: BaseAgent) -> Node:
 
 
 def kind_of(agent: BaseAgent) -> str:
-    """The kind of team; empty for an agent that works itself."""
+    """The kind of team; empty for an agent that is no team."""
     return next((kind for cls, kind in _TEAMS.items() if isinstance(agent, cls)), "")
 
 
@@ -260,7 +260,7 @@ def _team(agent: BaseAgent) -> str:
 
 
 def _model(agent: BaseAgent) -> str:
-    """The agent's own model: the default differs between machines."""
+    """The agent's own model, not the default, which differs between machines."""
     if not isinstance(agent, LlmAgent):
         kind = getattr(type(agent), "drawn_as", type(agent).__name__)
         return "" if type(agent) is BaseAgent else kind
@@ -288,11 +288,11 @@ def _tool_name(tool: Any) -> str:
 
 
 def tree_of(agent: BaseAgent, version: Callable[[str], str] = lambda name: "") -> str:
-    """The agents as a tree of text, a line each.
+    """The agents as a text tree.
 
     Args:
-        agent: The topmost.
-        version: Returns the text behind a name, as `v2`; empty: none.
+        agent: The root.
+        version: Returns the version of an agent, as `v2`, or nothing.
     """
     return "\n".join(_tree(agent, version))
 

@@ -1,7 +1,7 @@
-"""Places of a drawing's boxes and lines: a chain from left to right if it fits, else layers from top to bottom.
+"""The layout of a drawing: a chain from left to right if it fits, else layers from top to bottom.
 
-The method for layers is Sugiyama's: turn round the lines that lead back, layers by longest path, order within a layer
-by the mean of the neighbours, then places. A label has a place of its own in a layer between, so no line crosses it.
+Layers follow Sugiyama's method: reverse the lines that lead back, assign layers by longest path, order each layer by
+the mean position of neighbours, then assign coordinates. Labels have layers of their own, so no line crosses them.
 Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981.
 """
 
@@ -15,7 +15,7 @@ from unicodedata import east_asian_width
 from adk_nb.notebook.view.drawing import Drawing, Line, Node
 
 CHAR = 7.8
-"""Width of a letter at the size of a label, in pixels, rather too much than too little."""
+"""Width of a letter in a label, in pixels; an overestimate, so that text fits its box."""
 SMALL = 6.3
 ROW = 15
 """Height of each further line in a box."""
@@ -26,7 +26,7 @@ _SWEEPS = 8
 _COLUMNS = 5
 _LABEL_HEIGHT = 15
 _BASE = 4
-"""From the middle of a label down to the line that its letters stand on."""
+"""From the middle of a label down to its baseline."""
 _PORT = 12
 """From the middle of a box's side to a line that leads back."""
 _TOP = -5
@@ -34,7 +34,7 @@ _TOP = -5
 _ARROW = 34
 """Between the boxes of a chain."""
 _WIDE = 560
-"""Pixels that a chain may take: more would be shrunk on a narrow page."""
+"""Widest chain in pixels; a narrow page would shrink a wider one."""
 _RETURN = 14
 """From the boxes of a loop down to the line that leads back."""
 _LOOP = 22
@@ -44,20 +44,20 @@ Point = tuple[float, float]
 
 @dataclass(eq=False)
 class Box:
-    """The place of a node; without a node, that of a line or of its label where it passes a layer."""
+    """The place of a node, or without a node that of a line or its label in a layer that the line passes."""
 
     node: Node | None
     layer: int
     inside: "Layout | None" = None
-    """Of a frame, at its place in the whole."""
+    """The layout within a frame, in coordinates of the whole drawing."""
     width: float = 2
     height: float = 0
     x: float = 0
-    """Of the middle. While boxes are put in order: the number in the layer."""
+    """The middle. While layers are ordered: the number within the layer."""
     y: float = 0
-    """Of the top."""
+    """The top."""
     beside: float = 0
-    """Width at the right for lines from the box to itself."""
+    """Width at the right for a line from the box to itself."""
     upper: "list[Box]" = field(default_factory=list["Box"])
     lower: "list[Box]" = field(default_factory=list["Box"])
 
@@ -69,18 +69,18 @@ class Route:
     line: Line
     points: list[Point]
     back: bool = False
-    """It leads back to where a walk from the first node has been."""
+    """It closes a cycle."""
     corners: bool = False
-    """Its points are corners; else it is a curve."""
+    """True: straight pieces with rounded corners. False: a curve."""
     gap: int | None = None
-    """Number of the point behind which a label interrupts it."""
+    """Index of the point after which a label interrupts it."""
     label_at: Point = (0, 0)
-    """The middle of its label, on the line that the letters stand on."""
+    """The middle of its label's baseline."""
 
 
 @dataclass
 class Layout:
-    """All places, in pixels from the upper left corner."""
+    """The places of all boxes and lines, in pixels from the upper left corner."""
 
     width: float
     height: float
@@ -100,7 +100,7 @@ class Layout:
 
 
 def layout_of(drawing: Drawing) -> Layout:
-    """Places for a drawing; equal for equal drawings."""
+    """The layout of a drawing; equal for equal drawings."""
     chain = _chain(drawing)
     if chain and chain.width <= _WIDE:
         return chain
@@ -130,8 +130,8 @@ def layout_of(drawing: Drawing) -> Layout:
 
 
 def text_width(text: str, char: float = CHAR) -> float:
-    """Width of one line; letters of East Asia are twice as wide."""
-    # fsum: `sum` rounds in another way from Python 3.12 on, and saved drawings are compared
+    """Width of one line; East Asian letters are wider."""
+    # fsum: `sum` of floats rounds differently from Python 3.12 on, and tests compare saved drawings
     return math.fsum(char * 1.8 if east_asian_width(letter) in "WF" else char for letter in text)
 
 
@@ -156,13 +156,13 @@ def _move_inside(box: Box) -> None:
 
 
 def _chain(drawing: Drawing) -> Layout | None:
-    """The nodes from left to right, if each leads to the next alone, and the last perhaps back to the first."""
+    """The nodes from left to right, if each has a line to the next only, and the last perhaps one to the first."""
     keys = list(drawing.nodes)
-    ways = [(line.start, line.end) for line in drawing.lines]
+    pairs = [(line.start, line.end) for line in drawing.lines]
     onward = list(itertools.pairwise(keys))
-    loops = ways == [*onward, (keys[-1], keys[0])] if onward else False
+    loops = pairs == [*onward, (keys[-1], keys[0])] if onward else False
     forward = drawing.lines[: len(onward)]
-    if not onward or not (loops or ways == onward) or any(line.may or line.label for line in forward):
+    if not onward or not (loops or pairs == onward) or any(line.may or line.label for line in forward):
         return None
     boxes = [_box(node, layer) for layer, node in enumerate(drawing.nodes.values())]
     left_edge, height = 2.0, max(box.height for box in boxes)
@@ -191,13 +191,13 @@ def _chain(drawing: Drawing) -> Layout | None:
 
 
 def _rows(drawing: Drawing) -> dict[str, int]:
-    """Rows of nodes without lines: several rather than a long one."""
+    """Layers of nodes without lines: several short rows instead of a long one."""
     columns = max(_COLUMNS, math.ceil(math.sqrt(len(drawing.nodes))))
     return {key: number // columns for number, key in enumerate(drawing.nodes)}
 
 
 def _leading_back(drawing: Drawing) -> set[int]:
-    """The numbers of the lines that lead back on a walk from the first node."""
+    """Indices of the lines that close a cycle, found by depth-first search from the first node."""
     leaving: dict[str, list[tuple[int, str]]] = {}
     for number, line in enumerate(drawing.lines):
         leaving.setdefault(line.start, []).append((number, line.end))
@@ -221,7 +221,7 @@ def _leading_back(drawing: Drawing) -> set[int]:
 
 
 def _layers(drawing: Drawing, back: set[int]) -> dict[str, int]:
-    """Layer of each node: below all that lead to it, with a layer between for labels and for lines that lead back."""
+    """Layer of each node: below all nodes that lead to it, with extra layers for labels and lines that lead back."""
     above: dict[str, list[str]] = {key: [] for key in drawing.nodes}
     for number, line in enumerate(drawing.lines):
         if number not in back:
@@ -236,7 +236,7 @@ def _layers(drawing: Drawing, back: set[int]) -> dict[str, int]:
 
 
 def _track(line: Line, boxes: dict[str, Box], layers: list[list[Box]], *, back: bool) -> list[Box]:
-    """The places of a line from top to bottom, one in each layer: the second is that of its label."""
+    """The boxes of a line from top to bottom, one in each layer; the second is that of its label."""
     upper, lower = (boxes[line.end], boxes[line.start]) if back else (boxes[line.start], boxes[line.end])
     if upper is lower:
         upper.beside = _LOOP + 6 + text_width(line.label, SMALL)
@@ -256,7 +256,7 @@ def _track(line: Line, boxes: dict[str, Box], layers: list[list[Box]], *, back: 
 
 
 def _sweeps(layers: list[list[Box]]) -> Iterator[tuple[list[Box], list[float]]]:
-    """Each layer again and again, down and up, with the mean place of the neighbours of each of its boxes."""
+    """The layers in alternating sweeps, down and up, each with the mean position of the neighbours of its boxes."""
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
@@ -265,7 +265,7 @@ def _sweeps(layers: list[list[Box]]) -> Iterator[tuple[list[Box], list[float]]]:
 
 
 def _order(layers: list[list[Box]]) -> None:
-    """Put each box below the mean of those it hangs on, and above the mean of those that hang on it, in turns."""
+    """Order each layer by the mean position of the neighbours above and below, in turns."""
     for layer in layers:
         _number(layer)
     for layer, means in _sweeps(layers):
@@ -287,9 +287,9 @@ def _spread(layers: list[list[Box]]) -> None:
 
 
 def _apart(layer: list[Box], goals: list[float]) -> None:
-    """Put boxes as near as may be to their goals, in their order, none touching another.
+    """Place boxes as near to their goals as possible, in their order and without overlap.
 
-    Those that would touch are moved together, to the mean of their goals (pool adjacent violators).
+    Boxes that would overlap are moved together, to the mean of their goals (pool adjacent violators).
     """
     offsets = [0.0]
     for neighbour, box in itertools.pairwise(layer):
@@ -307,8 +307,8 @@ def _apart(layer: list[Box], goals: list[float]) -> None:
 
 
 def _stack(layers: list[list[Box]], gap: int) -> None:
-    """Heights of the layers. `gap`: between two of boxes."""
-    top = 14.0  # above a box stands how it does
+    """Assign heights to the layers. `gap`: between two layers of boxes."""
+    top = 14.0  # room for the state and count above a box
     has_nodes = [any(box.node for box in layer) for layer in layers]
     for number, layer in enumerate(layers):
         height = max((box.height for box in layer), default=0)
@@ -337,5 +337,5 @@ def _route(line: Line, track: list[Box], *, back: bool) -> Route:
 
 
 def _port(end: Point, neighbour: Point) -> Point:
-    """The end of a line that leads back: beside the middle, where lines that lead down have theirs."""
+    """The end of a line that leads back: beside the middle, where lines that lead down end."""
     return end[0] + (-_PORT if neighbour[0] < end[0] else _PORT), end[1]

@@ -20,12 +20,12 @@ class Places:
         self._drawing = drawing
         self._around: dict[str, Node | None] = {}
         self.nodes: dict[str, Node] = {}
-        """By key, those inside frames too."""
+        """By key, including nodes inside frames."""
         self.leading: dict[str, list[tuple[str, Line]]] = {}
-        """Node -> the lines that lead to it, each with the key of its shape."""
+        """Key of a node -> the lines that lead to it, each with the key of its shape."""
         self.leaving: dict[str, list[tuple[str, Line]]] = {}
         self.frames: list[tuple[str, Drawing]] = []
-        """Key and inside of each, innermost first."""
+        """Key and inside of each frame, innermost first."""
         self._read(drawing, None)
 
     def _read(self, drawing: Drawing, frame: Node | None) -> None:
@@ -41,8 +41,9 @@ class Places:
             self.leaving[line.start].append((shape, line))
 
     def find(self, author: str, path: str, likely: Likely) -> list[tuple[str, int]]:
-        """The frames around the node of an event, outermost first, and the node: each with the number of its run, 1
-        if that is unknown. Empty: it is not in the drawing.
+        """The node of an event after the frames around it, outermost first, each with the number of its run.
+
+        The number is 1 if it is unknown. Empty: the node is not in the drawing.
         """
         steps = [_step(step) for step in path.split("/")] if path else []
         drawing, key, numbers = self._drawing, None, dict[str, int]()
@@ -80,7 +81,7 @@ class Places:
         yield self._drawing
 
     def start_of(self, drawing: Drawing) -> str | None:
-        """The START of a graph; None: the drawing is no graph."""
+        """Key of the START of a graph. None: the drawing is not of a graph."""
         first = next(iter(drawing.nodes.values()), None)
         return first.key if first and first.kind == "end" and first.name == START else None
 
@@ -102,14 +103,14 @@ def _step(step: str) -> tuple[str, int]:
 
 
 Marks = dict[str, str]
-"""A shape's key -> `now`, `waits`, `was`, `failed` or `stopped`; the others were not reached. `c:` and a node's key ->
-the count of its runs, as text."""
+"""Key of a shape -> `now`, `waits`, `was`, `failed` or `stopped`; shapes without a mark were not reached. `c:` and the
+key of a node -> the count of its runs, as text."""
 _SILENT = ("function", "tool")
-"""Kinds of nodes that report no begin, unlike agents."""
+"""Kinds of nodes that do not report when they begin, as agents do."""
 
 
 class VisitedPath:
-    """Follows the events of one run, and the begins and ends of its agents. Each method returns the new marks."""
+    """Follows the events of a run, and the begin and end of each agent. Each method returns the changed marks."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
@@ -118,9 +119,9 @@ class VisitedPath:
         self._works: dict[str, str | None] = {}
         """Nodes at work -> their branch."""
         self._guessed: set[str] = set()
-        """Those of them that only follow on a node that has ended."""
+        """Nodes assumed to be at work, since they follow a node that has ended."""
         self._waits: set[str] = set()
-        """Those of them with an open interrupt, whatever the results of other calls."""
+        """Nodes with an open interrupt, whatever other results come in."""
         self._settled: set[str] = set()
         """Nodes with a final answer."""
         self._calls: dict[str, str] = {}
@@ -128,7 +129,7 @@ class VisitedPath:
         self._routes: dict[str, list[object]] = {}
         """Node -> the routes of its last choice."""
         self._last: dict[str, tuple[int, ...]] = {}
-        """Loop -> the place of its last member at work."""
+        """Key of a loop -> the position of its last member at work."""
         self._passes: dict[str, int] = {}
 
     def begin(self) -> Marks:
@@ -157,7 +158,7 @@ class VisitedPath:
         return self._new(changed)
 
     def feed(self, event: Event) -> Marks:
-        """One more event; it changes no marks as a rule."""
+        """Take in an event; most change no marks."""
         steps = self._places.find(event.author, event.node_info.path, self._likely)
         if not steps:
             return {}
@@ -165,7 +166,7 @@ class VisitedPath:
         if event.partial and self._marks.get(f"n:{node}") == "now":
             return {}
         if node in self._settled and event.content is None and event.output is None and not event.error_code:
-            return {}  # as of a callback that writes to the state
+            return {}  # a callback wrote to the state after the node's answer
         changed: Marks = {}
         if self._places.nodes[node].inside:
             if event.error_code:
@@ -208,19 +209,19 @@ class VisitedPath:
         return changed.get(f"n:{node}") or self._marks.get(f"n:{node}")
 
     def _steps(self, agent: str, path: str) -> list[tuple[str, int]]:
-        """The frames and the node of an agent; empty for a team, whose members report themselves."""
+        """The frames and the node of an agent; empty for a team, since its members report their work."""
         steps = self._places.find(agent, path, self._likely)
         return [] if not steps or self._places.nodes[steps[-1][0]].inside else steps
 
     def _likely(self, keys: Sequence[str]) -> str:
-        """Of several namesakes the one at work, else the first that was not reached, else the last."""
+        """Of several nodes with one name, the one at work, else the first that was not reached, else the last."""
         at_work = [key for key in keys if key in self._works]
         return next(iter(at_work or [key for key in keys if f"n:{key}" not in self._marks]), keys[-1])
 
     # -- nodes at work
 
     def _work(self, steps: Sequence[tuple[str, int]], branch: str | None, changed: Marks) -> None:
-        """A node works. `steps`: the frames around it and the node, each with the count of its runs."""
+        """Mark a node as at work. `steps`: as `Places.find` returns them."""
         node = steps[-1][0]
         self._count(steps, changed)
         for frame, _ in steps[:-1]:
@@ -238,7 +239,7 @@ class VisitedPath:
         changed[f"n:{node}"] = "waits" if node in self._waits else "now"
 
     def _leave_before(self, node: str, branch: str | None, changed: Marks) -> None:
-        """The node works now: those before it on the same branch have ended."""
+        """Mark nodes before `node` on the same branch as done."""
         lines = self._places.leading[node]
         for earlier, its_branch in list(self._works.items()):
             if earlier in self._guessed:
@@ -260,7 +261,7 @@ class VisitedPath:
         only = lines[0][1] if len(lines) == 1 else None
         passed = only and not only.may and not self._places.leads_back(only)
         if only and passed and self._places.nodes[node].name != END:
-            self._pass(only.start, changed)  # it may have been silent
+            self._pass(only.start, changed)  # that node may not have reported its begin
         for key, line in lines:
             if self._mark(line.start, changed) and self._fits(line):
                 changed[key] = "was"
@@ -278,7 +279,7 @@ class VisitedPath:
             self._enter(node, changed)
 
     def _fits(self, line: Line) -> bool:
-        """True if the last choice of its node leads along the line."""
+        """True if the route that its start node chose last leads along the line."""
         chosen = self._routes.get(line.start, [])
         if not line.routes or any(route in line.routes for route in chosen):
             return True
@@ -344,7 +345,7 @@ class VisitedPath:
         self._settled.discard(node)
 
     def _orders(self, node: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Each loop around a node, with the node's place in the order of a pass."""
+        """Each loop around a node, with the node's position within a pass."""
         kinds, numbers = list[str](), list[int]()
         for frame, inside, key in self._places.frames_around(node):
             if (number := self._places.turn(inside, key)) is None:
@@ -358,12 +359,12 @@ class VisitedPath:
 
 
 def path_of(drawing: Drawing, events: Sequence[Event], history: Sequence[Event], status: str) -> Marks:
-    """The marks at the end of a run; the same on every run, as they are made of the events alone.
+    """The marks at the end of a run, from its events alone, so that they are the same in every kernel.
 
     Args:
-        drawing: Of the agent of the turn.
-        events: Of the turn, oldest first, the user's included.
-        history: The session before it, where the turn resumes a run of it.
+        drawing: The drawing of the turn's agent.
+        events: The turn's events, oldest first, the user's included.
+        history: The session before the turn, if the turn resumes a run; else empty.
         status: `done`, `pending`, `cancelled` or `error`.
     """
     path, marks = VisitedPath(drawing), Marks()

@@ -53,7 +53,7 @@ def message_text(event: Event, *, thoughts: bool = False) -> str:
 
     Args:
         event: Whole or partial.
-        thoughts: The model's thoughts instead of what it said.
+        thoughts: The model's thoughts instead of its answer.
     """
     return "".join(_part(part) for part in event.parts if bool(part.thought) is thoughts)
 
@@ -79,7 +79,7 @@ def _media(part: types.Part | types.FunctionResponsePart) -> str:
 
 
 def question_text(question: str | None, events: Sequence[Event]) -> str:
-    """The question of a turn with the names of the files that go with it."""
+    """The question of a turn with the names of its attachments."""
     if not question or not events:
         return question or ""
     names = ", ".join(_attachments(events[0]))
@@ -87,7 +87,7 @@ def question_text(question: str | None, events: Sequence[Event]) -> str:
 
 
 def _attachments(event: Event) -> list[str]:
-    """The names of files in a message; of a file without a name what it is."""
+    """The names of files in a message; for a file without a name its media type and size."""
     names: list[str] = []
     for label, part in pairwise([types.Part(text=""), *event.parts]):
         if media := _media(part):
@@ -125,7 +125,7 @@ def failure_text(event: Event) -> str:
     if not event.error_code:
         return ""
     code = one_line(event.error_code, 100)
-    if code == INVOCATION_ABORTED:  # a note, not a failure: its reader stopped the run
+    if code == INVOCATION_ABORTED:  # a note, not a failure: the user stopped the run
         return cleaned(event.error_message or "the run was stopped")
     title = _TITLES.get(code, code)
     return (f"{title}: {cleaned(event.error_message)}" if event.error_message else title) + failure_place(event)
@@ -185,9 +185,9 @@ def loaded_skill(response: types.FunctionResponse) -> str:
 
 
 def failed_attempts(event: Event) -> list[str]:
-    """The attempts before its answer, one line for each model that was asked.
+    """The failed attempts before an answer, a line for each model.
 
-    An error says itself how often its model was tried.
+    If all models failed, the event's error has the number of attempts of the last one.
     """
     lines: list[str] = []
     for model, group in groupby(event.attempts or (), key=lambda attempt: attempt.model):
@@ -202,7 +202,7 @@ def failed_attempts(event: Event) -> list[str]:
 
 
 def result_text(tool_response: types.FunctionResponse) -> tuple[str, bool | None]:
-    """A tool's response on one line, its media in brackets, and whether the tool succeeded; None: it was not to run."""
+    """A tool's response on one line, its media in brackets, and True if the tool succeeded; None: it was rejected."""
     response = with_references(tool_response).response or {}
     error = response.get("error")
     if isinstance(error, str) and error.startswith(REJECTED):
@@ -210,9 +210,9 @@ def result_text(tool_response: types.FunctionResponse) -> tuple[str, bool | None
     if error:
         return (one_line(error) if isinstance(error, str) else shortened(json_text(error))), False
     media = one_line(" ".join(_media(part) for part in tool_response.parts or ()))
-    if media and "media" in response:  # the result is nothing else
+    if media and "media" in response:  # the result consists of media only
         return media, True
-    if {"media", "repr"} <= response.keys():  # it is only to be looked at
+    if {"media", "repr"} <= response.keys():  # shown to the user; the model got only its repr
         return one_line(f"[{response['media']}] {response['repr']}"), True
     value: Any = response["result"] if response.keys() == {"result"} else mcp_results.value_of(response)
     text = shortened(json_text(value))
@@ -240,8 +240,8 @@ class StateTexts:
         """Take `delta` in.
 
         Returns:
-            `{"key", "kind", "old", "new"}` for each key that is not what it was; kind `+` added, `~` changed,
-            `-` removed; values as bounded text, None where there is none.
+            `{"key", "kind", "old", "new"}` for each changed key; kind `+` added, `~` changed, `-` removed; values as
+            shortened text, None for no value.
         """
         changes: list[Json] = []
         for key, value in delta.items():
@@ -260,16 +260,16 @@ class StateTexts:
         return changes
 
     def entries(self) -> list[Json]:
-        """`{"key", "value"}` for every key, in the order they came."""
+        """`{"key", "value"}` for every key, in the order of insertion."""
         return [{"key": one_line(key, 100), "value": shortened(text)} for key, text in self._texts.items()]
 
     def editable_entries(self) -> list[Json]:
-        """`{"key", "json"}` for every key that can be changed as text: nothing in its value is masked, or too long."""
+        """`{"key", "json"}` for every key that can be edited as text: its value is neither masked nor too long."""
         editable = {key: text for key, text in self._texts.items() if key not in self._masked and len(text) <= LONG}
         return [{"key": one_line(key, 100), "json": text} for key, text in editable.items()]
 
     def end_turn(self) -> None:
-        """Forget what lasts for one turn only."""
+        """Forget the keys that last for one turn only."""
         for key in [key for key in self._texts if key.startswith(State.TEMP_PREFIX)]:
             del self._texts[key]
 

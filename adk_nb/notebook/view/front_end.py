@@ -1,4 +1,4 @@
-"""The front end: requests of a page, views in its outputs and in the file, and answers while a cell runs."""
+"""The front end: requests of a page, views in outputs and in the saved file, and replies while a cell runs."""
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # ipykernel has no annotations here
 
@@ -19,25 +19,25 @@ _FIELDS = {"need": ("what", "id"), "rerun": ("event",), "state": ("key", "text")
 
 class _Page:
     keeps_out: bool | None = None
-    """It keeps views out of the notebook's file; None: no page has reported."""
+    """True if it leaves views out of the saved file. None: no page has reported."""
 
 
 _page = _Page()
 
 
 def set_page(*, keeps_out: bool) -> None:
-    """Note whether the page keeps views out of the notebook's file."""
+    """Note whether the page leaves views out of the saved file."""
     _page.keeps_out = keeps_out
 
 
 def request_of(message: Json) -> Json | None:
-    """The request in a page's message, checked: no odd message reaches a run.
+    """The request in a page's message, checked.
 
     Returns:
         `{"kind": "need", "what", "id"}`, `{"kind": "rerun", "event"}` or `{"kind": "state", "key", "text"}` (`text`
         None: remove the key); None for anything else.
     """
-    # Any script on the page can send messages of a widget.
+    # Untrusted: any script on the page can send messages of a widget.
     fields = _FIELDS.get(str(message.get("kind")))
     if fields is None:
         return None
@@ -49,10 +49,11 @@ def request_of(message: Json) -> Json | None:
 
 
 def views_stay() -> bool:
-    """True if a view may stay after its run: saved without its kernel, it would read "model not found".
+    """True if a view may stay after its run, since the front end leaves it out of the saved file.
 
-    Until a page reports, JupyterLab and Notebook are assumed to keep it out of the file, and no other front end.
-    Source of the variable: jupyter_server 2, `MappingKernelManager`; VS Code names its sessions with `-jvsc-`.
+    A saved view would be shown as "model not found" without its kernel. Until a page reports, JupyterLab and Notebook
+    are assumed to leave views out, and no other front end. Source of the variable: jupyter_server 2, `SessionManager`;
+    VS Code names its sessions with `-jvsc-`.
     """
     if _page.keeps_out is not None:
         return _page.keeps_out
@@ -61,11 +62,11 @@ def views_stay() -> bool:
 
 
 def with_view(bundle: dict[str, str], model_id: str, phase: Literal["page", "run"] = "page") -> Any:
-    """An output: that view on the page, and `bundle` alone in a file.
+    """An output with a view for the page, and `bundle` for the saved file.
 
     Args:
         bundle: By media type.
-        model_id: Empty: there is no view.
+        model_id: Of the view; empty: there is none.
         phase: `run`: the run is not over; a reloaded page shows the view again if the kernel lives.
     """
     if not model_id:
@@ -83,10 +84,10 @@ _WIDGETS = "jupyter.widget.control"
 
 
 class SideShell:
-    """Answers a page's first requests while runs are live. One for each kernel.
+    """Answers the first requests of a page while a cell runs, in a subshell. One for each kernel.
 
-    Source: ipykernel 7, `Kernel.shell_channel_thread_main` and `SubshellManager`; the names are private. A kernel that
-    lacks them answers when the cell has ended.
+    Source: ipykernel 7, `Kernel.shell_channel_thread_main` and `SubshellManager`; the names are private. A kernel
+    without them answers when the cell has ended.
     """
 
     def __init__(self, kernel: Any) -> None:
@@ -113,14 +114,14 @@ class SideShell:
         session = self._kernel.session
         identities, rest = session.feed_identities(frames, copy=False)
         message = session.deserialize(rest, content=False, copy=False)
-        # JEP 91: the front end has chosen a subshell itself.
+        # JEP 91: the front end has chosen a subshell.
         if message["header"].get("subshell_id") or not self._answers(message):
             return frames
         self._id = self._id or self._thread.manager._create_subshell()
         header = {**message["header"], "subshell_id": self._id}
         content = session.unpack(message["content"])
         routed = {**message, "header": header, "content": content}
-        # Signed anew: the HMAC covers the header, which has changed.
+        # Signed again: the HMAC covers the header, which has changed.
         parts = session.serialize(routed, ident=[bytes(identity) for identity in identities])
         return list(map(type(frames[0]), [*parts, *message["buffers"]]))
 

@@ -32,8 +32,9 @@ from adk_nb.runtime.credentials import refusal
 from adk_nb.runtime.interrupts import Interrupt, answered_value
 
 _SAFE_IN_URL = ":/?#[]@!&*+,;=%~-._"
-"""Characters of an address that mean nothing to a page, or to markdown."""
+"""Characters of a URL that need no quoting in html and markdown."""
 _REMOTE = " (remote)"
+"""Marks an agent of another process."""
 _PROMPT = 2_000
 """Characters of a question."""
 REASK_REASON = "its tool was redefined since; call it again if it is still needed"
@@ -65,9 +66,9 @@ class Decision(NamedTuple):
 
     lead: str
     call: str
-    """Empty: the answer is not about a call."""
+    """Empty if the answer is not about a call."""
     suffix: str
-    """Empty, or with the space or colon that it begins with."""
+    """Includes the space or colon that it begins with; may be empty."""
 
     @property
     def block(self) -> Text:
@@ -76,7 +77,7 @@ class Decision(NamedTuple):
 
 
 def expected_interrupts(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
-    """The interrupts that a turn with answer `text` waits for: outcomes and tasks only if it has no text."""
+    """The interrupts that a turn with answer `text` waits for; with a text it does not wait for outcomes and tasks."""
     return [interrupt for interrupt in open_ if interrupt.kind not in ("long_running", "task") or not text]
 
 
@@ -89,7 +90,7 @@ def agent_text(interrupt: Interrupt) -> str:
 
 
 def request_line(interrupt: Interrupt) -> str:
-    """The agent or tool and its need, on one line."""
+    """The agent or tool and its request, on one line."""
     if interrupt.kind == "credential":
         return f"{credential_tools(interrupt)} needs {credential_need(interrupt)}{retry_note(interrupt, ' ({})')}"
     if interrupt.is_text:
@@ -107,17 +108,17 @@ def row_text(interrupt: Interrupt) -> str:
 
 
 def prompt_text(interrupt: Interrupt) -> str:
-    """The prompt whole; of an approval without the payload."""
+    """The prompt; for an approval without the payload."""
     return abridged(with_escapes(without_known(interrupt.prompt.strip())), _PROMPT)
 
 
 def approval_prompt(interrupt: Interrupt) -> str:
-    """The prompt of an approval, and the payload that it asks for beside a yes; empty without both."""
+    """The prompt of an approval, and the payload that it asks for; empty without both."""
     return " · ".join(filter(None, (prompt_text(interrupt), _payload_text(interrupt.payload))))
 
 
 def documents(interrupt: Interrupt) -> list[tuple[str, str]]:
-    """Title and text of what an approver must see whole, with escapes for what cannot be seen."""
+    """Title and text of each document that an approver must see in full; invisible characters are escaped."""
     return [
         (f"{one_line(with_escapes(title))}, {_line_count(text)}", with_escapes(without_known(text.rstrip("\n"))))
         for title, text in interrupt.documents.items()
@@ -136,7 +137,7 @@ def _prompt_line(interrupt: Interrupt) -> str:
 
 
 def _payload_line(interrupt: Interrupt) -> str:
-    """The call of a node approval; of any other question its payload."""
+    """The call of a node approval; for any other question its payload."""
     if node := node_of(interrupt):
         tool, args, more = node
         return call_line(tool, args) + (f" · {abridged(exact_text(more), _PROMPT)}" if more else "")
@@ -187,13 +188,13 @@ def credential_need(interrupt: Interrupt) -> str:
 
 
 def credential_state(auth_config: AuthConfig | None) -> str:
-    """The state of a call without its credential."""
+    """The status text of a call that lacks a credential."""
     is_typed = auth_config is not None and isinstance(auth_config.auth_scheme, APIKey | HTTPBase)
     return "needs a key" if is_typed else "needs sign-in"
 
 
 def retry_note(interrupt: Interrupt, form: str = "{}") -> str:
-    """The reason why a credential is requested again, within `form`; empty for the first request."""
+    """The reason why a credential is requested again, inserted into `form`; empty for the first request."""
     return form.format(f"asked again: {one_line(interrupt.problem, 300)}") if interrupt.problem else ""
 
 
@@ -218,7 +219,7 @@ def commands(
 
     Args:
         interrupt: The open interrupt.
-        magic: `%confirm` with its session; empty where only Python has the chat.
+        magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
         among: All open interrupts; a single one needs no number.
         redefined: Its tool was redefined, so that the call is to be requested again.
     """
@@ -250,7 +251,7 @@ def _approval_commands(interrupt: Interrupt, magic: str, numbered: bool, redefin
 
 
 def approval_commands(interrupts: Sequence[Interrupt], magic: str, redefined: Container[str] = ()) -> tuple[str, str]:
-    """The lines to type for yes and no: for the first approval, and for those with another yes."""
+    """The lines to type for yes and no. The yes of a redefined tool is `--reask`: both forms are listed if needed."""
     both = [commands(interrupt, magic, interrupts, redefined=interrupt.id in redefined) for interrupt in interrupts]
     first, no = both[0]
     more = [yes for yes, _ in both[1:] if magic and yes.split()[-1] != first.split()[-1]]
@@ -270,7 +271,7 @@ def reply_blocks(
 ) -> list[Block]:
     """The interrupts that a reply waits for.
 
-    `typed`: with what to type as answers; False: with what stays true in a file once a later cell has answered them.
+    `typed`: include the lines to type. False for a saved file, where a later cell may have answered them.
     """
     approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
     blocks: list[Block] = []
@@ -292,9 +293,9 @@ def list_blocks(
     among: Sequence[Interrupt] | None = None,
     redefined: Container[str] = (),
 ) -> list[Block]:
-    """Open interrupts one by one, with what to type; approvals first, by number.
+    """Open interrupts with the lines to type; approvals first, by number.
 
-    `among`: all that are open; None: these.
+    `among`: all open interrupts; None: `interrupts`.
     """
     approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
     agents = [name_text(interrupt.agent) + _REMOTE * interrupt.is_remote for interrupt in approvals]
@@ -375,7 +376,7 @@ def _value(response: Json) -> Any:
 
 
 def verdict_of(interrupt: Interrupt, response: Json, place: str = "", *, is_click: bool = False) -> Verdict:
-    """The verdict of an answer as it is on the wire."""
+    """The verdict of an answer in its wire format."""
     verdict = _verdict(interrupt, response)
     return verdict._replace(place=place, is_click=is_click)
 
@@ -411,7 +412,7 @@ def answer_text(value: Any) -> str:
 
 
 def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
-    """The answer on one line with its request and its place, never with a credential."""
+    """The answer on one line with its request and place; a credential is left out."""
     if interrupt.kind == "credential":
         lead = "✗ You refused" if verdict.state == "refused" else "✓ You gave"
         return Decision(f"{lead} the credential for {credential_tools(interrupt)}", "", _suffix(verdict.place, ""))

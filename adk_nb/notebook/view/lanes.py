@@ -1,4 +1,4 @@
-"""Lanes: a line for each of the agents that work at once, with its name and state."""
+"""Lanes: the name and state of each of several agents that work at once."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,15 +9,15 @@ from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 
 
 class Lanes:
-    """Follows the events of one run, and the begins and ends of its agents. Each method returns ops for a live view."""
+    """Follows the events of a run, and the begin and end of each agent. Each method returns ops for a live view."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, Json] = {}
-        """By branch."""
+        """Branch -> lane."""
         self._waits: set[str] = set()
-        """Those with an open interrupt, whatever the results of other calls."""
+        """Branches with an open interrupt, whatever other results come in."""
         self._nodes: set[str] = set()
-        """Runs of nodes of graphs so far: steps of a branch that are no calls of tools."""
+        """Path steps of graph nodes so far, to tell them from calls of tools in a branch."""
 
     def begin(self) -> None:
         """The run begins, or resumes."""
@@ -34,7 +34,7 @@ class Lanes:
         return self._set(lane, "was") if lane and lane["name"] == name and lane["state"] == "now" else []
 
     def feed(self, event: Event) -> list[Json]:
-        """One more event; it changes no lane as a rule."""
+        """Take in an event; most change no lane."""
         self._note_nodes(event.node_info.path)
         if event.error_code:
             return self._set_states(event.branch, "stopped" if event.error_code == INVOCATION_ABORTED else "failed")
@@ -60,7 +60,7 @@ class Lanes:
         self._nodes.update(path.split("/") if path else ())
 
     def _set_states(self, branch: str | None, state: str) -> list[Json]:
-        """Set the lanes along a branch to work, the innermost to `state`."""
+        """Set the innermost lane along a branch to `state`, and the others to `now`."""
         lanes = [self._lanes.get(step) or self._new(step) for step in self._lanes_along(branch)]
         return [op for lane in lanes for op in self._set(lane, state if lane is lanes[-1] else "now")]
 
@@ -80,13 +80,14 @@ class Lanes:
         return [{"op": "lane", "lane": dict(lane)}]
 
     def _lanes_along(self, branch: str | None) -> Iterator[str]:
-        """The branches of the lanes along a branch, outermost first: a step of a graph, or a team's and a member's."""
+        """The branches of the lanes along a branch, outermost first; each ends with a graph's step or a member."""
         if branch:
             steps = branch.split(".")
             yield from (".".join(steps[: place + 1]) for place in _members(steps, self._nodes))
 
 
 def _members(steps: list[str], nodes: Iterable[str]) -> Iterator[int]:
+    """Indices of the steps at which lanes end. Without `@`, names of teams and members alternate."""
     is_team = True
     for place, step in enumerate(steps):
         if "@" in step:

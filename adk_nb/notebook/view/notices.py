@@ -1,4 +1,4 @@
-"""The notices of a run: a chip for a model that is not what it seems, explained once in a kernel session."""
+"""The notices of a run: remarks, and a chip for a stand-in or recorded model, explained once in a kernel session."""
 
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -17,15 +17,15 @@ _explaining_runs: WeakKeyDictionary[Any, dict[str, _Run]] = WeakKeyDictionary()
 
 
 class Notices:
-    """The notices of one run, in the order in which they came.
+    """The notices of one run, in the order of arrival.
 
     Args:
-        model_notice: `BaseLlm.notice` of the model that answers; what precedes its colon becomes a chip.
+        model_notice: `BaseLlm.notice` of the model that answers; the part before the colon becomes a chip.
     """
 
     def __init__(self, model_notice: str | None = None) -> None:
         self._texts: dict[str, bool] = {}
-        """Text -> whether its label becomes a chip."""
+        """Text -> True if its label becomes a chip."""
         self._folded: dict[str, bool] = {}
         if model_notice:
             self.add(model_notice, is_chip=True)
@@ -40,12 +40,12 @@ class Notices:
         return notices
 
     def add(self, text: str, *, is_chip: bool = False) -> None:
-        """Add a remark once; an empty one is left out."""
+        """Add a remark unless it is empty or there already."""
         if text:
             self._texts.setdefault(text, is_chip)
 
     def blocks(self) -> list[Notice]:
-        """The notices to show; the first call decides, for its cell, which of them are explained."""
+        """The notices to show; the first call decides which of them the current cell explains."""
         return [self._block(text, is_chip) for text, is_chip in self._texts.items()]
 
     def _block(self, text: str, is_chip: bool) -> Notice:

@@ -1,4 +1,4 @@
-"""Untrusted values as text that is safe to show: no escape sequences, no invisible marks, no keys, no addresses."""
+"""Untrusted values as text that is safe to display: no escape sequences, invisible marks, keys or memory addresses."""
 
 import json
 import re
@@ -9,16 +9,16 @@ from typing import Any, cast
 from adk_nb.redaction import redacted, without_known
 
 SHORT = 200
-"""Characters of an argument list, a result or a state value that a row shows."""
+"""Characters of an argument list, a result or a state value in a row."""
 LONG = 20_000
-"""Characters of an opened row's details."""
+"""Characters of the details of an opened row."""
 MOST_ARGUMENTS = 100
 """Arguments of one call that are listed."""
 _LEAST = 12
-"""Characters of a value that a row shows, however many arguments there are."""
+"""Characters of a value in a row, however many arguments there are."""
 _LONGEST_NAME = 80
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"(:)?')
-"""A string of JSON; the colon says that it is a key."""
+"""A JSON string; a colon behind it marks a key."""
 _LATIN = re.compile("[A-Za-z]")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 
@@ -29,14 +29,14 @@ _SEQUENCES = re.compile(
 )
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # reading direction: text that reads otherwise than it is
-    "\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # text that is not seen
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # reading direction: displayed order differs from stored order
+    "\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # zero width, annotations and tags
 )
 _PICTOGRAM = "[\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 _EMOJI = f"{_PICTOGRAM}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?"
 _NOT_ASCII = re.compile(f"(?P<emoji>{_EMOJI}(?:\u200d{_EMOJI})*)|[^\t\n\x20-\x7e]")
 _NO_INK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-"""Letters and marks that leave nothing on the page; Python counts them as printable."""
+"""Letters and marks that are displayed as nothing, although Python counts them as printable."""
 _VARIATIONS = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\]+", re.IGNORECASE)
@@ -44,39 +44,39 @@ _BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 
 
 def cleaned(text: str) -> str:
-    """`text` without terminal sequences, control and direction marks, and keys; lines end as in Python."""
+    """`text` without terminal sequences, control and direction marks, and keys, with line ends as newlines."""
     if _is_plain(text):
         return redacted(text)
     return redacted(without_invisible(_SEQUENCES.sub("", _BREAKS.sub("\n", text))))
 
 
 def without_invisible(text: str) -> str:
-    """`text` without control and direction marks, and without halves of characters."""
+    """`text` without control and direction marks and lone surrogates."""
     return _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text))
 
 
 def one_line(text: str, limit: int = SHORT) -> str:
-    """`text` cleaned, its white space single blanks, at most `limit` characters."""
+    """`text` cleaned and on one line, at most `limit` characters."""
     return shortened(" ".join(cleaned(text).split()), limit)
 
 
 def shortened(text: str, limit: int = SHORT) -> str:
-    """At most `limit` characters; an ellipsis says that there was more."""
+    """At most `limit` characters, ending with an ellipsis if it was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def json_text(value: Any, *, name: str = "") -> str:
-    """`value` as JSON in which keys are masked and invisible characters are spelled out.
+    """`value` as JSON in which keys are masked and invisible characters are escaped.
 
     Args:
-        value: JSON; anything else in it stands as `<its type>`, so no memory address is ever shown.
-        name: What the value is called: the value of a field named like a secret is masked.
+        value: JSON; other objects in it become `<their type>`, so no memory address is shown.
+        name: Name of the value: the value of a field named like a secret is masked.
     """
     return _as_json(value, lambda: redacted(value, name))
 
 
 def exact_text(value: Any) -> str:
-    """`value` as JSON, as `json_text`, but what only looks like a key is shown: it may decide what runs."""
+    """`value` as JSON, as `json_text`, but masking only known secrets: an approver must see the other values."""
     text = _as_json(value, lambda: without_known(value))
     return (
         text if text.isascii() else _STRING.sub(lambda match: _plain_script(match[0]) if match[1] else match[0], text)
@@ -92,12 +92,12 @@ def _as_json(value: Any, safe: Callable[[], Any]) -> str:
 
 
 def with_escapes(text: str) -> str:
-    r"""`text` with an escape, as `\u202e`, for each character that cannot be seen; tabs, line ends and emoji stay."""
+    r"""`text` with an escape, as `\u202e`, for each invisible character; tabs, line ends and emoji stay."""
     return text if _is_plain(text) else _NOT_ASCII.sub(_escaped_if_invisible, text)
 
 
 def bounded_json(value: Any, limit: int) -> Any:
-    """JSON whose strings have at most `limit` characters, with escapes for those that cannot be seen."""
+    """JSON whose strings have at most `limit` characters, with escapes for invisible ones."""
     if isinstance(value, str):
         return shortened(with_escapes(value[: limit + LONG]), limit)
     if isinstance(value, dict):
@@ -107,13 +107,13 @@ def bounded_json(value: Any, limit: int) -> Any:
 
 
 def name_text(name: str | None) -> str:
-    """The name of a tool or an argument on one line; in quotes if it could be read as more than a name."""
+    """The name of a tool or an argument on one line, in quotes unless it is a plain identifier."""
     text = _plain_script(with_escapes(json.dumps(name or "", ensure_ascii=False)))
     return abridged(text[1:-1] if _PLAIN_NAME.fullmatch(name or "") else text, _LONGEST_NAME)
 
 
 def _plain_script(name: str) -> str:
-    """`name` with escapes if it mixes Latin letters with others, as `amount` with a Cyrillic a."""
+    """`name` with escapes if it mixes scripts, as `amount` with a Cyrillic a."""
     return ascii_escaped(name) if _LATIN.search(name) and any(map(_is_of_another_script, name)) else name
 
 
@@ -127,7 +127,7 @@ def _is_of_another_script(character: str) -> bool:
 
 
 def abridged(text: str, limit: int) -> str:
-    """At most about `limit` characters: the beginning, how many are left out, and the end."""
+    """About `limit` characters: the beginning, the number of omitted characters, and the end."""
     if len(text) <= limit:
         return text
     end = limit // 4
@@ -135,7 +135,7 @@ def abridged(text: str, limit: int) -> str:
 
 
 def fair_length(lengths: Sequence[int], limit: int, least: int) -> int:
-    """The characters that each of several texts may have so that all together have `limit`; at least `least`."""
+    """Characters for each of several texts so that together they have `limit`; at least `least`. Short texts share."""
     budget, remaining = limit, len(lengths)
     for length in sorted(lengths):
         if length * remaining > budget:
@@ -145,7 +145,7 @@ def fair_length(lengths: Sequence[int], limit: int, least: int) -> int:
 
 
 def arguments_text(args: dict[str, Any]) -> str:
-    """`city="Paris", day="today"`, about SHORT characters: long values are shortened, each in its place."""
+    """`city="Paris", day="today"`, about SHORT characters; each long value is shortened."""
     arguments = [(name_text(name), json_text(value, name=name)) for name, value in list(args.items())[:MOST_ARGUMENTS]]
     most = fair_length([len(f"{name}={text}, ") for name, text in arguments], SHORT + len(", "), _LEAST)
     texts = [f"{name}={shortened(text, max(_LEAST, most - len(f'{name}=, ')))}" for name, text in arguments]
@@ -153,12 +153,12 @@ def arguments_text(args: dict[str, Any]) -> str:
 
 
 def call_text(tool: str, args: str | None) -> str:
-    """`get_weather(city="Paris")`; with an ellipsis where the arguments are not known."""
+    """`get_weather(city="Paris")`, with an ellipsis if the arguments are unknown."""
     return f"{tool}({'…' if args is None else args})"
 
 
 def _is_plain(text: str) -> bool:
-    """Most is, and to see it costs less than to look for each thing that may be in the rest."""
+    """True for printable ASCII, a fast check that lets most texts skip the regular expressions."""
     return text.isascii() and text.isprintable()
 
 
@@ -177,5 +177,5 @@ def _is_variation(character: str) -> bool:
 
 
 def is_safe_link(url: str) -> bool:
-    """True for http, https and mailto; a reader's click is all it takes to follow a link."""
+    """True for http, https and mailto."""
     return _LINK.fullmatch(url) is not None

@@ -1,4 +1,4 @@
-"""A line that says how far many runs are, renewed in place."""
+"""A line with the progress of many runs, updated in place."""
 
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.view.evaluation_tables import progress_text
 
 _DELAY = 2.0
-"""Seconds without a line: what is over sooner leaves the same outputs in the file wherever it ran."""
+"""Seconds before the line appears, so that short batches leave the same outputs in the file on every machine."""
 
 
 class ProgressLine:
@@ -22,7 +22,7 @@ class ProgressLine:
         """The counts at the end."""
 
     def show(self, progress: Progress) -> None:
-        """Show how far it is."""
+        """Show the counts."""
         self.last = progress
         if not self._is_shown:
             return

@@ -45,7 +45,7 @@ from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 
 Redefined = Callable[[Sequence[Interrupt]], Collection[str]]
-"""Returns the ids of those approvals whose tools were redefined since the call."""
+"""Returns the ids of the approvals whose tools were redefined since the call."""
 MAX_MEMBERS = 8
 _MAX_MEMBER_CHARS = 300
 _MAX_CHARS = 2_000
@@ -54,19 +54,19 @@ _MAX_CHARS = 2_000
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReplyView:
-    """The result of a turn, and all that its forms need."""
+    """The result of a turn, with the data of all its forms."""
 
     question: str | None
     """The user's text. None: the turn resumed from an interrupt."""
     shows_question: bool = False
-    """Its cell says the question already."""
+    """The source of its cell has the question."""
     agent: str
     events: list[Event]
     """Of this turn, oldest first, the user's included."""
     history: list[Event] = field(default_factory=list[Event])
-    """The session before this turn, where the turn resumes a call made there."""
+    """The session before this turn, if the turn resumes a call made there; else empty."""
     text: str
-    """The text of the answer, of a stopped turn as far as it had streamed."""
+    """The text of the answer; of a stopped turn, the part that was streamed."""
     answered_by: str = ""
     """The agent of a team that gave the answer; empty if there is none yet."""
     status: Status
@@ -77,24 +77,24 @@ class ReplyView:
     schemas: Schemas = field(default_factory=dict[str, Schema | None])
     """Approval id -> JSON schema of the tool's arguments."""
     magic: str = ""
-    """The `%confirm` that answers `interrupts`; empty: only Python has the chat."""
+    """The `%confirm` line of the session; empty for a chat that only Python code reaches."""
     redefined: Collection[str] = ()
     """Ids of the approvals whose tools were redefined since."""
     find_redefined: Redefined | None = None
-    """Looks that up again whenever the reply is rendered."""
+    """Updates `redefined` whenever the reply is rendered."""
     team: BaseAgent | None = None
     """The agent tree at the time of the turn, for its picture. None: no picture."""
     trace: Trace = field(default_factory=Trace)
     error: str | None = None
     undo_hint: str = ""
-    """What to type so that agents forget the message of a failed turn; empty if none failed."""
+    """The lines to type to undo the message of a failed turn; empty if none failed."""
     notices: Notices = field(default_factory=Notices)
     plain: bool = False
-    """Shown as plain text alone."""
+    """Show only the plain text."""
     live: Callable[[], str] = str
-    """Returns the id of the widget that shows it on the page; empty: none does."""
+    """Returns the id of the widget that shows the reply on the page; empty: none."""
     is_displayed: Callable[[], bool] = bool
-    """Returns True if the cell that runs now shows it already."""
+    """Returns True if the running cell shows the reply already."""
 
     @property
     def notice(self) -> str | None:
@@ -108,12 +108,12 @@ class ReplyView:
 
     @property
     def heading(self) -> str:
-        """The agent of the chat, and behind it the member of its team that answered, if that was another one."""
+        """The agent of the chat, and the member of its team that answered, if it was another agent."""
         return one_line(f"{self.agent} · {self.answered_by}" if self.is_answer_of_member else self.agent)
 
     @property
     def is_answer_of_member(self) -> bool:
-        """Another agent than that of the chat gave the answer."""
+        """True if another agent than that of the chat gave the answer."""
         return bool(self.text.strip()) and self.answered_by not in ("", self.agent)
 
     @property
@@ -122,7 +122,7 @@ class ReplyView:
         return waiting_label(expected_interrupts(self.interrupts, self.text))
 
     def appended_to(self, earlier: "ReplyView") -> "ReplyView":
-        """This part of a turn and `before`, the part up to its last pause, as one."""
+        """The whole turn of `earlier`, the part up to its last pause, and this part."""
         return replace(
             self,
             events=[*earlier.events, *self.events],
@@ -138,7 +138,7 @@ class ReplyView:
         return replace(self, interrupts=still_open, elsewhere={**self.elsewhere, **verdicts})
 
     def saved_forms(self) -> dict[str, str]:
-        """All forms that a page without a kernel can show, by media type."""
+        """The forms for a page without a kernel, by media type."""
         run = PanelRun(agent=self.team, history=self.history, status=self.status, trace=self.trace, events=self.events)
         saved = panels.saved(run)
         return bundle(reply_document(self._refreshed(), history=self.history, panels=saved, typed=False))
@@ -176,10 +176,10 @@ def reply_document(
 
     Args:
         reply: The turn.
-        history: The session's earlier events, oldest first; only needed to show the arguments and old state values
-            of a turn that resumed from an approval.
-        panels: What the panels keep, folded together with the events; folds stand below these.
-        typed: As of `in_reply`.
+        history: The session's earlier events, oldest first; only needed for the arguments and old state values of a
+            turn that resumed from an approval.
+        panels: The saved forms of the panels, folded together with the events; those that are folds come below.
+        typed: As for `interrupt_text.reply_blocks`.
     """
     return Document((Section(_reply_blocks(reply, history, panels, reply.notices.blocks(), typed=typed)),))
 
@@ -235,7 +235,7 @@ def decision_blocks(decisions: Iterable[Decision]) -> list[Text]:
 
 
 def _new_rows(reply: ReplyView, rows: list[Json]) -> list[Json]:
-    """Return the rows without a question and an error that stand beside them."""
+    """Return the rows without the question and the error that are displayed outside of them."""
     if rows and rows[0]["kind"] == "user" and reply.shows_question:
         rows = rows[1:]
     error = f"{reply.events[-1].id}/error" if reply.status == "error" and reply.events else ""
@@ -280,7 +280,7 @@ def _event_fold(reply: ReplyView, rows: list[Json], panels: Sequence[Block]) -> 
 
 
 def _summary(reply: ReplyView, rows: list[Json]) -> tuple[Inline, ...]:
-    """`1 tool call · 1 failed · 300 tokens`: nothing in it is measured, so that every run gives the same."""
+    """`1 tool call · 1 failed · 300 tokens`; without times, so that all runs give the same."""
     calls, failed = _counts(rows)
     events = f"{len(rows)} event{'s' if len(rows) > 1 else ''}"
     tokens = usage_of(reply.events).total_tokens
@@ -294,7 +294,7 @@ def _summary(reply: ReplyView, rows: list[Json]) -> tuple[Inline, ...]:
 
 
 def members(reply: ReplyView) -> list[Json]:
-    """`{"who", "text"}`: the last text of each agent that spoke besides the one that answered, in their order."""
+    """`{"who", "text"}`: the last text of each agent but the one that answered, in order."""
     texts: dict[str, str] = {}
     for event in reply.events:
         is_of_call = calls_to(event.branch, event.node_info.path)
@@ -302,7 +302,7 @@ def members(reply: ReplyView) -> list[Json]:
             continue
         texts.pop(author_of(event), None)
         texts[author_of(event)] = event.text
-    if texts.pop(reply.answered_by, None) is None:  # a workflow hands on the text of its last agent
+    if texts.pop(reply.answered_by, None) is None:  # a workflow repeats the text of its last agent as its own answer
         repeating = [agent for agent, text in texts.items() if text.strip() == reply.text.strip()]
         texts = {agent: text for agent, text in texts.items() if agent not in repeating[-1:]}
     last = [
@@ -320,12 +320,12 @@ def _team_lines(reply: ReplyView) -> list[str]:
 
 
 def answer_for_view(reply: ReplyView) -> dict[str, Any]:
-    """Question and answer of a run that is over, for a view that has all the rest in its panels.
+    """Question and answer of a run that is over, for a live view, which has the rest in its panels.
 
     Returns:
-        `{"question", "members", "who", "decisions", "html", "pages", "shown"}`; `question` is empty where the run
-        resumed from an approval, `members` are as `members` returns them, `decisions` are for a view that has no card
-        of its own for them, `shown` is as `html.for_view`.
+        `{"question", "members", "who", "decisions", "html", "pages", "shown"}`; `question` is empty if the run resumed
+        from an approval, `members` is as returned by `members`, `decisions` is for views without a card for them,
+        `shown` is as returned by `html.for_view`.
     """
     grounding = answers.grounding_of(reply.events)
     decisions = rows_and_decisions(reply.events, history=reply.history, elsewhere=reply.elsewhere)[1]

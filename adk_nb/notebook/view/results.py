@@ -16,9 +16,9 @@ from adk_nb.notebook.view.view_state import Json
 from adk_nb.notebook.view.writers import html
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
-"""Kinds that a page draws. Within `<img>` nothing of a drawing runs, and it loads nothing."""
+"""Media types shown in `<img>`, where an SVG runs no script and loads nothing."""
 MAX_DOWNLOAD = 1_000_000
-"""Bytes of an artifact that are handed to a page."""
+"""Bytes of an artifact that a page gets for a download."""
 _ROWS, _COLUMNS = 20, 12
 _MOST_RECORDS, _DEEPEST, _LONGEST_LEAF = 100, 6, 500
 Piece = Image | Table | Page | Text
@@ -73,8 +73,8 @@ def artifact(name: str, version: int, part: types.Part | None) -> Json:
 
     Returns:
         `{"id", "name", "version", "mime", "size", "alt"}`, `size` in bytes, and what there is of: `image`, a data URI;
-        `html`, markup of this package; `page`, the `srcdoc` of a frame like `safe_html.ISOLATED`; `text`, the
-        beginning; `data`, base64 of the whole, to be downloaded. None stands for each that there is not.
+        `html`, markup of this package; `page`, the `srcdoc` of a frame like `writers.elements.ISOLATED`; `text`, the
+        beginning; `data`, base64 of the whole, for a download. Absent ones are None.
     """
     blob = part.inline_data if part else None
     mime = (blob.mime_type if blob else "text/plain") or "application/octet-stream"
@@ -109,7 +109,7 @@ def _image(blob: types.Blob | types.FunctionResponseBlob | None, alt: str, capac
 
 
 def _checked_piece(stored: Any, tool: str, capacity: Capacity) -> Piece | None:
-    """A piece, if it is one: an event may come from a file that anybody wrote."""
+    """A piece, or None if it is malformed: an event may come from a file that anybody wrote."""
     try:
         return _piece(stored, tool, capacity)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -156,9 +156,7 @@ def _csv_table(data: bytes) -> list[Table]:
 
 
 def answer_block(events: Sequence[Event], text: str) -> Table | Items | None:
-    """The answer `text` of a turn with `events` as a table, or as lists in each other, if it is an object or a list of
-    objects. None: it is shown as text.
-    """
+    """A structured answer: an object or a list of objects as a table, or as nested lists. None: `text` is shown."""
     value = next((event.output for event in reversed(events) if _is_answer(event, text)), None)
     if isinstance(value, dict) and value:
         record = cast(Json, value)

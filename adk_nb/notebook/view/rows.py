@@ -1,4 +1,4 @@
-"""The rows, state and cards of a run, as ops for a view, made of its events."""
+"""The rows, state and cards of a run, built from its events as ops for a view."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ SchemaOf = Callable[[Interrupt], dict[str, Any] | None]
 _ANSWERED = (*REQUESTS, INPUT_REQUEST)
 """Names of requests that the user answers."""
 NOTEBOOK = "notebook"
-"""Author of events beside the conversation."""
+"""Author of the notebook's own events, such as a note on a changed definition."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class _Call:
     """None: unknown."""
     called_at: float | None
     row: str | None
-    """None: it is in another view; its response gets a row of its own."""
+    """Id of its row. None: the row is in another view, and the response gets a row of its own."""
 
 
 @dataclass
@@ -71,7 +71,7 @@ class _RowOps:
 
 
 class RunRows:
-    """The rows of one run: live with pieces and durations, or static and the same on every run."""
+    """The rows of one run: live with partial text and durations, or static and the same in every kernel."""
 
     def __init__(
         self,
@@ -87,15 +87,15 @@ class RunRows:
         """Begin without rows.
 
         Args:
-            schema_of: For the form in which a card's arguments are edited.
-            state: As it is before the first event that is fed. None: what `history` left, which is nothing for `()`.
-            history: The earlier events of the session, oldest first, or their read model; needed only where the run
+            schema_of: Returns the schema of the form that edits a card's arguments.
+            state: The state before the first event. None: the state after `history`.
+            history: The earlier events of the session, oldest first, or their read model; only needed if the run
                 resumes from an approval requested in them.
             live: False leaves out durations.
-            magic: The `%confirm` that answers requests; empty: only Python has the chat.
+            magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
             seconds_of: Returns the seconds that the tool of a call took; None: unknown.
-            open_interrupts: Returns the interrupts that are open in the session now; without it cards have no numbers,
-                but ids.
+            open_interrupts: Returns the open interrupts of the session, whose numbers cards show; without them cards
+                show ids.
         """
         self._waiting = open_interrupts
         self._seconds_of = seconds_of
@@ -162,7 +162,7 @@ class RunRows:
     def _pieces(self, event: Event) -> list[Json]:
         row_ops = _RowOps()
         if (call := self._calls.get(_running_tool(event))) and call.row:
-            row_ops.patch(call.row, text=one_line(event.text))  # how far a tool is; its result takes the place
+            row_ops.patch(call.row, text=one_line(event.text))  # progress of a tool, until its result replaces it
             return row_ops.ops
         for kind in self._kinds:
             if not (text := event_text.message_text(event, thoughts=kind == "thought")):
@@ -323,8 +323,8 @@ class RunRows:
 
         Args:
             key: The card's id.
-            verdict: What the card says from now on.
-            text: Of the rows of its calls.
+            verdict: The new state and note of the card.
+            text: The text for the rows of its calls.
         """
         if not (card := self._cards.get(key)):
             return []
@@ -368,7 +368,7 @@ _KINDS = {"user": "user", NOTEBOOK: "marker"}
 
 
 def rows_of(events: Iterable[Event], *, history: Sequence[Event] = ()) -> list[Json]:
-    """Return the last `view_state.MAX_ROWS` rows of a run that is over: but for their ids the same on every run."""
+    """Return the last `view_state.MAX_ROWS` rows of a run that is over; the same in every kernel but for their ids."""
     return rows_and_decisions(events, history=history)[0]
 
 
@@ -395,7 +395,7 @@ def _running_tool(event: Event) -> str:
 
 
 def _author(event: Event) -> str:
-    """Return the author, with a mark for each call of an agent as a tool on its path, and the lane before it."""
+    """Return the author with a mark for each agent call on its path, after the lane."""
     path = event.node_info.path
     depth = len(calls_to(event.branch, path)) - bool(_running_tool(event))
     name = event_text.author_of(event)
@@ -406,7 +406,7 @@ def _author(event: Event) -> str:
 
 
 def _is_request(event: Event, call: types.FunctionCall) -> bool:
-    """Return True for the runtime's own request; a call of that name which a model wrote is a call like any other."""
+    """Return True for a request by the runtime. A model can write a call of that name, which is an ordinary call."""
     return call.name in (approvals.REQUEST, credentials.REQUEST) and call.id in (event.long_running_tool_ids or ())
 
 

@@ -1,4 +1,4 @@
-"""Runs as tables: the events of one, without ids and times, and two runs side by side."""
+"""Runs as tables: the events of a run without ids and times, and two runs side by side."""
 
 import difflib
 import re
@@ -28,13 +28,13 @@ def event_table(
     undone: Container[str] = (),
     width: int | None = None,
 ) -> Table:
-    """Number the rows of `events`.
+    """The numbered rows of `events`.
 
     Args:
         events: Oldest first; their rows are numbered from 1.
         history: The events before them.
         only: Ids of the events whose rows are shown. None: all.
-        undone: Ids of events that were taken back.
+        undone: Ids of events that were undone.
         width: As in `Table`.
     """
     rows = [
@@ -51,7 +51,7 @@ def event_table(
 
 
 def row_table(rows: Iterable[Json]) -> Table:
-    """Agent and event of each row and, if any of them changed the state, the changes."""
+    """Agent and event of each row, and a column of state changes if there are any."""
     lines = [
         [
             "you" if row["author"] == "user" else row["author"],
@@ -77,12 +77,12 @@ def row_text(row: Json) -> str:
 
 
 Part = tuple[str, list[str], list[str]]
-"""A name, and the lines of both runs."""
+"""Name of a part, and its lines in both runs."""
 
 
 @dataclass(kw_only=True)
 class ComparedRun:
-    """One of the two."""
+    """One of two runs that are compared."""
 
     title: str
     question: str
@@ -119,7 +119,7 @@ class ComparedRun:
 
 
 def difference_blocks(first: ComparedRun, second: ComparedRun, *, with_times: bool = True) -> list[Block]:
-    """The two runs in figures, and each part in which they differ. `with_times` False: the same on every machine."""
+    """The figures of two runs, and each part in which they differ. `with_times` False: the same on every machine."""
     figures = [row for row in _figures(first, second, with_times=with_times) if any(row[1:])]
     blocks: list[Block] = [Table(["", first.title, second.title], figures)]
     for name, left, right in _parts(first, second):
@@ -177,7 +177,7 @@ def _tools(run: ComparedRun) -> list[str]:
 
 
 def _diff_lines(left: Sequence[str], right: Sequence[str]) -> list[str]:
-    """The lines of only one run, with those around them."""
+    """The lines that differ, with one line of context."""
     lines = list(difflib.unified_diff(left, right, n=1, lineterm=""))[2:]
     marked = ("..." if line.startswith("@@") else line for line in lines if not line.startswith("@@ -1"))
     return [line for line in marked if line.strip()]

@@ -1,4 +1,4 @@
-"""The view of a run: its interface, which only keeps the events, and its form in a terminal."""
+"""The view of a run: the base class, which displays nothing, and the view in a terminal."""
 
 import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -33,9 +33,9 @@ class AnswerHandler(Protocol):
     """Takes an answer on a card."""
 
     def __call__(self, key: str, value: Any, /, *, as_asked: bool = False) -> None:
-        """Answer the interrupt of id `key` with `value`, as `Chat.answer` takes it.
+        """Answer the interrupt with id `key`; `value` is as for `Chat.answer`.
 
-        `as_asked`: run the call with the tool as it was at the request.
+        `as_asked`: run the version of the tool that the approval was requested for.
         """
         ...
 
@@ -47,71 +47,74 @@ class Clicks:
     stop: Callable[[], None]
     answered: "AnswerHandler"
     write: Callable[[str, str | None], None] = lambda key, text: None
-    """Takes a key of the state and its typed value, JSON or else text; None: remove the key."""
+    """Set a key of the state to a typed value, JSON or else text; None deletes the key."""
     rerun: Callable[[str], None] = lambda event_id: None
-    """Takes an event whose turn to repeat, in a copy of the session before it."""
+    """Repeat the turn of an event, in a copy of the session before that turn."""
     retry: Callable[[str], None] = lambda key: None
-    """Takes the id of an error card: repeat the message before it."""
+    """Undo the turn of the error card with that id, and send its message again."""
     drop: Callable[[str], None] = lambda key: None
-    """Takes the id of an error card: take the turn back."""
+    """Undo the turn of the error card with that id."""
 
 
 class RunView:
-    """One run; it may resume after a pause."""
+    """The view of a run, which may resume after a pause. This one displays nothing.
+
+    A view overrides the methods whose events it displays.
+    """
 
     plain = False
-    """Show its reply in plain text."""
+    """Show the reply as plain text."""
     is_live = False
-    """It shows pieces as they come, so the model streams."""
+    """Shows partial text, so the model streams."""
     shows_errors = False
-    """It shows the error of a turn, also one that is raised."""
+    """Shows the error of a turn even if it is raised."""
     on_event: Callable[[Event], None] | None = None
-    """Gets each event of a turn that a caller outside of the notebook reads."""
+    """Gets each event of a turn that a client outside of the notebook reads."""
     streams = False
-    """That caller wants pieces, so the model streams."""
+    """That client wants partial events, so the model streams."""
     sent_by = ""
-    """That caller, for the rows of its messages; empty: the user."""
+    """The name of that client, on the rows of its messages; empty: the user."""
 
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
         self.question = question
         self.shows_question = isinstance(question, str) and is_in_this_cell(question)
-        """Its cell says the question already."""
+        """The source of its cell has the question."""
         self.notices = Notices(notice)
         self.magic = ""
-        """The `%confirm` that answers its interrupts; empty: only Python has its chat."""
+        """The `%confirm` line of the session; empty for a chat that only Python code reaches."""
         self.place = this_cell()
         """The place of an answer that resumes it, as `in [8]`."""
         self.trace = Trace()
         """Requests to models and calls of tools, also after a pause."""
         self.max_cost_usd: float | None = None
-        """Limit, also after a click. None: there is none."""
+        """Limit of the cost of the turn. None: no limit."""
         self.cards_elsewhere: Collection[str] = ()
         """Ids of interrupts with cards in other views."""
         self.events: list[Event] = []
-        """Whole ones since the run began or last resumed, oldest first."""
+        """Complete events since the run began or last resumed, oldest first."""
         self.answers_approvals = False
-        """A policy answers its approvals at once, and it resumes."""
+        """True: a policy answers approvals, so the run resumes at once."""
         self.is_background = False
-        """Its cell does not wait for it."""
+        """True: the cell does not wait for the run."""
         self.open_interrupts: Callable[[], list[Interrupt]] = list
-        """Returns what is open in the session now."""
+        """Returns the open interrupts of the session."""
         self.streaming: dict[str, list[Event]] = {}
-        """The partial events of answers that have no whole event yet, by event id."""
+        """The partial events of answers that are not complete yet, by event id."""
         self.resumed = False
-        """It resumed after a click, when its cell had a result already."""
+        """True: the run resumed after a click, when its cell had ended."""
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
-        """The run begins, or resumes. `session`: as it is before."""
+        """The run begins, or resumes. `session`: before the run."""
         self.events, self.streaming = [], {}
 
     def show_open_cards(
         self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
     ) -> None:
-        """Draw the cards of the interrupts `keys`, and start no run. `requests`: they by media type."""
+        """Draw the cards of the interrupts `keys` without a run. `requests`: the interrupts by media type."""
 
     def event(self, event: Event) -> None:
-        """Take one more event, partial or whole."""
+        """Take in an event, partial or complete."""
         if self.on_event:
             self.on_event(event)
         if event.partial:
@@ -120,24 +123,24 @@ class RunView:
         self.streaming.pop(event.id, None)
         self.events.append(event)
 
-    def failed(self, wrong: BaseException) -> None:
-        """An exception ends it; `end` follows."""
+    def failed(self, error: BaseException) -> None:
+        """An exception ended the run; `end` follows."""
 
     def before_blocking_tool(self) -> None:
         """The next tool may block the event loop."""
 
-    def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], wrong: Exception) -> None:
+    def tool_failed(self, call_id: str, tool: str, args: dict[str, Any], error: Exception) -> None:
         """A tool raised; its result for the model follows."""
 
     def model_busy(self, model: str, error: str, seconds: float) -> None:
-        """A model is busy (`error`: its answer), and is called again after `seconds`."""
+        """A model refused with `error`, since it is busy, and is called again after `seconds`."""
 
     def tools_left_out(self, text: str) -> None:
-        """An agent runs without tools that could not be listed; every form of the reply says so."""
+        """Add a notice to the reply, such as that tools of an agent could not be listed."""
         self.notices.add(one_line(text, _LEFT_OUT))
 
     def for_retry(self, create: "Callable[[], RunView]") -> "RunView":
-        """The view of the next try of a failed run, in its cell. `create`: makes a new one."""
+        """The view of a retry of a failed run, in the same cell. `create`: makes a new view."""
         return create()
 
     def artifact_saved(self, name: str, version: int, file: types.Part | None) -> None:
@@ -156,32 +159,32 @@ class RunView:
         """An agent has ended, or pauses."""
 
     def end_lock(self) -> AbstractContextManager[Any]:
-        """Context of `end` and `close`: requests for the outputs of the run wait until it is left."""
+        """The context of `end` and `close`: requests for outputs of the run wait until it is left."""
         return nullcontext()
 
     def end(self, reply: ReplyView) -> None:
-        """The run has ended, or pauses; if it has no open interrupt, `close` follows."""
+        """The run has ended, or pauses; `close` follows if it has no open interrupt."""
 
     def close(self) -> None:
         """The run has no open interrupt any more."""
 
     def final_view_id(self) -> str:
-        """Id of the widget that stays in the place of its reply; empty: none."""
+        """Id of the widget that stays in the place of the reply; empty: none."""
         return ""
 
     def shows_reply(self) -> bool:
-        """True if the cell that runs now shows the reply already, also if it is not its last expression."""
+        """True if the running cell shows the reply already, even without displaying its value."""
         return False
 
-    def state_written(self, key: str, event: Event | None, why_not: str = "") -> None:
-        """A typed value of a key of the state was written by `event`, or refused."""
+    def state_written(self, key: str, event: Event | None, refusal: str = "") -> None:
+        """A typed value of a state key was written by `event`; None: it was refused, for the reason `refusal`."""
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
-        """Cards got an answer in another cell.
+        """Interrupts with cards in this view were answered in another cell.
 
         Args:
-            verdicts: By card id.
-            last: No other card of this run can be answered.
+            verdicts: By interrupt id.
+            last: No other card of this view is open.
         """
 
     def interrupts_undone(self, keys: Collection[str]) -> None:
@@ -191,21 +194,21 @@ class RunView:
         """Change fields of the card of the interrupt `key`."""
 
     def reopen_card(self, key: str, reason: str) -> None:
-        """A click's answer was refused."""
+        """The answer of a click was refused for `reason`."""
 
     def mark_stale(self, key: str) -> None:
-        """A click came too late: another kernel has answered."""
+        """A click came too late: the interrupt was answered in another kernel."""
 
     def resume_in_cell(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-        """Resume with `work`; it prints in the cell that began this run."""
+        """Resume the run with `work`, whose outputs go to the cell of this view."""
         sync.start(work())
 
     def start_in_cell(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Start `work` beside other runs; it displays in the cell of this view."""
+        """Start `work`, whose outputs go to the cell of this view."""
         sync.start(work)
 
     def show_notice(self, text: str) -> None:
-        """Show a notice, as the reason why a click had no effect."""
+        """Show a notice, such as the reason why a click had no effect."""
 
 
 def in_a_terminal() -> bool:
@@ -224,24 +227,24 @@ class TerminalRun(RunView):
         self._rows = RunRows(live=False)
         self._view = ViewState()
         self._streaming_row = ""
-        """Id of the row whose text is printed as it comes; empty: none."""
+        """Id of the row whose text is streaming; empty: none."""
         self._answer = ""
-        """The answer that the cursor stands behind; empty: the cursor is at the beginning of a line."""
+        """The answer on the line of the cursor; empty: the cursor is at the beginning of a line."""
         self._printed: set[str] = set()
         self._waiting_lines: list[tuple[str, str]] = []
-        """Who and what, to be printed when the answer that streams has ended."""
+        """Lines to print after the streaming answer, as arguments of `_print_line`."""
         self._error = ""
         self._ends_with_exception = self._is_shown = False
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:
-        """Make rows from here on; calls of earlier turns come from the session's history."""
+        """Begin with the session's history, which has the calls of earlier turns."""
         super().begin(session, clicks)
         self._rows = RunRows(live=False, history=history_of(session) if session else ())
 
     def event(self, event: Event) -> None:
         """Print the text as it streams, and each finished row."""
         super().event(event)
-        if self.is_background:  # the prompt for the next cell is there already
+        if self.is_background:  # the user is at the next prompt
             return
         for op in self._rows.feed(event):
             self._view.apply(op)
@@ -267,7 +270,7 @@ class TerminalRun(RunView):
     def _print_row(self, key: str) -> None:
         row = self._view.rows[key]
         is_open = row["streaming"] or (row["kind"] == "call" and row["result"] is None)
-        if is_open or row["kind"] in ("user", "question") or key in self._printed:  # the reply says what is asked
+        if is_open or row["kind"] in ("user", "question") or key in self._printed:  # the reply has the question
             return
         self._printed.add(key)
         if key == self._streaming_row:
@@ -280,7 +283,7 @@ class TerminalRun(RunView):
             self._print_line(f"{row['author']}: {row_text(row)}")
 
     def _print_line(self, line: str, answer: str = "") -> None:
-        """Print a line; behind an answer the line stays open, since more of the reply may follow."""
+        """Print a line; after an `answer` the line stays open, since the rest of the reply may follow."""
         if self._streaming_row:
             self._waiting_lines.append((line, answer))
             return
@@ -316,28 +319,28 @@ class TerminalRun(RunView):
         self._end_line()
 
     def model_busy(self, model: str, error: str, seconds: float) -> None:
-        """Print the model, its answer and the seconds until the next attempt."""
+        """Print the model, its error and the seconds until the next attempt."""
         busy = f"{one_line(model, 100)} is busy, {one_line(error, 100)}"
         self._print_line(f"{busy}; the next attempt is in {seconds:.0f} s")
 
-    def failed(self, wrong: BaseException) -> None:
-        """Note whether the shell will print the exception itself."""
-        self._ends_with_exception = isinstance(wrong, UserError)
+    def failed(self, error: BaseException) -> None:
+        """Note an exception that the shell will print."""
+        self._ends_with_exception = isinstance(error, UserError)
 
     def end(self, reply: ReplyView) -> None:
-        """Print what is left of the reply behind its streamed part."""
+        """Print the rest of the reply after its streamed part."""
         if self.is_background:
             return
         self._is_shown = True
         self._end_answer()
         if reply.status == "error":
-            self._error = ""  # the reply, or the exception, tells it
+            self._error = ""  # the reply, or the exception, has it
         if self._ends_with_exception:
             self._end_line()
             return
-        whole, answered = str(reply), f"{reply.heading} > {self._answer.strip()}"
-        if self._answer and whole.startswith(answered):
-            sys.stdout.write(whole.removeprefix(answered) + "\n")
+        whole, printed = str(reply), f"{reply.heading} > {self._answer.strip()}"
+        if self._answer and whole.startswith(printed):
+            sys.stdout.write(whole.removeprefix(printed) + "\n")
             self._answer = ""
         else:
             self._begin_line()

@@ -1,4 +1,4 @@
-"""The line of a served agent in its cell: where it is, and its token for a reader who asks for it."""
+"""The line of a served agent in its cell: its address, and a button that shows the token."""
 # pyright: reportUnknownMemberType=false
 # ipywidgets has no annotations
 
@@ -14,7 +14,7 @@ _STATIC = Path(__file__).parent / "static"
 
 
 class ServedView(anywidget.AnyWidget):
-    """One line, with a button that shows the token. The token is sent as a message, and is in no state of the widget.
+    """One line, with a button that shows the token. The token is sent as a message, never as saved widget state.
 
     Args:
         name: The agent.
@@ -37,7 +37,7 @@ class ServedView(anywidget.AnyWidget):
         self.on_msg(self._receive)
 
     def stopped(self) -> None:
-        """The server is gone."""
+        """Show that the server has stopped."""
         self._secret = {}
         self.running = False
 

@@ -12,18 +12,18 @@ from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.view_state import Json
 
 _MOST_PRICED = 300
-"""Earlier answers whose price is looked up; each takes a millisecond. Longer sessions show their tokens alone."""
+"""Earlier answers whose price is looked up, a millisecond each. Longer sessions show only their tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Tokens, as the models' services counted them; all zero where they do not say."""
+    """Tokens as counted by the models' services; zero where a service gives no count."""
 
     model_calls: int = 0
     input_tokens: int = 0
-    """Cached ones included."""
+    """Including cached tokens."""
     output_tokens: int = 0
-    """Without thoughts."""
+    """Without tokens of thoughts."""
     cached_tokens: int = 0
     thoughts_tokens: int = 0
     total_tokens: int = 0
@@ -39,7 +39,7 @@ class Usage:
         )
 
     def summary(self) -> str:
-        """A line for a footer; empty when nothing was counted."""
+        """A line for a footer; empty without tokens."""
         if not self.total_tokens:
             return ""
         calls = "1 model call" if self.model_calls == 1 else f"{self.model_calls} model calls"
@@ -54,17 +54,17 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The cost of model calls by the table of genai-prices. An estimate: discounts and taxes are not in it."""
+    """The cost of model calls by the table of genai-prices; an estimate without discounts and taxes."""
 
     known_usd: float = 0.0
     """US dollars, of the answers whose price is known."""
     unknown: tuple[str, ...] = ()
-    """The models whose price is not known, as their services name them; `?` for one that was not named."""
+    """Models without a known price, as their services name them; `?` for an unnamed model."""
     models: tuple[str, ...] = ()
-    """All that answered."""
+    """All models that answered."""
     model_calls: int = 0
     replayed: int = 0
-    """How many of these were answered from a recording, which costs nothing."""
+    """Calls answered from a recording, which cost nothing."""
 
     def __add__(self, cost: "Cost") -> "Cost":
         return Cost(
@@ -77,11 +77,11 @@ class Cost:
 
     @property
     def usd(self) -> float | None:
-        """US dollars. None: the price of one of the models is not known."""
+        """US dollars. None: the price of a model is not known."""
         return None if self.unknown else self.known_usd
 
     def __str__(self) -> str:
-        """For a reader: `≈ $0.0009`; empty when nothing was counted."""
+        """The cost as text, as `≈ $0.0009`; empty without model calls."""
         if not self.model_calls:
             return ""
         if self.replayed == self.model_calls:
@@ -115,13 +115,13 @@ def cost_of(events: Iterable[Event]) -> Cost:
 
 
 class Meter:
-    """Adds up a run, event by event, and the session that it is a turn of."""
+    """Adds up tokens and costs of a run, event by event, and those of its session."""
 
     hinted = False
-    """This process has shown how to install the prices."""
+    """True once this process has shown how to install the prices."""
 
     def __init__(self, earlier: Iterable[Event], limit: float | None) -> None:
-        """`before`: the session's earlier events. `limit`: `RunConfig.max_cost_usd` of the run."""
+        """`earlier`: the session's events before the run. `limit`: `RunConfig.max_cost_usd` of the run."""
         self._before = [event for event in earlier if _has_usage(event)]
         self._limit = limit
         self._usage, self._cost = Usage(), Cost()
@@ -129,7 +129,7 @@ class Meter:
         self._hints = False
 
     def feed(self, event: Event) -> Json | None:
-        """Return the op for a view; None: nothing was counted."""
+        """Return the op for a view. None: the event has no tokens."""
         if not _has_usage(event) or not (usage := _usage(event)).total_tokens:
             return None
         self._usage += usage
@@ -164,14 +164,14 @@ class Meter:
 
 
 def limit_warning(cost: Cost, limit: float) -> str:
-    """Say that a limit does not hold, as the price of a model is unknown; empty if it holds."""
+    """A warning that a limit has no effect, since the price of a model is unknown; empty if it has."""
     if not cost.unknown:
         return ""
     return f"the limit of {dollars(limit)} does not hold: no price is known for {', '.join(cost.unknown)}"
 
 
 def row_usage(event: Event) -> Json | None:
-    """The tokens of an event for its row: a short text, and a title with cost and models. None: nothing was counted."""
+    """The tokens of an event for its row: a short text, and a title with cost and models. None: it has no tokens."""
     if not _has_usage(event) or not (usage := _usage(event)).total_tokens:
         return None
     parts = [usage.token_summary()]

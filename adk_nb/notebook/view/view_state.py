@@ -1,4 +1,4 @@
-"""The content of a live view as plain JSON, changed op by op: no widget, no kernel."""
+"""The content of a live view as plain JSON, changed by ops, without widget or kernel."""
 
 import time
 from collections.abc import Callable
@@ -58,42 +58,43 @@ _CARD: Json = {
 
 
 class ViewState:
-    """The rows, state, cards and lines of one view, built up op by op.
+    """The rows, state, cards and status of one view.
 
-    The front end holds a twin of it, fed by the same ops; `snapshot` brings a twin that missed some up to date.
+    The front end has a copy that applies the same ops; a copy that missed some is replaced by a `snapshot`.
     """
 
     def __init__(self, title: str = "", box: Json | None = None, own_id: str = "") -> None:
         self.title = title
         self.own_id = own_id
-        """By which a notebook refers to the view."""
+        """The model id by which outputs refer to the view."""
         self.box = box
-        """Of a chat box: `{"height"}`, in pixels. None: the view is of one run."""
+        """`{"height"}` of a chat box, in pixels. None: the view is of one run."""
         self._status: Json = {"status": "idle", "text": ""}
         self._ran = 0.0
-        """Seconds of work before the status was set, without pauses."""
+        """Seconds of work before the current status, without pauses."""
         self._status_at = time.monotonic()
         self.notice = ""
-        """A failure beside the run, as of a click."""
+        """An error beside the run, as of a click."""
         self.notices: list[Json] = []
         self.usage: Json = {"text": "", "title": "", "tokens": 0}
         self.earlier = 0
+        """Rows that were dropped, oldest first."""
         self._state: dict[str, Json] = {}
-        """By key; a key that was removed since the view began stays, with its mark."""
+        """By key; includes keys that were removed since the view began, with their mark."""
         self.rows: dict[str, Json] = {}
         self.cards: dict[str, Json] = {}
-        """With all arguments as the tool gets them: no page is sent these."""
+        """With all arguments as the tool gets them; pages get `_cards_on_page`."""
         self._cards_on_page: dict[str, Json] = {}
         self.drawing: Json | None = None
         self.marks: dict[str, str] = {}
         self.lanes: dict[str, Json] = {}
         self.streams: dict[str, StreamedMarkdown] = {}
-        """Of rows that stream markdown."""
+        """By id of a row that streams markdown."""
         self.artifacts: dict[str, Json] = {}
         self.offers: list[str] = []
         """Requests that the page may send, as `waterfall` or `rerun`."""
         self.answer: Json | None = None
-        """Of a run that is over: `{"question", "members", "who", "html", "pages"}`."""
+        """As `reply_view.answer_for_view`. None: the run is not over."""
 
     def apply(self, op: Json) -> Json:
         """Change the state by one op, and return the op for the front end.
@@ -105,7 +106,7 @@ class ViewState:
 
     @property
     def state(self) -> list[Json]:
-        """Each key, with the mark of its change since the view began; removed keys come last."""
+        """Each key with its change since the view began; removed keys come last."""
         return sorted(self._state.values(), key=lambda entry: entry["kind"] == "-")
 
     @property
@@ -115,7 +116,7 @@ class ViewState:
         return {**self._status, "seconds": round(self._ran + now, 2)}
 
     def change_status(self, status: str, text: str) -> Json:
-        """Set the status; its op."""
+        """Set the status; returns the op for the front end."""
         old = self.status
         begins = status == "running" and old["status"] not in ("pending", "running")
         self._ran, self._status_at = 0.0 if begins else old["seconds"], time.monotonic()
@@ -123,7 +124,7 @@ class ViewState:
         return {"op": "status", **self.status}
 
     def change_state(self, op: Json) -> Json:
-        """Apply a `state` op; the op with the entries that it changes, or with all if it has the whole state."""
+        """Apply a `state` op; returns it with the changed entries, or with all entries if it has the whole state."""
         entries = [self._changed(change) for change in op["changes"]]
         if "state" not in op:
             return {**op, "entries": entries}
@@ -146,13 +147,13 @@ class ViewState:
         return entry
 
     def put_card(self, card: Json) -> Json:
-        """Store a card; its form for the page."""
+        """Store a card; returns its form for the page."""
         self.cards[card["id"]] = card
         self._cards_on_page[card["id"]] = page_card = card_for_page(card)
         return dict(page_card)
 
     def snapshot(self, seq: int) -> Json:
-        """The whole state after batch number `seq`, as JSON values. The caller's copy: later ops do not reach it."""
+        """A copy of the whole state after batch number `seq`, as JSON values."""
         return {
             "seq": seq,
             "title": self.title,
@@ -234,7 +235,7 @@ def _entry(entry: Json, old_entry: Json | None) -> Json:
 
 
 def _mark_of(entry: Json | None) -> tuple[str, str | None] | None:
-    """Change of a key since the view began, and its value then; None: it is unchanged."""
+    """The change of a key since the view began, and its earlier value. None: it is unchanged."""
     return (entry["kind"], entry["old"]) if entry and entry["kind"] else None
 
 
@@ -242,7 +243,7 @@ def _card(view: ViewState, op: Json) -> Json:
     old = view.cards.get(op["card"]["id"])
     card = {**(old or _CARD), **op["card"]}
     if old is not None and not card_is_open(old) and card_is_open(card):
-        # An answer is never taken back; one that did not fit is asked for again, with a note on the reason.
+        # An answered card opens again only with a note, the reason why its answer was refused.
         card = {**card, "again": old["again"] + 1} if op["card"].get("note") else old
     return {**op, "card": view.put_card(card)}
 
@@ -296,5 +297,5 @@ _OPS: dict[str, Op] = {
     "artifact": _set_by_id("artifacts", "artifact"),
     "offers": _set("offers", "what"),
     "answer": _set("answer", "answer"),
-    "panel": lambda view, op: op,  # an answer to one page, which alone keeps it
+    "panel": lambda view, op: op,  # a response to one page, which keeps it
 }

@@ -26,15 +26,16 @@ from adk_nb.notebook.view.view_state import Json, ViewState, card_is_open, is_op
 logger = logging.getLogger(__name__)
 
 FIRST_SECONDS = 0.01
-"""From one batch to the next until an agent has a row: a reader waits for that."""
+"""Between batches until an agent has its first row, for which the reader waits."""
 BATCH_SECONDS = 0.04
+"""Between batches while text streams."""
 ROWS_SECONDS = 0.1
-"""From rows to the next batch where no text streams."""
+"""Between batches otherwise."""
 OPS_SHARE = 10
-"""Pause after a batch, in times of its rendering."""
+"""Pause after a batch, as a multiple of the time it took to render."""
 SNAPSHOT_SECONDS = 1.0
 SNAPSHOT_SHARE = 50
-"""Pause after a snapshot, in times of its writing: at most 2 % of a run."""
+"""Pause after a snapshot, as a multiple of the time it took to write: snapshots take at most 2 % of a run."""
 STUB = {"text/plain": "", "text/html": ""}
 """Output in the place of a view: empty, and the same in every run, so that saved notebooks compare equal."""
 
@@ -86,7 +87,7 @@ class LiveView(anywidget.AnyWidget):
     panels = traitlets.List(traitlets.Dict()).tag(sync=True)
     """`{"name", "title"}` of each panel, and `module` (an ES module) of those from outside this package."""
     snapshot = traitlets.Dict().tag(sync=True)
-    """`ViewState.snapshot` as it was last written; `seq` is the number of the last batch it includes."""
+    """The last `ViewState.snapshot`; its `seq` is the number of the last batch that it includes."""
 
     def __init__(self, title: str = "", box: Json | None = None) -> None:
         own_id = secrets.token_hex(16)
@@ -104,8 +105,10 @@ class LiveView(anywidget.AnyWidget):
         code = _view_code().model_id
         super().__init__(model_id=own_id, code=code, panels=listed(), snapshot=self._state.snapshot(0))
         answer_on_the_front_ends_subshell(self.comm)
-        if self.comm:  # messages run no hooks of cells: a hook draws and closes figures that a tool is at work on
-            self.comm.handle_msg = self._handle_msg  # source: comm 0.2, `BaseComm.handle_msg`
+        if self.comm:
+            # comm's own `BaseComm.handle_msg` (comm 0.2) triggers IPython's pre_execute and post_execute for each
+            # message; matplotlib-inline then draws and closes the figures that a running tool is still drawing.
+            self.comm.handle_msg = self._handle_msg
         self.on_msg(self._receive)
 
     def push(self, op: Json) -> None:
@@ -115,19 +118,18 @@ class LiveView(anywidget.AnyWidget):
             op: Plain JSON values, copied one level deep. One of
                 `{"op": "append", "row": {"id", "author", "kind", ...}}` (kind: user, text, thought, call, error,
                 marker), `{"op": "text", "id", "s"}` (a streamed piece of that row's text; markdown, if its `html` is
-                not None), `{"op": "patch", "id", **fields}`, `{"op": "state", "event", "changes"}` (and `state`, the
-                whole, to begin with), `{"op": "card", "card": {"id", ...}}` (its fields laid over what is known; an
-                answered card stays answered unless it is asked again with a note; the page gets what
-                `call_arguments.on_page` makes of it), `{"op": "status", "status", "text"}`, `{"op": "usage", "text",
-                "title", "tokens"}` (of the footer), `{"op": "notice", "text"}`, `{"op": "notices", "notices"}` (each
-                a `document.Notice` as a dict), `{"op": "drawing", "drawing"}` (of
-                `drawing_svg.live_drawing`), `{"op": "mark", "marks"}` (shape's key -> how it stands, as
-                `drawing_path.Marks`, laid over what is known), `{"op": "lane", "lane": {"id", "name", "label",
-                "state"}}` (one of those that work at once; a row's `lane` is the id of its own), `{"op": "artifact",
-                "artifact": {"id", ...}}` (of `results.artifact`, in the place of the one with that id), `{"op":
-                "offers", "what"}` (what the page may ask for), `{"op": "answer", "answer": {"question", "members",
-                "who", "html", "pages"}}` (of a run that is over), `{"op": "panel", "name", "id", "data"}` (what the
-                page has asked for; pages that come later do not know it).
+                not None), `{"op": "patch", "id", **fields}`, `{"op": "state", "event", "changes"}` (the first one also
+                has the whole `state`), `{"op": "card", "card": {"id", ...}}` (its fields are merged into the card; an
+                answered card stays answered unless it is asked again with a note; the page gets it from
+                `call_arguments.card_for_page`), `{"op": "status", "status", "text"}`, `{"op": "usage", "text",
+                "title", "tokens"}` (for the footer), `{"op": "notice", "text"}`, `{"op": "notices", "notices"}` (each
+                a `document.Notice` as a dict), `{"op": "drawing", "drawing"}` (as `panels.graph.live_drawing`),
+                `{"op": "mark", "marks"}` (as `drawing_path.Marks`, merged into the earlier marks), `{"op": "lane",
+                "lane": {"id", "name", "label", "state"}}` (an agent of several that work at once; the `lane` of a row
+                is such an id), `{"op": "artifact", "artifact": {"id", ...}}` (as `results.artifact`, replacing the one
+                with that id), `{"op": "offers", "what"}` (requests that the page may send), `{"op": "answer",
+                "answer": {"question", "members", "who", "html", "pages"}}` (of a run that is over), `{"op": "panel",
+                "name", "id", "data"}` (the response to a page's request; snapshots leave it out).
 
         Raises:
             ValueError: There is no such op.
@@ -160,11 +162,11 @@ class LiveView(anywidget.AnyWidget):
         self._write_snapshot()
 
     def on_answer(self, listener: Callable[[Json], None]) -> None:
-        """Call `listener` with each message of a reader.
+        """Call `listener` with each message from a page.
 
         Args:
-            listener: Called on any thread, so it must only pass on: its prints and displays are lost. It gets
-                `{"kind": "answer", "id", "value"}`, once per card however often it is clicked (see `answer_of`),
+            listener: Called on any thread, where prints and displays are lost, so it should only schedule work. It
+                gets `{"kind": "answer", "id", "value"}`, once per card however often it is clicked (see `answer_of`),
                 `{"kind": "stop"}`, what `request_of` returns, or, in a chat box, `{"kind": "ask", "text"}`.
         """
         self._listeners.append(listener)
@@ -200,8 +202,7 @@ class LiveView(anywidget.AnyWidget):
     def _apply(self, op: Json) -> Json | None:
         try:
             return self._state.apply(op)
-        # One malformed op must not lose its batch.
-        except (KeyError, TypeError, AttributeError):  # show the ops after a malformed one
+        except (KeyError, TypeError, AttributeError):  # one malformed op must not lose its batch
             logger.exception("a live view cannot show the op %r", op["op"])
             return None
 
@@ -265,8 +266,8 @@ class LiveView(anywidget.AnyWidget):
             card = self._state.cards.get(str(message.get("id")))
             try:
                 answered = answer_of(card, message) if card is not None and card_is_open(card) else None
-            except InputError as wrong:
-                self._reopen_card(str(message["id"]), str(wrong))
+            except InputError as error:
+                self._reopen_card(str(message["id"]), str(error))
                 return
             if not answered:
                 return

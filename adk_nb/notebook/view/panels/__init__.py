@@ -23,17 +23,17 @@ from adk_nb.sessions.state import State
 Json = dict[str, Any]
 
 _PORT = re.compile(r"(?<=\b127\.0\.0\.1):\d+|(?<=\blocalhost):\d+")
-"""Of a server on this machine: another one in each run."""
+"""The port of a server on this machine, which differs from run to run."""
 
 
 @dataclass(kw_only=True)
 class PanelRun:
-    """A run as its panels see it, up to now. A chat box has one for all its turns."""
+    """The data of a run for its panels, so far. A chat box has one for all its turns."""
 
     agent: BaseAgent | None = None
-    """The agent that was asked. None: in a chat box, which may ask another one next."""
+    """The agent of the run. None: in a chat box, whose turns may have different agents."""
     history: Sequence[Event] = ()
-    """The session before the run, where it answers an interrupt that was raised there."""
+    """The session before the run, if the run answers an interrupt raised there; else empty."""
     status: str = "running"
     """Or `done`, `pending`, `cancelled`, `error`."""
     trace: Trace = field(default_factory=Trace)
@@ -43,17 +43,17 @@ class PanelRun:
     start_state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The session's state before the first event."""
     artifacts: dict[str, Json] = field(default_factory=dict[str, Json])
-    """Saved by the run, by id, as `results.artifact`."""
+    """Artifacts that the run has saved, by id, as `results.artifact` returns them."""
     rows: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
-    """Row of the log -> the events that it shows."""
+    """Id of a row in the log -> the events that it shows."""
 
     def __post_init__(self) -> None:
         self._state: tuple[int, dict[str, Any]] = 0, {}
-        """A count of events, and the state after them. Replaced as a whole: pages ask from any thread."""
+        """A number of events, and the state after them. Replaced as a whole, since pages ask from any thread."""
 
     @property
     def state(self) -> dict[str, Any]:
-        """The session's state after the last event; in a saved form, the changes of the turn alone."""
+        """The session's state after the last event; without a `start_state`, only the changes of the run."""
         count, state = self._state
         state = dict(state if count else self.start_state)
         for event in self.events[count:]:
@@ -66,7 +66,7 @@ class PanelRun:
         return state
 
     def feed(self, event: Event, ops: Iterable[Json] = ()) -> None:
-        """Take a whole event in. `ops`: those that show it."""
+        """Take in a complete event. `ops`: the ops that show it."""
         self.events.append(event)
         for op in ops:
             row = op["row"]["id"] if op["op"] == "append" else op["id"] if op["op"] == "patch" else None
@@ -85,7 +85,7 @@ class Follower:
         return []
 
     def event(self, event: Event) -> list[Json]:
-        """One more event, partial or whole."""
+        """A further event, partial or complete."""
         return []
 
     def saved(self, name: str, version: int, file: types.Part | None) -> list[Json]:
@@ -106,7 +106,7 @@ class Follower:
 
 
 Data = Callable[[PanelRun, str], Any]
-"""Returns what a page has asked for, as JSON: its id is "" for the panel itself. None: there is nothing."""
+"""Returns the JSON that a page has requested; the id is "" for the panel itself. None: there is nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,16 +116,15 @@ class Panel:
     Args:
         name: Lower case, unique.
         title: The label of the tab.
-        order: Its place among the tabs, from the left; those of the package are 10 to 60.
-        data: Called when a page opens the panel, and at most once a second while it is open and the run goes on. Runs
-            beside the run, so it only reads. Models, dataclasses, dates and sets become JSON.
-        exists: Whether there is a tab, asked before the run and after each event until it is true.
-        requests: Further names that its page asks for, each with what answers it.
-        follow: Makes what follows a run, for data that is pushed as it comes.
-        saved: Makes what a saved notebook keeps of it, beside the events of a finished run: blocks that are the same in
-            every run of one notebook.
-        module: The text of an ES module with `export default {render(root, data, view)}`: `root` is the element of the
-            panel, `data` what `data` returned, `view.need(id)` asks for more. Empty: the view has it built in.
+        order: Tabs are sorted by it, from the left; those of the package have 10 to 60.
+        data: Called when a page opens the panel, and at most once a second while it is open and the run continues.
+            It runs at the same time as the run, so it must only read. Models, dataclasses, dates and sets become JSON.
+        exists: Returns True if there is a tab; called before the run and after each event until it does.
+        requests: Further requests of its page, by name.
+        follow: Makes a follower of a run, for data that is pushed without a request.
+        saved: Returns the blocks for the saved notebook, which must be the same in all runs of a notebook.
+        module: The source of an ES module with `export default {render(root, data, view)}`: `root` is the element of
+            the panel, `data` the result of `data`, `view.need(id)` requests more. Empty: the view has it built in.
     """
 
     name: str
@@ -139,7 +138,7 @@ class Panel:
     module: str = ""
 
     def answer(self, run: PanelRun, name: str, id: str) -> Any:
-        """The data of a page's request, as JSON; None: nothing of this panel."""
+        """The response to a page's request, as JSON. None: the request is not of this panel, or has no data."""
         request = self.data if name == self.name else self.requests.get(name)
         data = request(run, id) if request else None
         return json.loads(to_json(data, fallback=str, inf_nan_mode="null")) if self.module else data
@@ -160,7 +159,7 @@ def registered() -> list[Panel]:
 
 
 def text_fold(summary: str, lines: Sequence[str], left_out: int = 0) -> Fold:
-    """Lines of text in a fold. `left_out`: how many more there were."""
+    """Lines of text in a fold. `left_out`: the number of further lines."""
     more = [f"… {left_out} more"] if left_out > 0 else []
     return Fold(summary, (Code(without_port("\n".join([*lines, *more]))),))
 
@@ -174,14 +173,14 @@ logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _RESERVED = ("call", "missed", "refused", "beside")
-"""Names of requests that are of no panel."""
+"""Names of the view's own requests."""
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
     import_module(_module.name)  # registers its panel
 
 
 def register(panel: Panel) -> None:
-    """Show a panel in the views of all later runs, in place of the one that was registered before under its name.
+    """Show a panel in the views of all later runs, replacing an earlier one of that name.
 
     Raises:
         InputError: It has no module, or its name cannot be used.
@@ -210,7 +209,7 @@ def unregister(name: str) -> None:
 
 
 def listed() -> list[Json]:
-    """`{"name", "title"}` of each panel in the order of the tabs, and its `module` if the view has none built in."""
+    """`{"name", "title"}` of each panel in the order of the tabs, with the `module` of those that are not built in."""
     return [
         {"name": panel.name, "title": panel.title} | ({"module": panel.module} if panel.module else {})
         for panel in registered()
@@ -218,7 +217,7 @@ def listed() -> list[Json]:
 
 
 def saved(run: PanelRun) -> tuple[Block, ...]:
-    """The blocks that a saved notebook keeps of the panels of a run."""
+    """The blocks of the panels of a run for the saved notebook."""
     blocks: tuple[Block, ...] = ()
     for panel in registered():
         try:
@@ -238,7 +237,7 @@ class RunPanels:
         self._offered: set[str] = set()
 
     def offers(self) -> list[Json]:
-        """The op with all that a page may ask for; none if that is as before."""
+        """The op with all requests that a page may send; none if they are the same as before."""
         new = {panel.name for panel in self._panels if panel.name not in self._offered and self._exists(panel)}
         if not new and self._offered:
             return []
@@ -255,17 +254,17 @@ class RunPanels:
             return False
 
     def follow(self, step: Callable[[Follower], Collection[Json]]) -> list[Json]:
-        """Take a step of the run to every follower; the ops that show it."""
+        """Call `step` with each follower; returns their ops."""
         ops: list[Json] = []
         for follower in self._followers:
             try:
                 ops += step(follower)
-            except Exception:  # a panel that fails is no fault of the run
+            except Exception:  # a failing panel must not fail the run
                 logger.exception("%s cannot follow the run", type(follower).__name__)
         return ops
 
     def answer(self, name: str, id: str) -> Json | None:
-        """The op that answers a page, None if there is nothing; it costs the time of what was asked for alone."""
+        """The op that responds to a page's request. None: no panel has data for it."""
         for panel in self._panels:
             try:
                 data = panel.answer(self.run, name, id)

@@ -14,18 +14,18 @@ from adk_nb.notebook.view.panels import Follower, Json, Panel, PanelRun, add
 from adk_nb.notebook.view.plain_text import one_line
 
 Shape = dict[str, Any]
-"""`{"tag": "rect" | "path" | "text", "at": {attribute: value}, "text": str, "key": str}`: `key` says what it is a part
-of, `n:` and a node, `t:` and a node's tool, or `e:` and the number of a line, behind the frame it is in. Empty until
-there is something to say: `s:` and a node, how it stands; `c:` and a node, how often it has run."""
+"""`{"tag": "rect" | "path" | "text", "at": {attribute: value}, "text": str, "key": str}`. The key is `n:` and a node,
+`t:` and a node with a tool, or `e:` and a frame with the number of a line. Two texts are empty at first: `s:` and a
+node, its state; `c:` and a node, the count of its runs."""
 
 _CORNERS: dict[Kind, int] = {"agent": 4, "team": 4, "function": 12, "tool": 15, "join": 15, "end": 13}
 _FILL: dict[Kind, float] = {"end": 0.14}
 _MIDDLE = {"text_anchor": "middle", "fill": "currentColor"}
 _STATES = {"waits": ("⚠", "waits"), "was": ("✓", "done"), "failed": ("✗", "failed"), "stopped": ("■", "stopped")}
-"""Mark of a node at the end of a run -> a sign, and a word."""
+"""Mark of a node at the end of a run -> a sign, and the text for screen readers."""
 _PATH = "#1e88e5"
 _COLOURS = {"waits": "#c47a00", "failed": "#e0464e", "stopped": "currentColor"}
-"""At least 3 to 1 on a white page and on a black one."""
+"""Contrast of at least 3:1 on a white and on a black page."""
 _NONE: Mapping[str, str] = {}
 
 
@@ -40,9 +40,9 @@ def picture(drawing: Drawing, marks: Mapping[str, str] = _NONE, text: str = "") 
     """The drawing as a block.
 
     Args:
-        drawing: What is drawn.
-        marks: How a run stands in it, as `drawing_path.Marks`.
-        text: The same in text.
+        drawing: The drawing.
+        marks: The path of a run, as `drawing_path.Marks`.
+        text: The drawing in the text form.
     """
     layout = layout_of(drawing)
     shapes = [_marked(shape, marks) for shape in _shapes(layout)]
@@ -52,12 +52,12 @@ def picture(drawing: Drawing, marks: Mapping[str, str] = _NONE, text: str = "") 
 
 
 def drawn(drawing: Drawing, tree: str, *lines: str) -> tuple[Block, ...]:
-    """The picture, with the same as text under it.
+    """The picture, with a text tree below it.
 
     Args:
-        drawing: What is drawn; without a picture only the text is shown.
-        tree: The text.
-        lines: What is said above it.
+        drawing: The drawing; if it needs no picture only the tree is shown.
+        tree: As `drawing.tree_of` returns it.
+        lines: Text above the picture.
     """
     parts: tuple[Block, ...] = plain(Lines(tuple(tree.split("\n")))), in_html(Code(tree))
     if drawing.has_picture:
@@ -73,7 +73,7 @@ def _title(drawing: Drawing) -> str:
 
 
 def _state_texts(drawing: Drawing, marks: Mapping[str, str]) -> Iterator[str]:
-    """The state of the nodes as text, for those who do not see the picture."""
+    """The states of the nodes, for screen readers."""
     for mark, (_, text) in _STATES.items():
         names = [node.label for node, _ in drawing.walk() if node.kind != "end" and marks.get(f"n:{node.key}") == mark]
         if names:
@@ -160,7 +160,7 @@ def _coordinates(*points: Point) -> str:
 
 
 def _curved(points: list[Point], gap: int | None = None) -> str:
-    """`gap`: the number of the point after which there is no line up to the next."""
+    """`gap`: index of the point after which the line is interrupted up to the next point."""
     path = [f"M{_coordinates(points[0])}"]
     for number, ((x, y), (end_x, end_y)) in enumerate(itertools.pairwise(points)):
         if number == gap:
@@ -190,7 +190,7 @@ def _towards(start: Point, end: Point, distance: float) -> Point:
 
 
 def _head(route: Route) -> str:
-    """The point of an arrow, in the direction in which its line ends."""
+    """The head of an arrow, in the direction of the end of its line."""
     (x, y), (from_x, from_y) = route.points[-1], route.points[-2]
     if y == from_y:
         back = 8 if from_x > x else -8

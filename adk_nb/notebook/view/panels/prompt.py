@@ -17,13 +17,13 @@ from adk_nb.runtime.trace import Substitution, Trace, TracedRequest
 _TRANSPORT = {"http_options", "should_return_http_response", "system_instruction", "tools"}
 """Transport options, and fields with a place of their own."""
 _MOST_PARTS = 300
-"""Parts of a history that are sent to a page; the newest."""
+"""Newest parts of a history that are sent to a page."""
 _MOST_SAVED = 6
 """Prompts in a saved notebook."""
 _RAW = 4_000
 """Characters of a raw response."""
 _SYSTEM, _TOOLS, _LAST = 1_000, 300, 400
-"""Characters that a saved notebook keeps of an instruction, of the names of tools, and of a message."""
+"""Characters of an instruction, of the names of tools, and of a message in a saved notebook."""
 _SIGNS = {"text": "", "thought": "thinks: ", "call": "calls ", "result": "", "data": ""}
 
 
@@ -32,7 +32,7 @@ class Piece(TypedDict):
 
     text: str
     source: str
-    """The placeholder that it is the value of, as `{{places}}` or `{budget}`; empty: none."""
+    """The placeholder whose value it is, as `{{places}}` or `{budget}`; empty: none."""
 
 
 class ToolOffer(TypedDict):
@@ -41,7 +41,7 @@ class ToolOffer(TypedDict):
     name: str
     description: str
     parameters: Any
-    """Its JSON schema; None: it takes none. Of a tool of the service, as a search: its settings."""
+    """JSON schema of the parameters; None: it has none. For a tool of the service, such as search, its settings."""
 
 
 class MessagePart(TypedDict):
@@ -55,28 +55,28 @@ class MessagePart(TypedDict):
 
 
 class Prompt(TypedDict):
-    """One model call, whole."""
+    """One model call, complete."""
 
     agent: str
     model: str
     event: str
-    """The event of the answer."""
+    """Id of the answer's event."""
     ms: float | None
-    """None: it is not at its end."""
+    """None: the call has not ended."""
     first_ms: float | None
-    """To the first piece of a streamed answer."""
+    """Up to the first piece of a streamed answer."""
     system: list[Piece]
     tools: list[ToolOffer]
     history: list[MessagePart]
     messages: int
-    """Count of the history's; one may have several parts."""
+    """Messages in the history; a message may have several parts."""
     settings: Any
     """The rest of the request, as JSON."""
     answer: list[MessagePart]
     raw: Any
     """The whole response as JSON; None: there is none."""
     tokens: dict[str, int]
-    """`input`, `output`, `cached`, `thoughts`, `total`, as far as the service counted them."""
+    """`input`, `output`, `cached`, `thoughts`, `total`; without those that the service did not count."""
     error: str
 
 
@@ -128,7 +128,7 @@ def _ms(began: float, moment: float | None) -> float | None:
 
 
 def _pieces(text: str, trace: Trace) -> list[Piece]:
-    """`text` cut at the values of its placeholders."""
+    """`text` split at the values of its placeholders."""
     pieces: list[Piece] = []
     end = 0
     for place in sorted(_values(text, trace), key=lambda place: (place.start, -place.end)):
@@ -200,7 +200,7 @@ def _tokens(usage: types.GenerateContentResponseUsageMetadata | None) -> dict[st
 
 
 def _json(value: Any) -> Any:
-    """As JSON without what is empty, keys masked, bytes by their length."""
+    """`value` as JSON without empty fields, with keys masked."""
     dumped = to_jsonable_python(
         value, by_alias=False, exclude_none=True, bytes_mode="base64", fallback=lambda obj: f"<{type(obj).__name__}>"
     )
@@ -211,7 +211,7 @@ def _json(value: Any) -> Any:
 
 
 def drawn(calls: Sequence[Prompt], title: str) -> tuple[Block, ...]:
-    """The model calls of one run, the first one open; the same in every run of one notebook."""
+    """The model calls of a run, the first one unfolded."""
     blocks: list[Block] = [Text(title)]
     for number, prompt in enumerate(calls, 1):
         head = _head(prompt, number, len(calls))
@@ -231,12 +231,12 @@ def _head(prompt: Prompt, number: int, count: int) -> str:
 
 def _blocks(prompt: Prompt) -> list[tuple[str, list[Piece]]]:
     messages = "1 message" if prompt["messages"] == 1 else f"{prompt['messages']} messages"
-    put_in = [
+    inserted = [
         f"{piece['source']} → {one_line(piece['text']) or '(nothing)'}" for piece in prompt["system"] if piece["source"]
     ]
     blocks = [
         ("system", prompt["system"]),
-        ("inserted", _plain("\n".join(dict.fromkeys(put_in)))),
+        ("inserted", _plain("\n".join(dict.fromkeys(inserted)))),
         ("tools", _plain("\n".join(map(_tool, prompt["tools"])))),
         ("settings", _plain(_short_json(prompt["settings"]) if prompt["settings"] else "")),
         (f"history, {messages}", _conversation(prompt["history"])),
@@ -248,7 +248,7 @@ def _blocks(prompt: Prompt) -> list[tuple[str, list[Piece]]]:
 
 
 def _in_short(calls: Sequence[TracedRequest], trace: Trace) -> list[str]:
-    """Some lines for each model call: the instruction, the tools, the last message."""
+    """Lines for each model call: the instruction, the tools, the last message."""
     lines: list[str] = []
     first_with: dict[str, int] = {}
     for number, call in enumerate(calls, 1):
@@ -303,7 +303,7 @@ def _code(body: Iterable[Piece]) -> Code:
 
 
 def _headings(run: PanelRun, _: str) -> list[dict[str, Any]]:
-    """A line for each model call, without looking at its messages."""
+    """A heading for each model call; cheap, since messages are left out."""
     headings: list[dict[str, Any]] = []
     for call in run.trace.requests:
         usage = call.response.usage_metadata if call.response else None
@@ -314,7 +314,7 @@ def _headings(run: PanelRun, _: str) -> list[dict[str, Any]]:
 
 
 def _numbered(run: PanelRun, number: str) -> Prompt | None:
-    """One model call, counted from 0; long texts are cut."""
+    """A model call by index; long texts are cut."""
     requests = run.trace.requests
     if not number.isdecimal() or int(number) >= len(requests):
         return None
@@ -335,7 +335,7 @@ def _bounded(texts: list[Piece]) -> list[Piece]:
 
 
 def _saved(run: PanelRun) -> tuple[Block, ...]:
-    """The requests, shortened, in the order of the waterfall: agents at work at once differ in speed."""
+    """The shortened requests in the order of the waterfall, which does not depend on the speed of parallel agents."""
     by_event = {call.event_id: call for call in run.trace.requests}
     events = [bar["event"] for bar in in_steps(bars(run.events, run.trace)) if bar["kind"] == "model"]
     calls = [by_event[event] for event in events if event in by_event]

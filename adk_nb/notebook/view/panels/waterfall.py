@@ -66,13 +66,13 @@ class _Work:
     call: str = ""
     error: str = ""
     number: int = 0
-    """In the trace; 0: it is known from events alone."""
+    """Number in the trace; 0: the work is known from events only."""
 
     def bar(self, start: float) -> Bar:
-        """Return the work as JSON. `start`: of the run, in seconds since the epoch."""
+        """Return the work as a bar. `start`: of the run, in seconds since the epoch."""
 
         def ms(moment: float) -> float:
-            # Never negative: events and trace take their times one after the other.
+            # Never negative: an event and its trace record take the time one after the other.
             return round(max(0.0, moment - start) * 1000, 1)
 
         lane = one_line(lane_of(self.branch, self.path), 100)
@@ -93,19 +93,18 @@ class _Work:
 
 
 def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
-    """The bars of a run, each agent above its models and tools, in the order in which they began.
+    """The bars of a run in the order of begin, each agent above its models and tools.
 
     Args:
-        events: Of the run, oldest first, whole ones, the user's included.
-        trace: Of the same run. None, or an empty one, as of a run of an earlier kernel: times are those of the events,
-            and there are no first pieces.
+        events: Of the run, oldest first, the user's included.
+        trace: Of the same run. Without one, as for a run of an earlier kernel, times are those of the events.
     """
-    whole = [event for event in events if not event.partial and event.author != NOTEBOOK]
+    complete = [event for event in events if not event.partial and event.author != NOTEBOOK]
     trace = trace or Trace()
-    works = [*_from_trace(trace), *_from_events(whole, trace)]
+    works = [*_from_trace(trace), *_from_events(complete, trace)]
     if not works:
         return []
-    start = min([work.begin for work in works] + [event.timestamp for event in whole[:1]])
+    start = min([work.begin for work in works] + [event.timestamp for event in complete[:1]])
     return [work.bar(start) for work in _grouped_by_agent(works)]
 
 
@@ -129,7 +128,7 @@ def _from_trace(trace: Trace) -> Iterator[_Work]:
 
 
 def _from_events(events: Sequence[Event], trace: Trace) -> list[_Work]:
-    """Work that no trace has: pauses for the user's answer, and all before the first record of the trace."""
+    """Work that is not in the trace: pauses for the user's answer, and all before the first record of the trace."""
     since = min([record.began for record in (*trace.requests, *trace.tools)], default=float("inf"))
     works: list[_Work] = []
     open_calls: dict[str, _Work] = {}
@@ -163,7 +162,7 @@ def _is_request(event: Event, call: types.FunctionCall) -> bool:
 
 
 def _is_answer(event: Event) -> bool:
-    # Results of tools are events of the agent.
+    # ADK: an event with the result of a tool has the agent as its author.
     if event.author == "user" or event.get_function_responses():
         return False
     asks = event.long_running_tool_ids and all(call.name in REQUESTS for call in event.get_function_calls())
@@ -171,7 +170,7 @@ def _is_answer(event: Event) -> bool:
 
 
 def _grouped_by_agent(works: Iterable[_Work]) -> list[_Work]:
-    """`works`, each below its agent: a stretch of time in which no other agent worked in that place."""
+    """`works`, each below its agent; another agent at the same place in between begins a new bar."""
     stretches: list[list[_Work]] = []
     current: dict[Any, list[_Work]] = {}
     for work in sorted(works, key=lambda work: (work.begin, work.number or math.inf)):
@@ -205,12 +204,12 @@ def _nested(stretches: list[list[_Work]]) -> Iterator[_Work]:
 
 
 _WIDTH, _SHORT = 40, 20
-"""Characters of the axis; the short one fits on a narrow page, which breaks longer lines."""
+"""Characters of the axis; the short one fits on a narrow page."""
 _SIGNS: dict[Kind, str] = {"agent": "─", "model": "█", "tool": "▒", "person": "·"}
 _NAMES: dict[Kind, str] = {"agent": "agent", "model": "model", "tool": "tool", "person": "waiting for you"}
 _WAITS = "░"
 _COLOURS: dict[Kind, str] = {"agent": "currentColor", "model": "#1e88e5", "tool": "#3d9150", "person": "#c47a00"}
-"""At least 3 to 1 on a white page and on a black one."""
+"""Contrast of at least 3:1 on a white and on a black page."""
 _ROW, _AXIS, _TIMES = 22, 400, 80
 _CHAR, _MOST = 7, 34
 """Width of a name's letter; most letters of a name."""
@@ -219,7 +218,7 @@ _MOST_SAVED = 40
 
 
 def in_steps(bars: Sequence[Bar]) -> list[Bar]:
-    """The bars with a step for each model call and tool instead of its time: the same in every run of one notebook."""
+    """The bars with step numbers instead of times, which are the same in all runs of a notebook."""
     calls = [bar for bar in bars if bar["kind"] != "agent"]
     steps = dict(zip(map(id, calls), _steps(calls), strict=True))
     stepped: list[Bar] = []
@@ -230,12 +229,12 @@ def in_steps(bars: Sequence[Bar]) -> list[Bar]:
 
 
 def _steps(calls: Sequence[Bar]) -> Iterator[int]:
-    """The step in which each begins. Lanes at work at once count each for itself: the order of their ends differs."""
+    """The first step of each call. Parallel lanes are counted separately, since the order in which they end varies."""
     step, lanes, end = 0, dict[str, int](), 0.0
     teams: set[str] = set()
     for call in calls:
         lane, team = call["lane"], call["team"]
-        # A member of the same team is beside the others, even if a fast one has ended before it begins.
+        # Members of a team are parallel, even if a fast one has ended before another begins.
         if lanes and (not lane or (lane not in lanes and team not in teams and call["begin"] >= end)):
             step, lanes = max(lanes.values()), {}
             teams.clear()
@@ -259,12 +258,12 @@ def _covers(bar: Bar, call: Bar) -> bool:
 
 
 def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> tuple[Block, ...]:
-    """A picture of the bars, with the same as a table and as text.
+    """A picture of the bars, with a table and a text form.
 
     Args:
         bars: At least one.
-        title: Which run it is, on one line.
-        with_times: False: `bars` are in steps.
+        title: The name of the run.
+        with_times: False: `bars` have step numbers.
     """
     length = max([1e-9, *(bar["end"] if bar["end"] is not None else bar["begin"] for bar in bars)])
     heading = f"{title} · {duration(length)}" if with_times else f"{title} · in {_count(length)}, without times"
@@ -377,7 +376,7 @@ def _of_run(run: PanelRun, _: str) -> list[Bar]:
 
 
 def _saved(run: PanelRun) -> tuple[Block, ...]:
-    """The order of the calls; nothing that was measured."""
+    """The order of the calls, without times."""
     steps = [Bar({**bar, "name": without_port(bar["name"])}) for bar in in_steps(bars(run.events, run.trace))]
     if sum(bar["kind"] != "agent" for bar in steps) < 2:
         return ()

@@ -1,4 +1,4 @@
-"""Documents in the forms that a notebook keeps; only here is known what each form takes for more than text."""
+"""Writers of documents in the three forms of an output. Only they escape text."""
 
 from adk_nb.notebook.view.document import Document
 from adk_nb.notebook.view.writers import html, markdown, text

@@ -1,4 +1,4 @@
-"""The only markup this package makes: elements and attributes from one list, around escaped text."""
+"""The markup of this package: allowed elements and attributes around escaped text."""
 
 import html
 import re
@@ -16,54 +16,54 @@ ATTRIBUTES = {
     "td": frozenset({"style"}),
     "th": frozenset({"style"}),
 }
-"""Element -> the attributes it may have. No class, id or event: nothing that a page could act on."""
+"""Element -> its allowed attributes. No class, id or event handler, which a page could act on."""
 CHIP = (
     "border: 1px solid #8c959f; border-radius: 9px; color: #767676; display: inline-block; font-size: 0.85em; "
     "padding: 0 0.6em"
 )
-"""The grey frame of a short label; its grey can be read on light and dark pages."""
+"""The grey frame of a short label, legible on light and dark pages."""
 STYLES = frozenset(
     [CHIP]
     + [f"text-align: {side}" for side in ("left", "center", "right")]
     + [f"padding-left: {digits}em" for digits in range(3, 10)]
 )
-"""The only values of `style`: JupyterLab and nbconvert align cells to the right, whatever `align` says, and leave a
-list's numbers the room of two digits: the page cuts the others off.
+"""The allowed values of `style`. JupyterLab and nbconvert align cells to the right, whatever `align` says, and cut off
+list numbers of more than two digits.
 """
 LINK_REL = "noopener noreferrer"
 
 _MATH = re.compile(r"[$\\]")
 _FORMULA = re.compile(r"(?P<code><code>.*?</code>)|\\\((?P<inline>.+?)\\\)|\\\[(?P<display>.+?)\\\]", re.DOTALL)
-"""What `formula` writes; a regular expression in code may look like it."""
+"""The output of `formula`, or code, in which a regular expression may look like a formula."""
 _TAG = re.compile("<[^>]*>")
 _EMPTY_LINE = re.compile(r"\n(?=[ \t]*\n)")
 
 
 class Html(str):
-    """Text that is markup, made by this file's functions; any other text is escaped on its way in."""
+    """Markup made by the functions of this file; other strings are escaped when they are inserted."""
 
 
 def escaped(text: str) -> Html:
-    """Text for a page, not for an attribute: what looks like markup or mathematics is shown as it was written.
+    r"""Escape text for a page (not for an attribute), so that markup and mathematics in it are displayed as text.
 
-    MathJax, which JupyterLab and exported pages run over every output, looks for its delimiters within one run of
-    text: alone in an element, a dollar or a backslash begins nothing. Otherwise an `href` of TeX in a model's words
-    would become a link. Source: mathjax-full 3, `HTMLDomStrings.handleContainer`; MathJax 2, tex2jax `scanText`.
+    JupyterLab and exported pages run MathJax over all outputs; `\href` in TeX would become a link. MathJax looks for
+    delimiters within one run of text, so a dollar or backslash alone in an element begins no formula. Source:
+    mathjax-full 3, `HTMLDomStrings.handleContainer`; MathJax 2, tex2jax `scanText`.
     """
     return Html(_MATH.sub(r"<span>\g<0></span>", html.escape(text, quote=False)))
 
 
 def code(text: str) -> Html:
-    """Text for inside `<code>` and `<pre>`, where MathJax does not look.
+    """Escape text within `<code>` and `<pre>`, which MathJax skips.
 
-    No line of it is empty: markup in a markdown file, as nbconvert writes it, ends at the first one, and the rest would
-    be read as markdown. Source: CommonMark 0.31, "HTML blocks", end condition of 6.
+    Empty lines are avoided: in the markdown files of nbconvert they would end the html block, and the rest would be
+    read as markdown. Source: CommonMark 0.31, "HTML blocks", end condition of kind 6.
     """
     return Html(_EMPTY_LINE.sub("&#10;", html.escape(text, quote=False)))
 
 
 def formula(tex: str, *, display: bool) -> Html:
-    """TeX for the page to draw; `tex` must be drawable: see `mathematics.is_drawable`."""
+    """A formula that the page draws; `tex` must pass `mathematics.is_drawable`."""
     opening, closing = ("\\[", "\\]") if display else ("\\(", "\\)")
     return Html(f"{opening}{html.escape(tex, quote=False)}{closing}")
 
@@ -73,8 +73,8 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
 
     Args:
         tag: One of `TAGS`.
-        children: `Html` goes in as it is, any other text escaped.
-        attributes: Each one of `ATTRIBUTES`.
+        children: `Html` is inserted as it is, other text escaped.
+        attributes: Those allowed by `ATTRIBUTES`.
 
     Raises:
         ValueError: The element, an attribute or a style is not in the list.
@@ -92,13 +92,11 @@ ISOLATED = {
     "referrerpolicy": "no-referrer",
     "style": "border: 0; height: 76px; width: 100%",
 }
-"""The frame of a page that is not ours: nothing in it runs, and it is of no origin. Only a reader's click leads out of
-it, into a window of its own.
-"""
+"""The frame of an untrusted page: no script, an opaque origin, and links that open a new window after a click."""
 
 
 def frame(page: str, title: str, *, height: int = 76) -> Html:
-    """A frame with what `isolated_page.isolated_page` made. `height` in pixels."""
+    """A frame with the result of `isolated_page.isolated_page`. `height` in pixels."""
     # `srcdoc`: no request is made, and a sandbox without allow-same-origin has no cookies.
     style = ISOLATED["style"].replace("76px", f"{height}px")
     attributes = {"title": title, **ISOLATED, "style": style, "srcdoc": page}
@@ -106,12 +104,12 @@ def frame(page: str, title: str, *, height: int = 76) -> Html:
 
 
 def image(src: str, alt: str) -> Html:
-    """An image that is in the page itself, as wide as the page at most.
+    """An image from a data URI, at most as wide as the page.
 
     Raises:
-        ValueError: `src` is no data URI of an image: nothing is loaded from anywhere.
+        ValueError: `src` is not a data URI of an image.
     """
-    # An address would tell its server who reads the notebook, and when.
+    # A URL would tell its server who reads the notebook, and when.
     if not src.startswith("data:image/"):
         raise ValueError(f"{src[:80]!r} is not a data URI of an image")
     attributes = {"src": src, "alt": alt, "style": "max-width: 100%"}
@@ -123,13 +121,13 @@ _SHAPES = frozenset({"rect", "path", "text"})
 
 
 def svg(shapes: Iterable[Mapping[str, Any]], size: tuple[int, int], title: str, least: float, font_size: int) -> Html:
-    """One `<svg>`, as wide as the page at most and `least` of its size at least.
+    """An `<svg>`, at most as wide as the page, and scaled down to `least` at most.
 
     Args:
         shapes: As `document.Shape`.
         size: Width and height in pixels.
-        title: What those hear who do not see it.
-        least: A part of 1.
+        title: For screen readers.
+        least: Smallest scale, from 0 to 1.
         font_size: In pixels.
     """
     width, height = size
@@ -144,7 +142,7 @@ def svg(shapes: Iterable[Mapping[str, Any]], size: tuple[int, int], title: str, 
         "font-family": _FONT,
         "font-size": str(font_size),
     }
-    # Apart: a page that takes the picture out leaves its text, which is to stay text.
+    # Joined by newlines: a page that removes the svg keeps its texts, which must not run together.
     return Html(f"<svg{_attributes(attributes)}>" + "\n".join(map(_shape, shapes)) + "</svg>")
 
 
@@ -161,7 +159,7 @@ def _shape(shape: Mapping[str, Any]) -> str:
 
 
 def _attributes(attributes: Mapping[str, str]) -> str:
-    # within double quotes a single one is text
+    # Within double quotes, single quotes need no escape.
     texts = {name: html.escape(value, quote=False).replace('"', "&quot;") for name, value in attributes.items()}
     return "".join(f' {name}="{text}"' for name, text in texts.items())
 
@@ -170,12 +168,12 @@ _TERMINAL = (
     "font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 13px); "
     "line-height: var(--jp-code-line-height, 1.3); padding-left: 6px; white-space: pre-wrap"
 )
-"""As a page shows plain text."""
+"""The style of plain text outputs in JupyterLab."""
 _NOTE = "border-left: 3px solid #8c959f; padding-left: 0.5em"
 
 
 def terminal_lines(lines: Iterable[tuple[str, bool]]) -> Html:
-    """Lines as plain text looks; `True` beside one: it has a mark."""
+    """Lines in the style of plain text outputs; True marks a line."""
     rows = "".join(
         f"<div{_attributes({'style': _NOTE} if marked else {})}>{escaped(line)}</div>" for line, marked in lines
     )
@@ -183,7 +181,7 @@ def terminal_lines(lines: Iterable[tuple[str, bool]]) -> Html:
 
 
 def visible_text(markup: str) -> str:
-    """The text that a reader of this file's markup sees, with formulas as TeX between dollar signs."""
+    """The visible text of markup made here, with formulas as TeX between dollar signs."""
     return html.unescape(_TAG.sub("", _FORMULA.sub(_in_dollars, markup)))
 
 

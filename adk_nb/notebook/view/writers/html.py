@@ -1,35 +1,12 @@
-"""Documents as html: elements and attributes of one list, around escaped text."""
+"""Documents as html, made of the elements of `elements`."""
 
 import re
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import Any
 
-from adk_nb.notebook.view.document import (
-    Block,
-    Card,
-    Code,
-    Fold,
-    Heading,
-    Image,
-    Inline,
-    Items,
-    Line,
-    Lines,
-    Link,
-    Markdown,
-    Note,
-    Notice,
-    Only,
-    Page,
-    Picture,
-    Section,
-    Shape,
-    Speech,
-    Table,
-    Text,
-    parts_of,
-)
+from adk_nb.notebook.view import document as doc
+from adk_nb.notebook.view.document import Block, Inline, Line, Shape, parts_of
 from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
 from adk_nb.notebook.view.writers.elements import (
     CHIP,
@@ -51,7 +28,7 @@ from adk_nb.notebook.view.writers.text import CELL, safe
 _ALIGN_LEFT = "text-align: left"
 """JupyterLab and nbconvert would align cells to the right."""
 _AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
-"""A mark stays on the line of the name that it belongs to."""
+"""The blank after a mark, replaced by one that does not break."""
 _TAGS = {"strong": "strong", "em": "em", "small": "small", "removed": "s"}
 
 
@@ -60,29 +37,29 @@ def write(blocks: Sequence[Block]) -> Html:
     return Html("\n".join(part for block in blocks for part in _parts(block) if part))
 
 
-def for_view(blocks: Iterable[Image | Table | Page | Text]) -> list[dict[str, Any]]:
-    """Pieces of a result as a live view takes them: `{"kind": "image", "src", "alt"}`, `{"kind": "table", "html",
-    "note"}`, `{"kind": "page", "page", "title"}` or `{"kind": "note", "text"}`.
+def for_view(blocks: Iterable[doc.Image | doc.Table | doc.Page | doc.Text]) -> list[dict[str, Any]]:
+    """Pieces of a result for a live view: `{"kind": "image", "src", "alt"}`, `{"kind": "table", "html", "note"}`,
+    `{"kind": "page", "page", "title"}` or `{"kind": "note", "text"}`.
     """
     return [_piece(block) for block in blocks]
 
 
 def page_sources(pages: Iterable[str]) -> list[str]:
-    """Pages that somebody else wrote as a live view takes them: the `srcdoc` of a frame like `elements.ISOLATED`."""
+    """Untrusted pages for a live view: each as the `srcdoc` of a frame like `elements.ISOLATED`."""
     return list(map(isolated_page, pages))
 
 
 def readable(markdown: str) -> str:
-    """The text that a reader of rendered markdown sees."""
+    """The visible text of rendered markdown."""
     return visible_text(to_html(markdown))
 
 
-def _piece(block: Image | Table | Page | Text) -> dict[str, Any]:
-    if isinstance(block, Image):
+def _piece(block: doc.Image | doc.Table | doc.Page | doc.Text) -> dict[str, Any]:
+    if isinstance(block, doc.Image):
         return {"kind": "image", "src": block.src, "alt": cleaned(block.alt)}
-    if isinstance(block, Page):
+    if isinstance(block, doc.Page):
         return {"kind": "page", "page": isolated_page(block.markup), "title": cleaned(block.title)}
-    if isinstance(block, Table):
+    if isinstance(block, doc.Table):
         return {"kind": "table", "html": _table(block), "note": cleaned(block.note)}
     return {"kind": "note", "text": "".join(map(safe, parts_of(block.line)))}
 
@@ -93,7 +70,7 @@ def _line(line: Line) -> Html:
 
 def _inline(part: Inline) -> Html:
     text = safe(part)
-    if isinstance(part, Link):
+    if isinstance(part, doc.Link):
         return element("a", text, href=part.url, rel=LINK_REL) if is_safe_link(part.url) else escaped(text)
     if isinstance(part, str):
         return escaped(text)
@@ -108,89 +85,89 @@ def _parts(block: Any) -> Iterable[str]:
 
 
 @_parts.register
-def _(block: Heading) -> Iterable[str]:
+def _(block: doc.Heading) -> Iterable[str]:
     return [element("p", element("strong", _line(block.line)))]
 
 
 @_parts.register
-def _(block: Text) -> Iterable[str]:
+def _(block: doc.Text) -> Iterable[str]:
     line = _line(block.line)
     return [element("p", element("small", line) if block.small else line)]
 
 
 @_parts.register
-def _(block: Lines) -> Iterable[str]:
-    return [terminal_lines((cleaned(line), isinstance(line, Note)) for line in block.lines)]
+def _(block: doc.Lines) -> Iterable[str]:
+    return [terminal_lines((cleaned(line), isinstance(line, doc.Note)) for line in block.lines)]
 
 
 @_parts.register
-def _(block: Markdown) -> Iterable[str]:
+def _(block: doc.Markdown) -> Iterable[str]:
     return [to_html(block.source)]
 
 
 @_parts.register
-def _(block: Code) -> Iterable[str]:
+def _(block: doc.Code) -> Iterable[str]:
     return [element("pre", element("code", *map(_code, parts_of(block.line))))]
 
 
 @_parts.register
-def _(block: Table) -> Iterable[str]:
+def _(block: doc.Table) -> Iterable[str]:
     return [_table(block), element("p", element("small", cleaned(block.note))) if block.note else ""]
 
 
 @_parts.register
-def _(block: Items) -> Iterable[str]:
+def _(block: doc.Items) -> Iterable[str]:
     return [_items(block)]
 
 
 @_parts.register
-def _(block: Image) -> Iterable[str]:
+def _(block: doc.Image) -> Iterable[str]:
     return [element("p", image(block.src, cleaned(block.alt)))]
 
 
 @_parts.register
-def _(block: Picture) -> Iterable[str]:
+def _(block: doc.Picture) -> Iterable[str]:
     size = (block.width, block.height)
     return [svg(map(_safe_shape, block.shapes), size, cleaned(block.title), block.least, block.font_size)]
 
 
 @_parts.register
-def _(block: Page) -> Iterable[str]:
+def _(block: doc.Page) -> Iterable[str]:
     return [frame(isolated_page(block.markup), cleaned(block.title), height=block.height)]
 
 
 @_parts.register
-def _(block: Fold) -> Iterable[str]:
+def _(block: doc.Fold) -> Iterable[str]:
     inside = write(block.blocks)
-    # Apart: a page that takes a drawing out leaves its text, which is not to run into the summary.
+    # A page that removes the svg keeps its texts, which must not run into the summary.
     gap = "\n" if inside.startswith("<svg") else ""
     return [element("details", element("summary", _line(block.summary)), gap, inside)]
 
 
 @_parts.register
-def _(block: Card) -> Iterable[str]:
+def _(block: doc.Card) -> Iterable[str]:
     return [element("blockquote", element("p", _line(block.title)), write(block.blocks))]
 
 
 @_parts.register
-def _(block: Notice) -> Iterable[str]:
+def _(block: doc.Notice) -> Iterable[str]:
     parts = [element("span", cleaned(block.label), style=CHIP)] if block.label else []
     parts += [] if block.folded else [element("small", cleaned(block.text))]
     return [element("p", Html(" ".join(parts)))]
 
 
 @_parts.register
-def _(block: Speech) -> Iterable[str]:
+def _(block: doc.Speech) -> Iterable[str]:
     return _parts(block.block) if block.block else ()
 
 
 @_parts.register
-def _(block: Section) -> Iterable[str]:
+def _(block: doc.Section) -> Iterable[str]:
     return [element("section", "\n", write(block.blocks), "\n")]
 
 
 @_parts.register
-def _(block: Only) -> Iterable[str]:
+def _(block: doc.Only) -> Iterable[str]:
     return [write(block.blocks) if "text/html" in block.forms else ""]
 
 
@@ -201,19 +178,19 @@ def _safe_shape(shape: Shape) -> Shape:
 
 
 def _code(part: Inline) -> Html:
-    """Here blanks and line ends count."""
-    if isinstance(part, (str, Link)):
+    """A part of `Code`, whose blanks and line ends are kept."""
+    if isinstance(part, (str, doc.Link)):
         return code(cleaned(part if isinstance(part, str) else part.text))
     text = code(cleaned(part.text))
     return element(_TAGS[part.style], text) if part.style in _TAGS else text
 
 
-def _items(items: Items) -> Html:
+def _items(items: doc.Items) -> Html:
     inside = [element("li", _line(item.line), *([_items(item.below)] if item.below else [])) for item in items.items]
     return element("ol" if items.numbers else "ul", "\n", Html("\n".join(inside)), "\n")
 
 
-def _table(table: Table) -> Html:
+def _table(table: doc.Table) -> Html:
     rows = [element("tr", *(element("td", _cell(cell), style=_ALIGN_LEFT) for cell in line)) for line in table.rows]
     body = element("tbody", "\n", Html("\n".join(rows)), "\n")
     if not table.head:

@@ -1,7 +1,7 @@
-"""Pages that somebody else wrote, for a frame: written anew from what a parser saw, with elements from one list.
+"""Untrusted pages for a frame, rewritten by a parser with allowed elements and attributes only.
 
-The frame's Content-Security-Policy does not hold for everything: Chromium opens connections for `<link rel=preconnect>`
-and looks up names for `<iframe>` before it asks the policy. Such markup must not be in the frame at all.
+A Content-Security-Policy is not enough: Chromium connects for `<link rel=preconnect>` and resolves names for `<iframe>`
+before it checks the policy. Such markup must not be in the frame at all.
 """
 
 import html
@@ -15,7 +15,7 @@ from adk_nb.redaction import without_known
 from adk_nb.tools.html_parser import TooDeepError, parse_html
 
 MAX_DEPTH = 500
-"""Elements in each other; Chromium keeps 512. What is deeper is left out, with all that comes after it."""
+"""Nesting of elements (Chromium keeps 512); a deeper element and all that follows it are left out."""
 _PROSE = (
     "a abbr address article aside b bdi bdo big blockquote br caption center cite code col colgroup data dd del "
     "details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img ins kbd label "
@@ -42,10 +42,10 @@ _OF_DRAWING = (
 _LEAVING = "frameset iframe noembed noframes script template textarea title xmp"
 TAGS = frozenset([*_PROSE.split(), *_DRAWING.split()])
 ATTRIBUTES = frozenset([*_OF_PROSE.split(), *_OF_DRAWING.split()])
-"""None of them holds an address; `aria-` attributes are allowed besides."""
+"""Allowed attributes, none of which holds a URL; `aria-` attributes are allowed, too."""
 _EMPTY = frozenset({"br", "col", "hr", "img", "wbr"})
 _UNSEEN = frozenset(_LEAVING.split())
-"""Elements that leave with all that is in them; the `title` of a drawing stays."""
+"""Elements that are removed with their content; the `title` of a drawing stays."""
 _ARIA = re.compile(r"aria-[a-z]+")
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml|avif)[;,]", re.IGNORECASE)
 
@@ -55,24 +55,24 @@ _NOTHING_LOADED = (
     '<meta name="color-scheme" content="light dark"><base target="_blank">'
     "<style>body { font: 13px system-ui, sans-serif; margin: 1px }</style>"
 )
-"""What such a page begins with: it loads nothing from anywhere."""
+"""The head of such a page: it loads nothing."""
 
 
 def isolated_page(markup: str) -> str:
-    """A page that somebody else wrote, as the `srcdoc` of a frame like `ISOLATED`."""
+    """An untrusted page as the `srcdoc` of a frame like `elements.ISOLATED`."""
     return _NOTHING_LOADED + without_invisible(rewritten(without_known(markup)))
 
 
 def isolated(markup: str, title: str) -> Html:
-    """A frame with a page that somebody else wrote. `title`: what those are told who do not see it."""
+    """A frame with an untrusted page. `title`: for screen readers."""
     return frame(isolated_page(markup), title)
 
 
 def rewritten(markup: str) -> str:
-    """`markup` without anything that runs, loads, connects, or leads elsewhere without a click.
+    """`markup` without anything that runs, loads, connects, or navigates without a click.
 
-    Each element is written from its parsed name and attributes, and each text escaped: whatever a browser makes of the
-    result, it finds no other elements in it.
+    Elements are written from their parsed names and attributes, and text is escaped, so a browser cannot find other
+    elements in the result.
     """
     page = _Page()
     with suppress(TooDeepError):
@@ -81,7 +81,7 @@ def rewritten(markup: str) -> str:
 
 
 class _Page:
-    """Writes the elements that may stay. A parser target of lxml."""
+    """Writes the allowed elements. A parser target of lxml."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -110,7 +110,7 @@ class _Page:
     def data(self, text: str) -> None:
         """Write text, escaped; none inside unseen elements. lxml calls it."""
         if not self._unseen:
-            raw = self._open[-1:] == ["style"]  # no entity is read there
+            raw = self._open[-1:] == ["style"]  # browsers read no entities in style elements
             self.pieces.append(text.replace("<", "") if raw else html.escape(text, quote=False))
 
     def close(self) -> None:

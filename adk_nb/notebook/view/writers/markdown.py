@@ -1,33 +1,12 @@
-"""Documents as markdown that no renderer turns into html, a script, a loaded image or TeX that acts."""
+"""Documents as markdown that no renderer turns into raw html, a script, a loaded image or active TeX."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
 
-from adk_nb.notebook.view.document import (
-    Block,
-    Card,
-    Code,
-    Fold,
-    Heading,
-    Image,
-    Inline,
-    Items,
-    Line,
-    Lines,
-    Link,
-    Markdown,
-    Notice,
-    Only,
-    Page,
-    Picture,
-    Section,
-    Speech,
-    Table,
-    Text,
-    parts_of,
-)
+from adk_nb.notebook.view import document as doc
+from adk_nb.notebook.view.document import Block, Inline, Line, parts_of
 from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
 from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
 from adk_nb.notebook.view.writers.text import CELL, safe, single_blanks
@@ -46,13 +25,13 @@ def _line(line: Line) -> str:
 
 
 def _escaped_start(line: str) -> str:
-    """`line` where a paragraph begins, and not a heading or a list."""
+    """`line` escaped so that it begins a paragraph, not a heading or a list."""
     return _BEGINS.sub(lambda match: f"{match[1]}&#{ord(match[2])};", line)
 
 
 def _inline(part: Inline) -> str:
     text = safe(part)
-    if isinstance(part, Link):
+    if isinstance(part, doc.Link):
         return f"[{markdown_line(text)}](<{part.url}>)" if is_safe_link(part.url) else markdown_line(text)
     if isinstance(part, str) or not text.strip():
         return markdown_line(text)
@@ -69,85 +48,85 @@ def _parts(block: Any) -> Iterable[str]:
 
 
 @_parts.register
-def _(block: Heading) -> Iterable[str]:
+def _(block: doc.Heading) -> Iterable[str]:
     return [f"**{_line(block.line)}**"]
 
 
 @_parts.register
-def _(block: Text) -> Iterable[str]:
+def _(block: doc.Text) -> Iterable[str]:
     line = _line(block.line)
     return [f"*{line}*" if block.small and line else _escaped_start(line)]
 
 
 @_parts.register
-def _(block: Lines) -> Iterable[str]:
+def _(block: doc.Lines) -> Iterable[str]:
     return ["  \n".join(_escaped_start(markdown_line(cleaned(line)).strip()) for line in block.lines)]
 
 
 @_parts.register
-def _(block: Markdown) -> Iterable[str]:
+def _(block: doc.Markdown) -> Iterable[str]:
     return [markdown_safe(block.source).strip()]
 
 
 @_parts.register
-def _(block: Code) -> Iterable[str]:
+def _(block: doc.Code) -> Iterable[str]:
     return [_code(block.line)]
 
 
 @_parts.register
-def _(block: Table) -> Iterable[str]:
+def _(block: doc.Table) -> Iterable[str]:
     table = _table(block) if block.head or block.rows else f"*[{markdown_line(cleaned(block.title))}]*"
     return [table, f"*{markdown_line(cleaned(block.note))}*" if block.note else ""]
 
 
 @_parts.register
-def _(block: Items) -> Iterable[str]:
+def _(block: doc.Items) -> Iterable[str]:
     return ["\n".join(_items(block))]
 
 
 @_parts.register
-def _(block: Image) -> Iterable[str]:
+def _(block: doc.Image) -> Iterable[str]:
     return [f"*[{markdown_line(cleaned(block.alt))}]*"]
 
 
 @_parts.register
-def _(block: Picture) -> Iterable[str]:
+def _(block: doc.Picture) -> Iterable[str]:
     return [_code(block.text) if block.text else f"*[{markdown_line(cleaned(block.title))}]*"]
 
 
 @_parts.register
-def _(block: Page) -> Iterable[str]:
+def _(block: doc.Page) -> Iterable[str]:
     return [f"*[{markdown_line(cleaned(block.title))}]*"]
 
 
 @_parts.register
-def _(block: Fold) -> Iterable[str]:
+def _(block: doc.Fold) -> Iterable[str]:
     return (f"{_line(block.summary)}:", write(block.blocks))
 
 
 @_parts.register
-def _(block: Card) -> Iterable[str]:
+def _(block: doc.Card) -> Iterable[str]:
     lines = "\n\n".join(filter(None, (_line(block.title), write(block.blocks)))).split("\n")
     return ["\n".join(f"> {line}".rstrip() for line in lines)]
 
 
 @_parts.register
-def _(block: Notice) -> Iterable[str]:
+def _(block: doc.Notice) -> Iterable[str]:
     return [f"*{markdown_line(cleaned(block.line)).strip()}*"]
 
 
 @_parts.register
-def _(block: Speech) -> Iterable[str]:
+def _(block: doc.Speech) -> Iterable[str]:
     return _parts(block.block) if block.block else ()
 
 
 @_parts.register
-def _(block: Section) -> Iterable[str]:
+def _(block: doc.Section) -> Iterable[str]:
     return [write(block.blocks)]
 
 
 @_parts.register
-def _(block: Only) -> Iterable[str]:
+def _(block: doc.Only) -> Iterable[str]:
     return [write(block.blocks) if "text/markdown" in block.forms else ""]
 
 
@@ -158,14 +137,14 @@ def _code(line: Line) -> str:
     return f"```\n{text}\n```"
 
 
-def _items(items: Items) -> Iterator[str]:
+def _items(items: doc.Items) -> Iterator[str]:
     for number, item in enumerate(items.items, 1):
         yield f"{f'{number}.' if items.numbers else '-'} {_line(item.line)}".rstrip()
         if item.below:
             yield from (f"  {line}" for line in _items(item.below))
 
 
-def _table(table: Table) -> str:
+def _table(table: doc.Table) -> str:
     lines = [[_cell(cell) for cell in line] for line in table.rows]
     head = [_cell(cell) for cell in table.head] or [""] * (len(lines[0]) if lines else 0)
     ruled = [head, ["---"] * len(head), *lines]
@@ -178,9 +157,8 @@ def _cell(line: Line) -> str:
     return _line(line)
 
 
-# ---- markdown of others: what renderers take for html, a link, an image, mathematics or a directive is spelled out,
-# whatever they take for code; of mathematics, what a page may draw stays. So it does not matter where their reading
-# differs from this one's.
+# ---- untrusted markdown. Renderers differ in what they read as code, so html, links, images, mathematics and
+# directives are escaped everywhere, also in code; only formulas that pass `mathematics.formula_at` stay.
 
 _SOURCE = re.compile(
     r"""
@@ -203,10 +181,10 @@ _CELL = re.compile(r"[&<>|`*\[\]~!$\\]|(?<![^\W_])_|_(?![^\W_])|\{(?=[:.#{%=])")
 
 
 def markdown_safe(text: str) -> str:
-    """Untrusted markdown as markdown that no renderer turns into html, a script, a loaded image or TeX that acts.
+    """Untrusted markdown as markdown that no renderer turns into raw html, a script, a loaded image or active TeX.
 
-    Emphasis, lists, tables, code, links to http, https and mailto and TeX that `mathematics` knows stay what they are;
-    an image becomes a link.
+    Emphasis, lists, tables, code, links to http, https and mailto and TeX that `mathematics` allows are kept; an image
+    becomes a link.
     """
     text, parts, position = cleaned(text), list[str](), 0
     while match := _SOURCE.search(text, position):
@@ -218,14 +196,14 @@ def markdown_safe(text: str) -> str:
 
 
 def _formula_source(formula: Formula) -> str:
-    """In the delimiters that all renderers know. Where one knows none, nothing in it is a tag."""
+    """A formula in dollar signs, which most renderers know; `<` is replaced, so that others read no tag."""
     delimiter = "$$" if formula.display else "$"
     tex = formula.tex.replace("<", "\\lt ").replace(">", "\\gt ")
     return f"{delimiter}{tex}{delimiter}"
 
 
 def markdown_line(text: str) -> str:
-    """Text that was made safe to show, as one line of markdown: shown as it is, also in a table."""
+    """Cleaned text as one line of markdown that is displayed literally, also in a table."""
     return _CELL.sub(lambda match: _entity(match[0]), single_blanks(text))
 
 

@@ -1,4 +1,4 @@
-"""Markdown that a model, a tool or a user wrote as safe html, whole or piece by piece while it is being written."""
+"""Untrusted markdown as safe html, complete or streamed piece by piece."""
 
 import re
 from collections.abc import Sequence
@@ -25,40 +25,38 @@ from adk_nb.notebook.view.writers.elements import (
 from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
 
 MAX_RENDERED = 32_000
-"""Characters; a longer text is shown as it was written."""
+"""Characters; a longer text is displayed as plain text."""
 _MAX_BRACKETS = 2_000
-"""More opening brackets than this are no prose, and markdown-it's time grows with their square."""
+"""Opening brackets of a text; the time of markdown-it grows with their square."""
 
 _HEADINGS = {"h1": "h4", "h2": "h5", "h3": "h6"}
-"""Ours are smaller than the notebook's own: an answer is no chapter of the page it stands on."""
+"""Headings of answers are smaller than those of the notebook."""
 
 
 def to_html(text: str) -> Html:
-    """`text` as html: raw html is shown as text, links go to http, https and mailto only, nothing is loaded. TeX that
-    `mathematics` knows stands there for the page to draw.
-
-    A text over `MAX_RENDERED` is shown as it was written, so that no answer holds up the run that gave it.
+    """`text` as html that loads nothing: raw html is text, links go to http, https and mailto only, and TeX that
+    `mathematics` allows is drawn by the page.
     """
     text = cleaned(text)
     if len(text) > MAX_RENDERED or text.count("[") > _MAX_BRACKETS:
-        # A hostile or endless answer must not hold up the kernel.
+        # A hostile or endless answer must not block the kernel.
         return element("pre", code(text))
     return Html(_MARKDOWN.render(text).strip())
 
 
 def blocks_of(text: str) -> list[tuple[str, int]]:
-    """The kind of each block that is in no other, as markdown-it names it, and its first line, counted from 0."""
+    """Kind and first line (from 0) of each top-level block; kinds are token types of markdown-it."""
     tokens: list[Token] = []
     _MARKDOWN.block.parse(text, _MARKDOWN, {}, tokens)
     return [(token.type, token.map[0]) for token in tokens if token.level == 0 and token.map]
 
 
 class _Renderer(RendererHTML):
-    """markdown-it's renderer, held to our elements and attributes. A method per token type is its own way."""
+    """markdown-it's renderer with our elements and attributes. It calls the method named like a token's type."""
 
     def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """Text, cleaned and escaped."""
-        return escaped(cleaned(tokens[idx].content))  # again: an entity may have become a control character
+        return escaped(cleaned(tokens[idx].content))  # cleaned again: an entity may stand for a control character
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """Code in a line."""
@@ -81,7 +79,7 @@ class _Renderer(RendererHTML):
         return escaped(tokens[idx].content)
 
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """A link to the image under its description: a page that is only looked at sends nothing anywhere."""
+        """A link to the image instead of the image, so that displaying a page sends no requests."""
         token = tokens[idx]
         url = str(token.attrs.get("src", ""))
         label = cleaned(self.renderInlineAsText(token.children, options, env)).strip() or "image"
@@ -92,11 +90,11 @@ class _Renderer(RendererHTML):
         return formula(tokens[idx].content, display=tokens[idx].block)
 
     def math_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """A formula on lines of its own."""
+        """A formula as a block."""
         return element("p", formula(tokens[idx].content, display=True)) + "\n"
 
     def renderToken(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Any other token, with smaller headings and allowed attributes alone."""
+        """Any other token, with smaller headings and only allowed attributes."""
         token = tokens[idx]
         token.tag = _HEADINGS.get(token.tag, token.tag)
         # An allowlist: a plugin's or a later version's tags stay out.
@@ -124,7 +122,7 @@ class _Markdown(MarkdownIt):
 
 
 def _unwrap_empty_lists(state: StateCore) -> None:
-    """Turn lists without any text back into paragraphs: an answer of `105.` is a number, not an item 105."""
+    """Turn lists without text back into paragraphs: the answer `105.` is a number, not an empty item 105."""
     tokens, result = state.tokens, list[Token]()
     index = 0
     while index < len(tokens):
@@ -135,7 +133,7 @@ def _unwrap_empty_lists(state: StateCore) -> None:
 
 
 def _end_of_empty_list(tokens: Sequence[Token], start: int) -> int:
-    """The index behind the list that opens at `start`, if its items are all empty; else 0."""
+    """The index after the list that opens at `start` if all its items are empty; else 0."""
     if tokens[start].type not in _LIST_OPEN:
         return 0
     index = start + 1
@@ -172,15 +170,15 @@ def _math_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _math_block(state: StateBlock, start: int, last: int, silent: bool) -> bool:
-    """A formula that has its lines for itself: what in them looks like a list or a heading is none."""
+    """Parse a formula on lines of its own before lists and headings, which it may resemble."""
     # CommonMark: four columns of indent make a code block.
     block = _on_own_lines(state, start, last) if state.sCount[start] - state.blkIndent < 4 else None
     if not block:
         return False
     if not silent:
-        formula_found, end = block
+        match, end = block
         token = state.push("math_block", "", 0)
-        token.content, token.map = formula_found.tex, [start, end]
+        token.content, token.map = match.tex, [start, end]
         state.line = end
     return True
 
@@ -190,7 +188,7 @@ def _on_own_lines(state: StateBlock, start: int, last: int) -> tuple[Formula, in
     closing = {"$$": "$$", "\\[": "\\]"}.get(first[:2])
     if not closing:
         return None
-    # Bounded: each unclosed `$$` would else read to the end, which is quadratic.
+    # Bounded: otherwise each unclosed `$$` would be searched to the end of the text, which is quadratic.
     for line in range(start, min(last, start + _MOST_LINES)):
         if state.getLines(line, line + 1, 0, False).rstrip().endswith(closing) and (line > start or len(first) > 3):
             text = state.getLines(start, line + 1, state.blkIndent, False).strip()
@@ -207,20 +205,20 @@ _MARKDOWN.block.ruler.before("fence", "math_block", _math_block, {"alt": ["parag
 _MARKDOWN.core.ruler.after("block", "empty_lists", _unwrap_empty_lists)
 
 
-# ---- markdown that is still being written: what is complete as html that stays, and its open end as html to replace
+# ---- streamed markdown: complete blocks become html that stays, the open end html that the next piece replaces
 
 MAX_OPEN = 4_000
-"""Characters of one block, as a list or a table, that are rendered again with each piece; longer ones are divided."""
+"""Characters of an open block that is rendered again with each piece; a longer block is divided."""
 _MAX_HIDDEN = 200
-"""Characters of a link or of mathematics that has no end yet."""
+"""Characters of an unfinished link or formula that are not displayed yet."""
 _REPEATED = {"fence": 1, "table_open": 2}
-"""Lines at the beginning of a block that its next part begins with, too."""
+"""Kind of block -> lines at its beginning that are repeated when it is divided."""
 _UNFINISHED = re.compile(
     rf"[*_`~\\$!]+\Z | !?\[[^\[\]\n]{{0,{_MAX_HIDDEN}}}(?:\](?:\([^()\s]{{0,{_MAX_HIDDEN}}})?)?\Z"
     r"| (?:\A|\n)[ \t]*(?:[-=+*#>|:\ \t]*|\d{1,9}[.)]?[ \t]*)\Z",
     re.VERBOSE,
 )
-"""An end that may become markup: shown when it is known which."""
+"""An end that may become markup, displayed when more of it is known."""
 _UNFINISHED_FENCE = re.compile(r"\n {0,3}[`~]+\Z")
 _FORMULA_BEGINS = re.compile(r"\\[(\[]|\$\$|(?<![\w$\\])\$(?=[^\s\d$])")
 _ENDS = {"\\(": "\\)", "\\[": "\\]"}
@@ -228,13 +226,13 @@ _MARKS = re.compile(r"(?P<ticks>`+)(?:.*?(?<!`)(?P=ticks)(?!`)|(?P<open>.*))|\\.
 
 
 class StreamedMarkdown:
-    """One text, piece by piece."""
+    """A text that comes in pieces."""
 
     def __init__(self) -> None:
         self._open = ""
 
     def feed(self, piece: str) -> tuple[str, str]:
-        """Add a piece. Html to append for good, and html of the open end, which takes the place of the last one."""
+        """Add a piece; returns html to append, and the html of the open end, which replaces the previous one."""
         self._open += piece
         complete = self._settle()
         blocks = blocks_of(self._open)
@@ -243,7 +241,7 @@ class StreamedMarkdown:
         )
 
     def _settle(self) -> str:
-        """All blocks but the last: no later piece can change them."""
+        """The html of all blocks but the last, which later pieces cannot change."""
         blocks, lines = blocks_of(self._open), self._open.split("\n")
         kind, first = blocks[-1] if blocks else ("", 0)
         if len(self._open) <= MAX_OPEN:
@@ -251,13 +249,13 @@ class StreamedMarkdown:
             return to_html(complete) if first else ""
         cut = max(self._open.rfind("\n"), self._open.rfind(" ")) + 1 or len(self._open)
         complete, rest = self._open[:cut], self._open[cut:]
-        # The rest of a divided table needs its head again, that of a fence its opening line.
+        # The rest of a divided table begins with its head, that of a fence with its opening line.
         self._open = "".join(f"{line}\n" for line in lines[first : first + _REPEATED.get(kind, 0)]) + rest
         return to_html(complete)
 
 
 def completed(text: str, *, is_code: bool = False) -> str:
-    """Markdown that may end anywhere, without what may still become markup, and with its open marks closed."""
+    """Unfinished markdown without an end that may become markup, and with its open marks closed."""
     if is_code:
         return _UNFINISHED_FENCE.sub("", text)
     text = _as_table(_without_an_open_end(text))
@@ -276,7 +274,7 @@ def _without_an_open_end(text: str) -> str:
 
 
 def _as_table(text: str) -> str:
-    """`text` with a line under the head of a table that ends with it."""
+    """`text` with a delimiter row if it ends with the head of a table."""
     head = text.rpartition("\n\n")[2]
     if not head.startswith("|") or "\n" in head.strip():
         return text
@@ -285,7 +283,7 @@ def _as_table(text: str) -> str:
 
 
 def _closing_marks(line: str) -> str:
-    """The marks that close the emphasis and code which `line` leaves open."""
+    """The marks that close the emphasis and code left open in `line`."""
     still_open: list[str] = []
     for match in _MARKS.finditer(line):
         if match["open"] is not None:

@@ -1,4 +1,4 @@
-"""TeX in markdown: where it stands in a text, and which of it a page may draw."""
+"""TeX in markdown: formulas in a text, and those that a page may draw."""
 
 import re
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ _FORMULA = re.compile(
 )
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 _IS_TEX = re.compile(r"[\\=^_+*/<>]")
-"""One of these is in any formula worth a line of its own, and in none of what else has its delimiters: a bracket of
-markdown, `\\[1\\]`, and words between two prices.
+"""Characters of which a formula has at least one, unlike other text in such delimiters: an escaped bracket of markdown,
+`\\[1\\]`, and words between two prices.
 """
 _PRICE = re.compile(r"\d[\d.,]*[;,]?\s")
 _OTHER_MARKUP = re.compile(r"`|~~~|\]\s*[(:\[]|!\[|\\\\\s*\[(?!\d(?:\.\d+)?(?:em|ex)\]|\d\d?pt\])")
-"""What would be code, a link or an image where mathematics is not drawn; and rows that are moved over other rows."""
+"""Markup for renderers without mathematics: code, links and images; and TeX rows moved over other rows."""
 _COMMAND = re.compile(r"\\(?:([A-Za-z]+)\*?|(.)|$)", re.DOTALL)
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*(?:\{([^{}]*)\})?")
 _SIGNS = frozenset("\\,;:!{}|$%&#_ >\n")
@@ -36,7 +36,7 @@ _ENVIRONMENTS = _names(
     "align aligned alignat alignedat array Bmatrix bmatrix cases dcases equation gather gathered matrix multline "
     "pmatrix rcases smallmatrix split Vmatrix vmatrix"
 )
-# Whatever is not here is shown as it was written: commands that link, style, define, load, colour or move are not.
+# A formula with any other command is displayed as text: no commands that link, style, define, load, colour or move.
 _COMMANDS = _names(
     """
     alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa varkappa lambda mu nu xi omicron pi
@@ -90,13 +90,13 @@ class Formula:
 
     tex: str
     display: bool
-    """On a line of its own."""
+    """True: on a line of its own."""
     end: int
-    """Where the text goes on after it."""
+    """Index in the text after its closing delimiter."""
 
 
 def formula_at(text: str, start: int) -> Formula | None:
-    """The formula that begins at `start`; None: there is none, or none that may be drawn."""
+    """The formula that begins at `start`. None: there is none that may be drawn."""
     match = _FORMULA.match(text, start)
     tex = match[match.lastgroup or 0].strip() if match else ""
     if not match or not is_drawable(tex):
@@ -107,7 +107,7 @@ def formula_at(text: str, start: int) -> Formula | None:
 
 
 def is_drawable(tex: str) -> bool:
-    """True for TeX of listed commands with balanced braces, which is no markup of another kind."""
+    """True for TeX of allowed commands with balanced braces that resembles no other markup."""
     if not tex or len(tex) > MAX_TEX or _EMPTY_LINE.search(tex) or _OTHER_MARKUP.search(tex):
         return False
     is_known = all(name in _COMMANDS if name else sign in _SIGNS for name, sign in _COMMAND.findall(tex))
