@@ -61,7 +61,7 @@ def _has_only_llm_agents(agent: BaseAgent) -> bool:
 
 def interrupted_notice(run: Run, session: Session, magic: str) -> str:
     """A notice of an interrupted run, with what to type to resume it or to give it up."""
-    first = next(event for event in session.events if event.invocation_id == run.id)
+    first = history_of(session).run(run.id)[0]
     answers = f" that answers {one_line(first.text, _MAX_MESSAGE)!r}" if first.author == "user" and first.text else ""
     resume, drop = resume_commands(magic)
     return (

@@ -90,7 +90,7 @@ test("without its kernel a run is stopped and no card can be answered", () => {
   const heard = watched(store);
   model.isGone = true;
 
-  assert.equal(store.say({ kind: "stop" }), false);
+  assert.equal(store.send({ kind: "stop" }), false);
 
   assert.deepEqual([store.gone, store.status.status, store.cards.get("c")?.state], [true, "cancelled", "stale"]);
   assert.match(store.notice, /%confirm/);

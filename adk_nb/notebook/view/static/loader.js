@@ -1,7 +1,7 @@
-var a=Symbol.for("adk_nb.view"),l=100;async function u(e,t){for(let n=0;e.has_model?.(t)===!1&&n<l;n+=1)await new Promise(
-o=>{setTimeout(o,50)});return e.get_model(t)}function y(e){let t=document.getElementById("adknb-style")??document.head.appendChild(
-document.createElement("style"));t.id="adknb-style",t.textContent=e}async function m(e,t){y(t);let n=URL.createObjectURL(
-new Blob([e],{type:"text/javascript"}));try{return await import(n)}finally{URL.revokeObjectURL(n)}}var f=()=>{let e;return{
-async initialize({model:t}){let n=[],o=d=>{n.push(d)};t.on("msg:custom",o);let s=await u(t.widget_manager,t.get("code")),
-r=s.get("version"),c=window;c[a]??={},c[a][r]??=m(s.get("js"),s.get("css"));let i=await c[a][r];t.off("msg:custom",o),e=
-i.open(t,n)},render({el:t}){return e.show(t)}}};export{f as default};
+var a=Symbol.for("adk_nb.view"),l=100;async function u(t,e){for(let n=0;t.has_model?.(e)===!1&&n<l;n+=1)await new Promise(
+o=>{setTimeout(o,50)});return t.get_model(e)}function y(t){let e=document.getElementById("adknb-style")??document.head.appendChild(
+document.createElement("style"));e.id="adknb-style",e.textContent=t}async function m(t,e){y(e);let n=URL.createObjectURL(
+new Blob([t],{type:"text/javascript"}));try{return await import(n)}finally{URL.revokeObjectURL(n)}}var f=()=>{let t;return{
+async initialize({model:e}){let n=[],o=d=>{n.push(d)};e.on("msg:custom",o);let s=await u(e.widget_manager,e.get("code")),
+r=s.get("version"),c=window;c[a]??={},c[a][r]??=m(s.get("js"),s.get("css"));let i=await c[a][r];e.off("msg:custom",o),t=
+i.open(e,n)},render({el:e}){return t.show(e)}}};export{f as default};

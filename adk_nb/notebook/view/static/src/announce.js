@@ -1,4 +1,4 @@
-// What is said to those who do not see the log: whole sentences as they come, and never a word at a time.
+// The log for screen readers: a live region that gets whole sentences while an answer streams.
 
 import { el } from "./elements.js";
 
@@ -6,13 +6,13 @@ import { el } from "./elements.js";
 /** @import { Store } from "./store.js" */
 
 const SENTENCE = /^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/;
-const MOST_SAID = 12;
+const MAX_LINES = 12;
 
 export class Announcer {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    /** @type {Map<string, number>} Row that streams -> how many of its characters were said. */
+    /** @type {Map<string, number>} Id of a streaming row -> the number of its characters that were announced. */
     this.begun = new Map();
     this.node = el("div", "hidden");
     this.node.setAttribute("aria-live", "polite");
@@ -43,40 +43,40 @@ export class Announcer {
 
   /** @param {Row} row */
   whole(row) {
-    if (row.tool === "transfer_to_agent") return; // its result says who goes on
+    if (row.tool === "transfer_to_agent") return; // its result names the agent
     if (row.kind === "call") this.say(`${row.author} calls ${row.tool}`);
     else if (row.text) this.say(`${row.author}${row.kind === "error" ? ", error" : ""}: ${row.text}`);
   }
 
   /** @param {Row} row */
   sentences(row) {
-    const said = this.begun.get(row.id) ?? 0;
-    const found = SENTENCE.exec(row.text.slice(said))?.[0];
-    this.begun.set(row.id, said + (found?.length ?? 0));
-    if (found) this.say(said ? found : `${row.author}: ${found}`);
+    const spoken = this.begun.get(row.id) ?? 0;
+    const found = SENTENCE.exec(row.text.slice(spoken))?.[0];
+    this.begun.set(row.id, spoken + (found?.length ?? 0));
+    if (found) this.say(spoken ? found : `${row.author}: ${found}`);
   }
 
   /** @param {Row | undefined} row */
   rest(row) {
     if (!row) return;
-    const said = this.begun.get(row.id) ?? 0;
+    const spoken = this.begun.get(row.id) ?? 0;
     this.begun.delete(row.id);
-    const left = row.text.slice(said);
-    if (left.trim()) this.say(said ? left : `${row.author}: ${left}`);
+    const left = row.text.slice(spoken);
+    if (left.trim()) this.say(spoken ? left : `${row.author}: ${left}`);
   }
 
-  /** @param {string} words */
-  say(words) {
+  /** @param {string} text */
+  say(text) {
     this.node.append(
       el(
         "div",
         "",
-        words
+        text
           .replace(/[*`|]+|^#+ /gm, "")
           .trim()
           .slice(0, 500),
       ),
     );
-    while (this.node.childElementCount > MOST_SAID) this.node.firstChild?.remove();
+    while (this.node.childElementCount > MAX_LINES) this.node.firstChild?.remove();
   }
 }

@@ -1,4 +1,4 @@
-// A form that asks for one value of a JSON schema, or lets one be edited: a button for each choice, or fields and Send.
+// A form for a value of a JSON schema: a button for each choice, or fields and Send; also to edit an existing value.
 
 import { button, el, newId, put } from "./elements.js";
 import { differences, field, fieldsOf, onEscape } from "./forms.js";
@@ -11,18 +11,17 @@ const MOST_BUTTONS = 12;
 
 /**
  * @typedef {object} Options
- * @property {string} [label] Of the button that sends.
- * @property {string} [look] Its class.
- * @property {string} [changed] Its label once something was edited.
+ * @property {string} [label] Label of the button that sends.
+ * @property {string} [look] Class of that button.
+ * @property {string} [changed] Its label after an edit.
  * @property {HTMLElement[]} [more] Buttons beside it.
- * @property {(() => void) | null} [leave] What Escape does.
- * @property {Record<string, unknown> | null} [values] The object that is edited: what was changed of it is sent, null for
- *   nothing.
+ * @property {(() => void) | null} [leave] Called on Escape.
+ * @property {Record<string, unknown> | null} [values] The object to edit: only changed fields are sent, null for none.
  */
 
 export class AnswerForm {
   /**
-   * @param {Schema | null} schema Nothing: for text.
+   * @param {Schema | null} schema Null: for text.
    * @param {(value: any) => void} send
    * @param {Options} [options]
    */
@@ -48,7 +47,7 @@ export class AnswerForm {
     this.isObject = Boolean(values || this.schema.properties);
     const choices = choicesOf(this.schema, this.root);
     const asButtons = !values && choices && choices.length > 0 && choices.length <= MOST_BUTTONS ? choices : null;
-    /** @type {HTMLElement | undefined} What is typed into, or pressed, first. */
+    /** @type {HTMLElement | undefined} The first field or button. */
     this.first = undefined;
     this.node = asButtons ? this.#choose(asButtons) : this.#fill(choices, more, leave);
   }
@@ -79,7 +78,7 @@ export class AnswerForm {
 
   /** @param {KeyboardEvent} event */
   #onEnter(event) {
-    if (this.values || event.key !== "Enter" || event.isComposing || event.shiftKey) return; // a yes takes a click
+    if (this.values || event.key !== "Enter" || event.isComposing || event.shiftKey) return; // an approval takes a click
     if (!(event.target instanceof Element) || !event.target.matches("input, .adknb-say")) return;
     event.preventDefault();
     this.submit();
@@ -95,7 +94,7 @@ export class AnswerForm {
   }
 
   /**
-   * Text, which Python reads as whatever the schema takes.
+   * A text field, whose value Python parses by the schema.
    *
    * @returns {Field}
    */
@@ -114,7 +113,7 @@ export class AnswerForm {
     return { name: "", node, box: el("div", "field", label, node), check };
   }
 
-  /** Tell what is wrong with what was typed so far, and what it changes. */
+  /** Show the problems and the changes of the current input. */
   check() {
     this.problem.textContent = "";
     const results = this.#results((each) => each.check());
@@ -148,11 +147,11 @@ export class AnswerForm {
 
   submit() {
     const results = this.#results((each) => this.#result(each));
-    const [wrong, why] = results.find(([, { error }]) => error) ?? [];
+    const [wrong, result] = results.find(([, { error }]) => error) ?? [];
     const [missing] = results.find(([each, { skip }]) => skip && this.#isNeeded(each)) ?? [];
     const label = missing?.name ? `${missing.title ?? missing.name}: nothing was typed` : "nothing was typed";
     this.problem.textContent = missing && !wrong ? withEscapes(label) : "";
-    if (wrong) (why?.node ?? wrong.node)?.focus();
+    if (wrong) (result?.node ?? wrong.node)?.focus();
     else if (missing) missing.node?.focus();
     else if (this.values) this.send(this.#edits(results));
     else this.send(this.isObject ? this.#object(results) : results[0][1].value);
@@ -164,7 +163,7 @@ export class AnswerForm {
   }
 
   /**
-   * What was not touched is its default, or as it was, and a box that was not ticked is a no.
+   * The value of a field; an untouched one has its default or previous value, and an untouched box is false.
    *
    * @param {Field} each
    * @returns {Result}
@@ -183,7 +182,7 @@ export class AnswerForm {
   #isNeeded({ name }) {
     if (!this.isObject) return true;
     if (this.values && Object.hasOwn(this.values, name)) return false;
-    const isGroup = plainSchema(this.schema.properties?.[name] ?? {}, this.root).properties; // Python says what it lacks
+    const isGroup = plainSchema(this.schema.properties?.[name] ?? {}, this.root).properties; // Python checks its fields
     return !isGroup && (this.schema.required ?? []).includes(name);
   }
 }

@@ -1,4 +1,4 @@
-// The cards: what is asked of the reader, below the events, and what became of it.
+// The cards: requests to the user, below the events, and their outcomes.
 
 import { AnswerForm } from "./answer_form.js";
 import { button, el, newId, put } from "./elements.js";
@@ -19,7 +19,7 @@ export class Cards {
     this.view = view;
     /** @type {Map<string, {node: HTMLElement, drawn: string}>} */
     this.nodes = new Map();
-    /** @type {Map<string, AnswerForm>} Keeps what was typed when that is refused. */
+    /** @type {Map<string, AnswerForm>} Open forms, kept so that a refused answer can be corrected. */
     this.forms = new Map();
     this.node = el("div", "cards");
     this.answered = el("div", "cards decisions"); // above the answer
@@ -84,7 +84,9 @@ export class Cards {
     if (card.kind === "credential") this.offerToGive(node, card);
     else if (card.kind === "input" && !card.tool) this.offerToAnswer(node, card);
     else this.offer(node, card);
-    this.view.said.textContent = [head, card.kind === "input" ? card.hint : "", card.note].filter(Boolean).join(" ");
+    this.view.liveText.textContent = [head, card.kind === "input" ? card.hint : "", card.note]
+      .filter(Boolean)
+      .join(" ");
   }
 
   /**
@@ -100,7 +102,7 @@ export class Cards {
     const node = this.frame(card, head, "group");
     node.classList.add("adknb-decision");
     node.title = card.tool && card.hint ? card.hint : "";
-    this.view.said.textContent = "";
+    this.view.liveText.textContent = "";
     return node;
   }
 
@@ -123,7 +125,7 @@ export class Cards {
   }
 
   /**
-   * It tells, and asks for nothing.
+   * A card of an error or a busy model, which needs no answer.
    *
    * @param {Card} card
    */
@@ -131,10 +133,10 @@ export class Cards {
     const open = this.store.isOpen(card);
     /** @param {string} decision */
     const act = (decision) => this.store.decide(card, decision, {});
-    const { head, parts, said } = card.kind === "wait" ? waitParts(card) : errorParts(card, open, act);
+    const { head, parts, spoken } = card.kind === "wait" ? waitParts(card) : errorParts(card, open, act);
     const node = this.frame(card, head, "group");
     node.append(...parts);
-    if (open) this.view.said.textContent = said;
+    if (open) this.view.liveText.textContent = spoken;
     else if (card.kind === "wait") node.hidden = true;
     else if (card.state !== "asked" || this.store.sent.has(card.id)) node.append(this.outcome(card));
     return node;
@@ -142,7 +144,7 @@ export class Cards {
 
   /**
    * @param {Card} card
-   * @param {Child} [subject] What it is of.
+   * @param {Child} [subject] The call or question.
    */
   outcome({ state, note }, subject = null) {
     const [icon, word] = ANSWERED[state] ?? ["…", "sent; the kernel answers when it is free"];
@@ -158,7 +160,7 @@ export class Cards {
   }
 
   /**
-   * A yes, a no with a reason, and for a call a form with its arguments. The form stays until it is left.
+   * Add buttons to approve and reject, and for a call to edit its arguments. An open form stays until it is left.
    *
    * @param {HTMLElement} node
    * @param {Card} card
@@ -195,7 +197,7 @@ export class Cards {
   }
 
   /**
-   * The card as it is now: what Python says of it may have changed since it was drawn.
+   * The current card: Python may have changed it since it was drawn.
    *
    * @param {Card} card
    */
@@ -243,8 +245,8 @@ export class Cards {
       type: "string",
       title: kind === "approval" ? "reason (optional; the model is told)" : "reason (optional)",
     };
-    /** @param {{reason?: string} | null} said */
-    const send = (said) => this.answer(now(), false, { reason: said?.reason?.trim() || null });
+    /** @param {{reason?: string} | null} answer */
+    const send = (answer) => this.answer(now(), false, { reason: answer?.reason?.trim() || null });
     const options = { label: "Reject", look: "reject", more: [button("Back", "back", leave)], leave };
     return new AnswerForm({ properties: { reason }, "x-titles": true }, send, options);
   }
@@ -260,7 +262,7 @@ export class Cards {
   }
 
   /**
-   * Arguments that are too long to come with the card are asked for.
+   * Call `then` with the whole call; arguments that are too long for a card are requested from Python.
    *
    * @param {Card} card
    * @param {(data: any) => void} then
@@ -286,7 +288,7 @@ export class Cards {
   }
 
   /**
-   * The tool is another than was asked about: a yes would be to something else.
+   * The buttons after the tool was redefined: the request was for the earlier version, so it cannot be approved.
    *
    * @param {Card} card
    * @param {HTMLButtonElement} approve
@@ -299,12 +301,12 @@ export class Cards {
     const act = (decision) => this.store.decide(card, decision, { args: null, reason: null });
     const again = button("Re-ask", "go", () => act("reask"));
     const old = card.version ? button(`Run old version (${card.version})`, "edit", () => act("old")) : "";
-    const why = el("div", "problem", card.changed);
-    return el("div", "", why, el("div", "buttons", approve, again, old, reject, command));
+    const problem = el("div", "problem", card.changed);
+    return el("div", "", problem, el("div", "buttons", approve, again, old, reject, command));
   }
 
   /**
-   * A credential goes out once, in one message, and is kept nowhere.
+   * Add a form for a credential, which is sent in one message and not stored on the page.
    *
    * @param {HTMLElement} node
    * @param {Card} card
@@ -336,7 +338,7 @@ export class Cards {
   }
 
   /**
-   * The form of a card: the one that is there, with what was typed into it, or a new one.
+   * The form of a card: the existing one, with its input, or a new one.
    *
    * @param {Card} card
    * @param {() => AnswerForm} open
@@ -348,7 +350,7 @@ export class Cards {
   }
 
   /**
-   * Words that are typed elsewhere answer the oldest question.
+   * True for the oldest question, which text typed elsewhere answers.
    *
    * @param {Card} card
    */
@@ -364,7 +366,7 @@ export class Cards {
 }
 
 /**
- * Whether a card is one line that says what was decided.
+ * True for a card that is reduced to one line with the decision.
  *
  * @param {Card} card
  */
@@ -379,7 +381,7 @@ function asks({ kind, tool, needs }) {
 }
 
 /**
- * A text that has to be read before the answer. Those after the first may be opened.
+ * A document to read before the answer; only the first one is open.
  *
  * @param {{ title: string; text: string }} document
  * @param {number} index

@@ -1,4 +1,4 @@
-// The field below a conversation: what is typed there is said. What stands in it while a turn runs is kept.
+// The input field below a conversation. Text that is typed while a turn runs stays in the field.
 
 import { button, el, newId } from "./elements.js";
 
@@ -23,14 +23,14 @@ export class ChatBox {
     this.hint.id = `${this.input.id}-hint`;
     this.input.setAttribute("aria-describedby", this.hint.id);
     this.input.addEventListener("input", () => this.grow());
-    this.send = button("Send", "go", () => this.say());
+    this.sendButton = button("Send", "go", () => this.submit());
     const label = el("label", "hidden", `Message to ${store.title}`);
     label.htmlFor = this.input.id;
-    this.node = el("div", "composer", label, this.input, this.send, this.hint);
+    this.node = el("div", "composer", label, this.input, this.sendButton, this.hint);
     this.node.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  // Why nothing can be said now; empty if something can.
+  // Why no message can be sent now; empty if one can.
   get reason() {
     const { status, cards } = this.store;
     if (this.store.gone) return "The kernel is gone: run the cell again.";
@@ -41,7 +41,7 @@ export class ChatBox {
   }
 
   /**
-   * What is typed is the answer to a question, and no card of an error waits for it.
+   * True for a card that does not block the field: a question, which the text answers, and an error.
    *
    * @param {Card} card
    */
@@ -52,7 +52,7 @@ export class ChatBox {
   paint() {
     const { reason } = this;
     const asks = [...this.store.cards.values()].some((card) => card.kind === "input" && this.store.isOpen(card));
-    this.send.disabled = Boolean(reason);
+    this.sendButton.disabled = Boolean(reason);
     this.input.disabled = Boolean(this.store.gone);
     this.hint.textContent = reason || `Enter sends${asks ? " your answer" : ""}, Shift+Enter makes a new line.`;
   }
@@ -62,10 +62,10 @@ export class ChatBox {
     if (op.op === "status") this.waits = false;
   }
 
-  say() {
+  submit() {
     const text = this.input.value;
     if (!text.trim() || this.reason) return;
-    if (!this.store.say({ kind: "ask", text })) return;
+    if (!this.store.send({ kind: "ask", text })) return;
     this.input.value = "";
     this.waits = true;
     this.grow();
@@ -78,7 +78,7 @@ export class ChatBox {
   }
 
   /**
-   * No key that is typed here is the notebook's.
+   * Handle keys here, so that the notebook does not.
    *
    * @param {KeyboardEvent} event
    */
@@ -87,7 +87,7 @@ export class ChatBox {
     if (event.key === "Escape") this.view.leave();
     else if (event.key === "Enter" && event.target === this.input && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      this.say();
+      this.submit();
     }
   }
 }

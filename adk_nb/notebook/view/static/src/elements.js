@@ -1,9 +1,9 @@
-// What the other parts are made of. All content goes in as text; markup.js has the only exception.
+// Functions that make elements. All content is inserted as text, except in markup.js.
 
 /** @import { Child } from "./types" */
 
-const FOLD_ABOVE = 480; // pixels; what is cut shows 420 of them (.adknb-clip), so that a fold saves some lines
-// Views of two kernels on one page have a module each: a count alone would give their elements the same ids.
+const FOLD_ABOVE = 480; // pixels; .adknb-clip shows 420, so that a fold saves several lines
+// Two kernels on one page have separate modules, whose counts alone would give the same ids.
 const mine = `adknb-${Math.random().toString(36).slice(2)}`;
 let ids = 0;
 
@@ -53,7 +53,7 @@ export function put(node, ...children) {
 }
 
 /**
- * A part of a drawing.
+ * An SVG element.
  *
  * @param {string} tag
  * @param {Record<string, unknown>} attributes
@@ -67,7 +67,7 @@ export function shapeOf(tag, attributes, text = "") {
 }
 
 /**
- * Content that is cut at a height, with a button for the rest; what is short has none.
+ * Content that is cut at a height, with a button to show the rest.
  *
  * @param {...Child} content
  */
@@ -94,7 +94,7 @@ export function foldable(...content) {
 }
 
 /**
- * A button that puts text on the clipboard, and says so for a moment.
+ * A button that copies text, with a short confirmation.
  *
  * @param {string} label
  * @param {() => string} text
@@ -105,7 +105,7 @@ export function copyButton(label, text) {
       await navigator.clipboard.writeText(text());
       node.textContent = "Copied";
     } catch {
-      node.textContent = "The page may not copy";
+      node.textContent = "Select the text, and copy it"; // a page without a secure origin has no clipboard
     }
     setTimeout(() => {
       node.textContent = label;

@@ -1,11 +1,11 @@
-// What went wrong, and what a model that is busy is waited for: cards that ask for nothing.
+// Cards of errors and busy models, which need no answer.
 
 import { button, el, newId } from "./elements.js";
 
 /** @import { Argument, Card, Failure } from "./types" */
 
 /**
- * `In[7] line 4`: leads to that cell where the page shows it.
+ * `In[7] line 4` as a link to that cell, if the page is a notebook.
  *
  * @param {string} where
  */
@@ -14,7 +14,7 @@ function cellLink(where) {
   if (!number || !document.querySelector(".jp-Notebook")) return el("code", "where", where);
   const node = button(where, "where", () => {
     const prompts = [...(node.closest(".jp-Notebook")?.querySelectorAll(".jp-InputPrompt") ?? [])];
-    const cell = prompts.find((one) => one.textContent.trim() === `[${number}]:`)?.closest(".jp-Cell");
+    const cell = prompts.find((prompt) => prompt.textContent.trim() === `[${number}]:`)?.closest(".jp-Cell");
     cell?.scrollIntoView({ block: "center" });
     const editor = cell?.querySelector(".cm-content");
     if (editor instanceof HTMLElement) editor.focus({ preventScroll: true });
@@ -24,7 +24,7 @@ function cellLink(where) {
 }
 
 /**
- * `rows`: as call_shown.py makes them, with escapes for what cannot be seen. `whole`: shows all of what was shortened.
+ * `rows`: from call_arguments.py, with escapes for invisible characters. `whole`: shows a shortened value in full.
  *
  * @param {Argument[] | null} rows
  * @param {(value: HTMLElement, more: HTMLElement) => void} [whole]
@@ -41,7 +41,7 @@ export function argumentList(rows, whole) {
 }
 
 /**
- * The button that shows it, and the traceback.
+ * A traceback, and the button that shows it.
  *
  * @param {string} text
  * @returns {[HTMLElement | null, HTMLElement | null]}
@@ -65,7 +65,7 @@ function tracebackParts(text) {
 }
 
 /**
- * In the row of a call that a tool of the notebook failed.
+ * The error of a tool, for the row of its call.
  *
  * @param {Failure} failure
  */
@@ -73,12 +73,12 @@ export function toolFailure({ tool, where, arguments: rows, sent, traceback }) {
   const [toggle, trace] = tracebackParts(traceback);
   const head = el("div", "", el("b", "bad", "✗ Error"), " ", el("code", "", tool), " failed", where ? " in " : "");
   if (where) head.append(cellLink(where));
-  const told = el("div", "", el("span", "dim", "sent to the model as "), el("code", "", sent));
-  return el("div", "failure", head, argumentList(rows), told, toggle ? el("div", "buttons", toggle) : null, trace);
+  const response = el("div", "", el("span", "dim", "sent to the model as "), el("code", "", sent));
+  return el("div", "failure", head, argumentList(rows), response, toggle ? el("div", "buttons", toggle) : null, trace);
 }
 
 /**
- * A turn that ended with an error. Returns what stands on the card, and what is said of it to those who do not see it.
+ * The parts of the card of a failed turn, and its text for screen readers.
  *
  * @param {Card} card
  * @param {boolean} open
@@ -86,21 +86,21 @@ export function toolFailure({ tool, where, arguments: rows, sent, traceback }) {
  */
 export function errorParts(card, open, act) {
   const head = el("div", "ask", el("b", "bad", "✗ Error"), ` ${card.title}`);
-  const said = head.textContent;
+  const spoken = head.textContent;
   if (card.where) head.append(" in ", cellLink(card.where));
-  if (!open) return { head, parts: [], said };
+  if (!open) return { head, parts: [], spoken };
   const [toggle, trace] = tracebackParts(card.traceback);
   const ways = [
     card.ways.includes("retry") ? button("Retry", "", () => act("retry")) : null,
     card.ways.includes("drop") ? button("Drop turn", "", () => act("drop")) : null,
   ];
-  if (ways[0]) ways[0].title = "Take the turn back and say the same again";
-  if (ways[1]) ways[1].title = "Take the turn back: the agent forgets it";
-  return { head, parts: [el("div", "buttons", ...ways, toggle), trace ?? ""], said };
+  if (ways[0]) ways[0].title = "Undo the turn, and send its message again";
+  if (ways[1]) ways[1].title = "Undo the turn: agents no longer see it";
+  return { head, parts: [el("div", "buttons", ...ways, toggle), trace ?? ""], spoken };
 }
 
 /**
- * A model that is busy: how long until it is asked again, counted down.
+ * The parts of the card of a busy model, with a countdown to the next attempt.
  *
  * @param {Card} card
  */
@@ -122,5 +122,5 @@ export function waitParts(card) {
     count,
     card.hint ? el("span", "dim", ` (${card.hint})`) : "",
   );
-  return { head, parts: [], said: `${card.title}; ${count.textContent}` };
+  return { head, parts: [], spoken: `${card.title}; ${count.textContent}` };
 }

@@ -6,7 +6,7 @@ import { inAscii, same, shown, withEscapes } from "./words.js";
 
 /** @import { Field, Result, Schema } from "./types" */
 
-const DEEPEST = 3; // Objects within objects that have fields of their own; what lies deeper is edited as JSON.
+const MAX_DEPTH = 3; // Deeper objects are edited as JSON.
 
 /**
  * @typedef {object} Control
@@ -82,7 +82,7 @@ function line(type, schema, value) {
   const isSecret = schema.format === "password";
   if (node instanceof HTMLInputElement)
     Object.assign(node, { type: isSecret ? "password" : "text", spellcheck: false });
-  node.autocomplete = isSecret ? "new-password" : "off"; // a browser does not fill in what it keeps of other places
+  node.autocomplete = isSecret ? "new-password" : "off"; // browsers ignore "off" for passwords
   if (type !== "string") node.inputMode = type === "integer" ? "numeric" : "decimal";
   node.value = value === null || value === undefined ? "" : String(value);
   return node;
@@ -96,21 +96,22 @@ const stateOf = (node) => (node instanceof HTMLInputElement && node.type === "ch
  * @param {Schema} described
  * @param {Record<string, unknown>} args
  * @param {Schema} root
- * @param {{depth?: number, within?: string, needed?: boolean}} [place] `needed`: whether a value has to be given;
- *   undefined where no schema says so.
+ * @param {{depth?: number, within?: string, needed?: boolean}} [place] `needed`: true if a value is required; undefined
+ *   if the schema does not have the field.
  * @returns {Field}
  */
 export function field(name, described, args, root, { depth = 0, within = "", needed } = {}) {
   const schema = plainSchema(described, root);
   const object = args[name] ?? {};
-  if (schema.properties && depth < DEEPEST && isObject(object)) return group(name, schema, object, root, depth, within);
+  if (schema.properties && depth < MAX_DEPTH && isObject(object))
+    return group(name, schema, object, root, depth, within);
   const given = Object.hasOwn(args, name);
   const type = typeOf(schema, args[name]);
   const { node, read } = control(type, schema, args[name], given);
-  const before = stateOf(node); // what was not touched is not sent
+  const before = stateOf(node); // an untouched value is not sent
   node.id = newId();
   const isUnknown = depth === 0 && !knows(root, name);
-  const title = root["x-titles"] ? schema.title : null; // shown in place of name and kind
+  const title = root["x-titles"] ? schema.title : null; // replaces name and type
   const kind = title ? "" : ` ${kindOf(schema, type, given, needed, isUnknown)}`;
   const label = el("label", "field-name", title ?? (isUnknown ? inAscii(name) : withEscapes(name)));
   label.append(el("span", "dim", kind));
@@ -172,7 +173,7 @@ export function fieldsOf(schema, args, root, depth = 0, within = "") {
 }
 
 /**
- * An object with known parts: a field for each of them.
+ * A field for each property of an object.
  *
  * @param {string} name
  * @param {Schema} schema
@@ -197,7 +198,7 @@ function group(name, schema, before, root, depth, within) {
 }
 
 /**
- * Which parts of a value are another: `address.city "Oslo" → "Rome"`.
+ * The differences between two values, as `address.city "Oslo" → "Rome"`.
  *
  * @param {string} name
  * @param {unknown} before
@@ -214,7 +215,7 @@ export function differences(name, before, now) {
 }
 
 /**
- * Escape leads out of a form first, and out of the view from there.
+ * Call `leave` on Escape, before the view handles it.
  *
  * @param {HTMLElement} form
  * @param {() => void} leave

@@ -1,4 +1,4 @@
-// A JSON value as a tree: each level is built when it is opened.
+// A JSON value as a tree, whose levels are built when they are opened.
 
 import { button, el } from "./elements.js";
 

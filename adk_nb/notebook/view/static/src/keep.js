@@ -1,16 +1,16 @@
-// A live view is kept out of the notebook's file: without its kernel it would be an error there, and what a file keeps of it
-// stands beside it in the same output. Of a view that is not over the file says which it was.
+// Live views are left out of the saved notebook, where they would be errors without their kernel; the same output has a form
+// for the file. For a run that is not over, the file has the id of its view.
 
 export const VIEW = "application/vnd.jupyter.widget-view+json";
 
 /**
- * "run": the view of one that is not over. "page": of one that is, which stays on the page in the place of its result.
+ * "run": the view of a run that is not over. "page": the view of a finished run, which stays on the page instead of its reply.
  *
  * @param {any} output
  */
 export const viewOf = (output) => output.metadata?.[VIEW]?.adk_nb;
 
-// Jupyter draws no view in a notebook that is not trusted.
+// Jupyter draws no widgets in a notebook that is not trusted.
 export const NOT_DRAWN =
   "<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its card in a new cell, " +
   "or run the command “Trust Notebook”.</em></p>";
@@ -27,8 +27,8 @@ function withoutView(output) {
 }
 
 /**
- * The notebook that the page keeps, of JupyterLab 4 and Notebook 7: the manager of widgets knows the document, and one that
- * only this page has is saved as its model tells it.
+ * The notebook model, in JupyterLab 4 and Notebook 7; null where the page does not save it from this model, as with real-time
+ * collaboration.
  *
  * @param {any} manager
  */
@@ -38,7 +38,7 @@ export function notebookOf(manager) {
 }
 
 /**
- * The source of the cell in which the view `id` stands; empty where the page does not tell.
+ * The source of the cell with the view `id`; empty if unknown.
  *
  * @param {any} manager
  * @param {string} id
@@ -53,8 +53,8 @@ export function sourceOf(manager, id) {
 }
 
 /**
- * Where the views of runs that are over stand, for a page that is loaded again while the kernel lives: kept in the browser,
- * since the ids of views would make a file differ with each run.
+ * Store the places of finished views in the browser, for a reload while the kernel lives. In the file, their ids would differ
+ * with each run.
  *
  * @param {any} manager
  * @param {any[]} cells
@@ -68,11 +68,11 @@ function remember(manager, cells) {
   );
   try {
     localStorage.setItem(`adk_nb:${path}`, JSON.stringify({ kernel: sessionContext.session?.kernel?.id, views }));
-  } catch {} // a browser that stores nothing shows what the file has
+  } catch {} // without storage, a reloaded page shows the saved form
 }
 
 /**
- * Whether `output`, number `at` of the cell `id`, is where the view `view` of a run that is over stood.
+ * True if output number `at` of the cell `id` was the place of the finished view `view`.
  *
  * @param {any} manager
  * @param {string} view
@@ -93,7 +93,7 @@ export function stoodAt(manager, view, id, at) {
 }
 
 /**
- * Whether the page does so from now on.
+ * Leave views out of the file from now on; returns false if the page cannot.
  *
  * @param {any} manager
  */

@@ -1,4 +1,4 @@
-// Keys that lead from anywhere in the view to a part of it. None of them answers a card.
+// Keyboard shortcuts of the view, which move the focus; none of them answers a card.
 
 /** @import { View } from "./view.js" */
 
@@ -15,13 +15,13 @@ export class Keys {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (!(event.target instanceof Element)) return;
     if (event.target.closest("input, textarea, select, [contenteditable], .adknb-form")) return;
-    if (!this.does(event.key)) return;
+    if (!this.handle(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
   }
 
   /** @param {string} key */
-  does(key) {
+  handle(key) {
     const { tabs, tools } = this.view;
     if (key === "Escape") {
       this.view.leave();

@@ -1,7 +1,7 @@
-// Those that work at once: a line for each, with its last words.
+// The lanes: a line for each of several agents that work at once, with its latest text.
 
 import { el } from "./elements.js";
-import { STANDS } from "./words.js";
+import { STATES } from "./words.js";
 
 /** @import { Row } from "./types" */
 /** @import { Store } from "./store.js" */
@@ -13,7 +13,7 @@ export class Lanes {
     this.nodes = new Map(); // lane id -> {node, drawn}
     this.node = el("ul", "lanes");
     this.node.setAttribute("aria-label", "Working at once");
-    this.node.tabIndex = 0; // it may have to be scrolled
+    this.node.tabIndex = 0; // focusable, so that it can be scrolled by keyboard
   }
 
   paint() {
@@ -25,7 +25,7 @@ export class Lanes {
       const drawn = `${lane.state} ${words}`;
       const known = this.nodes.get(lane.id);
       if (known?.drawn === drawn) continue;
-      const [icon, word] = STANDS[lane.state] ?? ["", ""];
+      const [icon, word] = STATES[lane.state] ?? ["", ""];
       const stands = el("span", "stands", el("span", "icon", icon), ` ${word}`);
       const node = el("li", "lane", stands, el("span", "author", lane.label), el("span", "words", words));
       node.dataset.mark = lane.state;
@@ -44,7 +44,7 @@ export class Lanes {
   }
 
   /**
-   * Of those that work at once, each has a colour of its own.
+   * The colour number of a lane.
    *
    * @param {string} lane
    */

@@ -1,16 +1,16 @@
-// What every view of a run loads. The view's own code comes once to a page, in a model that all views of a kernel share.
+// The module of each view. It loads the view's code once for a page, from a model that all views of a kernel share.
 
 /** @import { Model } from "./types" */
 
 const PAGE = Symbol.for("adk_nb.view"); // on the window: version -> its module
-const PATIENCE = 100; // times 50 ms: the model of the code is opened before the first view, on a reloaded page beside it
+const MAX_TRIES = 100; // times 50 ms: on a reloaded page, the model of the code may arrive after the view
 
 /**
  * @param {any} manager
  * @param {string} id
  */
 async function codeOf(manager, id) {
-  for (let tries = 0; manager.has_model?.(id) === false && tries < PATIENCE; tries += 1) {
+  for (let tries = 0; manager.has_model?.(id) === false && tries < MAX_TRIES; tries += 1) {
     await new Promise((done) => {
       setTimeout(done, 50);
     });
@@ -45,10 +45,10 @@ export default () => {
   return {
     /** @param {{model: Model}} page */
     async initialize({ model }) {
-      /** @type {object[]} What Python sends while the code is loaded. */
+      /** @type {object[]} Messages from Python while the code is loaded. */
       const early = [];
-      const hear = (/** @type {object} */ message) => void early.push(message);
-      model.on("msg:custom", hear);
+      const keep = (/** @type {object} */ message) => void early.push(message);
+      model.on("msg:custom", keep);
       const code = await codeOf(model.widget_manager, model.get("code"));
       const version = code.get("version");
       /** @type {any} */
@@ -56,7 +56,7 @@ export default () => {
       page[PAGE] ??= {};
       page[PAGE][version] ??= load(code.get("js"), code.get("css"));
       const module = await page[PAGE][version];
-      model.off("msg:custom", hear);
+      model.off("msg:custom", keep);
       run = module.open(model, early);
     },
     /** @param {{el: HTMLElement}} place */

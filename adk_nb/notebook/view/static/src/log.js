@@ -1,8 +1,8 @@
-// The log: a row for each thing that happened.
+// The log of a run's events, a row each.
 
 import { el, put } from "./elements.js";
 import { sourceOf } from "./keep.js";
-import { Growing, isMarkup, isolated, lookedAt, markup } from "./markup.js";
+import { Growing, isMarkup, isolated, resultPieces, markup } from "./markup.js";
 import { RowDetail } from "./row_detail.js";
 import { isIn } from "./summary.js";
 import { authorOf, rowLine } from "./row_text.js";
@@ -19,9 +19,9 @@ const STALLED = 3; // seconds without text in which a model may think
  * @property {HTMLElement} node
  * @property {Growing | null} growing
  * @property {Text | null} text
- * @property {number} length Of the text that is there.
+ * @property {number} length Length of the displayed text.
  * @property {HTMLElement} ms
- * @property {boolean} waits For the result of a call.
+ * @property {boolean} waits True for a call without a result.
  */
 
 export class Events {
@@ -40,16 +40,16 @@ export class Events {
     this.dirty = new Set();
     /** @type {string | null} */
     this.selected = null;
-    this.reading = false; // what the reader has just opened stays in sight
-    this.longest = 0; // letters of an author
-    this.words = ""; // only rows with these are shown
-    /** @type {string | undefined} Of the cell that the view stands in. */
+    this.reading = false; // true after a row was opened: do not scroll it away
+    this.longest = 0; // letters of the longest author
+    this.words = ""; // the filter, in lower case
+    /** @type {string | undefined} Source of the view's cell. */
     this.source = undefined;
     this.details = new RowDetail(store);
     this.earlier = el("div", "earlier");
     this.node = el("div", "log", this.earlier);
     this.node.setAttribute("role", "log");
-    this.node.setAttribute("aria-live", "off"); // the announcer says it, by sentences
+    this.node.setAttribute("aria-live", "off"); // see announce.js
     this.node.setAttribute("aria-label", "Events");
     this.node.addEventListener("keydown", (event) => this.onKey(event));
     this.node.addEventListener("click", (event) => this.onClick(event));
@@ -62,7 +62,7 @@ export class Events {
   /** @param {Op} op */
   touch(op) {
     const id = op.id ?? op.row?.id;
-    if (op.failure ?? op.row?.failure) this.open.add(id); // what went wrong is in sight
+    if (op.failure ?? op.row?.failure) this.open.add(id); // show errors unfolded
     if (op.op === "append" || op.op === "text") this.dirty.add(id);
     else if (op.op === "patch") this.#patched(op);
     else if (op.op === "state") this.mark(op.event);
@@ -75,7 +75,7 @@ export class Events {
   #patched(op) {
     this.mark(op.id);
     const row = this.store.rows.get(op.id);
-    if (row && this.open.has(op.id) && !op.failure) this.details.ask(row);
+    if (row && this.open.has(op.id) && !op.failure) this.details.request(row);
   }
 
   #statusChanged() {
@@ -84,7 +84,7 @@ export class Events {
   }
 
   /**
-   * What the reader opened stays where it is.
+   * Redraw an opened row without scrolling.
    *
    * @param {string} id
    */
@@ -96,7 +96,7 @@ export class Events {
   /** @param {string} id */
   mark(id) {
     const drawn = this.nodes.get(id);
-    if (drawn) Object.assign(drawn, { text: null, growing: null }); // redraw the whole row, not its tail alone
+    if (drawn) Object.assign(drawn, { text: null, growing: null }); // redraw the whole row, not only its end
     this.dirty.add(id);
   }
 
@@ -107,10 +107,10 @@ export class Events {
     for (const id of this.dirty) this.paintRow(store.rows.get(id), id);
     this.dirty.clear();
     this.forget();
-    node.toggleAttribute("data-long", this.nodes.size > 50); // more than there is room for
+    node.toggleAttribute("data-long", this.nodes.size > 50);
     this.earlier.textContent = store.earlier ? `${store.earlier} earlier rows` : "";
     if (!this.nodes.has(this.selected ?? "")) this.#selectFirst();
-    const bottom = follows && (store.box || store.status.status !== "done"); // a log that is over is read from its top
+    const bottom = follows && (store.box || store.status.status !== "done"); // a finished log is read from the top
     return () => {
       if (bottom) node.scrollTop = node.scrollHeight;
     };
@@ -146,7 +146,7 @@ export class Events {
     const text = growing ? null : this.fill(what, row);
     if (growing) what.append(growing.node);
     growing?.paint(row);
-    const more = this.details.may(row) ? this.disclosure(row) : el("span", "more");
+    const more = this.details.exists(row) ? this.disclosure(row) : el("span", "more");
     const ms = this.numbers(row);
     put(node, more, this.author(row, drawn), what, ms, this.detail(row));
     if (!drawn) this.node.append(node);
@@ -168,7 +168,7 @@ export class Events {
   }
 
   /**
-   * Add what has come to a row that streams; false: it has to be drawn anew.
+   * Add new text to a streaming row; returns false if the row has to be redrawn.
    *
    * @param {Drawn} drawn
    * @param {Row} row
@@ -183,7 +183,7 @@ export class Events {
     return true;
   }
 
-  /** How long the tools that run have taken, and for how long no text came. */
+  /** Update the seconds of running tools, and of answers without new text. */
   tick() {
     for (const [id, { ms, waits }] of this.nodes) {
       const row = this.store.rows.get(id);
@@ -195,7 +195,7 @@ export class Events {
   }
 
   /**
-   * All have the room of the longest; a name is not repeated from row to row.
+   * The author of a row. All authors have the width of the longest; a repeated one is hidden by its style.
    *
    * @param {Row} row
    * @param {Drawn | undefined} drawn
@@ -214,7 +214,7 @@ export class Events {
   }
 
   /**
-   * How long it took, and how many tokens.
+   * The duration and the tokens.
    *
    * @param {Row} row
    */
@@ -241,13 +241,13 @@ export class Events {
     if (isMarkup(row)) {
       const words = markup(row.html + (row.tail ?? ""), this.store.manager);
       what.append(words, ...(row.pages ?? []).map((page) => isolated(page)));
-      what.append(lookedAt(row.shown) ?? "");
+      what.append(resultPieces(row.shown) ?? "");
       return null;
     }
     const text = document.createTextNode(row.text);
     what.append(el("span", "text", text));
     if (row.streaming) what.append(el("span", "caret", "▌"));
-    what.append(lookedAt(row.shown) ?? "");
+    what.append(resultPieces(row.shown) ?? "");
     return text;
   }
 
@@ -267,7 +267,7 @@ export class Events {
       return;
     }
     const sign = row.ok === false ? el("span", "bad", "✗ failed") : row.ok ? el("span", "good", "✓") : null;
-    what.append(" ", sign ?? "→", " ", el("span", "result", row.result), lookedAt(row.shown) ?? "");
+    what.append(" ", sign ?? "→", " ", el("span", "result", row.result), resultPieces(row.shown) ?? "");
   }
 
   /** @param {Row} row */
@@ -292,16 +292,16 @@ export class Events {
    */
   toggle(id, open = !this.open.has(id)) {
     const row = this.store.rows.get(id);
-    if (!row || !this.details.may(row)) return;
+    if (!row || !this.details.exists(row)) return;
     if (open) this.open.add(id);
     else this.open.delete(id);
-    if (open) this.details.ask(row);
+    if (open) this.details.request(row);
     this.reread(id);
     this.view.schedule();
   }
 
   /**
-   * Show only rows that have these words.
+   * Show only rows that contain these words.
    *
    * @param {string} words
    */
@@ -319,13 +319,13 @@ export class Events {
     return !this.words || rowLine(row).toLowerCase().includes(this.words);
   }
 
-  /** The rows that have the words that are looked for. */
+  /** The rows that match the filter. */
   matches() {
     return [...this.store.rows.values()].filter((row) => this.fits(row));
   }
 
   /**
-   * Whether the cell above says it already. Once the run is over, the log is whole.
+   * True for a message that is in the source of the cell, while the run is not over.
    *
    * @param {Row} row
    */
@@ -341,7 +341,7 @@ export class Events {
   }
 
   /**
-   * Open the row of an event, and go there.
+   * Open the row of an event, and scroll to it.
    *
    * @param {string} event
    */

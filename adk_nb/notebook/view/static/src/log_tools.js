@@ -1,4 +1,4 @@
-// Beside the tabs: what narrows the log down, copies it and saves it.
+// The tools beside the tabs: filter the log, copy it, save it.
 
 import { button, copyButton, download, el } from "./elements.js";
 import { rowLine } from "./row_text.js";
@@ -46,9 +46,9 @@ export class LogTools {
     this.count.textContent = count === null ? "" : `${count} of ${this.store.rows.size}`;
   }
 
-  // Python has the whole events; a page whose kernel is gone has its rows.
+  // Python sends the complete events; without a kernel, the rows of the page are saved.
   download() {
-    this.waits = this.store.offers.includes("log") && this.store.say({ kind: "need", what: "log" });
+    this.waits = this.store.offers.includes("log") && this.store.send({ kind: "need", what: "log" });
     if (!this.waits) this.keep([...this.store.rows.values()].map((row) => JSON.stringify(row)).join("\n"));
   }
 

@@ -1,4 +1,4 @@
-// The module of the page: a run that is opened, and shown wherever the notebook has its output.
+// The view's code: open a run, and show it in each place where the notebook displays its output.
 
 import { keptOutOfTheFile } from "./keep.js";
 import { putBack } from "./missed.js";
@@ -12,7 +12,7 @@ import "./panels/index.js";
 export { registerPanel } from "./panels.js";
 
 /**
- * `early`: what Python has sent since the model was made.
+ * `early`: messages from Python since the model was made.
  *
  * @param {Model} model
  * @param {any[]} [early]
@@ -26,13 +26,13 @@ export function open(model, early = []) {
   return {
     /** @param {HTMLElement} host */
     show(host) {
-      const orphan = [...views].find((view) => view.isOrphan); // what is being typed in it is not lost
+      const orphan = [...views].find((view) => view.isOrphan); // reused, so that typed text is not lost
       orphan?.moveTo(host);
       const view = orphan ?? new View(store, host, model.widget_manager);
       views.add(view);
       store.views.add(view);
-      store.say({ kind: "page", stays: keptOutOfTheFile(model.widget_manager) });
-      store.say({ kind: "resync" });
+      store.send({ kind: "page", stays: keptOutOfTheFile(model.widget_manager) });
+      store.send({ kind: "resync" });
       return () => {
         views.delete(view);
         view.remove();

@@ -1,10 +1,10 @@
-// Markup that Python rendered, made safe once more. All else goes in as text.
+// Markup that Python rendered, sanitized again. All other content is inserted as text.
 
 import { el, put } from "./elements.js";
 
 /** @import { Piece, Row } from "./types" */
 
-// Elements and attributes that the renderer of answers makes; anything else loses its tag, keeping its words.
+// Elements that Python's renderer makes; other elements are replaced by their content.
 const TAGS = new Set(
   (
     "A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP " +
@@ -47,7 +47,7 @@ export function safeMarkup(html) {
 export const isMarkup = (row) => row.html !== null && row.html !== undefined;
 
 /**
- * Words as Python rendered them.
+ * Text that Python rendered as html.
  *
  * @param {string} html
  * @param {any} manager
@@ -59,8 +59,7 @@ export function markup(html, manager) {
 }
 
 /**
- * As the page itself draws TeX; where it draws none, one reads the source. What is not TeX that may be drawn has no
- * delimiters in Python's markup: see safe_html.py.
+ * Let the page draw TeX, if it can. Python writes delimiters only around TeX that may be drawn: see mathematics.py.
  *
  * @param {HTMLElement} node
  * @param {any} manager
@@ -70,7 +69,7 @@ function drawFormulas(node, manager) {
   (manager?.rendermime ?? manager?._rendermime)?.latexTypesetter?.typeset(node);
 }
 
-// Words that still come: what is complete stays as it is drawn, and only the open end is drawn anew.
+// Streaming text: complete blocks stay as drawn, only the open end is redrawn.
 export class Growing {
   /** @param {any} manager */
   constructor(manager) {
@@ -102,7 +101,7 @@ export class Growing {
 }
 
 /**
- * A page that somebody else wrote, as Python made it ready: it runs nothing, loads nothing, and is of no origin.
+ * An untrusted page, prepared by isolated_page.py, in a frame without scripts and with an opaque origin.
  *
  * @param {string} page
  * @param {string} [title]
@@ -121,7 +120,7 @@ export function isolated(page, title = "Search suggestions") {
  * @param {string | undefined} alt
  */
 export function picture(source, alt) {
-  if (!/^data:image\//.test(source)) return null; // nothing is loaded from anywhere
+  if (!/^data:image\//.test(source)) return null; // a URL would be loaded
   const node = el("img", "image");
   node.src = source;
   node.alt = alt ?? "";
@@ -129,11 +128,11 @@ export function picture(source, alt) {
 }
 
 /**
- * What a tool or a model gave to look at: see rich_results.py.
+ * Images, tables and pages from a tool or a model: see results.py.
  *
  * @param {Piece[] | null | undefined} pieces
  */
-export function lookedAt(pieces) {
+export function resultPieces(pieces) {
   if (!pieces?.length) return null;
   return el("div", "looked-at", ...pieces.map(pieceOf));
 }

@@ -1,5 +1,5 @@
-// What a page that is loaded again puts in: a file has no views, and what the kernel displays in a cell is heard by the page
-// that had it run.
+// Outputs that a reloaded page lacks: views, which are not in the file, and outputs of running cells, which the kernel sends
+// only to the page that ran them.
 
 import { keptOutOfTheFile, NOT_DRAWN, notebookOf, stoodAt, VIEW, viewOf } from "./keep.js";
 
@@ -7,23 +7,22 @@ import { keptOutOfTheFile, NOT_DRAWN, notebookOf, stoodAt, VIEW, viewOf } from "
 /** @import { Store } from "./store.js" */
 
 /**
- * Where such an output stands: the outputs of its cell, and which of them it is. A cell that was copied has it too.
+ * The places of matching outputs: the outputs of a cell, and an index. A copied cell has a place, too.
  *
  * @param {any} notebook
- * @param {(output: any, id: string, at: number) => boolean} isIt
+ * @param {(output: any, id: string, at: number) => boolean} matches
  */
-function placesOf(notebook, isIt) {
+function placesOf(notebook, matches) {
   const places = [];
   for (const { id, outputs } of notebook.cells) {
     for (let at = 0; at < (outputs?.length ?? 0); at += 1)
-      if (isIt(outputs.get(at), id, at)) places.push([outputs, at]);
+      if (matches(outputs.get(at), id, at)) places.push([outputs, at]);
   }
   return places;
 }
 
 /**
- * The view that stood there, as a file or the browser says, when its kernel lives on: Jupyter makes the models of all that
- * it has.
+ * Put a view back into its output, as noted in the file or the browser. Called if the kernel still has the view's model.
  *
  * @param {string} id
  * @param {any} manager
@@ -41,8 +40,8 @@ export async function putBack(id, manager) {
    * @param {any} cell
    * @param {number} at
    */
-  const isIt = (output, cell, at) => isRun(output) || (!viewOf(output) && stoodAt(manager, id, cell, at));
-  for (const [outputs, at] of placesOf(notebook, isIt)) {
+  const matches = (output, cell, at) => isRun(output) || (!viewOf(output) && stoodAt(manager, id, cell, at));
+  for (const [outputs, at] of placesOf(notebook, matches)) {
     const { adk_nb: _, ...metadata } = outputs.get(at).metadata;
     const of = isRun(outputs.get(at)) ? "run" : "page";
     const view = { version_major: 2, version_minor: 0, model_id: id };
@@ -50,11 +49,10 @@ export async function putBack(id, manager) {
     if (of === "run" && !outputs.trusted) data["text/html"] = `${data["text/html"] ?? ""}${NOT_DRAWN}`;
     outputs.set(at, { ...outputs.get(at).toJSON(), data, metadata: { ...metadata, [VIEW]: { adk_nb: of } } });
   }
-  notebook.dirty = dirty; // what is saved is the same
+  notebook.dirty = dirty; // the saved content is the same
 }
 
-// A page that was loaded after a cell was run does not hear what the kernel displays in that cell: it asks when the run is
-// over, and puts it there.
+// Requests the outputs of a cell that was run before this page was loaded, when the run is over, and inserts them.
 export class Missed {
   /**
    * @param {Store} store
@@ -69,7 +67,7 @@ export class Missed {
     return this.manager?.context?.sessionContext?.session?.kernel?.clientId;
   }
 
-  // What was put here, and not displayed by the kernel: shared, since each view has a module of its own.
+  // Ids of views that were inserted by this page; kept on the notebook, since views of two kernels have separate modules.
   get known() {
     return (notebookOf(this.manager)[Symbol.for("adk_nb.put_here")] ??= new Set());
   }
@@ -79,14 +77,14 @@ export class Missed {
   }
 
   /**
-   * What waits is asked for only when the kernel says so: what is put here is shown anew, and would ask again.
+   * Request missed outputs, except in a status of `unless`. An inserted view is drawn again, which must not ask again.
    *
    * @param {string[]} [unless]
    */
   ask(unless = ["idle", "running", "pending"]) {
     const { gone, status } = this.store;
     if (gone || !notebookOf(this.manager) || !this.late || unless.includes(status.status)) return;
-    if (this.page) this.store.say({ kind: "need", what: "missed", id: this.page });
+    if (this.page) this.store.send({ kind: "need", what: "missed", id: this.page });
   }
 
   /** @param {Op} op */
@@ -94,26 +92,26 @@ export class Missed {
     if (op.op === "status") this.ask(["idle", "running"]);
     if (op.op !== "panel" || !this.page || !notebookOf(this.manager)) return;
     if (op.name === "missed" && op.id === this.page)
-      queueMicrotask(() => this.put(op.data, (one) => viewOf(one) !== "page"));
+      queueMicrotask(() => this.put(op.data, (output) => viewOf(output) !== "page"));
     if (op.name === "beside" && op.id !== this.page) queueMicrotask(() => this.putBeside(op.data));
   }
 
   /**
-   * Another view of the cell, as of what is asked again; several views of one run hear of it, and one puts it there.
+   * Insert another view of the cell, unless a view of the same run has done so.
    *
-   * @param {any[]} told
+   * @param {any[]} missed
    */
-  putBeside(told) {
-    if (!told.some(({ data }) => this.known.has(data[VIEW].model_id))) this.put(told, () => true);
+  putBeside(missed) {
+    if (!missed.some(({ data }) => this.known.has(data[VIEW].model_id))) this.put(missed, () => true);
   }
 
   /**
-   * @param {any} told
+   * @param {any} missed
    * @param {(output: any) => boolean} isHere
    */
-  put(told, isHere) {
+  put(missed, isHere) {
     const [outputs, place] = this.place(isHere);
-    for (const { at, data, metadata } of outputs ? told : []) {
+    for (const { at, data, metadata } of outputs ? missed : []) {
       if (data[VIEW]) this.known.add(data[VIEW].model_id);
       const output = { output_type: "display_data", data, metadata };
       if (at === null) outputs.add(output);

@@ -1,4 +1,4 @@
-// The notices of a run: grey chips in the head, and under it the explanations that are open.
+// The notices of a run: grey chips in the head, and below it the unfolded explanations.
 
 import { el, newId } from "./elements.js";
 
@@ -8,7 +8,7 @@ export class Notice {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    /** @type {Set<string>} Labels whose chip was clicked: their explanations are not as Python has them. */
+    /** @type {Set<string>} Labels of clicked chips, whose explanations are toggled against Python's state. */
     this.toggled = new Set();
     this.chips = el("span", "chips");
     this.node = el("div", "notice");
@@ -19,14 +19,14 @@ export class Notice {
 
   paint() {
     const { notice, notices } = this.store;
-    const open = notices.filter((one) => this.#isOpen(one));
+    const open = notices.filter((entry) => this.#isOpen(entry));
     const lines = [notice, ...open.map(({ text }) => text)].filter(Boolean);
     this.node.textContent = lines.join("\n");
     this.node.hidden = !lines.length;
     const labeled = notices.filter(({ label }) => label);
     if (JSON.stringify(labeled) === this.painted) return; // a chip keeps the focus
     this.painted = JSON.stringify(labeled);
-    this.chips.replaceChildren(...labeled.map((one) => this.#chip(one)));
+    this.chips.replaceChildren(...labeled.map((entry) => this.#chip(entry)));
   }
 
   /** @param {Store["notices"][number]} notice */

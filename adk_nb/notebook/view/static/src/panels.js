@@ -1,4 +1,4 @@
-// The panels over a run: each registers itself, Python says which of them a view has, and what has nothing to show has no tab.
+// The panels of a run. Each registers itself; Python offers those with content, and only they have a tab.
 
 import { el, put } from "./elements.js";
 
@@ -10,7 +10,7 @@ import { el, put } from "./elements.js";
 const registered = new Map();
 
 /**
- * Make a panel known under its name. See docs: panels of one's own.
+ * Register a panel. See docs/pages/python.md, "A panel of your own".
  *
  * @param {Panel} panel
  */
@@ -43,7 +43,7 @@ function imported(module) {
 }
 
 /**
- * A panel from outside this package: its module is loaded when it is first looked at.
+ * A panel from outside this package, whose module is loaded with the view.
  *
  * @implements {PanelPart}
  */
@@ -75,7 +75,7 @@ class LoadedPart {
 }
 
 /**
- * The view as a panel from outside sees it.
+ * The interface of the view for panels from outside.
  *
  * @param {string} name
  * @param {View} view
@@ -95,7 +95,7 @@ function panelView(name, view) {
   };
 }
 
-/** A panel in one view: its place on the page, and the data that Python gave for it. */
+/** A panel in one view: its element, and its data from Python. */
 export class MountedPanel {
   /**
    * @param {Panel} panel
@@ -123,7 +123,7 @@ export class MountedPanel {
     return this.panel.asks !== null && !gone && offers.includes(this.name);
   }
 
-  /** What is asked of Python is asked when a panel is looked at, not before. */
+  /** Request the data when the panel is opened, not before. */
   opened() {
     if (this.isOffered) this.request.now();
     this.part.opened?.();
@@ -149,7 +149,7 @@ export class MountedPanel {
   }
 }
 
-/** What a panel asks Python for: at once when it is opened, and again, at most once a second, while the run goes on. */
+/** The request of a panel's data: at once when it is opened, then at most once a second while the run continues. */
 class PanelRequest {
   /**
    * @param {Store} store
@@ -169,7 +169,7 @@ class PanelRequest {
   now() {
     this.cancel();
     this.sent = performance.now();
-    this.store.say({ kind: "need", what: this.what });
+    this.store.send({ kind: "need", what: this.what });
   }
 
   soon() {

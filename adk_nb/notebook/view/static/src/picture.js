@@ -1,7 +1,7 @@
-// The drawing of a team: who works, waits or failed, and the way that was taken.
+// The drawing of a team, with the states of its nodes and the path of the run.
 
 import { el, put, shapeOf } from "./elements.js";
-import { STANDS } from "./words.js";
+import { STATES } from "./words.js";
 
 /** @import { Drawing } from "./types" */
 /** @import { Store } from "./store.js" */
@@ -17,7 +17,7 @@ const PLACED = new Set(
 /** @param {Drawing} drawing */
 export function svg({ width, height, shapes }) {
   const root = shapeOf("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
-  root.style.minWidth = `${Math.round(width * 0.65)}px`; // then it is scrolled
+  root.style.minWidth = `${Math.round(width * 0.65)}px`; // narrower places scroll it
   for (const { tag, at, text, key } of shapes) {
     if (!SHAPES.has(tag)) continue;
     const shape = shapeOf(tag, Object.fromEntries(Object.entries(at).filter(([name]) => PLACED.has(name))));
@@ -36,10 +36,10 @@ export class Picture {
     this.drawn = null;
     this.node = el("div", "picture");
     this.node.setAttribute("role", "img");
-    this.node.tabIndex = 0; // it may have to be scrolled
+    this.node.tabIndex = 0; // focusable, so that it can be scrolled by keyboard
   }
 
-  // Keep what works now in sight, without moving the page.
+  // Scroll the active node into view within the picture, without moving the page.
   followPath() {
     const box = this.node.getBoundingClientRect();
     const now = this.node.querySelector("rect:is([data-mark=now], [data-mark=waits]):not([fill=none])");
@@ -51,7 +51,7 @@ export class Picture {
       this.node.scrollLeft += (at.left + at.right - box.left - box.right) / 2;
   }
 
-  // Its shapes once, then only their marks.
+  // Draw the shapes once, then only update their marks.
   paint() {
     const { drawing, marks } = this.store;
     this.node.hidden = !drawing;
@@ -61,7 +61,7 @@ export class Picture {
       put(this.node, svg(drawing));
     }
     for (const node of this.node.querySelectorAll("svg > *")) if (node instanceof SVGElement) this.#mark(node, marks);
-    this.node.setAttribute("aria-label", [drawing.title, ...this.standing()].join("; "));
+    this.node.setAttribute("aria-label", [drawing.title, ...this.stateTexts()].join("; "));
     this.followPath();
   }
 
@@ -74,15 +74,15 @@ export class Picture {
     const mark = marks[key.replace(/^s:/, "n:")] ?? "";
     if ((node.dataset.mark ?? "") === mark) return;
     node.dataset.mark = mark;
-    if (key.startsWith("s:")) node.textContent = STANDS[mark]?.[0] ?? "";
+    if (key.startsWith("s:")) node.textContent = STATES[mark]?.[0] ?? "";
     else if (key.startsWith("c:")) node.textContent = mark;
   }
 
-  /** Who works, waits or failed, in words. */
-  standing() {
+  /** The states of the nodes as text. */
+  stateTexts() {
     const { drawing, marks } = this.store;
     const names = (drawing?.shapes ?? []).filter(({ at, key }) => at["font-weight"] && key.startsWith("n:"));
-    return Object.entries(STANDS).flatMap(([mark, [, word]]) => {
+    return Object.entries(STATES).flatMap(([mark, [, word]]) => {
       const marked = names.filter(({ key }) => mark !== "was" && marks[key] === mark).map(({ text }) => text);
       return marked.length ? [`${word}: ${[...new Set(marked)].join(", ")}`] : [];
     });

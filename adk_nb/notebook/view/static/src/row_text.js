@@ -1,4 +1,4 @@
-// A row of the log in words, on one line.
+// A row of the log as one line of text.
 
 /** @import { Row } from "./types" */
 

@@ -1,4 +1,4 @@
-// What is known of a run, and how each op changes it: the twin of ViewState in Python. It touches no page.
+// The state of a run, changed by ops, as ViewState in Python. Independent of the page.
 
 /** @import { Artifact, Card, Lane, Op, Row, Snapshot, StateEntry, Status } from "./types" */
 
@@ -37,12 +37,12 @@ export class RunState {
     this.lanes = new Map();
     /** @type {Map<string, Artifact>} Oldest first. */
     this.artifacts = new Map();
-    /** @type {Map<string, string>} Lane -> the row of its last words. */
+    /** @type {Map<string, string>} Id of a lane -> id of its latest row. */
     this.last = new Map();
   }
 
   /**
-   * Forget what is known, and take the whole from Python.
+   * Replace the state by a snapshot from Python.
    *
    * @param {Snapshot} snapshot
    */
@@ -54,7 +54,7 @@ export class RunState {
     this.cards = new Map(cards.map((card) => [card.id, card]));
     this.artifacts = new Map(artifacts.map((artifact) => [artifact.id, artifact]));
     this.last = new Map();
-    for (const row of rows) this.#speak(row);
+    for (const row of rows) this.#noteLastRow(row);
   }
 
   /** @param {Op} op */
@@ -62,7 +62,8 @@ export class RunState {
     const id = op.id ?? op.event;
     const row = id === undefined ? undefined : this.rows.get(id);
     OPS[op.op]?.(this, op, row);
-    if (op.op === "append" || op.op === "text" || op.op === "patch") this.#speak(this.rows.get(op.id ?? op.row?.id));
+    if (op.op === "append" || op.op === "text" || op.op === "patch")
+      this.#noteLastRow(this.rows.get(op.id ?? op.row?.id));
   }
 
   /**
@@ -78,7 +79,7 @@ export class RunState {
   }
 
   /**
-   * Nobody goes on with it, and no card can be answered.
+   * Mark the run as stopped and its cards as stale, after the kernel has gone.
    *
    * @param {string} notice
    */
@@ -92,7 +93,7 @@ export class RunState {
   }
 
   /** @param {Row | undefined} row */
-  #speak(row) {
+  #noteLastRow(row) {
     if (!row?.lane) return;
     for (const id of this.lanes.keys()) if (row.lane === id || row.lane.startsWith(`${id}.`)) this.last.set(id, row.id);
   }

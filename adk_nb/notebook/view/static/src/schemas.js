@@ -1,18 +1,18 @@
-// What a JSON schema asks for, and what a text means under it. It touches no page.
+// Reading JSON schemas, and values by a schema. Independent of the page.
 
 import { withEscapes } from "./words.js";
 
 /** @import { Choice, Result, Schema } from "./types" */
 
 /**
- * What a parameter has that is not given; none that a reader need be told of.
+ * The default of a parameter; undefined for none, and for null.
  *
  * @param {Schema | undefined} schema
  */
 export const defaultOf = (schema) => schema?.default ?? undefined;
 
 /**
- * What a parameter is: references followed, and `X or null` taken as X that may be left empty.
+ * The schema with references resolved, and `X or null` as X with `nullable`.
  *
  * @param {Schema} schema
  * @param {Schema} root
@@ -32,14 +32,14 @@ export function plainSchema(schema, root) {
 }
 
 /**
- * The control that a parameter takes: enum, string, integer, number, boolean or json.
+ * The kind of control for a parameter: enum, string, integer, number, boolean or json.
  *
  * @param {Schema} schema
  * @param {unknown} [value]
  */
 export function typeOf(schema, value) {
   if (Array.isArray(schema.enum)) return "enum";
-  if (typeof value === "string" && withEscapes(value) !== value) return "json"; // an input does not show all of it
+  if (typeof value === "string" && withEscapes(value) !== value) return "json"; // a text input hides invisible characters
   const named = typeof schema.type === "string" ? schema.type.toLowerCase() : "";
   if (["string", "integer", "number", "boolean"].includes(named)) return named;
   if (named || schema.anyOf || schema.$ref) return "json";

@@ -1,30 +1,9 @@
-// The line of a served agent: its address, and its token for whoever asks for it. No state of the widget has the token:
-// state can be saved with a notebook.
+// The line of a served agent: its address, and a button that shows the token. The token is not in the widget's state, which
+// can be saved with a notebook.
 
-import { button, el, put } from "./elements.js";
+import { button, copyButton, el, put } from "./elements.js";
 
 /** @import { Model } from "./types" */
-
-const COPIED = 1500; // milliseconds that a button says so
-
-/**
- * @param {string} label
- * @param {string} text
- */
-function copyButton(label, text) {
-  const node = button(label, "copy", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      node.textContent = "Copied";
-    } catch {
-      node.textContent = "Select the text, and copy it"; // a page without a secure origin has no clipboard
-    }
-    setTimeout(() => {
-      node.textContent = label;
-    }, COPIED);
-  });
-  return node;
-}
 
 /** @param {{token: string, curl: string, page: string}} secret */
 function secretLines({ token, curl, page }) {
@@ -34,14 +13,14 @@ function secretLines({ token, curl, page }) {
       "served-line",
       el("span", "served-name", "token"),
       el("code", "", token),
-      copyButton("Copy token", token),
+      copyButton("Copy token", () => token),
     ),
     el(
       "div",
       "served-line",
       el("span", "served-name", "try it"),
       el("code", "", curl),
-      copyButton("Copy command", curl),
+      copyButton("Copy command", () => curl),
     ),
   ];
   if (page) {
@@ -74,7 +53,7 @@ export default {
       show.hidden = paths.hidden = !isRunning;
       if (!isRunning) secret.replaceChildren();
     };
-    const hear = (/** @type {any} */ message) => {
+    const receive = (/** @type {any} */ message) => {
       if (message.kind !== "token") return;
       put(secret, ...secretLines(message));
       show.textContent = "Hide token";
@@ -82,11 +61,11 @@ export default {
     };
     paint();
     model.on("change:running", paint);
-    model.on("msg:custom", hear);
+    model.on("msg:custom", receive);
     place.append(el("div", "served", el("div", "served-head", status, show), paths, secret));
     return () => {
       model.off("change:running", paint);
-      model.off("msg:custom", hear);
+      model.off("msg:custom", receive);
     };
   },
 };

@@ -1,4 +1,4 @@
-// The state of the session, each key with what became of it.
+// The state of the session beside the log, each key with its change.
 
 import { el, put } from "./elements.js";
 import { MARKS, valueText } from "./words.js";

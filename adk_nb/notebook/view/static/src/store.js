@@ -1,4 +1,4 @@
-// A run as one page knows it: batches of ops in their order, what was asked of Python, and what goes out to it.
+// The connection of a run to Python on one page: batches of ops in order, requests, and messages.
 
 import { RunState } from "./run_state.js";
 import { GONE } from "./words.js";
@@ -7,8 +7,8 @@ import { GONE } from "./words.js";
 
 /**
  * @typedef {object} Watcher
- * @property {() => void} reset All is new.
- * @property {(op: Op) => void} touch One op has changed the run.
+ * @property {() => void} reset The whole state was replaced.
+ * @property {(op: Op) => void} touch An op has changed the run.
  */
 
 export class Store extends RunState {
@@ -21,17 +21,17 @@ export class Store extends RunState {
     this.listed = model.get("panels");
     /** @type {Set<Watcher>} */
     this.views = new Set();
-    /** @type {Map<string, number>} Card -> card.again at the click: closed here until Python says what became of it. */
+    /** @type {Map<string, number>} Id of a card -> card.again at the click: the card is closed here until Python responds. */
     this.sent = new Map();
-    /** @type {Map<string, any>} What was asked of Python for a panel, as "waterfall" or "event/id" -> the answer. */
+    /** @type {Map<string, any>} Request, as "waterfall" or "event/id" -> the response. */
     this.panels = new Map();
-    /** @type {Map<string, (data: any) => void>} The same key -> what to do with the answer. */
+    /** @type {Map<string, (data: any) => void>} Request -> callback for the response. */
     this.needed = new Map();
-    /** @type {Map<number, Op[]>} Batches that came before the one they follow. */
+    /** @type {Map<number, Op[]>} Batches that arrived out of order, by number. */
     this.ahead = new Map();
     this.gone = false;
-    this.statusAt = 0; // when the status was heard
-    /** @type {Map<string, number>} Row -> when it was heard of last, on this page. */
+    this.statusAt = 0; // when the status arrived
+    /** @type {Map<string, number>} Id of a row -> when its latest op arrived on this page. */
     this.heard = new Map();
     const snapshot = model.get("snapshot");
     this.late = snapshot.seq > 0; // the run had begun before the page saw it
@@ -39,11 +39,11 @@ export class Store extends RunState {
     this.statusAt = performance.now();
     model.on("change:snapshot", () => this.adopt(model.get("snapshot")));
     model.on("msg:custom", (message) => this.receive(message));
-    model.on("comm_live_update", () => this.say({ kind: "resync" })); // the kernel has gone, or come
+    model.on("comm_live_update", () => this.send({ kind: "resync" })); // the kernel has gone, or come
   }
 
   /**
-   * Ask Python for what does not come by itself, and call `then` with it.
+   * Request data from Python once, and call `then` with it.
    *
    * @param {string} what
    * @param {string} id
@@ -52,7 +52,7 @@ export class Store extends RunState {
   need(what, id, then) {
     const key = `${what}/${id}`;
     if (this.panels.has(key)) then(this.panels.get(key));
-    else if (this.say({ kind: "need", what, id })) this.needed.set(key, then);
+    else if (this.send({ kind: "need", what, id })) this.needed.set(key, then);
   }
 
   /** @param {Snapshot} snapshot */
@@ -70,7 +70,7 @@ export class Store extends RunState {
     if (message.kind !== "ops" || message.seq <= this.seq) return;
     this.ahead.set(message.seq, message.ops);
     this.#catchUp();
-    if (this.ahead.size) this.say({ kind: "resync" });
+    if (this.ahead.size) this.send({ kind: "resync" });
   }
 
   #catchUp() {
@@ -97,14 +97,14 @@ export class Store extends RunState {
     for (const view of this.views) view.touch(op);
   }
 
-  /** Seconds for which the run has worked, without waiting for anyone. */
+  /** Seconds of work of the run, without pauses. */
   get seconds() {
     const { status, seconds = 0 } = this.status;
     return seconds + (status === "running" ? (performance.now() - this.statusAt) / 1000 : 0);
   }
 
   /**
-   * Seconds since a row was heard of; 0 if this page has only its snapshot.
+   * Seconds since the latest op of a row; 0 if it came with a snapshot.
    *
    * @param {string} id
    */
@@ -119,11 +119,11 @@ export class Store extends RunState {
   }
 
   /**
-   * Send a message; false if Python cannot hear it: after the kernel is gone, a model has no comm to send on.
+   * Send a message; returns false if the kernel is gone, when the model has no comm.
    *
    * @param {object} message
    */
-  say(message) {
+  send(message) {
     try {
       this.model.send(message);
       return true;
@@ -146,7 +146,7 @@ export class Store extends RunState {
    */
   decide(card, decision, more) {
     if (!this.isOpen(card)) return;
-    if (this.say({ kind: "answer", id: card.id, decision, ...more })) this.sent.set(card.id, card.again);
+    if (this.send({ kind: "answer", id: card.id, decision, ...more })) this.sent.set(card.id, card.again);
     for (const view of this.views) view.touch({ op: "card", card });
   }
 }

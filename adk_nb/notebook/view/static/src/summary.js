@@ -1,9 +1,9 @@
-// A run that ended well is read as its answer; the rest is behind a line that tells how much there is.
+// A finished run is folded to its answer, and a button with counts that shows the rest.
 
 import { isDecided } from "./cards.js";
 import { button, el, foldable, put } from "./elements.js";
 import { sourceOf } from "./keep.js";
-import { isolated, lookedAt, markup } from "./markup.js";
+import { isolated, resultPieces, markup } from "./markup.js";
 import { clock, count } from "./words.js";
 
 /** @import { Answer } from "./types" */
@@ -17,7 +17,7 @@ export class Summary {
    */
   constructor(store, view) {
     this.store = store;
-    /** @type {boolean | null} What the reader wants; null: nothing chosen. */
+    /** @type {boolean | null} True if the user has folded it; null: no choice yet. */
     this.chosen = null;
     /** @type {Answer | null} */
     this.drawn = null;
@@ -30,13 +30,13 @@ export class Summary {
     });
   }
 
-  /** Whether there is an answer to read, in a view that is no conversation. */
+  /** True if the run has an answer, and is not in a chat box. */
   get isOver() {
     const { answer, status, box } = this.store;
     return !box && answer !== null && status.status === "done";
   }
 
-  /** Whether all but the answer is hidden. */
+  /** True if everything but the answer is hidden. */
   get folded() {
     if (!this.isOver || [...this.store.cards.values()].some((card) => this.store.isOpen(card))) return false;
     return this.chosen ?? true;
@@ -68,7 +68,7 @@ export class Summary {
   }
 
   /**
-   * The question, unless the cell above says it.
+   * The question, unless the source of the cell has it.
    *
    * @param {Answer} answer
    */
@@ -86,11 +86,11 @@ export class Summary {
 
   /** @param {Answer} answer */
   answer({ who, decisions = "", html, pages, shown }) {
-    const decided = [...this.store.cards.values()].some(isDecided); // then the card tells it, in a line above
+    const decided = [...this.store.cards.values()].some(isDecided); // then the cards show the decisions
     const text = markup(decided ? html : decisions + html, this.store.manager);
-    const looked = lookedAt(shown);
+    const looked = resultPieces(shown);
     text.append(...(pages ?? []).map((page) => isolated(page)), ...(looked ? [looked] : []));
-    if (!text.hasChildNodes()) return null; // another cell has it
+    if (!text.hasChildNodes()) return null; // the answer is in another cell
     const author = who === this.store.title ? null : el("span", "author", who); // the head of the view has its name
     const node = el("div", "answered", author, foldable(text));
     node.toggleAttribute("data-bare", !author);
@@ -102,7 +102,7 @@ export class Summary {
 const seconds = (taken) => (taken < 60 ? `${Math.max(taken, 0.1).toFixed(1)} s` : clock(taken));
 
 /**
- * Whether the cell's source has these words, however its lines are broken.
+ * True if the cell's source contains the text, ignoring white space.
  *
  * @param {string} source
  * @param {string} text

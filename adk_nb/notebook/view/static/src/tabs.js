@@ -1,4 +1,4 @@
-// The tabs over the panels, by the pattern of the ARIA practices: arrows move, and what has nothing to show has no tab.
+// The tabs of the panels, by the tabs pattern of the ARIA Authoring Practices Guide. Panels without content have no tab.
 
 import { el, newId } from "./elements.js";
 
@@ -37,7 +37,7 @@ export class Tabs {
   }
 
   /**
-   * What is asked of Python is asked when a panel is looked at, not before.
+   * Switch to a panel, which then requests its data.
    *
    * @param {MountedPanel} panel
    * @param {boolean} [focus]
@@ -48,7 +48,7 @@ export class Tabs {
     this.paint();
     panel.opened();
     panel.paint();
-    this.view.schedule(); // what stands beside the tabs is of one panel
+    this.view.schedule(); // the tools beside the tabs depend on the panel
     if (focus) this.tabs.get(panel)?.focus();
   }
 
@@ -74,7 +74,7 @@ export class Tabs {
     if (event.key in moves) this.select(shown[moves[event.key] % shown.length], true);
     else if (event.key === "Escape") this.view.leave();
     else if (event.key !== "Enter" && event.key !== " ") return;
-    if (event.key !== "Enter" && event.key !== " ") event.preventDefault(); // these press the tab
+    if (event.key !== "Enter" && event.key !== " ") event.preventDefault(); // Enter and space press the tab
     event.stopPropagation();
   }
 }

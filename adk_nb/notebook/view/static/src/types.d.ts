@@ -1,4 +1,4 @@
-/** What goes over the wire, as view_state.py and its neighbours make it, and what a panel is. */
+/** The JSON of view_state.py and its neighbours, and the interfaces of panels and forms. */
 
 import type { Store } from "./store.js";
 import type { View } from "./view.js";
@@ -17,7 +17,7 @@ export interface StateEntry {
   value: string | null;
 }
 
-/** What a tool or a model gave to look at: see rich_results.py. */
+/** A piece of a result: see writers/html.py. */
 export interface Piece {
   kind: "image" | "table" | "page" | "note";
   src: string;
@@ -66,7 +66,7 @@ export interface Row {
   streaming: boolean;
 }
 
-/** A JSON schema, of which forms read these. */
+/** The keywords of a JSON schema that forms read. */
 export interface Schema {
   type?: string | string[];
   title?: string;
@@ -155,7 +155,7 @@ export interface Answer {
   question: string;
   members?: { who: string; text: string }[];
   who: string;
-  /** What was decided, as markup, for a view without a card of it. */
+  /** The decisions as markup, for a view without their cards. */
   decisions?: string;
   html: string;
   pages?: string[];
@@ -165,7 +165,7 @@ export interface Answer {
 export interface Status {
   status: string;
   text: string;
-  /** For which it has run so far, without waiting for anyone. */
+  /** Seconds of work so far, without pauses. */
   seconds?: number;
 }
 
@@ -190,13 +190,13 @@ export interface Snapshot {
   answer: Answer | null;
 }
 
-/** One change of the run; the fields are those of its kind (`op`): see LiveView.push. */
+/** A change of the run; its fields depend on `op`: see LiveView.push. */
 export interface Op {
   op: string;
   [field: string]: any;
 }
 
-/** The model of a view as anywidget hands it on. */
+/** The model of a view, as anywidget passes it. */
 export interface Model {
   get(name: string): any;
   send(message: object): void;
@@ -207,42 +207,42 @@ export interface Model {
 
 /** One panel in one view. */
 export interface PanelPart {
-  /** Draw `data`: what Python gave, undefined before it has. Called after each change while the panel is looked at. */
+  /** Draw `data` from Python, undefined until it arrives. Called after each change while the panel is open. */
   paint(data?: any): void;
-  /** The panel is looked at, or no longer. */
+  /** The panel was opened, or closed. */
   opened?(): void;
   closed?(): void;
-  /** An op came while the panel is looked at. */
+  /** An op arrived while the panel is open. */
   touch?(op: Op): void;
 }
 
-/** The view as a panel from outside this package sees it. */
+/** The interface of the view for panels from outside this package. */
 export interface PanelView {
-  /** What Python answers for `id`; asked once. */
+  /** Python's response for `id`; requested once. */
   need(id: string): Promise<any>;
   /** Go to the row of an event in the log. */
   showEvent(id: string): void;
-  /** idle, running, pending (someone is waited for), done, error or cancelled. */
+  /** idle, running, pending (an interrupt is open), done, error or cancelled. */
   readonly status: string;
 }
 
-/** What `registerPanel` takes: `render`, or `mount` where a panel keeps something between two paints. */
+/** The argument of `registerPanel`, with `render`, or `mount` for a panel that keeps state between paints. */
 export interface Panel {
   name: string;
   title: string;
   render?(root: HTMLElement, data: any, view: PanelView): void;
   mount?(root: HTMLElement, view: View): PanelPart;
-  /** Whether there is something to show; else: whether Python offers the panel. */
+  /** True if there is content; by default, if Python offers the panel. */
   exists?(store: Store): boolean;
-  /** What Python is asked for, if not the name; null: nothing. */
+  /** Name of the request to Python, if not `name`; null: none. */
   asks?: string | null;
-  /** The ops after which it is asked again. */
+  /** The ops after which the request is repeated. */
   refresh?: string[];
   /** Classes of its element. */
   look?: string;
 }
 
-/** What an element holds; nothing for null, undefined and "". */
+/** Content of an element; null, undefined and "" are left out. */
 export type Child = Node | string | null | undefined;
 
 /** One bar of the waterfall, in milliseconds since the run began. */
@@ -258,13 +258,13 @@ export interface Bar {
   event: string | null;
 }
 
-/** Text of a prompt; `source`: the key of the state that it was put in for. */
+/** Text of a prompt; `source`: the placeholder whose value it is. */
 export interface SentText {
   text: string;
   source: string;
 }
 
-export interface Said {
+export interface PromptPart {
   role: string;
   kind: string;
   text: SentText[];
@@ -276,7 +276,7 @@ export interface Choice {
   value: unknown;
 }
 
-/** What a control holds: a value, nothing (`skip`), or what is wrong with it. */
+/** The input of a control: a value, nothing (`skip`), or a problem. */
 export interface Result {
   value?: any;
   skip?: boolean;

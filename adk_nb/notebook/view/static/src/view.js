@@ -1,4 +1,4 @@
-// What is shown of a run: its frame and the parts in it, painted once a frame.
+// The view of a run: a frame and its parts, painted at most once per animation frame.
 
 import { Announcer } from "./announce.js";
 import { Cards } from "./cards.js";
@@ -37,7 +37,7 @@ export class View {
     this.status = el("span", "status");
     this.stop = button("Stop", "stop", () => {
       this.stopping = true;
-      store.say({ kind: "stop" });
+      store.send({ kind: "stop" });
       this.repaint();
     });
     this.notice = new Notice(store);
@@ -47,8 +47,8 @@ export class View {
     this.state = new StatePanel(store);
     this.cards = new Cards(store, this);
     this.foot = el("div", "foot");
-    this.said = el("div", "hidden");
-    this.said.setAttribute("role", "status");
+    this.liveText = el("div", "hidden");
+    this.liveText.setAttribute("role", "status");
     const panels = store.listed.map(panelOf).filter((panel) => panel !== null);
     this.tabs = new Tabs(
       panels.map((panel) => new MountedPanel(panel, this)),
@@ -83,7 +83,7 @@ export class View {
       this.composer?.node,
       this.foot,
     ];
-    const root = el("div", "view", head, this.notice.node, ...parts, this.said, this.announcer.node);
+    const root = el("div", "view", head, this.notice.node, ...parts, this.liveText, this.announcer.node);
     if (this.store.box) {
       root.dataset.box = "";
       root.style.setProperty("--adknb-height", `${this.store.box.height}px`);
@@ -171,21 +171,21 @@ export class View {
     this.stop.textContent = this.stopping ? "Stopping…" : "Stop";
   }
 
-  /** What one waits for shows how long it has taken. */
+  /** Update the running times, once a second. */
   #tick() {
     if (this.store.status.status !== "running" || !this.box.isConnected) return;
     this.#paintStatus();
     this.events.tick();
   }
 
-  // As soon as the page has a frame for it.
+  // Paint everything with the next animation frame.
   repaint() {
     this.stale = true;
     this.schedule();
   }
 
   /**
-   * Go to what is told of an event in the log.
+   * Go to the row of an event in the log.
    *
    * @param {string} id
    */
@@ -194,21 +194,21 @@ export class View {
     this.events.reveal(id);
   }
 
-  // Show all, not question and answer alone.
+  // Show everything, not only question and answer.
   unfold() {
     this.summary.chosen = false;
     this.stale = true;
     this.paint();
   }
 
-  // Out of the view, to the cell it stands in.
+  // Move the focus from the view to its cell.
   leave() {
     const cell = this.box.closest(".jp-Cell");
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
     if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
   }
 
-  // Whether Jupyter has emptied the place where it stood, as when an output is told anew.
+  // True if Jupyter has removed the view from the page, as when it redraws an output.
   get isOrphan() {
     return this.placed && !this.box.isConnected && !this.box.closest(".jp-OutputArea");
   }

@@ -1,4 +1,4 @@
-// Words and signs of the view, and figures and values as text.
+// Labels and icons of the view, and numbers and values as text.
 
 /** @type {Record<string, [string, string]>} */
 export const STATUS = {
@@ -24,9 +24,9 @@ export const ANSWERED = {
   over: ["–", "the conversation went on"],
   stale: ["–", "stale"],
 };
-// How those that work stand, in a line and in a drawing.
+// States of nodes and lanes: icon and label.
 /** @type {Record<string, [string, string]>} */
-export const STANDS = {
+export const STATES = {
   now: ["●", "working"],
   waits: ["⚠", "waiting for you"],
   was: ["✓", "done"],
@@ -47,7 +47,7 @@ export function duration(ms) {
 }
 
 /**
- * What a clock shows while one waits: whole seconds.
+ * A running time in whole seconds.
  *
  * @param {number} seconds
  */
@@ -72,7 +72,7 @@ export const inAscii = (text) => text.replace(/[^ -~]/g, escaped); // a Cyrillic
 /** @param {string} unit */
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-// The twin of plain_text.with_escapes: what cannot be seen, as \u202e; tabs, line ends and emoji stay.
+// As plain_text.with_escapes in Python: invisible characters as \u202e; tabs, line ends and emoji stay.
 const UNSEEN =
   /(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
 
@@ -88,7 +88,7 @@ export function withEscapes(text) {
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * A value of the state, which comes as JSON: text of several lines as these lines.
+ * A value of the state, given as JSON; text of several lines is displayed as lines.
  *
  * @param {string} json
  */

@@ -1,4 +1,4 @@
-// The files that a run has saved: each as a picture, a table, a page or text, and to be downloaded.
+// The artifacts that a run has saved, each as a picture, a table, a page or text, with a download.
 
 import { button, download, el } from "../elements.js";
 import { isolated, picture, safeMarkup } from "../markup.js";
@@ -25,7 +25,7 @@ class Artifacts {
     for (const id of this.store.artifacts.keys()) {
       if (this.requested.has(id)) continue;
       this.requested.add(id);
-      this.store.say({ kind: "need", what: "artifact", id });
+      this.store.send({ kind: "need", what: "artifact", id });
     }
   }
 

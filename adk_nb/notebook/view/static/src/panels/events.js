@@ -1,4 +1,4 @@
-// The log with what stands beside it: the drawing of the team and the state.
+// The log, with the drawing of the team and the state beside it.
 
 import { registerPanel } from "../panels.js";
 

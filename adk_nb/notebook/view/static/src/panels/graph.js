@@ -1,4 +1,4 @@
-// The drawing of a team alone, with who works, waits or failed.
+// The drawing of a team, with the states of its nodes as text.
 
 import { el } from "../elements.js";
 import { registerPanel } from "../panels.js";
@@ -9,13 +9,13 @@ registerPanel({
   asks: null,
   exists: (store) => Boolean(store.drawing),
   mount(root, view) {
-    const standing = el("div", "dim standing");
+    const states = el("div", "dim standing");
     root.removeAttribute("tabindex"); // the drawing has its own
-    root.append(standing);
+    root.append(states);
     return {
       paint() {
-        if (view.picture.node.parentNode !== root) standing.before(view.picture.node);
-        standing.textContent = view.picture.standing().join(" · ");
+        if (view.picture.node.parentNode !== root) states.before(view.picture.node);
+        states.textContent = view.picture.stateTexts().join(" · ");
       },
     };
   },

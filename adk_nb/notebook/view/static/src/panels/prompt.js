@@ -1,11 +1,11 @@
-// Exactly what a model was sent, with what was put in from the state marked, and what came back.
+// The requests to models, exactly as sent, with inserted values marked, and the responses.
 
 import { copyButton, el, put } from "../elements.js";
 import { jsonTree } from "../json_tree.js";
 import { registerPanel } from "../panels.js";
 import { count, duration } from "../words.js";
 
-/** @import { Child, Op, Said, SentText } from "../types" */
+/** @import { Child, Op, PromptPart, SentText } from "../types" */
 /** @import { View } from "../view.js" */
 
 class Prompt {
@@ -15,7 +15,7 @@ class Prompt {
    */
   constructor(root, view) {
     this.store = view.store;
-    /** @type {any[]} A line for each. */
+    /** @type {any[]} Headings of the model calls. */
     this.calls = [];
     /** @type {number | null} Null: the newest. */
     this.chosen = null;
@@ -46,9 +46,9 @@ class Prompt {
     return this.chosen === null ? last : Math.min(this.chosen, last);
   }
 
-  /** One call at a time: a history may be long. */
+  /** Request the selected call only, since a history may be long. */
   want() {
-    if (this.at >= 0) this.store.say({ kind: "need", what: "prompt", id: String(this.at) });
+    if (this.at >= 0) this.store.send({ kind: "need", what: "prompt", id: String(this.at) });
   }
 
   /** @param {any[]} [calls] */
@@ -87,9 +87,9 @@ class Prompt {
       call.error ? el("div", "problem", `✗ ${call.error}`) : null,
       folded("System instruction", "", system, true, el("div", "sent", ...call.system.flatMap(sentWords))),
       folded("Tools", String(call.tools.length), call.tools, false, ...call.tools.map(toolSent)),
-      folded("History", count(call.messages, "message"), call.history, true, ...saidRows(call.history)),
+      folded("History", count(call.messages, "message"), call.history, true, ...partRows(call.history)),
       folded("Settings", "", call.settings && Object.keys(call.settings), false, jsonTree(call.settings)),
-      folded("Answer", "", call.answer, true, ...saidRows(call.answer)),
+      folded("Answer", "", call.answer, true, ...partRows(call.answer)),
       folded(
         "Raw response",
         "",
@@ -156,8 +156,8 @@ function toolSent({ name, description, parameters }) {
   );
 }
 
-/** @param {Said[]} history */
-function saidRows(history) {
+/** @param {PromptPart[]} history */
+function partRows(history) {
   return history.map(({ role, kind, text }) => {
     const node = el(
       "div",

@@ -1,4 +1,4 @@
-// The whole state of the session: by scope, against the start or by one event, and to be changed in place.
+// The state of the session: changes since the start or by one event, with fields to edit keys.
 
 import { button, el, put } from "../elements.js";
 import { registerPanel } from "../panels.js";
@@ -20,7 +20,7 @@ class StateTable {
     this.store = view.store;
     /** @type {{key: string, json: string}[] | undefined} Each key with its whole value. */
     this.whole = undefined;
-    /** @type {string | null} The key that is being changed; "" for a new one. */
+    /** @type {string | null} The key that is edited; "" for a new one. */
     this.editing = null;
     /** @type {string | null} */
     this.sent = null;
@@ -60,7 +60,7 @@ class StateTable {
     this.sent = null;
     this.problem.textContent = "";
     this.drawn = null;
-    this.head.append(this.problem); // the form takes it to itself
+    this.head.append(this.problem); // back from the form, which is removed
     if (key !== null) this.paint(this.whole);
   }
 
@@ -85,7 +85,7 @@ class StateTable {
       ? (event.changes ?? []).map((change) => ({ ...change, value: change.new }))
       : this.store.state;
     const drawn = JSON.stringify([entries, this.editing, this.mayEdit, whole]);
-    if (drawn === this.drawn || (this.editing !== null && this.drawn)) return; // what is being typed stays
+    if (drawn === this.drawn || (this.editing !== null && this.drawn)) return; // keep the text that is being typed
     this.drawn = drawn;
     const fresh = this.editing === "" ? this.form("", "") : null;
     put(this.rows, fresh, ...entries.map((entry) => this.row(entry, !event)));
@@ -95,7 +95,7 @@ class StateTable {
 
   /**
    * @param {StateEntry} entry
-   * @param {boolean} now Whether it is as the state is now.
+   * @param {boolean} now True: a key of the current state. False: a change by an event.
    */
   row(entry, now) {
     const { key, kind } = entry;
@@ -117,7 +117,7 @@ class StateTable {
   buttons(key) {
     const change = button("Edit", "small", () => this.edit(key));
     change.setAttribute("aria-label", `Edit ${key}`);
-    const remove = button("Delete", "small", () => this.say({ kind: "state", key, text: null }));
+    const remove = button("Delete", "small", () => this.send({ kind: "state", key, text: null }));
     remove.setAttribute("aria-label", `Delete ${key}`);
     return el("div", "key-buttons", change, remove);
   }
@@ -129,7 +129,7 @@ class StateTable {
   form(key, text) {
     const name = key ? null : this.input("Key", "name, user:name or app:name", "");
     const value = this.input("Value", "JSON, or else text", text);
-    const save = () => this.say({ kind: "state", key: key || (name?.value.trim() ?? ""), text: value.value });
+    const save = () => this.send({ kind: "state", key: key || (name?.value.trim() ?? ""), text: value.value });
     const back = () => {
       this.edit(null);
       this.paint(this.whole);
@@ -173,16 +173,16 @@ class StateTable {
   }
 
   /** @param {{kind: string, key: string, text: string | null}} message */
-  say(message) {
+  send(message) {
     this.sent = message.key;
     this.problem.textContent = message.key ? "" : "the key has no name";
-    if (message.key) this.store.say(message);
+    if (message.key) this.store.send(message);
   }
 }
 
 /**
  * @param {StateEntry} entry
- * @param {string | undefined} whole Its value, if Python has sent all of it.
+ * @param {string | undefined} whole Its full value, if Python has sent it.
  */
 function values({ kind, old, value }, whole) {
   const isGone = kind === "-";

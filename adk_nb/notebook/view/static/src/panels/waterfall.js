@@ -1,4 +1,4 @@
-// When each agent, model and tool was at work: bars on one axis, and the same as a table.
+// The times of agents, models and tools, as bars on one axis and as a table.
 
 import { el, put, shapeOf } from "../elements.js";
 import { registerPanel } from "../panels.js";
@@ -22,7 +22,7 @@ class Waterfall {
     this.view = view;
     /** @type {Bar[]} */
     this.data = [];
-    /** @type {Bar[]} Those that are drawn. */
+    /** @type {Bar[]} The drawn bars. */
     this.bars = [];
     this.picture = el("div", "bars");
     this.table = el("details", "twin-table", el("summary", "", "As a table"));
@@ -40,9 +40,9 @@ class Waterfall {
     if (this.root.hidden || width <= 0 || drawn === this.drawn) return;
     this.drawn = drawn;
     this.bars = bars.slice(-MOST_BARS);
-    const said = bars.length > MOST_BARS ? el("div", "dim", `${bars.length - MOST_BARS} earlier bars`) : null;
+    const omitted = bars.length > MOST_BARS ? el("div", "dim", `${bars.length - MOST_BARS} earlier bars`) : null;
     if (!bars.length) put(this.picture, el("div", "dim", "Nothing has been timed yet."));
-    else put(this.picture, said, this.draw(this.bars, width));
+    else put(this.picture, omitted, this.draw(this.bars, width));
     this.table.hidden = !bars.length;
     this.paintTable();
   }
@@ -152,7 +152,7 @@ class Waterfall {
 }
 
 /**
- * Round moments between two, about as many as asked for, and no closer than their words tell apart.
+ * Round numbers between two, about as many as requested, and no closer than their labels can distinguish.
  *
  * @param {number} from
  * @param {number} to
