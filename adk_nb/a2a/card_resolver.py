@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adk_nb.a2a.agent_card import load_card, parse_card
-from adk_nb.a2a.http_client import explained
+from adk_nb.a2a.http_client import translated_errors
 from adk_nb.a2a.protocol import BINDINGS, CARD_PATH, OLD_CARD_PATH, VERSIONS
 from adk_nb.errors import A2AClientError, A2AConnectionError, AgentCardResolutionError, ConfigurationError
 from adk_nb.models.http_address import is_loopback, public_url
@@ -17,7 +17,7 @@ def is_url(source: Any) -> bool:
 
 
 async def resolve_card(source: Any, http: Any, seconds: float) -> Any:
-    """The card of a remote agent, checked.
+    """The card of a remote agent, with only the interfaces that can be called.
 
     Args:
         source: A card, the path of its JSON, its address, or the address of the agent.
@@ -27,7 +27,7 @@ async def resolve_card(source: Any, http: Any, seconds: float) -> Any:
     Raises:
         AgentCardResolutionError: There is no card, or nothing in it that can be called.
         A2AConnectionError: The server was not reached.
-        ConfigurationError: The file is no card.
+        ConfigurationError: The file is not an agent card.
     """
     if not is_url(source):
         return _checked(load_card(source), None)
@@ -56,7 +56,7 @@ def _candidates(source: str) -> Iterator[str]:
 
 
 async def _fetch(url: str, http: Any, seconds: float) -> Any:
-    with explained(url, seconds):
+    with translated_errors(url, seconds):
         response = await http.get(url, headers={"Accept": "application/json"})
         response.raise_for_status()
     try:
@@ -66,23 +66,24 @@ async def _fetch(url: str, http: Any, seconds: float) -> Any:
 
 
 def _checked(card: Any, url: str | None) -> Any:
-    """`card` with the interfaces that can be called. `url`: where it was fetched; None: the author has it."""
-    offered = [f"{one.protocol_binding} {one.protocol_version}".strip() for one in card.supported_interfaces]
-    usable = [one for one in card.supported_interfaces if one.protocol_binding in BINDINGS and _is_spoken(one)]
+    """`card` with only the interfaces that can be called. `url`: of the card; None: it is the author's file."""
+    interfaces = list(card.supported_interfaces)
+    usable = [interface for interface in interfaces if interface.protocol_binding in BINDINGS and _is_spoken(interface)]
     if not usable:
+        offered = [f"{each.protocol_binding} {each.protocol_version}".strip() for each in interfaces]
         raise AgentCardResolutionError(
             f"the agent {card.name!r} cannot be called: its card offers {', '.join(offered)}, and adk_nb speaks "
             f"here is {' and '.join(BINDINGS)} of A2A {' and '.join(VERSIONS)}"
         )
-    # A token must not go where a foreign card points, nor a request into a private network.
-    near = [one for one in usable if url is None or _origin(one.url) == _origin(url)]
-    if not near:
+    # A fetched card must send neither the token to another server nor a request into a private network.
+    same_origin = [interface for interface in usable if url is None or _origin(interface.url) == _origin(url)]
+    if not same_origin:
         raise AgentCardResolutionError(
             f"the card at {public_url(url or '')!r} sends calls to another server, {public_url(usable[0].url)!r}; "
             "if that is right, pass the card as a file: RemoteA2aAgent(agent_card='card.json')"
         )
     del card.supported_interfaces[:]
-    card.supported_interfaces.extend(near)
+    card.supported_interfaces.extend(same_origin)
     return card
 
 

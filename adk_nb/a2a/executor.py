@@ -44,7 +44,7 @@ class Executor:
     async def execute(self, context: Any, queue: Any) -> None:
         """Answer a message; returns when the task has ended, or waits for the client."""
         user = context.call_context.user
-        # Source of the name: google-adk 2.13. A name that nobody has checked is none.
+        # Source of the name: google-adk 2.13. The name of a user who is not authenticated could be anybody's.
         user_id = user.user_name if user.is_authenticated else f"A2A_USER_{context.context_id}"
         key = user_id, context.context_id
         # Held by this local: the dictionary is weak, and forgets contexts without a run.
@@ -73,7 +73,7 @@ class Executor:
 
 
 class _TaskRun:
-    """The work on one message of a task."""
+    """The run that answers one message of a task."""
 
     def __init__(self, runner: Callable[[], Runner], context: Any, updates: TaskUpdates, user_id: str) -> None:
         self.stop = asyncio.Event()
@@ -145,7 +145,10 @@ class _TaskRun:
             self.is_running = False
 
     def _note_failure(self, event: Event) -> None:
-        """Note the error that a run ends with; one inside of a tool is the tool's, and others may answer after one."""
+        """Note the run's error: that of the last event, since an agent may answer after a failed one.
+
+        An error inside a called agent (`isolation_scope`) is its tool's result.
+        """
         if not (event.partial or event.isolation_scope):
             self._failure = (event.error_message or event.error_code) if event.error_code else ""
 
@@ -157,12 +160,13 @@ class _TaskRun:
             self._published = [interrupt.id for interrupt in asked]
         elif self._published and not event.partial:
             open_ids = {interrupt.id for interrupt in self._open_interrupts(await self._session(runner))}
-            if open_ids.isdisjoint(self._published):  # a call that waits has an event, too
+            # The waiting call and others of its step have events before it is answered.
+            if open_ids.isdisjoint(self._published):
                 await self._updates.state("WORKING")
                 self._published = []
 
     async def _refuse(self, runner: Runner, error: InputError) -> None:
-        """Tell the client that its message does not do; a task that waited goes on waiting."""
+        """Tell the client why its message is refused; a task that waited for an answer still waits."""
         open_ = self._open_interrupts(await self._session(runner)) if self._was_waiting and not self._has_begun else []
         await (self._updates.waiting(open_, str(error)) if open_ else self._updates.failed(str(error)))
 

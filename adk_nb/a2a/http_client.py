@@ -1,4 +1,4 @@
-"""The HTTP client of remote agents, and what its errors mean."""
+"""The HTTP client of remote agents, and the translation of its errors."""
 
 import ssl
 from collections.abc import AsyncGenerator, Generator
@@ -49,7 +49,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 async def _bounded(chunks: Any, *, is_packed: bool) -> AsyncGenerator[bytes, None]:
-    """The chunks of a reply, until they are too many."""
+    """The chunks of a reply; raises an error after `MAX_BYTES`, or if the reply is compressed."""
     if is_packed:
         raise _httpx().DecodingError("the reply is compressed, which was not requested, so its size is unknown")
     remaining = MAX_BYTES
@@ -80,7 +80,7 @@ def _bounded_stream() -> type[Any]:
 
 @cache
 def _bounded_transport() -> type[Any]:
-    """The class of transports with such replies."""
+    """The class of transports whose replies are bounded."""
 
     class BoundedTransport(_httpx().AsyncBaseTransport):
         def __init__(self) -> None:
@@ -99,8 +99,8 @@ def _bounded_transport() -> type[Any]:
 
 
 @contextmanager
-def explained(url: str, seconds: float) -> Generator[None, None, None]:
-    """Raise errors of httpx and a2a-sdk as ours.
+def translated_errors(url: str, seconds: float) -> Generator[None, None, None]:
+    """Raise errors of httpx and a2a-sdk as errors of adk_nb.
 
     Raises:
         A2AConnectionError: The connection broke, or there was no answer in time.

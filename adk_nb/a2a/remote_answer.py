@@ -21,18 +21,18 @@ NewEvent = Callable[..., Event]
 class _Artifact:
     parts: list[Any] = field(default_factory=list[Any])
     text: str = ""
-    """Of the parts."""
+    """The text of the parts."""
     event_id: str = field(default_factory=Event.new_id)
-    """Of the partial events and of the whole one."""
-    is_told: bool = False
-    """True: its whole event was made."""
+    """Id of its partial events and of its whole one."""
+    has_whole_event: bool = False
+    """True: its whole event has been made."""
 
 
 class RemoteAnswer:
     """Reads the updates of a remote task, and makes events of them.
 
-    Text streams as partial events; each artifact ends with a whole one. Status messages of a task that works are
-    thoughts: no part of the answer.
+    Text streams as partial events; each artifact ends with a whole one. Status messages of a working task become
+    thoughts, since they are not a part of the answer.
     """
 
     def __init__(self, agent: str, new_event: NewEvent, earlier: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class RemoteAnswer:
 
     @property
     def is_working(self) -> bool:
-        """True while the remote task goes on."""
+        """True while the remote task works."""
         return bool(self.task_id) and (self._status is None or state_name(self._status) in WORKING)
 
     def read(self, update: Any) -> Iterator[Event]:
@@ -72,7 +72,7 @@ class RemoteAnswer:
             yield from self._progress(content.status.message.parts)
 
     def finish(self) -> Iterator[Event]:
-        """The events at the end of the task, or where it waits.
+        """The last events: the task has ended, or waits for the user.
 
         Raises:
             A2AClientError: The task failed.
@@ -92,10 +92,10 @@ class RemoteAnswer:
                 yield from self._arrival()
 
     def remainder(self) -> Iterator[Event]:
-        """Whole events of what has come and has none yet: nothing of a broken answer is lost."""
+        """Whole events of the artifacts without one, so that a broken answer is not lost."""
         for artifact in self._artifacts.values():
-            if not artifact.is_told:
-                yield from self._tell(artifact)
+            if not artifact.has_whole_event:
+                yield from self._whole_event(artifact)
 
     def _read_artifact(self, update: Any) -> Iterator[Event]:
         artifact = self._artifacts.setdefault(update.artifact.artifact_id, _Artifact())
@@ -106,20 +106,20 @@ class RemoteAnswer:
             artifact.parts, artifact.text = [*artifact.parts, *parts], artifact.text + fresh
         else:
             fresh = self._replace(artifact, parts)
-        artifact.is_told = False
-        # What comes whole at once needs no partial event.
+        artifact.has_whole_event = False
+        # An artifact that comes in one update needs no partial event.
         if fresh and not (update.last_chunk and is_first):
             yield self._partial(artifact.event_id, types.Part(text=fresh))
         if update.last_chunk:
-            yield from self._tell(artifact)
+            yield from self._whole_event(artifact)
 
     def _replace(self, artifact: _Artifact, parts: list[Any]) -> str:
-        """Give an artifact other parts. Returns what is new of the text, if it goes on from the text so far."""
+        """Give an artifact other parts. Returns the text that they add; empty if they do not continue the old text."""
         earlier, artifact.parts, artifact.text = artifact.text, parts, text_of(parts)
         return artifact.text.removeprefix(earlier) if artifact.text.startswith(earlier) else ""
 
     def _read_snapshot(self, task: Any) -> Iterator[Event]:
-        """Take the artifacts of a task as they are now, and show what is new of their text."""
+        """Take the artifacts of a task as they are now, and stream the text that is new."""
         for stored in task.artifacts:
             parts = list(stored.parts)
             artifact = self._artifacts.get(stored.artifact_id)
@@ -127,7 +127,7 @@ class RemoteAnswer:
                 continue
             artifact = self._artifacts.setdefault(stored.artifact_id, _Artifact())
             fresh = self._replace(artifact, parts)
-            artifact.is_told = False
+            artifact.has_whole_event = False
             if fresh and state_name(task.status) in WORKING:
                 yield self._partial(artifact.event_id, types.Part(text=fresh))
 
@@ -138,12 +138,12 @@ class RemoteAnswer:
     def _partial(self, event_id: str, part: types.Part) -> Event:
         return self._new_event(id=event_id, content=types.Content(role="model", parts=[part]), partial=True)
 
-    def _tell(self, artifact: _Artifact) -> Iterator[Event]:
-        artifact.is_told = True
+    def _whole_event(self, artifact: _Artifact) -> Iterator[Event]:
+        artifact.has_whole_event = True
         yield from self._whole(artifact.parts, artifact.event_id)
 
     def _whole(self, parts: Iterable[Any], event_id: str) -> Iterator[Event]:
-        # Calls and results are the inner work of an agent of ADK.
+        # ADK's servers mark calls and results with this key; they are the agent's inner work.
         visible = [part for part in parts if DATA_TYPE not in metadata_of(part)]
         if ours := from_a2a_parts(visible):
             self._texts.add(text_of(visible))
@@ -152,7 +152,7 @@ class RemoteAnswer:
             yield self._new_event(id=event_id, content=content, custom_metadata=self._metadata())
 
     def _arrival(self) -> Iterator[Event]:
-        """An event without content, if there is no other: what was sent is not sent again."""
+        """An event without content, if there is no other: it marks the messages so far as sent."""
         if not self._has_events and (metadata := self._metadata()):
             yield self._new_event(custom_metadata=metadata)
 

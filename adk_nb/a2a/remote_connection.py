@@ -7,7 +7,7 @@ from typing import Any
 
 from adk_nb import clock
 from adk_nb.a2a.card_resolver import resolve_card
-from adk_nb.a2a.http_client import explained, new_client
+from adk_nb.a2a.http_client import new_client, translated_errors
 from adk_nb.a2a.protocol import BINDINGS, EXTRA, WAITING, WORKING, a2a_types, state_name
 from adk_nb.errors import A2AClientError, A2AConnectionError
 from adk_nb.lazy import require
@@ -89,7 +89,7 @@ class RemoteConnection:
         try:
             # A user who stops a run must not wait for a server that does not answer.
             async with asyncio.timeout(_CANCEL_SECONDS), self._client() as client:
-                with explained(self._url, self._seconds):
+                with translated_errors(self._url, self._seconds):
                     await client.cancel_task(a2a_types().CancelTaskRequest(id=task_id))
         except (A2AClientError, TimeoutError):
             return
@@ -123,7 +123,7 @@ class RemoteConnection:
         state = ""
         async with aclosing(stream):
             while True:
-                with explained(self._url, self._seconds):
+                with translated_errors(self._url, self._seconds):
                     async with asyncio.timeout(None if state in WAITING else self._seconds):
                         update = await anext(stream, None)
                 if update is None:
@@ -155,7 +155,7 @@ class RemoteConnection:
         waits, deadline = iter(_POLL_SECONDS), clock.now() + self._seconds
         snapshot: Any = None
         while True:
-            with explained(self._url, self._seconds):
+            with translated_errors(self._url, self._seconds):
                 async with asyncio.timeout(self._seconds):
                     task = await client.get_task(a2a.GetTaskRequest(id=task_id))
             if task != snapshot:

@@ -1,4 +1,4 @@
-"""What a remote agent waits for, as an interrupt of ours, and the user's answer, as it wants it."""
+"""A remote agent's question as an interrupt of this session, and the user's answer as parts for that agent."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from adk_nb.runtime.open_calls import new_call_id
 CONTEXT_ID, TASK_ID = "a2a:context_id", "a2a:task_id"
 """Keys in the custom metadata of a remote agent's events. Source: google-adk 2.13."""
 CALLS = REMOTE_CALLS
-"""Key beside them: our call id -> id and name of the remote call; both empty if the remote agent asked in words."""
+"""Key beside them: our call id -> id and name of the remote call; both empty if the remote agent asked by text."""
 ARTIFACTS = "a2a:artifacts"
 """Key beside them: ids of the artifacts that the user has seen before the question."""
 _APPROVED = "answered; what the other agent did is in its next message"
@@ -25,7 +25,7 @@ _APPROVED = "answered; what the other agent did is in its next message"
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The calls with which a remote agent's waiting task is told to the user."""
+    """The calls that put a remote agent's question to the user."""
 
     calls: Sequence[types.FunctionCall]
     remote_calls: Mapping[str, Sequence[str]]
@@ -48,7 +48,7 @@ def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -
     if any(call.name == CREDENTIAL_REQUEST for call in remote):
         raise A2AClientError(f"{_wants_credential(agent)}: {prompt}" if prompt else _wants_credential(agent))
     if not remote:
-        local = _asked_in_words(prompt or "it is waiting for your answer")
+        local = _text_question(prompt or "it is waiting for your answer")
         return Question(calls=[local], remote_calls={local.id or "": ["", ""]})
     pairs = [(_local_call(call, prompt), call) for call in remote if call.id not in known]
     return Question(
@@ -64,12 +64,12 @@ def _wants_credential(agent: str) -> str:
     )
 
 
-def _asked_in_words(prompt: str) -> types.FunctionCall:
+def _text_question(prompt: str) -> types.FunctionCall:
     return types.FunctionCall(id=new_call_id(), name=INPUT_REQUEST, args={"message": prompt})
 
 
 def _local_call(remote: types.FunctionCall, prompt: str) -> types.FunctionCall:
-    """The call that asks our user what the remote call asks."""
+    """The call that puts the remote call's question to the user of this process."""
     args = remote.args or {}
     if remote.name == APPROVAL_REQUEST and isinstance(original := args.get("originalFunctionCall"), dict):
         # An id of ours: one of theirs may be that of another call here.
@@ -83,7 +83,7 @@ def _local_call(remote: types.FunctionCall, prompt: str) -> types.FunctionCall:
     if remote.name == INPUT_REQUEST:
         fields = {key: args[key] for key in ("message", "payload", "response_schema") if key in args}
         return types.FunctionCall(id=new_call_id(), name=INPUT_REQUEST, args={"message": prompt, **fields})
-    call = _asked_in_words(prompt or f"{remote.name} waits for its result")
+    call = _text_question(prompt or f"{remote.name} waits for its result")
     return call.model_copy(update={"args": {**(call.args or {}), "payload": {remote.name or "call": args}}})
 
 
@@ -116,7 +116,7 @@ def _answer_part(response: types.FunctionResponse, remote_id: str, remote_name: 
 
 
 def answered_calls(interrupts: Sequence[Interrupt], answered: Sequence[str]) -> Iterator[types.Part]:
-    """Results that close approvals, as a local call's result does: the remote call has its result elsewhere."""
+    """Results that close answered approvals, since the result of a remote call never comes into this session."""
     for interrupt in interrupts:
         if interrupt.kind == "approval" and interrupt.id in answered:
             yield parts.result(interrupt.call.id, interrupt.call.name or "", {"result": _APPROVED})

@@ -1,4 +1,4 @@
-"""One message to a remote agent: what it answers, and what that agent has not seen yet."""
+"""A message to a remote agent: answers to its question, or the parts of the session that it has not seen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from adk_nb.runtime.invocation_context import InvocationContext
 
 
 class RemoteTurn:
-    """One message to the remote agent: what it answers, and what is in it."""
+    """A message to the remote agent, and the question of that agent which it answers, if it does."""
 
     def __init__(self, agent: str, ctx: InvocationContext) -> None:
         self._agent = agent
@@ -42,8 +42,9 @@ class RemoteTurn:
         return Event(author=self._agent, branch=self._ctx.branch, invocation_id=self._ctx.invocation_id, **fields)
 
     def closing_events(self) -> Iterator[Event]:
-        """The event that closes what the message answers, if its own event has not."""
-        open_ = [one for one in self._open_interrupts() if one.id in self.earlier.get(CALLS, {})]
+        """The event that closes the interrupts which the message answers and its own event leaves open."""
+        asked = self.earlier.get(CALLS, {})
+        open_ = [interrupt for interrupt in self._open_interrupts() if interrupt.id in asked]
         answered = [response.id or "" for response in self._answers()]
         closing = list(answered_calls(open_, answered)) if answered else closing_parts(open_, self._text())
         if closing:
@@ -72,7 +73,7 @@ class RemoteTurn:
         """The event of this agent with the question that the user's message answers."""
         calls = history_of(self._ctx.session).calls
         records = [calls.newest(key) for key in self._ctx.calls_answered]
-        return next((one.event for one in records if one and one.event.author == self._agent), None)
+        return next((record.event for record in records if record and record.event.author == self._agent), None)
 
     def _answers(self) -> list[types.FunctionResponse]:
         known: Mapping[str, Any] = self.earlier.get(CALLS, {})
@@ -86,7 +87,7 @@ class RemoteTurn:
         return "".join(part.text or "" for part in (content and content.parts) or ())
 
     def _new_parts(self) -> list[Any]:
-        """What the remote agent has not seen."""
+        """The parts that the remote agent has not seen."""
         ctx = self._ctx
         if ctx.delegated_input:  # called as a tool
             return _sent(ctx.delegated_input.parts or ())
@@ -107,13 +108,13 @@ def _node_input(value: Any) -> list[Any]:
 
 
 def unseen_parts(agent: str, ctx: InvocationContext) -> list[types.Part]:
-    """What was said since the last event of a remote agent: the user's messages, and those of others, quoted."""
+    """The texts and files since the last event of a remote agent; those of other agents are quoted."""
     unseen: list[types.Part] = []
     for event in history_of(ctx.session).newest():
         if event.author == agent and event.branch == ctx.branch and event.custom_metadata:
             break
         if _is_visible(event, ctx):
-            unseen[:0] = _said(event)
+            unseen[:0] = _texts_and_files(event)
     return unseen
 
 
@@ -125,7 +126,7 @@ def _is_visible(event: Event, ctx: InvocationContext) -> bool:
     return f"{ctx.branch}.".startswith(f"{event.branch}.")
 
 
-def _said(event: Event) -> list[types.Part]:
+def _texts_and_files(event: Event) -> list[types.Part]:
     """Text and files of an event; calls and results are inner work."""
     answer_parts = [
         part for part in event.parts if (part.text or part.inline_data or part.file_data) and not part.thought

@@ -29,10 +29,10 @@ from adk_nb.sessions.journal import Journal
 
 ChunkWork = Callable[[Sequence[Job]], Coroutine[Any, Any, list[Row]]]
 ChunkTasks = dict[asyncio.Task[list[Row]], int]
-"""What runs -> its number of rows."""
+"""Task -> its number of rows."""
 _REFUSED = "HTTP 429"
 _MAX_REFUSALS = 8
-"""Times that a row is run again after its model's service refused it for good."""
+"""Most reruns of a row whose model calls failed with HTTP 429 after all retries."""
 
 
 class Batch:
@@ -140,7 +140,7 @@ class Batch:
     async def answer(
         self, rows: Sequence[Job], *, is_approved: bool, tool: str | None = None
     ) -> AsyncGenerator[Row, None]:
-        """Approve or reject the open approvals of rows, and yield each row as it has run on.
+        """Approve or reject the open approvals of rows, resume them, and yield each row as it ends.
 
         Args:
             rows: Cases and repeats.
@@ -199,7 +199,7 @@ class Batch:
                 self._count(row)
                 yield row
         finally:
-            # The reader left: a row without its record runs again the next time.
+            # Rows that run now when the reader leaves have no record, and run again the next time.
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
@@ -208,7 +208,7 @@ class Batch:
     def _start(
         self, remaining: Iterator[Job], work: ChunkWork, running: ChunkTasks, size: int, at_once: int | None
     ) -> bool:
-        """Start as many chunks as may run; False: no further one starts."""
+        """Start as many chunks as may run; False: none is left, or the batch is stopped or out of budget."""
         while not self._is_stopped and (count := min(size, self._affordable(sum(running.values())))) > 0:
             if len(running) >= (at_once or self._rate.limit):
                 return True
@@ -225,7 +225,7 @@ class Batch:
     async def _row(self, case: Case, repeat: int, *, is_retry: bool) -> Row:
         row = await self.rows.run(case, repeat, is_retry=is_retry)
         refusals = 0
-        # The model's own retries are used up: the row waits with all others, then runs again.
+        # The retries of the model's client are used up: the row waits like all others, then runs again.
         while _is_refused(row) and refusals < _MAX_REFUSALS:
             refusals += 1
             self._rate.refuse(1.0)
@@ -244,7 +244,7 @@ class Batch:
         if self.budget_usd is None:
             return sys.maxsize
         spent, worked = self.progress.cost_usd or 0.0, self.progress.finished - self.progress.reused
-        # The first row runs alone: only it tells what a row costs.
+        # The first row runs alone, since the cost of a row is unknown until it ends.
         if not worked:
             return 1 - running
         expected = spent / worked
@@ -283,7 +283,7 @@ def _runner(agent: BaseAgent | App, app_name: str | None, service: BaseSessionSe
     artifacts = InMemoryArtifactService()
     if isinstance(agent, App):
         return Runner(app=agent, app_name=app_name, session_service=service, artifact_service=artifacts)
-    # Checkpoints cost an event for each step, so only where the journal needs them.
+    # Checkpoints add an event for each step, so there are none unless the journal needs them.
     is_resumable = isinstance(service, Journal) and not _has_models_only(agent)
     app = App(
         name=app_name or "evaluation",

@@ -389,7 +389,7 @@ async def _collected(
     try:
         async with aclosing(running):
             async for row in running:
-                run = await _case_run(batch, row)
+                run = await batch.rows.run_of(row)
                 rows[row.case.id, row.repeat] = await _score(run, row, metrics)
     except asyncio.CancelledError:
         if on_stop:
@@ -408,14 +408,6 @@ async def _load(batch: Batch, row: ScoredRow) -> CaseRun:
     return CaseRun(row.case, events, state, seconds=row.seconds, error=row.error)
 
 
-async def _case_run(batch: Batch, row: Row) -> CaseRun:
-    # Rows of a cluster come without events.
-    if not row.events and row.status != "not run":
-        session = await batch.rows.load(row.case, row.repeat)
-        row.events, row.state = (session.events, dict(session.state)) if session else ([], {})
-    return CaseRun(row.case, row.events, row.state or {}, seconds=row.seconds, error=row.error)
-
-
 async def _scores(run: CaseRun, metrics: Sequence[Metric]) -> dict[str, Score]:
     return {metric.name: await metric.score(run) for metric in metrics if metric.applies_to(run.case)}
 
@@ -427,7 +419,7 @@ def _observed_scores(run: CaseRun, metrics: Sequence[Metric]) -> Awaitable[dict[
 
 async def _score(run: CaseRun, row: Row | ScoredRow, metrics: Sequence[Metric]) -> ScoredRow:
     status = row.status if isinstance(row, Row) else _status(row)
-    # Only a whole run is measured: a part of one would pass or fail by chance.
+    # A run that failed or is pending has only a part of its answer, whose score means nothing.
     scores = await _observed_scores(run, metrics) if status == "done" else dict[str, Score]()
     return ScoredRow(
         case=row.case,

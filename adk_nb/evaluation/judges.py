@@ -105,7 +105,7 @@ async def _ask(agent: LlmAgent, run: CaseRun, properties: Sequence[str]) -> Verd
         if error and not text:
             raise ModelError(f"the judge failed: {error}") from None
         return None
-    # Verdicts go by position: with another number nobody knows what each is about.
+    # Verdicts are matched to properties by position, which fails with another number of them.
     return verdicts if len(verdicts.verdicts) == len(properties) else None
 
 

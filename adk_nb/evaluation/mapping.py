@@ -100,13 +100,13 @@ async def aagent_map(
         scheduler=scheduler,
     )
     answers = _Answers(_column_names(schema), len(numbers))
-    # Cases are made as they are asked: a long table is not in memory twice.
+    # A generator: a long table is not in memory twice.
     cases = (Case(id=str(number), messages=(text,)) for text, number in numbers.items())
     running = partial(run_on_cluster, batch) if scheduler else batch.run
     try:
         async with aclosing(running(cases, total=len(numbers), is_retry=True)) as rows:
             async for row in rows:
-                answers.put(int(row.case.id), row, await _run_of(batch, row))
+                answers.put(int(row.case.id), row, await batch.rows.run_of(row))
     except asyncio.CancelledError:
         if on_stop:
             on_stop(answers.joined(data, places))
@@ -116,14 +116,6 @@ async def aagent_map(
 
 agent_map = sync.twin(aagent_map, "agent_map")
 """`aagent_map` for code that does not await; works in a notebook cell."""
-
-
-async def _run_of(batch: Batch, row: Row) -> CaseRun:
-    # Rows of a cluster come without events.
-    if not row.events and row.status == "done":
-        session = await batch.rows.load(row.case)
-        row.events = session.events if session else ()
-    return CaseRun(row.case, row.events, {}, seconds=row.seconds)
 
 
 class _Answers:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, cast
 
-from adk_nb.errors import InputError, UserError, closest
+from adk_nb.errors import InputError, UserError, closest, did_you_mean
 from adk_nb.evaluation.calls import ExpectedCall, ExpectedCalls, Order, parse_calls
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case
@@ -355,11 +355,8 @@ def metrics_of(
     for case in cases:
         for name, expectation in case.expected.items():
             if name not in known:
-                near = closest(name, known)
-                raise InputError(
-                    f"case {case.id!r} has a column {name!r}, and no metric has this name; "
-                    + (f"did you mean {near!r}?" if near else f"there is: {', '.join(sorted(known))}")
-                )
+                hint = did_you_mean(name, known, f"there is: {', '.join(sorted(known))}")
+                raise InputError(f"case {case.id!r} has a column {name!r}, and no metric has this name; {hint}")
             _check(known[name], expectation, case)
             chosen.setdefault(name, known[name])
     # An eval set without metrics of its own gets google-adk's defaults.

@@ -28,7 +28,7 @@ class Rate:
 
     def succeed(self) -> None:
         """Note a row without a refusal."""
-        # Before the first refusal it grows by one a row, which doubles it each round, as TCP's slow start.
+        # One more for each row, until the first refusal: that doubles the limit each round, as TCP's slow start.
         self._limit = min(self._max, self._limit + (1 / self._limit if self._has_been_refused else 1))
 
     def refuse(self, wait_seconds: float) -> None:

@@ -73,7 +73,7 @@ class RowRunner:
     on_attempt: Callable[[Attempt], None]
     """Called with each failed attempt of a model call."""
     needs_cost: bool
-    """True: a row whose cost is not known is an error of the caller."""
+    """Raise InputError for a row whose cost is unknown."""
     version: str = ""
     """Hash of the agent and its tools."""
 
@@ -91,12 +91,20 @@ class RowRunner:
         """The session of a row. None: it did not run."""
         return await self._service.get_session(**self._key(self.session_id(case, repeat)))
 
+    async def run_of(self, row: Row) -> CaseRun:
+        """The run of a row, for metrics; its events are read from the store where they are missing."""
+        # Rows of a cluster come without events.
+        if not row.events and row.status != "not run":
+            session = await self.load(row.case, row.repeat)
+            row.events, row.state = (session.events, dict(session.state)) if session else ([], {})
+        return CaseRun(row.case, row.events, row.state or {}, seconds=row.seconds, error=row.error)
+
     async def forget(self, case: Case, repeat: int = 0) -> None:
         """Delete the session of a row, so that it runs again from its beginning."""
         await self._service.delete_session(**self._key(self.session_id(case, repeat)))
 
     async def run(self, case: Case, repeat: int, *, is_retry: bool) -> Row:
-        """Run a row, or let it run on; one that is done is only read.
+        """Run a row, or resume it; one that is done is only read.
 
         Args:
             case: Its case.
@@ -117,7 +125,7 @@ class RowRunner:
         return await self._resume(session, case, repeat)
 
     async def answer(self, case: Case, repeat: int, *, is_approved: bool, tool: str | None) -> Row:
-        """Approve or reject its open approvals, of `tool` or of all tools, and let it run on."""
+        """Approve or reject a row's open approvals, of `tool` or of all tools, and resume it."""
         session = await self.load(case, repeat)
         row = row_of_session(session, case, repeat) if session else None
         if row is None:
@@ -130,15 +138,15 @@ class RowRunner:
         return await self._work(case, repeat, types.Content(role="user", parts=parts))
 
     async def _resume(self, session: Session, case: Case, repeat: int) -> Row:
-        """Let a row run on that did not end: with a journal in its last invocation, else from its beginning."""
+        """Resume a row that was interrupted: with a journal in its last invocation, else from its beginning."""
         runs = [event.invocation_id for event in session.events if event.invocation_id]
-        # Calls that were made are not repeated.
+        # The journal returns the results of calls that were made, so none is repeated.
         if isinstance(self._service, Journal) and runs and not _was_stopped_in_a_call(session.events):
             return await self._work(case, repeat, resumed_id=runs[-1])
-        # Only the record of its end, or its next message, is missing.
+        # The last turn is complete: only the next message, or the record of the row's end, is missing.
         if _is_whole(session.events):
             return await self._work(case, repeat)
-        # Nobody knows what a cut turn has done: begin anew, unless that may do something twice.
+        # An interrupted turn may have taken effect: begin anew only if no tool of it may take effect twice.
         if tool := self._tool_not_to_repeat(session.events):
             row = Row(case=case, repeat=repeat, session_id=session.id, status="error", is_reused=True)
             row.events, row.state = session.events, dict(session.state)
@@ -182,7 +190,7 @@ class RowRunner:
             if message or resumed_id:
                 await self._turn(session_id, message, resumed_id)
             await self._converse(session_id, case, is_new=is_new)
-        # Another process runs this row: that is no result of it.
+        # Another process runs this row, so there is no result to record.
         except SessionBusyError:
             raise
         except Exception as failure:
@@ -208,7 +216,7 @@ class RowRunner:
         return _sent_messages((await self._session(session_id)).events)
 
     async def _settle(self, session_id: str) -> bool:
-        """Answer open approvals; True: something is left open, or the run failed."""
+        """Answer open approvals as `confirm` says; True: an interrupt is left open, or the run failed."""
         while True:
             events = (await self._session(session_id)).events
             interrupts = _open_interrupts(events)
@@ -247,7 +255,7 @@ class RowRunner:
 
     async def _finish(self, session_id: str, case: Case, repeat: int, error: str, seconds: float) -> Row:
         session = await self._session(session_id)
-        # A copy: the record of the end, appended below, is no event of the run.
+        # A copy: the record that is appended below is no event of the run.
         events = list(session.events)
         interrupts = _open_interrupts(events)
         error = error or _error_of(events)
@@ -255,7 +263,7 @@ class RowRunner:
         row = Row(case=case, repeat=repeat, session_id=session_id, status=status, error=error, seconds=seconds)
         row.cost_usd = self._cost(events)
         record = {"status": status, "seconds": round(seconds, 6), "error": error, "cost_usd": row.cost_usd}
-        # The record is stored last: a row with it is done, whatever process asks.
+        # Last: to every process, a row that has its record has ended.
         await self._service.append_event(session, Event(author=USER, custom_metadata={RECORD: record}))
         row.events, row.state, row.interrupts = events, dict(session.state), interrupts
         return row
@@ -289,7 +297,7 @@ async def load_run(service: BaseSessionService, app_name: str, session_id: str) 
 
 
 def row_of_session(session: Session, case: Case, repeat: int) -> Row | None:
-    """The row that a session keeps. None: it did not end."""
+    """The row of a session that has its record. None: it has none, since the row was interrupted."""
     record: dict[str, Any] | None = None
     if session.events:
         record = (session.events[-1].custom_metadata or {}).get(RECORD)
@@ -303,7 +311,7 @@ def row_of_session(session: Session, case: Case, repeat: int) -> Row | None:
 
 
 def approval_label(interrupt: Interrupt) -> str:
-    """What one answer may cover: the calls of a tool; if the approver has to see texts, those with the same texts."""
+    """The name of the calls that one answer covers: all of a tool, or those whose shown documents are the same."""
     name, fingerprint = interrupt.call.name or "", interrupt.tool_fingerprint or interrupt.id
     return f"{name}:{fingerprint[:8]}" if interrupt.documents else name
 

@@ -1,4 +1,4 @@
-"""Who may call: a token, requests to this machine by its own name, and bodies of a bounded size."""
+"""Access control: requests need the token, this machine's own name as host, and a body of a bounded size."""
 
 import hmac
 from http.cookies import CookieError, SimpleCookie
@@ -54,7 +54,7 @@ class Access:
         await self._app(scope, self._bounded(receive), send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that is not let in; None: it is."""
+        """The error response to a request that is not let in; None: the request is let in."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not is_loopback(hosts[0]):
             return problem(403, f"host {', '.join(hosts)[:80]!r} is not this machine; call http://127.0.0.1")
@@ -88,7 +88,7 @@ class Access:
         return hmac.compare_digest(sent.encode("utf-8", "replace"), self._token.encode())
 
     def _exchange(self, scope: Scope) -> Response | None:
-        """A cookie for the token in the address of a page; None: there is none that is valid."""
+        """The redirect that turns the token in a page's address into a cookie; None: there is no valid token."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         sent = [value for name, value in query if name == "token"]
         if scope["method"] not in ("GET", "HEAD") or len(sent) != 1 or not self._is_token(sent[0]):
@@ -133,10 +133,11 @@ def is_loopback(authority: str) -> bool:
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """An error as FastAPI, and so ADK's server, writes it: `{"detail": ...}`."""
+    """An error in the format of FastAPI, and so of ADK's server: `{"detail": ...}`."""
     return JSONResponse({"detail": detail}, status, headers)
 
 
 def _cookie_name(scope: Scope) -> str:
     server = scope.get("server") or ("", "")
-    return f"adk_nb_{server[1]}"  # cookies do not know ports: each server has its own
+    # Browsers send a cookie to every port of its host (RFC 6265, 8.5), so each server needs its own name.
+    return f"adk_nb_{server[1]}"

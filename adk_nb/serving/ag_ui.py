@@ -70,30 +70,30 @@ class AgUi:
             yield StateSnapshotEvent(type=EventType.STATE_SNAPSHOT, snapshot=state)
             message = _message(run, history)
             if message is not None:
-                shown = AgUiEvents()
+                converter = AgUiEvents()
                 call = Call(
                     user_id=USER,
                     session_id=run.thread_id,
                     message=message,
-                    state_delta=_changed(run.state, state),
+                    state_delta=_state_delta(run.state, state),
                     client="AG-UI client",
                 )
                 async with aclosing(self._service.events(call)) as answers:
                     async for event in answers:
-                        for part in shown.feed(event):
-                            yield part
-                for part in shown.end():
-                    yield part
-                if shown.error:
-                    yield RunErrorEvent(type=EventType.RUN_ERROR, message=shown.error, code=shown.error_code)
+                        for converted in converter.feed(event):
+                            yield converted
+                for converted in converter.end():
+                    yield converted
+                if converter.error:
+                    yield RunErrorEvent(type=EventType.RUN_ERROR, message=converter.error, code=converter.error_code)
                     return
-            async for part in self._last(run):
-                yield part
+            async for closing in self._closing_events(run):
+                yield closing
         except Exception as error:
             yield RunErrorEvent(type=EventType.RUN_ERROR, message=error_text(error), code=type(error).__name__)
 
-    async def _last(self, run: RunAgentInput) -> AsyncGenerator[Any, None]:
-        """State and messages as they are now, and the end of the run with what is open."""
+    async def _closing_events(self, run: RunAgentInput) -> AsyncGenerator[Any, None]:
+        """The present state and messages, and the end of the run with its open interrupts."""
         history, state = await self._session(run.thread_id)
         yield StateSnapshotEvent(type=EventType.STATE_SNAPSHOT, snapshot=state)
         messages = messages_of(history)
@@ -113,7 +113,7 @@ class AgUi:
 
 
 def _message(run: RunAgentInput, history: History) -> types.Content | None:
-    """The message that a client sends; None: it only looks what has become of the thread.
+    """The message that a client sends. None: it sends none, and only reads the thread.
 
     Raises:
         InputError: An answer names no open interrupt, or does not answer all of them.
@@ -124,7 +124,8 @@ def _message(run: RunAgentInput, history: History) -> types.Content | None:
         return _answers(run, open_, history)
     last = run.messages[-1] if run.messages else None
     if isinstance(last, ToolMessage):
-        waiting = next((one for one in history.interrupts(kinds=ALL) if last.tool_call_id in one.answer_ids), None)
+        interrupts = history.interrupts(kinds=ALL)
+        waiting = next((interrupt for interrupt in interrupts if last.tool_call_id in interrupt.answer_ids), None)
         if waiting is None:
             raise InputError(f"no open call {last.tool_call_id!r}; it was answered already, or there never was one")
         return types.Content(role="user", parts=[answer(waiting, _text(last.content))])
@@ -144,7 +145,7 @@ def _answers(run: RunAgentInput, open_: Sequence[Interrupt], history: History) -
     if unknown := [key for key in entries if key not in by_id and key not in known]:
         raise InputError(f"no interrupt {unknown[0]!r} in this thread")
     if not entries.keys() & by_id.keys():
-        return None  # answered before: sent again, or answered in the notebook meanwhile
+        return None  # all were answered before, by the same request or in the notebook
     if missing := [interrupt for key, interrupt in by_id.items() if key not in entries]:
         raise InputError(f"'resume' has to answer all that is open; {_names(missing)} is missing")
     parts = [answer(interrupt, _value(interrupt, entries[key])) for key, interrupt in by_id.items()]
@@ -152,7 +153,7 @@ def _answers(run: RunAgentInput, open_: Sequence[Interrupt], history: History) -
 
 
 def _value(interrupt: Interrupt, entry: Any) -> Any:
-    """The answer of an entry. AG-UI writes `approved` and `editedArgs` where ADK has `confirmed` and `args`."""
+    """The answer in an entry of `resume`. ADK's `confirmed` and `args` are `approved` and `editedArgs` in AG-UI."""
     payload = entry.payload if entry.status == "resolved" else None
     if interrupt.kind == "credential" and payload is None:
         return {"error": "access_denied"}
@@ -189,8 +190,8 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "\n".join(part.text for part in content if part.type == "text")
 
 
-def _changed(sent: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """The keys that a client has changed or removed in its copy of the state."""
+def _state_delta(sent: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """The changes that a client has made in its copy of the state."""
     if not isinstance(sent, dict):
         return {}
     new = cast(dict[str, Any], sent)
@@ -199,7 +200,7 @@ def _changed(sent: Any, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _take_ids(messages: Sequence[Any], sent: Sequence[Any]) -> None:
-    """Give the user's messages the ids that the client has for them: it lays a snapshot over its own list by id."""
+    """Give the user's messages the client's ids, since a client merges a snapshot into its own list by id."""
     own = [message for message in messages if isinstance(message, UserMessage)]
     theirs = [message for message in sent if isinstance(message, UserMessage)]
     for message, known in zip(reversed(own), reversed(theirs), strict=False):

@@ -45,7 +45,7 @@ _THOUGHT = "/thought"
 
 
 class AgUiEvents:
-    """Turns the events of one run into AG-UI's, in the order that its clients check."""
+    """Converts the events of one run to AG-UI's, in the order that its clients verify."""
 
     def __init__(self) -> None:
         self.error = ""
@@ -53,10 +53,10 @@ class AgUiEvents:
         self.error_code: str | None = None
         self._author = ""
         self._streaming: dict[str, str] = {}
-        """Id of a message that is open -> its text so far."""
+        """Id of an unfinished message -> its text so far."""
 
     def feed(self, event: Event) -> Iterator[Any]:
-        """The events for one more event of the run."""
+        """The AG-UI events of the run's next event."""
         if event.author == "user":
             return
         yield from self._step(event.author)
@@ -94,7 +94,8 @@ class AgUiEvents:
     def _text(self, event: Event, text: str, is_thought: bool) -> Iterator[Any]:
         key = event.id + _THOUGHT if is_thought else event.id
         before = self._streaming.get(key)
-        if not event.partial and before is not None:  # the pieces have said it
+        # A complete event repeats the text of its partial ones.
+        if not event.partial and before is not None:
             text = text.removeprefix(before) if text.startswith(before) else ""
         if text:
             if before is None:

@@ -32,15 +32,15 @@ class Call:
     invocation_id: str | None = None
     custom_metadata: dict[str, Any] | None = None
     streaming: bool = True
-    """The caller wants pieces of text as they come."""
+    """The client wants partial text."""
     client: str = ""
-    """The kind of client, for the notebook that shows the chat; empty: just a client."""
+    """The kind of client, for the notebook that shows the chat; empty: unknown."""
     creates_session: bool = True
     """A missing session is created. False: it is an error."""
 
 
 class AgentService:
-    """A runner under the name that callers know.
+    """A runner, under the name by which clients call its agent.
 
     Args:
         runner: Runs the agent and has the services.
@@ -145,6 +145,6 @@ def new_runner(source: App | BaseAgent, session_service: BaseSessionService | No
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:
-    """Take the error of a run whose caller is gone: it is in the session, and nobody else waits for it."""
+    """Read the error of a run whose client is gone, else asyncio logs it; the session has it already."""
     if not task.cancelled():
         task.exception()

@@ -43,14 +43,14 @@ _STATUS: Mapping[type[Exception], int] = {
 }
 """Error -> HTTP status, the narrower before the wider; 500 for all others."""
 GONE = 499
-"""Status of an answer that nobody waits for, as ADK's server has it."""
+"""Status of the answer to a client that is gone, as ADK's server has it."""
 
 
 async def parsed(request: Request, kind: type[M]) -> M:
     """The body of a request.
 
     Raises:
-        HTTPException: It is no JSON, or does not fit; 422, as FastAPI answers.
+        HTTPException: It is not JSON, or does not fit `kind`; 422, as FastAPI answers.
     """
     body = await request.body()
     try:
@@ -68,13 +68,13 @@ def status_of(error: Exception) -> int:
 
 
 def error_text(error: Exception) -> str:
-    """An error in one line, without secrets; of one that is no error of this package, its type too."""
+    """An error in one line, without secrets; it names the type of an error that is not of this package."""
     text = str(error) if isinstance(error, AdkNbError) else f"{type(error).__name__}: {error}"
     return hidden(" ".join(text.split()))
 
 
 def answer_error(request: Request, error: Exception) -> Response:
-    """A handler of exceptions, for Starlette."""
+    """Starlette's handler of exceptions."""
     if isinstance(error, HTTPException):
         return problem(error.status_code, error.detail, dict(error.headers or {}))
     return problem(status_of(error), error_text(error))
@@ -124,7 +124,7 @@ async def sse_response(events: AsyncGenerator[str, None]) -> Response:
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T | None:
-    """The result of `work`, which is cancelled when the client goes away: None."""
+    """The result of `work`. None: the client went away, and `work` was cancelled."""
     task = asyncio.ensure_future(work)
     watcher = asyncio.create_task(_disconnected(request))
     try:

@@ -99,7 +99,8 @@ class Server:
             InputError: It did not start; the log says why.
         """
         self._work = sync.start(self._serve())
-        atexit.register(self.stop)  # before the loop ends: its tasks would be cancelled where they stand
+        # Exit handlers run last in, first out: this one before that of the loop, which cancels what still runs.
+        atexit.register(self.stop)
         try:
             sync.run(self._until_started())
         except TimeoutError as error:

@@ -18,7 +18,7 @@ _ROLES = {"model": "assistant", "user": "user", "system": "system", None: "user"
 
 
 def as_json(value: Any) -> str:
-    """What the functions below return, as JSON text."""
+    """The result of one of the functions below as JSON text."""
     return replace_surrogates(json.dumps(value, ensure_ascii=False, default=str))
 
 

@@ -1,4 +1,4 @@
-"""Begin and end to make spans. Imports OpenTelemetry only when asked."""
+"""Start and stop making spans; OpenTelemetry is imported only then."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from adk_nb.telemetry.conventions import CONVENTIONS, VERSIONS, Version
 
 PACKAGE = "'adk-nb[otel]'"
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""Asks for content, also of other instrumentations."""
+"""Environment variable that asks all GenAI instrumentations for content."""
 _SIGNAL_PATH = re.compile(r"/v1(/(traces|metrics|logs))?$")
 """The end of a path that names a signal, or the version alone. Source: OTLP 1.10, "OTLP/HTTP Request"."""
 _ADDRESS_LIKE = re.compile(
@@ -34,7 +34,7 @@ _late, _ = face(
     },
 )
 _close: Callable[[], None] | None = None
-"""Closes the way to the present endpoint."""
+"""Closes the connection to the present endpoint."""
 
 
 def instrument(
@@ -90,7 +90,7 @@ def instrument(
 
 
 def uninstrument() -> None:
-    """Make no more spans; those that have ended are sent. Harmless without `instrument`."""
+    """Make no more spans, after sending those that have ended. Does nothing without `instrument`."""
     global _close
     observer.registered = None
     close, _close = _close, None

@@ -1,4 +1,4 @@
-"""Send spans over OTLP, without slowing or failing what they are about."""
+"""Send spans over OTLP; a slow or failing endpoint neither slows nor fails the runs."""
 
 import atexit
 import logging
@@ -30,7 +30,10 @@ _sending = threading.local()
 
 
 class Destination(SpanProcessor):
-    """Batches of spans to one endpoint. A provider of the user's keeps it for good, so it can be closed on its own."""
+    """Sends spans in batches to one endpoint.
+
+    It closes by itself, since a provider of the user's keeps its processors for good.
+    """
 
     def __init__(self, endpoint: str, safe_endpoint: str) -> None:
         """`safe_endpoint`: without credentials, for messages."""

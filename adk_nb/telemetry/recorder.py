@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 
 class Watch(Protocol[Item_contra]):
-    """The span of a stream: its beginning, what is noted of each item, and what is noted at the end."""
+    """The span of a stream, which notes each item and the outcome."""
 
     def begin(self) -> Span:
         """Start the span."""
@@ -35,7 +35,7 @@ class Watch(Protocol[Item_contra]):
 
 
 class Recorder:
-    """The tracer, and what spans are to have."""
+    """The tracer, and the options of its spans."""
 
     def __init__(self, tracer: Tracer, conventions: Conventions, *, has_content: bool) -> None:
         """`has_content`: add messages, arguments, results and the texts of errors."""

@@ -11,7 +11,14 @@ from adk_nb import sync
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
 from adk_nb.concurrency.single_thread import has_threads
-from adk_nb.errors import InputError, SessionBusyError, SessionNotFoundError, StaleSessionError, StateKeyError, closest
+from adk_nb.errors import (
+    InputError,
+    SessionBusyError,
+    SessionNotFoundError,
+    StaleSessionError,
+    StateKeyError,
+    did_you_mean,
+)
 from adk_nb.evaluation.temporary_rows import temporary_service
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
@@ -246,9 +253,7 @@ class SessionStore:
 
     def unknown_key(self, key: str, state: Mapping[str, Any], name: str | None) -> StateKeyError:
         """The error for a key that is not in the state."""
-        near = closest(key, state)
-        keys = f"there is: {', '.join(sorted(state))}" if state else "the state is empty"
-        hint = f"did you mean {near!r}?" if near else keys
+        hint = did_you_mean(key, state, f"there is: {', '.join(sorted(state))}" if state else "the state is empty")
         return StateKeyError(f"no key {key!r} in the state of session {name or self.current!r}; {hint}")
 
     def note_change(self, kind: str, text: str) -> int:
