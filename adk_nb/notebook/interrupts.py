@@ -179,7 +179,7 @@ class AnswerCheck:
     history: History
     """Of the session."""
     agent_of: Callable[[str], BaseAgent]
-    """The agent that an answer to the interrupt of that id goes to."""
+    """The agent that gets the answer to an interrupt, by the interrupt's id."""
     magic: str
     """As for `interrupt_text.commands`."""
     versions: Versions | None

@@ -20,7 +20,7 @@ class OpenCards:
         return key in self._views
 
     def asking(self, key: str) -> tuple[RunView, ...]:
-        """The views that have the card of that interrupt."""
+        """The views that show the card of an interrupt."""
         return self._views.get(key, ())
 
     def elsewhere(self, view: RunView) -> set[str]:

@@ -70,7 +70,7 @@ class TurnRunner:
     """
 
     rerun_in_fork: Callable[[str], Coroutine[Any, Any, Reply]]
-    """Ask again, in a copy of the session, from before the event of that id."""
+    """Ask again, in a copy of the session that ends before this event."""
 
     def __init__(self, chat: Answerable, conversation: Conversation, show: Mode) -> None:
         self.chat = chat

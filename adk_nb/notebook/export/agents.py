@@ -92,7 +92,7 @@ _EXPLICIT_FIELDS = frozenset(
     {"name", "description", "model", "instruction", "template", "tools", "sub_agents", "mode", "output_key"}
     | {"max_iterations", "parent_agent"}
 )
-"""Fields that `llm_agent` writes each in its own way."""
+"""Fields that `llm_agent` writes by code of their own; `_other_fields` writes the rest."""
 
 
 # ---- LLM agents

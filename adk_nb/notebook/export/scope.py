@@ -49,7 +49,7 @@ class Scope:
         self.notes[text] = None
 
     def binding(self, name: str) -> Statement | None:
-        """The statement that bound a name last."""
+        """The last statement that bound a name."""
         return next((statement for statement in reversed(self.statements) if name in statement.binds), None)
 
     def is_key(self, name: str) -> bool:

@@ -22,7 +22,7 @@ _MUTATORS = frozenset(
 _PYTHON_MAGICS = ("tool", "time", "timeit", "capture", "prun")
 """Cell magics with Python below their line."""
 _INLINE_SCOPES = ("listcomp", "setcomp", "dictcomp", "genexpr")
-"""Scopes that symtable calls functions, and that run where they stand."""
+"""Scopes that symtable reports as functions although they run at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Statement:
 
     node: ast.stmt
     text: str
-    """As it stands in the cell, with the comments right above it."""
+    """Its source in the cell, with the comments directly above it."""
     cell: int
     """n of `In[n]`."""
     binds: frozenset[str]
@@ -101,7 +101,7 @@ def _span(node: ast.stmt) -> tuple[int, int]:
 
 
 def names_in(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Names that are needed at once, those needed later alone, when its functions are called, and those bound."""
+    """Names that a statement needs at once, names that only calls of its functions need, and names that it binds."""
     table = symtable.symtable(text, "<cell>", "exec")
     symbols = table.get_symbols()
     early = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
@@ -195,7 +195,7 @@ class Rewriter(ast.NodeTransformer):
         self._target, self._variables, self._renamed = target, variables, renamed
 
     def rewrite(self, text: str) -> str:
-        """The text as the target needs it; if nothing differs as it is, comments included."""
+        """The text for the target; unchanged, with its comments, where nothing differs."""
         self._is_changed = False
         tree = self.visit(ast.parse(text))
         return ast.unparse(ast.fix_missing_locations(tree)) if self._is_changed else text

@@ -134,7 +134,7 @@ def serve(host: Host, line: str, cell: str | None) -> Any:
 
 
 def _started(host: Host, name: str, port: int | None) -> ServedAgent:
-    """Start a server, and stop the one before it; clients of that go on with its token, and its port if it was free."""
+    """Start a server in place of the last one, whose token it keeps, and whose port if that is free."""
     check_extra()
     apps, servers, services = map(_serving, ("app", "server", "agent_service"))
     notebook, mode = host.notebook, display_mode(host.settings.display)

@@ -23,7 +23,7 @@ from adk_nb.tools.base_toolset import BaseToolset
 
 
 class CellAgent(LlmAgent):
-    """An LlmAgent that looks its tools up by name; `tools` or `instruction` assigned in Python win from then on."""
+    """An LlmAgent that looks up its tools by name, until Python assigns `tools`; the same holds for `instruction`."""
 
     _names: Names | None = PrivateAttr(default=None)
     _tool_names: tuple[str, ...] = PrivateAttr(default=())
@@ -153,7 +153,7 @@ def _model_family(definition: AgentDefinition) -> str:
 
 
 def lost_parameters(name: str, new: Any, old: Any, events: Sequence[Event]) -> Iterator[str]:
-    """A warning that earlier calls use parameters which a tool does not have any more."""
+    """A warning that earlier calls use parameters that the tool no longer has."""
     if not (isinstance(new, BaseTool) and isinstance(old, BaseTool)):
         return
     lost = _parameters(old) - _parameters(new)
@@ -168,7 +168,7 @@ def _parameters(tool: BaseTool) -> set[str]:
 
 
 def stale_variables(definition: AgentDefinition, variables: Mapping[str, Any]) -> list[str]:
-    """The variables, as the cell writes them, that have another value than when the cell ran."""
+    """The variables, in braces as in the cell, whose values have changed since the cell ran."""
     objects = {definition.model: definition.model_object} if definition.model_object is not None else {}
     objects |= {field.variable: field.value for field in definition.fields.values() if field.variable}
     stale = [path for path, text in definition.variables.items() if _current_text(path, variables) != text]

@@ -39,7 +39,7 @@ _KEY = re.compile(r"([a-z][\w-]*)\s*:(?:\s|$)")
 
 
 def schema_of(option: str, name: str, variables: Mapping[str, Any]) -> FieldValue:
-    """The type or the JSON schema in a variable. `option`: as it is typed.
+    """The type or the JSON schema in a variable. `option`: the option that names it, for errors.
 
     Raises:
         InputError: There is no such variable.
@@ -138,7 +138,7 @@ class FrontMatter:
 
 
 def split_front_matter(body: str, mark: str) -> tuple[FrontMatter | None, str]:
-    """The front matter of a cell's body, None if it has none, and the rest on the same lines as before.
+    """The front matter of a cell's body, None if it has none, and the rest of the body with its line numbers kept.
 
     `mark`: as the cell begins, for errors.
 

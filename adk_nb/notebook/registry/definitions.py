@@ -1,4 +1,4 @@
-"""Versions of agents and tools: as their cells define them, their differences, and those that runs still need."""
+"""Versions of agents and tools as their cells define them, and the old versions of tools that runs still need."""
 
 import difflib
 import hashlib
@@ -54,7 +54,7 @@ class AgentDefinition:
     cell: int
     """n of `In[n]`."""
     instruction: str
-    """The text below the line: of a team the names of its agents, of a workflow its edges."""
+    """The text below the line: a team's agents by name, or a workflow's edges."""
     members: tuple[str, ...] = ()
     """Names of the agents in a team, the nodes of a workflow, or the agents under any other."""
     mode: str | None = None
@@ -70,7 +70,7 @@ class AgentDefinition:
     description: str = ""
     output_key: str | None = None
     max_iterations: int | None = None
-    """Model calls in one turn; of a loop, passes."""
+    """Limit of the model calls in one turn; for a loop, of its passes."""
     max_concurrency: int | None = None
     raw: bool = False
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -88,7 +88,7 @@ class AgentDefinition:
 
     @property
     def lasting_digest(self) -> str:
-        """The same in another kernel: a model that a variable holds counts by the variable's name."""
+        """Equal in another kernel for the same cell: a model in a variable counts by the variable's name."""
         # Stored sessions have this digest: keep the order of its parts.
         return digest(
             [
@@ -157,9 +157,9 @@ class ToolDefinition:
     cell: int
     """n of `In[n]`."""
     digest: str
-    """Of its source and options."""
+    """Hash of its source and options."""
     origin: "ToolsetOrigin | None" = None
-    """Of a toolset: what its line says."""
+    """The origin of a toolset, from its `%tool` line; None for a tool."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +203,7 @@ class Addressed:
 
     name: str = ""
     digest: str = ""
-    """Of its cells at that time."""
+    """Digest of its cells at that time."""
 
 
 def run_metadata(name: str, digest: str, versions: Mapping[str, int]) -> dict[str, Any]:
@@ -275,7 +275,7 @@ class EarlierTools:
             _in_force.reset(token)
 
     def answered(self, call_id: str) -> None:
-        """Note a result; after the last one of a tool, further calls use the tool as it is now."""
+        """Note a result; once no call of the earlier tool is open, calls use the tool as it is now."""
         tools = _in_force.get() or {}
         for name, (_, calls) in list(tools.items()):
             calls.discard(call_id)

@@ -22,7 +22,7 @@ from adk_nb.tools.foreign_tool import wrapper_template
 from adk_nb.workflow.base_node import BaseNode
 
 _RESERVED = ("all", "list", "rm", "help", "user", "state", "notebook")
-"""Words of the magics and authors of the event log: no names of agents or tools."""
+"""Words of the magics and authors of the event log, which agents and tools must not be named."""
 
 
 class Names:
@@ -87,7 +87,7 @@ class Names:
         return isinstance(self.variables.get(name), Runner)
 
     def name_of(self, agent: str) -> str | None:
-        """The name by which an agent that calls itself `agent` can be asked, its own first; None: it is gone."""
+        """The addressee whose agent is named `agent`, preferring that name itself; None: it is gone."""
         names = [name for name in self.agent_names if self.agent(name).name == agent]
         return agent if agent in names else next(iter(names), None)
 
@@ -155,7 +155,7 @@ class Names:
         raise ToolNotFoundError("tool", name, self.tool_names, hint=hint)
 
     def has_tool(self, name: str) -> bool:
-        """True if `tools_named` has one of that name."""
+        """True if `tools_named` finds a tool or toolset of that name."""
         return name in self.tool_names or isinstance(self.variables.get(name), BaseTool)
 
     def toolset(self, name: str) -> BaseToolset | None:

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def _locked(method: "Callable[Concatenate[Notebook, P], T]") -> "Callable[Concatenate[Notebook, P], T]":
-    """A method for one thread at a time: a server looks agents up while cells define them."""
+    """Let one thread at a time into a method, since a server looks up agents while cells define them."""
 
     @wraps(method)
     def locked(self: "Notebook", /, *args: P.args, **options: P.kwargs) -> T:
@@ -77,14 +77,14 @@ class Notebook(Names):
         self.traces = Traces()
         """Requests and responses of the newest turns of all chats."""
         self.root: str | None = None
-        """The agent that gets messages which name none."""
+        """The agent that answers messages without an addressee."""
         self.last_asked: str | None = None
         self.cell_number: Callable[[], int] = lambda: 0
         """Returns n of the `In[n]` that runs."""
         self.used: dict[str, int] = {}
         """Agent -> n of the `In[n]` in which it ran last."""
         self.removed: set[str] = set()
-        """Agents that were removed and are not defined again."""
+        """Agents that were removed, and not defined again since."""
         self.earlier = EarlierTools()
         self.evaluations: list[EvaluationRecord] = []
         """Oldest first."""
@@ -230,7 +230,7 @@ class Notebook(Names):
         ).bind(self, definition.tools, template, skills)
 
     def _bind(self, name: str, agent: BaseAgent) -> None:
-        """Bind an agent to its name, also in its chats: their interrupts still resume in the old one."""
+        """Bind an agent to its name, also in its chats, whose open interrupts resume in the old agent."""
         self.variables[name] = self.cell_agents[name] = agent
         for (addressee, _), (_, chat) in self._chats.items():
             if addressee == name and chat.agent is not agent:
@@ -247,7 +247,7 @@ class Notebook(Names):
             names += self.definitions[name].members if name in self.definitions else ()
 
     def _prepare(self, name: str) -> None:
-        """Check that all is defined that an agent needs, and rebuild it, and teams under it, with changed members.
+        """Check that an agent's tools and members are defined, and rebuild it and the teams under it that have changed.
 
         Raises:
             UserError: Something is not defined.
@@ -279,7 +279,7 @@ class Notebook(Names):
                 self._prepare(name)
 
     def _reload_tool(self, name: str) -> None:
-        """Define a tool anew if the module of its function was reloaded."""
+        """Redefine a tool whose function's module was reloaded."""
         old = self.tools.get(name)
         if old is None or not isinstance(old.tool, FunctionTool):
             return

@@ -57,7 +57,7 @@ class SessionStore:
         self._in_memory = InMemorySessionService()
         self.service: BaseSessionService = self._in_memory
         self.address = ""
-        """Of the file or the database that they are in; empty: they are in memory."""
+        """Address of the file or database of the sessions; empty: they are in memory."""
         self.artifacts = InMemoryArtifactService()
         self.memory = InMemoryMemoryService()
         self.credentials = InMemoryCredentialService()
@@ -71,7 +71,7 @@ class SessionStore:
 
     @property
     def for_batches(self) -> BaseSessionService:
-        """Where the runs of evaluations and tables are kept; not in memory, which many would fill."""
+        """Keeps the runs of evaluations and tables; never in memory, which many runs would fill."""
         # Browsers have no threads for a file of their own.
         if isinstance(self.service, Journal) or not has_threads():
             return self.service
@@ -257,7 +257,7 @@ class SessionStore:
         return StateKeyError(f"no key {key!r} in the state of session {name or self.current!r}; {hint}")
 
     def note_change(self, kind: str, text: str) -> int:
-        """Note a change of the notebook in the current session, if that has events; returns how many, without notes."""
+        """Note a change of the notebook in the current session if it has events; returns their number, notes aside."""
         session = self.find()
         if session is None or not session.events:
             return 0

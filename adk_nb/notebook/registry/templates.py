@@ -62,7 +62,7 @@ class Piece:
     """A stretch of a template: plain text, the text of a variable, or the place of a key."""
 
     text: str
-    """As it is sent; of a key, its braces."""
+    """The text to send; for a key, its braces."""
     source: str = ""
     """The braces in the cell; empty for plain text."""
     key: str = ""

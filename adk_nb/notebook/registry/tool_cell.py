@@ -27,7 +27,7 @@ _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class CellSyntaxError(InputError):
-    """A cell that is no Python; shown as Python shows it, without our frames above it."""
+    """A SyntaxError in a cell, displayed as for any cell: without the frames of adk_nb."""
 
     def __init__(self, error: SyntaxError, traceback: list[str]) -> None:
         super().__init__(str(error))
@@ -191,7 +191,7 @@ def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Funct
 def _choose(
     functions: list[_Function], args: Any, tool_names: Mapping[str, str], *, in_a_cell: bool
 ) -> tuple[list[_Function], list[str]]:
-    """The functions that become tools, and the names of those that only help them.
+    """The functions that become tools, and the names of their helper functions.
 
     Raises:
         InputError: `--only` or `--rename` names no function.
@@ -217,7 +217,7 @@ def _choose(
 
 
 def _is_helper(function: _Function) -> bool:
-    """True if no parameter has a type; a function with a `tool_context` is meant as a tool."""
+    """True for a function that is probably a helper: no parameter has a type, and none is `tool_context`."""
     parameters = function.parameters
     if (
         not parameters

@@ -32,9 +32,9 @@ class Bar(TypedDict):
     """The agent, the model or the tool."""
     agent: str
     lane: str
-    """Of agents that work at once, the branch; empty if none works beside it."""
+    """The branch of an agent that runs in parallel with others; else empty."""
     team: str
-    """The branch of those that work at once with it; empty without a lane."""
+    """The branch that its parallel agents share; empty without a lane."""
     depth: int
     """0 for the first agent, one more for its calls, one more for the calls of a called agent."""
     begin: float
