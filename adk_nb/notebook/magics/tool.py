@@ -10,10 +10,9 @@ from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, as_json, table, text
 from adk_nb.notebook.place import folder_of
 from adk_nb.notebook.registry import tool_cell, toolsets
+from adk_nb.notebook.registry.definitions import approval_of
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.skills import catalog_of, problem_lines
-from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.function_tool import FunctionTool
 
 
@@ -149,11 +148,11 @@ def _row(notebook: Notebook, name: str) -> list[str]:
     used = ", ".join(notebook.users_of(name))
     if toolset:
         description = f"{type(toolset).__name__}; %tools --schema {name} lists its tools"
-        return [name + version, description, _approval(toolset), cell, used]
+        return [name + version, description, approval_of(toolset), cell, used]
     tool = notebook.tool(name)
     signature = f"{tool.name}({', '.join(tool.signature.names)})" if isinstance(tool, FunctionTool) else tool.name
     lines = tool.description.strip().splitlines() or ["no docstring: the model gets only the name"]
-    approval_and_effect = "; ".join(filter(None, [_approval(tool), _effect(notebook, name)]))
+    approval_and_effect = "; ".join(filter(None, [approval_of(tool), _effect(notebook, name)]))
     return [signature + version, lines[0], approval_and_effect, cell, used]
 
 
@@ -167,13 +166,6 @@ def _faults(notebook: Notebook, name: str) -> list[str]:
     """Return lines about parameters of a tool that its declaration cannot describe."""
     tool = None if notebook.toolset(name) else notebook.tool(name)
     return [f"{name}: {fault}" for fault in tool.signature.faults.values()] if isinstance(tool, FunctionTool) else []
-
-
-def _approval(tool: BaseTool | BaseToolset) -> str:
-    condition = getattr(tool, "require_confirmation", False)
-    if isinstance(condition, str):
-        return f"if {condition}"
-    return "by condition" if callable(condition) else ("always" if condition else "")
 
 
 def _declaration(notebook: Notebook, name: str) -> Any:

@@ -197,6 +197,23 @@ def _names_changed(old: tuple[str, ...], new: tuple[str, ...]) -> str:
 # ---- versions that runs still need
 
 
+def approval_of(tool: BaseTool | BaseToolset) -> str:
+    """The calls of a tool that need approval: `always`, `if amount > 100`, `by condition`; empty for none."""
+    condition = getattr(tool, "require_confirmation", False)
+    if isinstance(condition, str):
+        return f"if {condition}"
+    return "by condition" if callable(condition) else ("always" if condition else "")
+
+
+def approval_note(tool: BaseTool | BaseToolset) -> str:
+    """`approval_of` for the report of a cell, after a semicolon; empty if no call needs approval."""
+    condition = approval_of(tool)
+    if condition == "by condition":
+        condition = "as its condition says"
+    calls = "each call" if condition == "always" else f"a call {condition}"
+    return f"; asks before {calls}" if condition else ""
+
+
 @dataclass(frozen=True)
 class Addressed:
     """The agent that a run addressed; empty if unknown."""

@@ -26,6 +26,7 @@ from adk_nb.notebook.registry.definitions import (
     EarlierTools,
     ToolDefinition,
     agent_of_call,
+    approval_note,
     last_addressed,
     run_metadata,
 )
@@ -189,20 +190,20 @@ class Notebook(Names):
     def _define_tool(self, name: str, definition: ToolDefinition) -> list[str]:
         if name in self.agent_names:
             self.forget_agent(name)
-        old = self.tools.get(name)
+        old, approval = self.tools.get(name), approval_note(definition.tool)
         if old and old.digest == definition.digest:
             self.tools[name] = updated(definition, version=old.version)
-            return [f"{name} v{old.version}, unchanged"]
+            return [f"{name} v{old.version}, unchanged{approval}"]
         self.tools[name] = updated(definition, version=old.version + 1 if old else 1)
         users = self.users_of(name)
         usage = f"; used by {', '.join(users)}" if users else ""
         if old is None:
-            return [f"{name} v1{usage}"]
+            return [f"{name} v1{approval}{usage}"]
         change = f"{name} v{old.version} → v{old.version + 1}"
         events = self.sessions.events()
         self.sessions.note_change("definition_changed", f"tool {change}")
         self.earlier.keep(old)  # for calls of it that are pending
-        return [change + usage, *lost_parameters(name, definition.tool, old.tool, events)]
+        return [change + approval + usage, *lost_parameters(name, definition.tool, old.tool, events)]
 
     def _build(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
         members = self._current_members(definition)
