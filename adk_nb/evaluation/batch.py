@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from adk_nb import clock
 from adk_nb.agents.base_agent import BaseAgent
@@ -35,6 +35,33 @@ _MAX_REFUSALS = 8
 """Most reruns of a row whose model calls failed with HTTP 429 after all retries."""
 
 
+class BatchOptions(TypedDict, total=False):
+    """Options of everything that runs an agent over many rows; each may be left out."""
+
+    session_service: BaseSessionService | None
+    """Keeps the rows. With a journal, a batch resumes after the death of its process, and tools with the effect `once`
+    are not called again. None: this process's memory."""
+    app_name: str | None
+    """The app of the sessions. None: the app's name, or `evaluation`."""
+    max_concurrency: int
+    """Most rows at once, 32 by default; the rate itself is found from the services' refusals."""
+    budget_usd: float | None
+    """US dollars that the batch may cost; at the budget no further row starts."""
+    confirm_above_usd: float | None
+    """If more US dollars than these are projected after five rows, no further row starts, and `progress.is_paused`; the
+    next run goes on."""
+    confirm: Confirm
+    """Approvals in the rows: left open ("ask", the default), given ("yes"), refused ("no"), or given for listed
+    tools."""
+    run_config: RunConfig | None
+    """Of every run."""
+    on_progress: Callable[[Progress], None] | None
+    """Called at most once a second, and at the end."""
+    scheduler: str | None
+    """Address of a Dask scheduler, `tcp://...`, whose workers run the rows; it needs a session service that they
+    reach."""
+
+
 class Batch:
     """Runs an agent over cases.
 
@@ -43,37 +70,19 @@ class Batch:
 
     Args:
         agent: An agent, or an app with an agent and plugins.
-        session_service: Keeps the rows. With a journal, a batch resumes after the death of its process, and tools
-            with the effect `once` are not called again. None: this process's memory.
-        app_name: The app of the sessions. None: the app's name, or `evaluation`.
-        max_concurrency: Most rows at once; the rate itself is found from the services' refusals.
-        budget_usd: US dollars that the batch may cost; at the budget no further row starts.
-        confirm_above_usd: If more US dollars than these are projected after five rows, no further row starts, and
-            `progress.is_paused`; the next `run` goes on.
-        confirm: Approvals in the rows.
-        run_config: Of every run.
-        on_progress: Called at most once a second, and at the end.
-        scheduler: Address of a Dask scheduler, whose workers run the rows.
+        **options: As `BatchOptions` documents them.
 
     Raises:
         InputError: `budget_usd` or `max_concurrency` is not positive.
         MissingExtraError: There is a budget, and the table of prices is not installed.
     """
 
-    def __init__(
-        self,
-        agent: BaseAgent | App,
-        *,
-        session_service: BaseSessionService | None = None,
-        app_name: str | None = None,
-        max_concurrency: int = 32,
-        budget_usd: float | None = None,
-        confirm_above_usd: float | None = None,
-        confirm: Confirm = "ask",
-        run_config: RunConfig | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        scheduler: str | None = None,
-    ) -> None:
+    def __init__(self, agent: BaseAgent | App, **options: Unpack[BatchOptions]) -> None:
+        if unknown := options.keys() - BatchOptions.__annotations__.keys():
+            known = ", ".join(BatchOptions.__annotations__)
+            raise TypeError(f"there is no option {', '.join(sorted(unknown))}; there is: {known}")
+        budget_usd, confirm = options.get("budget_usd"), options.get("confirm", "ask")
+        max_concurrency = options.get("max_concurrency", 32)
         if budget_usd is not None and not budget_usd > 0:
             raise InputError(f"a budget is more than 0 US dollars, got {budget_usd}; leave it out for no limit")
         if max_concurrency < 1:
@@ -82,24 +91,24 @@ class Batch:
             raise InputError(f"confirm is 'ask', 'yes', 'no' or a list of tools, got {confirm!r}")
         if budget_usd is not None:
             prices.load()
-        self.session_service = session_service or InMemorySessionService()
+        self.session_service = options.get("session_service") or InMemorySessionService()
         self.agent = agent.root_agent if isinstance(agent, App) else agent
         self.is_app = isinstance(agent, App)
-        self.runner = _runner(agent, app_name, self.session_service)
+        self.runner = _runner(agent, options.get("app_name"), self.session_service)
         self.max_concurrency = max_concurrency
         self.budget_usd = budget_usd
-        self.confirm_above_usd = confirm_above_usd
+        self.confirm_above_usd = options.get("confirm_above_usd")
         self.progress = Progress(total=None)
-        self.scheduler = scheduler
+        self.scheduler = options.get("scheduler")
         self.rows = RowRunner(
             runner=self.runner,
             agent=self.agent,
             confirm=confirm,
-            run_config=run_config or RunConfig(),
+            run_config=options.get("run_config") or RunConfig(),
             on_attempt=self._note_attempt,
             needs_cost=budget_usd is not None,
         )
-        self._on_progress = on_progress
+        self._on_progress = options.get("on_progress")
         self._reported_at = 0.0
         self._rate = Rate(max_concurrency)
         self._is_stopped = False

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError, did_you_mean
-from adk_nb.evaluation.batch import Batch
+from adk_nb.evaluation.batch import Batch, BatchOptions
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case, check_ids, iter_cases
 from adk_nb.evaluation.cluster import run_on_cluster
@@ -20,12 +20,11 @@ from adk_nb.evaluation.frames import frame_of
 from adk_nb.evaluation.judges import judge
 from adk_nb.evaluation.metrics import Metric, Score, metrics_of
 from adk_nb.evaluation.progress import Progress
-from adk_nb.evaluation.row_runs import Confirm, Job, Row, approval_label
+from adk_nb.evaluation.row_runs import Job, Row, approval_label
 from adk_nb.evaluation.temporary_rows import default_service
+from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.runtime import observer
-from adk_nb.runtime.run_config import RunConfig
-from adk_nb.sessions.base_session_service import BaseSessionService
 
 Outcome = Literal["passed", "failed", "error", "pending", "not evaluated", "not run"]
 CaseOutcome = Literal["passed", "flaky", "failed", "pending", "not evaluated", "not run"]
@@ -164,10 +163,10 @@ class Evaluation:
 
     @property
     def df(self) -> Any:
-        """A pandas frame with a row for each run.
+        """A frame with a row for each run: of pandas, or of polars where pandas is not installed.
 
         Raises:
-            MissingExtraError: pandas is not installed.
+            MissingExtraError: Neither is installed.
         """
         return frame_of(map(_flat, self.rows))
 
@@ -248,6 +247,12 @@ class Evaluation:
         order = [(row.case, row.repeat) for row in self.rows]
         return await _collected(running, self._batch, rows, order, self.metrics, on_stop)
 
+    async def pending_events(self) -> AsyncGenerator[Sequence[Event], None]:
+        """The events of each run that waits for approval."""
+        for row in self.rows:
+            if row.outcome == "pending":
+                yield (await self.arun(row.case.id, row.repeat)).events
+
     def diff(self, before: "Evaluation") -> "Difference":
         """The changes since an earlier evaluation."""
         return Difference(before=before, after=self)
@@ -296,17 +301,9 @@ async def aevaluate(
     *,
     metrics: Sequence[Any] = (),
     repeats: int = 1,
-    budget_usd: float | None = None,
-    confirm_above_usd: float | None = None,
-    max_concurrency: int = 32,
-    confirm: Confirm = "ask",
     judge_model: str | BaseLlm = "",
-    session_service: BaseSessionService | None = None,
-    app_name: str | None = None,
-    run_config: RunConfig | None = None,
-    scheduler: str | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
     on_stop: Callable[["Evaluation"], None] | None = None,
+    **options: Unpack[BatchOptions],
 ) -> Evaluation:
     """Run an agent on cases, and score the runs.
 
@@ -317,17 +314,11 @@ async def aevaluate(
             other column is the name of a metric with what it expects.
         metrics: Beside those of the columns: functions of a `CaseRun`, metrics such as `judge("is polite")`, or names.
         repeats: Runs of each case.
-        budget_usd: US dollars that the runs may cost.
-        confirm_above_usd: If more is projected after five runs, no further run starts; `rerun()` goes on.
-        max_concurrency: Most runs at once.
-        confirm: Approvals in the runs: left open ("ask"), given ("yes"), refused ("no"), or given for listed tools.
         judge_model: The model of the column `judge`. Empty: the default model.
-        session_service: Keeps the runs; what is done there is not run again.
-        app_name: The app of their sessions.
-        run_config: Of every run.
-        scheduler: Address of a Dask scheduler, `tcp://...`; needs a session service that its workers reach.
-        on_progress: Called at most once a second, and at the end.
         on_stop: Called with what is done if this is cancelled, by Ctrl-C for instance.
+        **options: Of the batch: `budget_usd`, `confirm_above_usd`, `max_concurrency`, `confirm` ("ask", "yes", "no", or
+            a list of tools), `session_service` (what is done there is not run again), `app_name`, `run_config`,
+            `scheduler`, `on_progress`; see `BatchOptions`.
 
     Raises:
         InputError: There is no case, a column is no metric, an expectation cannot be parsed, or an option is wrong;
@@ -338,18 +329,8 @@ async def aevaluate(
         raise InputError(f"repeats is 1 or more, got {repeats}")
     # Before anything runs: a wrong column costs no model call.
     chosen = metrics_of(read, metrics, {"judge": judge(model=judge_model)})
-    batch = Batch(
-        agent,
-        session_service=session_service or default_service(len(read) * repeats),
-        app_name=app_name,
-        max_concurrency=max_concurrency,
-        budget_usd=budget_usd,
-        confirm_above_usd=confirm_above_usd,
-        confirm=confirm,
-        run_config=run_config,
-        on_progress=on_progress,
-        scheduler=scheduler,
-    )
+    options["session_service"] = options.get("session_service") or default_service(len(read) * repeats)
+    batch = Batch(agent, **options)
     return await _evaluate(batch, read, chosen, repeats=repeats, on_stop=on_stop)
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from adk_nb.lazy import require
@@ -44,10 +45,12 @@ def add_columns(frame: Any, columns: Mapping[str, list[Any]]) -> Any:
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """A pandas frame of rows.
+    """A frame of rows: of pandas, or of polars where pandas is not installed.
 
     Raises:
-        MissingExtraError: pandas is not installed.
+        MissingExtraError: Neither is installed.
     """
-    pandas = require("pandas", package="pandas")
-    return pandas.DataFrame([dict(row) for row in rows])
+    records = [dict(row) for row in rows]
+    if find_spec("pandas") is None and find_spec("polars") is not None:
+        return require("polars", package="polars").DataFrame(records, infer_schema_length=None)
+    return require("pandas", package="pandas").DataFrame(records)

@@ -2,11 +2,12 @@
 
 import asyncio
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from pydantic import BaseModel
 
@@ -15,16 +16,15 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError
-from adk_nb.evaluation.batch import Batch
+from adk_nb.evaluation.batch import Batch, BatchOptions
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import FIELD, Case, fill_template, rows_of_file
 from adk_nb.evaluation.cluster import run_on_cluster
 from adk_nb.evaluation.frames import add_columns, is_frame, rows_of_frame
-from adk_nb.evaluation.progress import Progress
-from adk_nb.evaluation.row_runs import Confirm, Row
+from adk_nb.evaluation.row_runs import Row, approval_label
 from adk_nb.evaluation.temporary_rows import default_service
-from adk_nb.runtime.run_config import RunConfig
-from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.events.event import Event
+from adk_nb.runtime.history import open_interrupts
 from adk_nb.wire import copy_model
 
 STATUS, ERROR, COST, RUN = "_status", "_error", "_cost", "_run"
@@ -37,16 +37,8 @@ async def aagent_map(
     *,
     message: str | Callable[[Mapping[str, Any]], str] = "{{message}}",
     schema: Any = None,
-    budget_usd: float | None = None,
-    confirm_above_usd: float | None = None,
-    max_concurrency: int = 32,
-    confirm: Confirm = "ask",
-    session_service: BaseSessionService | None = None,
-    app_name: str | None = None,
-    run_config: RunConfig | None = None,
-    scheduler: str | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
     on_stop: Callable[[Any], None] | None = None,
+    **options: Unpack[BatchOptions],
 ) -> Any:
     """Ask an agent about each row of a table; rows with the same message are asked once.
 
@@ -56,16 +48,11 @@ async def aagent_map(
         message: Template with `{{column}}`, or a function of a row.
         schema: A pydantic model or JSON schema that the answers must fit; its fields become columns. None: the text of
             the answer becomes the column `answer`.
-        budget_usd: US dollars that the table may cost; rows that it does not reach have the status `not run`.
-        confirm_above_usd: If more is projected after five rows, no further row starts.
-        max_concurrency: Most rows at once.
-        confirm: Approvals: left open ("ask"), given ("yes"), refused ("no"), or given for listed tools.
-        session_service: Keeps the runs; rows that are done there are not asked again.
-        app_name: The app of their sessions.
-        run_config: Of every run.
-        scheduler: Address of a Dask scheduler, `tcp://...`.
-        on_progress: Called at most once a second, and at the end.
         on_stop: Called with the table of what is done if this is cancelled, by Ctrl-C for instance.
+        **options: Of the batch: `budget_usd` (rows that it does not reach have the status `not run`),
+            `confirm_above_usd`, `max_concurrency`, `confirm` ("ask", "yes", "no", or a list of tools),
+            `session_service` (rows that are done there are not asked again), `app_name`, `run_config`, `scheduler`,
+            `on_progress`; see `BatchOptions`.
 
     Returns:
         The table with the answer's columns, `_status`, `_error`, `_cost` and `_run`: a frame of the same library, or a
@@ -74,12 +61,86 @@ async def aagent_map(
     Raises:
         InputError: The table is empty, or has no column that the message names; nothing was asked.
     """
+    run = TableRun(agent, data, message=message, schema=schema, **options)
+    await run.ask(on_stop)
+    return run.table
+
+
+agent_map = sync.twin(aagent_map, "agent_map")
+"""`aagent_map` for code that does not await; works in a notebook cell."""
+
+
+class TableRun:
+    """A table that an agent is asked about, and the approvals that its rows wait for. Arguments as of `aagent_map`."""
+
+    def __init__(
+        self,
+        agent: BaseAgent | App,
+        data: Any,
+        *,
+        message: str | Callable[[Mapping[str, Any]], str] = "{{message}}",
+        schema: Any = None,
+        **options: Unpack[BatchOptions],
+    ) -> None:
+        self._data = list(rows_of_file(data)) if isinstance(data, Path) else data
+        self._questions, self._places = _questions(self._data, message)
+        options["session_service"] = options.get("session_service") or default_service(len(self._questions))
+        self._batch = Batch(_with_schema(agent, schema), **options)
+        self._answers = _Answers(_column_names(schema), len(self._questions))
+        self._pending: dict[str, tuple[Case, list[str]]] = {}
+        """By its id, the case of a row that waits, and the tools whose calls need approval."""
+
+    @property
+    def table(self) -> Any:
+        """The table with the answers so far."""
+        return self._answers.joined(self._data, self._places)
+
+    @property
+    def pending_calls(self) -> Counter[str]:
+        """Tool -> the number of its calls that wait for approval."""
+        return Counter(tool for _, tools in self._pending.values() for tool in tools)
+
+    async def pending_events(self) -> AsyncGenerator[Sequence[Event], None]:
+        """The events of each row that waits."""
+        for case, _ in list(self._pending.values()):
+            session = await self._batch.rows.load(case)
+            yield session.events if session else ()
+
+    async def ask(self, on_stop: Callable[[Any], None] | None = None) -> None:
+        """Ask about all rows."""
+        # Cases are made as they are asked: a long table is not in memory twice.
+        cases = (Case(id=str(number), messages=(text,)) for text, number in self._questions.items())
+        running = partial(run_on_cluster, self._batch) if self._batch.scheduler else self._batch.run
+        await self._collect(running(cases, total=len(self._questions), is_retry=True), on_stop)
+
+    async def answer(
+        self, is_approved: bool, *, tool: str | None = None, on_stop: Callable[[Any], None] | None = None
+    ) -> None:
+        """Approve or reject the calls that wait, of `tool` or all, and let their rows run on."""
+        waiting = [(case, 0) for case, _ in self._pending.values()]
+        await self._collect(self._batch.answer(waiting, is_approved=is_approved, tool=tool), on_stop)
+
+    async def _collect(self, running: AsyncGenerator[Row, None], on_stop: Callable[[Any], None] | None) -> None:
+        try:
+            async with aclosing(running) as rows:
+                async for row in rows:
+                    self._answers.put(int(row.case.id), row, await self._batch.rows.run_of(row))
+                    self._pending.pop(row.case.id, None)
+                    if row.status == "pending":
+                        open_ = row.interrupts or open_interrupts(row.events)
+                        self._pending[row.case.id] = row.case, [approval_label(item) for item in open_ if item.is_approval]
+        except asyncio.CancelledError:
+            if on_stop:
+                on_stop(self.table)
+            raise
+
+
+def _questions(data: Any, message: str | Callable[[Mapping[str, Any]], str]) -> tuple[dict[str, int], Sequence[int]]:
+    """The questions, numbered, and of each row the number of its question."""
     if isinstance(message, str) and not FIELD.search(message):
         raise InputError(
             f"the message {message!r:.80} names no column, so every row would ask the same; write {{{{column}}}}"
         )
-    if isinstance(data, Path):
-        data = list(rows_of_file(data))
     numbers, places = dict[str, int](), array("L")
     for number, fields in enumerate(rows_of_frame(data) if is_frame(data) else _dicts(data)):
         text = fill_template(message, fields, number + 1) if isinstance(message, str) else message(fields)
@@ -87,35 +148,7 @@ async def aagent_map(
         places.append(numbers.setdefault(text, len(numbers)))
     if not places:
         raise InputError("the table has no row, so there is nothing to ask")
-    batch = Batch(
-        _with_schema(agent, schema),
-        session_service=session_service or default_service(len(numbers)),
-        app_name=app_name,
-        max_concurrency=max_concurrency,
-        budget_usd=budget_usd,
-        confirm_above_usd=confirm_above_usd,
-        confirm=confirm,
-        run_config=run_config,
-        on_progress=on_progress,
-        scheduler=scheduler,
-    )
-    answers = _Answers(_column_names(schema), len(numbers))
-    # A generator: a long table is not in memory twice.
-    cases = (Case(id=str(number), messages=(text,)) for text, number in numbers.items())
-    running = partial(run_on_cluster, batch) if scheduler else batch.run
-    try:
-        async with aclosing(running(cases, total=len(numbers), is_retry=True)) as rows:
-            async for row in rows:
-                answers.put(int(row.case.id), row, await batch.rows.run_of(row))
-    except asyncio.CancelledError:
-        if on_stop:
-            on_stop(answers.joined(data, places))
-        raise
-    return answers.joined(data, places)
-
-
-agent_map = sync.twin(aagent_map, "agent_map")
-"""`aagent_map` for code that does not await; works in a notebook cell."""
+    return numbers, places
 
 
 class _Answers:

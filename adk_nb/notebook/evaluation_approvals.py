@@ -1,17 +1,18 @@
-"""The cards of an evaluation's approvals: one for each tool, which answers all calls of it."""
+"""The cards of the approvals of an evaluation or a table: one for each tool, which answers all calls of it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import UserError
-from adk_nb.evaluation.evaluation import Evaluation
 from adk_nb.evaluation.row_runs import approval_label
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode
 from adk_nb.notebook.view.display import show_run
 from adk_nb.notebook.view.document import Text, document
-from adk_nb.notebook.view.evaluation_tables import approval_lines, pending_calls
+from adk_nb.notebook.view.evaluation_tables import approval_lines
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.run_view import Clicks, RunView
 from adk_nb.notebook.view.writers import bundle
@@ -24,7 +25,7 @@ Decide = Callable[[str, bool], Awaitable[None]]
 
 
 class ApprovalCards:
-    """The cards of one evaluation, one for each tool.
+    """The cards of one evaluation or table, one for each tool.
 
     Args:
         view: Displays them.
@@ -52,14 +53,23 @@ class ApprovalCards:
             self._view.close()
 
 
-async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, decide: Decide) -> ApprovalCards | None:
+async def show_approvals(
+    counts: Counter[str],
+    runs: AsyncGenerator[Sequence[Event], None],
+    agent: BaseAgent,
+    mode: Mode,
+    decide: Decide,
+    magic: str,
+) -> ApprovalCards | None:
     """Show a card for each tool, with its first call and the number of others; nothing where no page can click.
 
     Args:
-        evaluation: The evaluation, which has pending runs.
-        agent: Its agent.
+        counts: Tool -> the number of its pending calls.
+        runs: The events of the pending runs.
+        agent: Their agent.
         mode: The notebook's setting `display`.
         decide: Called with the tool and the answer when a card is clicked.
+        magic: Answers in a cell, followed by `approve` and the tool.
 
     Returns:
         The cards; None where no page can click.
@@ -67,11 +77,10 @@ async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, d
     view = show_run(agent, None, None, _no_edits, mode)
     if not view.is_live:
         return None
-    counts = pending_calls(evaluation)
-    events, cards = await _first_calls(evaluation, set(counts))
+    events, cards = await _first_calls(runs, set(counts))
     view.open_interrupts = lambda: list(cards)
     session = Session(id="approvals", app_name="approvals", user_id="user", events=events)
-    texts = bundle(document(*map(Text, approval_lines(counts))))
+    texts = bundle(document(*map(Text, approval_lines(counts, magic))))
     tools = {card.id: approval_label(card) for card in cards}
     shown = ApprovalCards(view, tools)
     view.show_open_cards(set(tools), session, _clicks(view, shown, tools, decide), texts)
@@ -79,7 +88,7 @@ async def show_approvals(evaluation: Evaluation, agent: BaseAgent, mode: Mode, d
         tool = tools[card.id]
         others = counts[tool] - 1
         note = f"applies to {others} more {'call' if others == 1 else 'calls'} of {tool}, too" if others else ""
-        view.patch_card(card.id, {"note": note, "how": f"%eval approve {tool}"})
+        view.patch_card(card.id, {"note": note, "how": f"{magic} approve {tool}"})
     return shown
 
 
@@ -87,18 +96,20 @@ def _no_edits(interrupt: Interrupt) -> None:
     """Return no schema of arguments, so that they cannot be edited: the answer is for many calls."""
 
 
-async def _first_calls(evaluation: Evaluation, tools: set[str]) -> tuple[list[Event], list[Interrupt]]:
+async def _first_calls(
+    runs: AsyncGenerator[Sequence[Event], None], tools: set[str]
+) -> tuple[list[Event], list[Interrupt]]:
     """The events of the first pending run of each tool, and the approvals in them."""
     events, cards = list[Event](), list[Interrupt]()
-    for row in evaluation.rows:
-        if row.outcome != "pending" or tools.isdisjoint(row.waiting_for):
-            continue
-        run = await evaluation.arun(row.case.id, row.repeat)
-        events += run.events
-        for interrupt in open_interrupts(run.events):
-            if interrupt.is_approval and (label := approval_label(interrupt)) in tools:
-                cards.append(interrupt)
-                tools.discard(label)
+    async with aclosing(runs):
+        async for run in runs:
+            approvals = {approval_label(one): one for one in open_interrupts(run) if one.is_approval}
+            if first := approvals.keys() & tools:
+                events += run
+                cards += [approval for label, approval in approvals.items() if label in first]
+                tools -= first
+            if not tools:
+                break
     return events, cards
 
 

@@ -1,14 +1,16 @@
 """An agent is evaluated on cases: run once, scored by metrics, compared."""
 
 import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adk_nb import Agent, Workflow, types
-from adk_nb.errors import InputError
-from adk_nb.evaluation import CaseRun, agent_map, evaluate, judge, metric
+from adk_nb.errors import InputError, MissingExtraError
+from adk_nb.evaluation import CaseRun, agent_map, evaluate, frames, judge, metric
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.sessions import InMemorySessionService, SqliteSessionService
@@ -245,6 +247,17 @@ def test_a_frame_has_a_row_for_each_run() -> None:
     assert list(frame["outcome"]) == ["passed", "failed"]
     assert list(frame["answer"]) == ["yes", "no"]
     assert {"id", "repeat", "message", "reason", "seconds", "cost", "run"} <= set(frame.columns)
+
+
+def test_without_pandas_the_frame_is_one_of_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation = evaluate(_planner("yes"), [{"message": "Well?", "answer": "yes"}])
+    monkeypatch.setattr(frames, "find_spec", lambda name: None if name == "pandas" else find_spec(name))
+    assert type(evaluation.df).__module__.startswith("polars")
+    assert list(evaluation.df["outcome"]) == ["passed"]
+    monkeypatch.setattr(frames, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="%pip install pandas"):
+        _ = evaluation.df
 
 
 @pytest.mark.parametrize(

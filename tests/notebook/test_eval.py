@@ -30,6 +30,13 @@ def planet_facts(planet: str) -> dict:
     """Facts about a planet."""
     return {"planet": planet, "day_hours": 9.9}
 '''
+REJECTED = """
+def answer_rejected(llm_request):
+    last = llm_request.contents[-1].parts[-1]
+    call = types.FunctionCall(name="planet_facts", args={"planet": "Jupiter"})
+    part = types.Part(text="Not allowed.") if last.function_response else types.Part(function_call=call)
+    return LlmResponse(content=types.Content(role="model", parts=[part]))
+"""
 AGENT = """%%agent planner --tools planet_facts --model gemini-2.5-flash
 Answer with facts.
 """
@@ -252,6 +259,29 @@ def test_map_answers_a_table(planner: Shell) -> None:
     planner.cell("from adk_nb import Chat")
     same = planner.cell("Chat(planner).map(rows, message='How long is a day on {{planet}}?')")
     assert [row["answer"] for row in same] == ["It has 9.9 hours."] * 3
+
+
+def test_the_approvals_that_a_table_waits_for_are_answered_by_tool(planner: Shell) -> None:
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    planner.cell("rows = [{'message': 'How long is a day on Jupiter?'}, {'message': 'On Venus?'}]")
+    assert "no table yet" in planner.fails("%map approve")
+    waiting = planner.cell("%map planner --over rows")
+    assert [row["_status"] for row in waiting] == ["pending", "pending"]
+    assert "there is: planet_facts" in planner.fails("%map approve fly")
+    answered = planner.cell("%map approve planet_facts")
+    assert [row["answer"] for row in answered] == ["It has 9.9 hours."] * 2
+    assert planner.names["_map"] == answered and len(planner.names["asked"]) == 2
+    assert "no call waits" in planner.fails("%map reject")
+
+
+def test_what_a_table_waits_for_can_be_rejected(planner: Shell) -> None:
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    planner.cell("planner.before_model_callback = lambda callback_context, llm_request: answer_rejected(llm_request)")
+    planner.cell(REJECTED)
+    planner.cell("rows = [{'message': 'How long is a day on Jupiter?'}]")
+    planner.cell("%map planner --over rows")
+    (row,) = planner.cell("%map reject")
+    assert (row["_status"], row["answer"]) == ("done", "Not allowed.")
 
 
 def test_map_refuses_what_it_cannot_ask(planner: Shell) -> None:

@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -117,7 +118,7 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
     agent = agent_named(notebook, name)
     cases, metrics = read_cases(_cases(host, args, name, cell)), _metrics(notebook, args.metrics or [])
     judge = _judge_model(notebook, args.judge) if args.judge else ""
-    show_model_notice(_root(agent))
+    show_model_notice(root_of(agent))
     with ProgressLine(host.settings.display) as progress:
         evaluation = _until_stopped(
             host,
@@ -194,12 +195,15 @@ def _show_approvals(host: Host, evaluation: Evaluation) -> None:
             else:
                 shown = display(evaluation_output(latest, mode), display_id=True)
 
-    cards = sync.run(show_approvals(evaluation, _root(agent_named(host.notebook, evaluation.agent)), mode, decide))
+    agent = root_of(agent_named(host.notebook, evaluation.agent))
+    counts, runs = pending_calls(evaluation), evaluation.pending_events()
+    cards = sync.run(show_approvals(counts, runs, agent, mode, decide, "%eval"))
     if cards:
         host.notebook.approval_cards.append(cards.answered)
 
 
-def _root(agent: Any) -> BaseAgent:
+def root_of(agent: Any) -> BaseAgent:
+    """The agent itself, or that of an app."""
     return agent.root_agent if isinstance(agent, App) else agent
 
 
@@ -338,7 +342,7 @@ def _open_row(host: Host, session_id: str) -> Reply:
 
 
 def _show_run(host: Host, agent: str, question: str, events: Sequence[Event], start_state: Mapping[str, Any]) -> Reply:
-    root, mode = _root(agent_named(host.notebook, agent)), host.settings.display
+    root, mode = root_of(agent_named(host.notebook, agent)), host.settings.display
     visible = [event for event in events if RECORD not in (event.custom_metadata or {})]
     return sync.run(show_stored_run(root, question, visible, start_state, mode, how_to_answer="%eval approve"))
 
@@ -346,7 +350,7 @@ def _show_run(host: Host, agent: str, question: str, events: Sequence[Event], st
 def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
     evaluation = _last(host.notebook, 1).evaluation
     agent = agent_named(host.notebook, evaluation.agent)
-    if agent_fingerprint(_root(agent)) != evaluation.version:
+    if agent_fingerprint(root_of(agent)) != evaluation.version:
         raise InputError(
             f"{evaluation.agent} or one of its tools changed since this evaluation; run its cell %%eval "
             f"{evaluation.agent} again: it runs the changed agent, and %eval diff compares"
@@ -356,16 +360,24 @@ def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
 
 def _answer(host: Host, args: Any, rest: list[str], *, is_approved: bool) -> Evaluation:
     evaluation, tool = _last(host.notebook, 1).evaluation, rest[0] if rest else None
-    pending = pending_calls(evaluation)
+    check_pending(pending_calls(evaluation), tool)
+    after = _until_stopped(host, lambda on_stop: evaluation.aanswer(is_approved, tool=tool, on_stop=on_stop))
+    for show_answer in host.notebook.approval_cards:
+        show_answer(is_approved, tool, this_cell())
+    return _keep(host, after)
+
+
+def check_pending(pending: Counter[str], tool: str | None) -> None:
+    """Refuse an answer that no call waits for.
+
+    Raises:
+        InputError: No call waits, or none of `tool`.
+    """
     if not pending or tool not in (None, *pending):
         raise InputError(
             f"no call{f' of {tool!r}' if tool else ''} waits for approval"
             + (f"; there is: {', '.join(pending)}" if pending else "")
         )
-    answered = _until_stopped(host, lambda on_stop: evaluation.aanswer(is_approved, tool=tool, on_stop=on_stop))
-    for show_answer in host.notebook.approval_cards:
-        show_answer(is_approved, tool, this_cell())
-    return _keep(host, answered)
 
 
 def _diff(host: Host, args: Any, rest: list[str]) -> Output:

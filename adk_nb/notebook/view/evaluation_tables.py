@@ -53,11 +53,11 @@ def pending_calls(evaluation: Evaluation) -> Counter[str]:
     return Counter(tool for row in evaluation.rows if row.outcome == "pending" for tool in row.waiting_for)
 
 
-def approval_lines(counts: Counter[str]) -> list[str]:
-    """Lines that say how to answer from a cell."""
+def approval_lines(counts: Counter[str], magic: str = "%eval") -> list[str]:
+    """Lines that say how to answer from a cell, by `magic`."""
     return [
         f"{count} {'call' if count == 1 else 'calls'} of {tool} {'waits' if count == 1 else 'wait'} for approval: "
-        f"%eval approve {tool}, or %eval reject {tool}"
+        f"{magic} approve {tool}, or {magic} reject {tool}"
         for tool, count in counts.items()
     ]
 
