@@ -164,7 +164,7 @@ def _show_cards(host: Host, table: _Table) -> None:
 
     agent, mode = root_of(agent_named(host.notebook, table.agent)), host.settings.display
     cards = sync.run(show_approvals(run.pending_calls, run.pending_events(), agent, mode, decide, "%map"))
-    table.cards += [cards] if cards else []
+    table.cards.extend([cards] if cards else [])
 
 
 def _stopped_lines(progress: Progress | None) -> Iterator[str]:
