@@ -212,7 +212,8 @@ def test_options_of_a_tool_cell(shell: Shell) -> None:
     both = "def f(x: int) -> int:\n    'F.'\n    return x\n" + g
     cells = ["--only f --rename f=eff\n" + both, "--confirm=always --thread\n" + both, "gee --timeout 2.5\n" + g]
 
-    assert [str(shell.cell(f"%%tool {cell}")) for cell in cells] == ["eff v1", "f v1\ng v1", "gee v1"]
+    asks = "; asks before each call"
+    assert [str(shell.cell(f"%%tool {cell}")) for cell in cells] == ["eff v1", f"f v1{asks}\ng v1{asks}", "gee v1"]
     message = shell.fails("%tool f --timeout 0")
     assert "--timeout: " in message and "got '0'" in message
 
@@ -229,7 +230,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         "@tool(confirm=True)\ndef g(x: int) -> int:\n    'G.'\n    return x"
     )
 
-    assert str(shell.cell("%tool f g")) == "f v1\ng v1"
+    assert str(shell.cell("%tool f g")) == "f v1\ng v1; asks before each call"
     assert shell.ip.adk_nb.tool("g").require_confirmation is True
     assert shell.cell("f(3)") == 3
 

@@ -137,7 +137,10 @@ def test_a_condition_on_the_line_says_the_same_as_in_the_decorator(shell: Shell,
 
 
 def test_a_function_that_says_when_to_ask_becomes_no_tool_of_its_cell(shell: Shell) -> None:
-    assert str(shell.cell(f"%%tool --confirm=is_large\n{LARGE}\n{PAY}")) == "pay v1"
+    assert (
+        str(shell.cell(f"%%tool --confirm=is_large\n{LARGE}\n{PAY}"))
+        == "pay v1; asks before a call as its condition says"
+    )
     assert shell.names["is_large"](101) is True
 
 

@@ -55,7 +55,7 @@ def test_a_document_beside_the_notebook_becomes_a_toolset_of_its_name(shell: She
     assert isinstance(toolset, OpenAPIToolset)
     assert str(first).splitlines() == ["shop v1", "2 tools: list_orders, refund"]
     assert str(again).startswith("shop v1, unchanged") and unchanged
-    assert str(fewer) == "shop v1 → v2\n1 tool: refund"
+    assert str(fewer) == "shop v1 → v2; asks before a call if amount > 3\n1 tool: refund"
     assert '"name": "refund"' in str(shell.cell("%tools --schema shop"))
     assert "list_orders" not in str(shell.cell("%tools --schema shop"))
     assert shell.names["shop"].require_confirmation == "amount > 3"
