@@ -15,9 +15,9 @@ class Postgres:
     """A server on a Unix socket alone. As root, it runs as the user that Debian's package made for it."""
 
     def __init__(self) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-        assert found, "the tests of PostgreSQL need Debian's package: apt-get install postgresql"
-        self._bin = found[-1].parent
+        paths = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+        assert paths, "the tests of PostgreSQL need Debian's package: apt-get install postgresql"
+        self._bin = paths[-1].parent
         self._user = "postgres" if os.getuid() == 0 else None
         self.folder = Path(tempfile.mkdtemp(prefix="adk-nb-pg-", dir="/tmp"))
         if self._user:
@@ -36,7 +36,7 @@ class Postgres:
         """Returns once it takes connections."""
         log = self.folder / "log"
         settings = [f"unix_socket_directories={self.folder}", "listen_addresses=", "fsync=off", "max_connections=200"]
-        flags = [word for setting in settings for word in ("-c", setting)]
+        flags = [token for setting in settings for token in ("-c", setting)]
         with log.open("ab") as out:
             self._server = subprocess.Popen(
                 [self._bin / "postgres", "-D", self._data, *flags], stdout=out, stderr=out, user=self._user, cwd="/"
@@ -63,17 +63,17 @@ class Postgres:
         """The rows of the last of them."""
         with psycopg.connect(f"host={self.folder} user=tester dbname=postgres", autocommit=True) as db:
             for statement in statements:
-                found = db.execute(statement)
-            return found.fetchall() if found.description else []
+                execute = db.execute(statement)
+            return execute.fetchall() if execute.description else []
 
     def empty(self) -> str:
         """Forget all tables; the URL."""
         self.sql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
         return self.url()
 
-    def _run(self, *words: object) -> None:
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, user=self._user, cwd="/")
-        assert done.returncode == 0, done.stdout + done.stderr
+    def _run(self, *args: object) -> None:
+        output = subprocess.run([str(arg) for arg in args], capture_output=True, text=True, user=self._user, cwd="/")
+        assert output.returncode == 0, output.stdout + output.stderr
 
 
 @contextmanager

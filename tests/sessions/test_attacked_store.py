@@ -53,9 +53,15 @@ TEXTS: list[str] = [
     '{"message": "hi", "content": {"parts": []}}',
     '{"message": "hi", "state": {"a": 1}, "route": [1], "nodePath": "x", "node_path": 5}',
     '{"state": {"a": 1}, "actions": {"stateDelta": {"a": 2}}}',
-    *(json.dumps({"author": "a", "content": {"role": "user", "parts": one}}) for one in (5, "x", {}, [5], ["x"], [[]])),
-    *(json.dumps({"author": "a", "content": {"role": one, "parts": [{"text": one}]}}) for one in (5, None, [], {})),
-    *(json.dumps({"content": {"parts": [{"text": "x"}], "role": "user"}, "actions": one}) for one in (5, "x", [1])),
+    *(
+        json.dumps({"author": "a", "content": {"role": "user", "parts": item}})
+        for item in (5, "x", {}, [5], ["x"], [[]])
+    ),
+    *(
+        json.dumps({"author": "a", "content": {"role": number, "parts": [{"text": number}]}})
+        for number in (5, None, [], {})
+    ),
+    *(json.dumps({"content": {"parts": [{"text": "x"}], "role": "user"}, "actions": item}) for item in (5, "x", [1])),
     json.dumps({"content": {"parts": [{"functionCall": {"name": "os.system", "args": "id"}}]}}),
     json.dumps({"content": {"parts": [{"inlineData": {"data": "!!", "mimeType": 5}}]}}),
     json.dumps({"__class__": "os.system", "py/reduce": ["os.system", ["id"]], "lc": 1, "type": "constructor"}),
@@ -82,12 +88,12 @@ sys.addaudithook(_hear)
 def nothing_runs() -> Iterator[None]:
     """No code is compiled, imported or run meanwhile, no file or program opened, by any thread."""
     global _seen
-    _seen = heard = []
+    _seen = received = []
     try:
         yield
     finally:
         _seen = None
-    assert heard == []
+    assert received == []
 
 
 def rich() -> Event:
@@ -128,25 +134,25 @@ async def fill(service: SqliteSessionService | DatabaseSessionService) -> None:
 
 async def look(service: SqliteSessionService | DatabaseSessionService) -> list[Any]:
     """All that can be asked of it, and all of it looked at; one line is written, too."""
-    found = await service.get_session(**S)
-    told: list[Any] = [found, found and [event.model_dump() for event in found.events]]
-    told += [await service.list_sessions(app_name="app"), await service.get_user_state(app_name="app", user_id="u")]
-    if found:
-        told += [
-            await service.unfinished(found),
-            await service.consume(found, "approval"),
-            await current(service, found),
+    session = await service.get_session(**S)
+    founds: list[Any] = [session, session and [event.model_dump() for event in session.events]]
+    founds += [await service.list_sessions(app_name="app"), await service.get_user_state(app_name="app", user_id="u")]
+    if session:
+        founds += [
+            await service.unfinished(session),
+            await service.consume(session, "approval"),
+            await current(service, session),
         ]
-        lease = await service.claim(found, "e-2", owner="a test")
-        await service.append_event(found, Event(author="a", actions=EventActions(state_delta={"k": 2, "user:k": 3})))
-        told += [await lease.attempts("e-1")]
+        lease = await service.claim(session, "e-2", owner="a test")
+        await service.append_event(session, Event(author="a", actions=EventActions(state_delta={"k": 2, "user:k": 3})))
+        founds += [await lease.attempts("e-1")]
         await lease.release("done")
-    return told
+    return founds
 
 
 async def current(service: Any, session: Session) -> bool:
-    told = service.is_current(session)
-    return await told if inspect.isawaitable(told) else told
+    lines = service.is_current(session)
+    return await lines if inspect.isawaitable(lines) else lines
 
 
 async def ends_well(service: SqliteSessionService | DatabaseSessionService) -> bool:
@@ -163,8 +169,8 @@ def replace_event(path: Path, data: Any) -> None:
     """As an attacker does who has read the source: the checksum fits."""
     raw = data if isinstance(data, bytes) else data.encode()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        seq, at = db.execute("SELECT seq, timestamp FROM events").fetchone()
-        fits = zlib.crc32(raw, zlib.crc32(b"%d %a" % (seq, at)))
+        seq, position = db.execute("SELECT seq, timestamp FROM events").fetchone()
+        fits = zlib.crc32(raw, zlib.crc32(b"%d %a" % (seq, position)))
         db.execute("UPDATE events SET event_data = ?, crc = ?", (data, fits))
 
 
@@ -204,11 +210,13 @@ def mutated(chance: random.Random, value: Any) -> Any:
     """`value`, a JSON value, with something else somewhere in it."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
         key = chance.choice([*value])
-        other = key if chance.random() < 0.8 else chance.choice(["__class__", "message", "state", "", *value])
-        return {one: kept for one, kept in value.items() if one != key} | {other: mutated(chance, value[key])}
+        other_key = key if chance.random() < 0.8 else chance.choice(["__class__", "message", "state", "", *value])
+        return {name: stored_value for name, stored_value in value.items() if name != key} | {
+            other_key: mutated(chance, value[key])
+        }
     if isinstance(value, list) and value and chance.random() < 0.85:
-        at = chance.randrange(len(value))
-        return [*value[:at], mutated(chance, value[at]), *value[at + 1 :]]
+        number = chance.randrange(len(value))
+        return [*value[:number], mutated(chance, value[number]), *value[number + 1 :]]
     return chance.choice(ODD)
 
 
@@ -232,10 +240,10 @@ def test_three_thousand_mutated_rows_load_as_data_or_are_refused_and_nothing_run
             await service.append_event(session, Event(author="a"))
             with closing(sqlite3.connect(path)) as db:
                 put_rows(db, rows)
-            found = await service.get_session(**S)
-            assert found and len(found.events) == len(rows) and found.events[0].text == "x"
+            stored_session = await service.get_session(**S)
+            assert stored_session and len(stored_session.events) == len(rows) and stored_session.events[0].text == "x"
             with nothing_runs():
-                return count(found)
+                return count(stored_session)
         finally:
             await service.close()
 
@@ -246,14 +254,14 @@ def test_three_thousand_mutated_rows_load_as_data_or_are_refused_and_nothing_run
 def put_rows(db: sqlite3.Connection, rows: list[bytes]) -> None:
     """The events of the one session in it from now on."""
     db.execute("DELETE FROM events")
-    number, state_crc, made, used = db.execute(
+    number, state_crc, built, used = db.execute(
         "SELECT number, state_crc, create_time, update_time FROM sessions"
     ).fetchone()
     for seq, raw in enumerate(rows, 1):
         fits = zlib.crc32(raw, zlib.crc32(b"%d %a" % (seq, 1.5)))
         row = (number, seq, f"e{seq}", "", 1.5, raw.decode(), fits)
         db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    fits = crc("app", "u", "s", number, state_crc, made, used, len(rows))
+    fits = crc("app", "u", "s", number, state_crc, built, used, len(rows))
     db.execute("UPDATE sessions SET seq = ?, crc = ?", (len(rows), fits))
     db.commit()
 
@@ -304,9 +312,11 @@ def make_fit(db: sqlite3.Connection, table: str) -> None:
             db.execute("UPDATE sessions SET state_crc = ? WHERE number = ?", [check, number])
         table = "sessions"
     if table == "events":
-        for rowid, seq, at, raw in db.execute("SELECT rowid, seq, timestamp, CAST(event_data AS BLOB) FROM events"):
-            said = b"%d %a" % (seq, at) if isinstance(seq, int) else b"?"
-            db.execute("UPDATE events SET crc = ? WHERE rowid = ?", (zlib.crc32(raw or b"", zlib.crc32(said)), rowid))
+        for rowid, seq, position, raw in db.execute(
+            "SELECT rowid, seq, timestamp, CAST(event_data AS BLOB) FROM events"
+        ):
+            data = b"%d %a" % (seq, position) if isinstance(seq, int) else b"?"
+            db.execute("UPDATE events SET crc = ? WHERE rowid = ?", (zlib.crc32(raw or b"", zlib.crc32(data)), rowid))
     if names := CHECKED.get(table):
         for rowid, *values in db.execute(f"SELECT rowid, {', '.join(names)} FROM {table}").fetchall():
             db.execute(f"UPDATE {table} SET crc = ? WHERE rowid = ?", (crc(*values), rowid))
@@ -346,8 +356,8 @@ async def try_columns(service: DatabaseSessionService, every: list[tuple[str, st
     """`sql` writes in the database by another way."""
     outcomes: list[bool] = []
     for table, column, value in every:
-        for one in (await service.list_sessions(app_name="app")).sessions:
-            await service.delete_session(app_name="app", user_id="u", session_id=one.id)
+        for session in (await service.list_sessions(app_name="app")).sessions:
+            await service.delete_session(app_name="app", user_id="u", session_id=session.id)
         sql("DELETE FROM app_states", ())
         sql("DELETE FROM user_states", ())
         await fill(service)
@@ -369,12 +379,12 @@ VALUES = ["5", '{"a": {"__class__": "os.system"}}', PICKLES[0].decode(), "[" * 5
 @pytest.mark.postgres
 def test_json_of_a_server_may_be_anything_and_what_comes_of_it_is_data_or_an_error_in_words(postgres: Postgres):
     def sql(statement: str, values: tuple[Any, ...]) -> bool:
-        spelled = statement
-        for one in values:
+        text = statement
+        for value in values:
             as_json = "::jsonb" if "_data" in statement or "SET state =" in statement else ""
-            spelled = spelled.replace("?", "'" + str(one).replace("'", "''") + f"'{as_json}")
+            text = text.replace("?", "'" + str(value).replace("'", "''") + f"'{as_json}")
         try:
-            postgres.sql(spelled)
+            postgres.sql(text)
         except Exception:  # JSONB takes no such thing
             return False
         return True
@@ -382,7 +392,9 @@ def test_json_of_a_server_may_be_anything_and_what_comes_of_it_is_data_or_an_err
     async def run() -> list[bool]:
         service = DatabaseSessionService(postgres.url())
         try:
-            return await try_columns(service, [(*where, ("?", one)) for where in JSON_COLUMNS for one in VALUES], sql)
+            return await try_columns(
+                service, [(*json_column, ("?", value)) for json_column in JSON_COLUMNS for value in VALUES], sql
+            )
         finally:
             await service.close()
 
@@ -404,5 +416,5 @@ def test_nothing_unpickles_and_nothing_that_stores_runs_what_it_reads():
     stores = {file: text for file, text in files.items() if file.parts[0] in STORAGE}
     assert len(stores) > 40 and len({file.parts[0] for file in stores}) >= len(STORAGE) - 1
     assert UNSAFE.search("import pickle") and RUNS.search("x = eval(y)") and RUNS.search("yaml.safe_load(x)")
-    assert {file: found[0] for file, text in files.items() if (found := UNSAFE.search(text))} == {}
-    assert {file: found[0] for file, text in stores.items() if (found := RUNS.search(text))} == {}
+    assert {file: match[0] for file, text in files.items() if (match := UNSAFE.search(text))} == {}
+    assert {file: match[0] for file, text in stores.items() if (match := RUNS.search(text))} == {}

@@ -45,27 +45,27 @@ class Store:
 
     @asynccontextmanager
     async def service(self) -> AsyncGenerator[BaseSessionService]:
-        made = self._make()
+        built = self._make()
         try:
-            yield made
+            yield built
         finally:
-            if isinstance(made, SqliteSessionService | DatabaseSessionService):
-                await made.close()
+            if isinstance(built, SqliteSessionService | DatabaseSessionService):
+                await built.close()
 
     def use(self, use: Callable[[BaseSessionService], Awaitable[Any]]) -> Any:
         """What `use` gives, with a service of its own."""
 
         async def run() -> Any:
-            async with self.service() as made:
-                return await use(made)
+            async with self.service() as service:
+                return await use(service)
 
         return asyncio.run(run())
 
-    def read(self, **where: Any) -> Session:
+    def read(self, **kwargs: Any) -> Session:
         """A session as another process finds it."""
-        found = self.use(lambda service: service.get_session(**(S | where)))
-        assert found is not None
-        return found
+        result = self.use(lambda service: service.get_session(**(S | kwargs)))
+        assert result is not None
+        return result
 
 
 STORES = [*KEPT, *(pytest.param(name, marks=pytest.mark.postgres) for name in SERVERS)]
@@ -86,20 +86,20 @@ def written(events: list[Event]) -> list[str]:
     """Events as they are in every detail: == takes 1 for 1.0. What is of a tool's or a model's making, in its order."""
     whole = [json.dumps(json.loads(event.model_dump_json(by_alias=True)), sort_keys=True) for event in events]
     calls = [repr(call.args) for event in events for call in event.get_function_calls()]
-    return whole + calls + [repr(one.response) for event in events for one in event.get_function_responses()]
+    return whole + calls + [repr(response.response) for event in events for response in event.get_function_responses()]
 
 
-async def turn(service: BaseSessionService, agent: Any, said: Any = "hi", **more: Any) -> list[Event]:
+async def turn(service: BaseSessionService, agent: Any, message: Any = "hi", **kwargs: Any) -> list[Event]:
     """One turn in session `s`, which is made if it is not there."""
     runner = Runner(
         app_name="app",
         agent=agent,
         session_service=service,
-        artifact_service=more.pop("artifacts", None),
+        artifact_service=kwargs.pop("artifacts", None),
         auto_create_session=True,
     )
-    where = WHERE | {key: more.pop(key) for key in WHERE if key in more}
-    return [event async for event in runner.run_async(**where, new_message=said, **more)]
+    session_key = WHERE | {key: kwargs.pop(key) for key in WHERE if key in kwargs}
+    return [event async for event in runner.run_async(**session_key, new_message=message, **kwargs)]
 
 
 def test_what_a_user_says_is_kept_as_it_is(store: Store):
@@ -138,11 +138,11 @@ def test_half_a_character_of_a_user_is_refused_before_anything_is_kept(store: St
 
 
 def test_what_a_model_gives_a_tool_is_kept_as_the_tool_was_given_it_or_the_tool_is_not_called(store: Store):
-    given: list[Any] = []
+    value: list[Any] = []
 
     def take(a: Any) -> str:
         """Takes."""
-        given.append(a)
+        value.append(a)
         return "ok"
 
     values = [*JSON.values(), *(value for value, _ in NOT_JSON.values())]
@@ -151,14 +151,14 @@ def test_what_a_model_gives_a_tool_is_kept_as_the_tool_was_given_it_or_the_tool_
 
     stored = store.read().events
     assert written(stored[1:]) == written(live)
-    asked = [one.args or {} for one in stored[1].get_function_calls()]
-    told = [one.response or {} for one in stored[2].get_function_responses()]
-    assert repr([args["a"] for args in asked[: len(JSON)]]) == repr([*JSON.values()])
-    assert {*map(repr, JSON.values())} <= {*map(repr, given)}  # in threads, whose order is their own
-    assert [one.get("result") for one in told[: len(JSON)]] == ["ok"] * len(JSON)
-    for (name, (_, reason)), answer in zip(NOT_JSON.items(), told[len(JSON) :], strict=True):
+    args = [call.args or {} for call in stored[1].get_function_calls()]
+    responses = [response.response or {} for response in stored[2].get_function_responses()]
+    assert repr([args["a"] for args in args[: len(JSON)]]) == repr([*JSON.values()])
+    assert {*map(repr, JSON.values())} <= {*map(repr, value)}  # in threads, whose order is their own
+    assert [response.get("result") for response in responses[: len(JSON)]] == ["ok"] * len(JSON)
+    for (name, (_, reason)), answer in zip(NOT_JSON.items(), responses[len(JSON) :], strict=True):
         assert "take()" in answer["error"] and reason in answer["error"], name
-    assert len(given) == len(JSON)
+    assert len(value) == len(JSON)
 
 
 def test_what_a_tool_gives_is_the_same_live_as_another_process_finds_it(store: Store):
@@ -177,9 +177,9 @@ def test_what_a_tool_gives_is_the_same_live_as_another_process_finds_it(store: S
 
     stored = store.read().events
     assert live[-1].text == "Done." and written(stored[1:]) == written(live)
-    told = [one.response or {} for one in stored[2].get_function_responses()]
-    assert len(told) == len(makers) and not any("error" in one for one in told)
-    assert all(json.loads(json.dumps(one, allow_nan=False)) == one for one in told)
+    responses = [response.response or {} for response in stored[2].get_function_responses()]
+    assert len(responses) == len(makers) and not any("error" in response for response in responses)
+    assert all(json.loads(json.dumps(response, allow_nan=False)) == response for response in responses)
 
 
 def test_what_is_written_to_the_state_is_there_for_all_whom_it_reaches(store: Store):
@@ -201,13 +201,13 @@ def test_what_is_written_to_the_state_is_there_for_all_whom_it_reaches(store: St
     want = first | delta | {f"app:tool {name}": value for name, value in NESTED.items()}
     state = store.read().state
     assert {key: repr(value) for key, value in state.items()} == {key: repr(value) for key, value in want.items()}
-    theirs = store.use(lambda service: service.get_user_state(app_name="app", user_id="u"))
-    assert theirs == {key.removeprefix("user:"): value for key, value in want.items() if key[:5] == "user:" != key}
+    foreign = store.use(lambda service: service.get_user_state(app_name="app", user_id="u"))
+    assert foreign == {key.removeprefix("user:"): value for key, value in want.items() if key[:5] == "user:" != key}
 
 
-@pytest.mark.parametrize("store", [one for one in STORES if one != "in memory"], indirect=True)
+@pytest.mark.parametrize("store", [store for store in STORES if store != "in memory"], indirect=True)
 def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_reason(store: Store):
-    heard: list[str] = []
+    texts: list[str] = []
 
     def write(tool_context: Context) -> str:
         """Writes."""
@@ -215,7 +215,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
             try:
                 tool_context.state["k"] = value
             except ConfigurationError as error:
-                heard.append(str(error))
+                texts.append(str(error))
         return "ok"
 
     async def make(service: BaseSessionService) -> None:
@@ -236,19 +236,19 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
     store.use(make)
     stored = store.read()
     assert stored.state == {} and len(stored.events) == 4
-    for said, (_, reason) in zip(heard, NOT_JSON.values(), strict=True):
-        assert "state['k'] cannot hold" in said and reason in said
+    for text, (_, reason) in zip(texts, NOT_JSON.values(), strict=True):
+        assert "state['k'] cannot hold" in text and reason in text
     listed = store.use(lambda service: service.list_sessions(app_name="app")).sessions
-    assert [one.id for one in listed] == ["s"]
+    assert [item.id for item in listed] == ["s"]
 
 
 def test_ids_are_kept_apart_as_they_are_or_refused_by_what_they_are(store: Store):
     ids = list(dict.fromkeys(IDS))
 
     async def make(service: BaseSessionService) -> list[tuple[str, str, str]]:
-        made: list[tuple[str, str, str]] = []
-        for number, one in enumerate(ids):
-            for key in (("app", "u", one), ("app", one, "s"), (one, "u", "s")):
+        built: list[tuple[str, str, str]] = []
+        for number, id in enumerate(ids):
+            for key in (("app", "u", id), ("app", id, "s"), (id, "u", "s")):
                 app_name, user_id, session_id = key
                 state = {"n": [number, *key]}
                 try:
@@ -256,24 +256,24 @@ def test_ids_are_kept_apart_as_they_are_or_refused_by_what_they_are(store: Store
                         app_name=app_name, user_id=user_id, session_id=session_id, state=state
                     )
                 except InputError as error:
-                    what = next(name for name in ("session_id", "user_id", "app_name") if name in str(error))
-                    assert "a database" in str(error) and what
+                    name = next(name for name in ("session_id", "user_id", "app_name") if name in str(error))
+                    assert "a database" in str(error) and name
                     assert await service.get_session(app_name=app_name, user_id=user_id, session_id=session_id) is None
                     continue
-                assert one in key and (one or session.id) in (session.id, session.user_id, session.app_name)
-                made.append((session.app_name, session.user_id, session.id))
-                await service.append_event(session, Event(author=one, id=f"e{number}", branch=one))
-        return made
+                assert id in key and (id or session.id) in (session.id, session.user_id, session.app_name)
+                built.append((session.app_name, session.user_id, session.id))
+                await service.append_event(session, Event(author=id, id=f"e{number}", branch=id))
+        return built
 
-    made = store.use(make)
-    assert len(set(made)) == len(made) > 2 * len(ids)
+    built = store.use(make)
+    assert len(set(built)) == len(built) > 2 * len(ids)
 
     async def look(service: BaseSessionService) -> None:
-        for app_name, user_id, session_id in made:
-            found = await service.get_session(app_name=app_name, user_id=user_id, session_id=session_id)
-            assert found and (found.app_name, found.user_id, found.id) == (app_name, user_id, session_id)
-            assert found.state["n"][1:] == [app_name, user_id, session_id] or found.state["n"][3] == ""
-            assert len(found.events) == 1
+        for app_name, user_id, session_id in built:
+            session = await service.get_session(app_name=app_name, user_id=user_id, session_id=session_id)
+            assert session and (session.app_name, session.user_id, session.id) == (app_name, user_id, session_id)
+            assert session.state["n"][1:] == [app_name, user_id, session_id] or session.state["n"][3] == ""
+            assert len(session.events) == 1
 
     store.use(look)
 
@@ -283,8 +283,8 @@ def test_an_id_with_blanks_around_it_is_the_same_for_whoever_makes_and_finds_it(
         for session_id in (" s ", "s", "\ts\n"):
             await turn(service, guide("ok"), session_id=session_id)
         assert len((await service.list_sessions(app_name="app")).sessions) == 1
-        found = await service.get_session(**(S | {"session_id": " s"}))
-        assert found is not None and len(found.events) == 6
+        session = await service.get_session(**(S | {"session_id": " s"}))
+        assert session is not None and len(session.events) == 6
         await service.delete_session(**(S | {"session_id": "s "}))
         assert not await service.get_session(**S)
 
@@ -321,12 +321,12 @@ def test_a_file_name_is_kept_as_it_is_or_the_tool_hears_why_not(store: Store, on
 
     stored = store.read().events
     assert written(stored[1:]) == written(live)
-    told = [one.response or {} for one in stored[2].get_function_responses()]
-    kept = {name for name, answer in zip(names, told, strict=True) if answer == {"result": "version 0"}}
-    assert all(answer.get("error", "").startswith("InputError: ") for answer in told if "result" not in answer)
-    one_spelling = {unicodedata.normalize("NFC", name) for name in kept}
-    assert set(stored[2].actions.artifact_delta) == one_spelling and {"user:a.txt", "a/b.txt"} <= kept
-    assert not any(half in kept for half in HALVES.values())
+    responses = [response.response or {} for response in stored[2].get_function_responses()]
+    stored_names = {name for name, answer in zip(names, responses, strict=True) if answer == {"result": "version 0"}}
+    assert all(answer.get("error", "").startswith("InputError: ") for answer in responses if "result" not in answer)
+    one_spelling = {unicodedata.normalize("NFC", name) for name in stored_names}
+    assert set(stored[2].actions.artifact_delta) == one_spelling and {"user:a.txt", "a/b.txt"} <= stored_names
+    assert not any(half in stored_names for half in HALVES.values())
 
 
 def test_what_a_model_says_is_kept_as_it_was_heard(store: Store):
@@ -341,7 +341,7 @@ def test_what_a_model_says_is_kept_as_it_was_heard(store: Store):
         types.FunctionCall(name="adk_request_confirmation"),
     ]
     parts = [types.Part(text=text) for text in TEXTS.values()]
-    parts += [types.Part(function_call=one) for one in odd]
+    parts += [types.Part(function_call=item) for item in odd]
     answers: list[Any] = [parts, *HALVES.values(), *TEXTS.values()]
 
     async def talk(service: BaseSessionService) -> list[Event]:
@@ -359,9 +359,9 @@ def test_the_time_of_an_event_is_what_it_said_and_nothing_is_made_of_its_order(s
 
     async def write(service: BaseSessionService) -> None:
         session = await service.create_session(**S)
-        for number, at in enumerate(times):
+        for number, time in enumerate(times):
             event = Event(author="a", id=f"e{number}")
-            event.timestamp = at
+            event.timestamp = time
             await service.append_event(session, event)
         if not isinstance(service, InMemorySessionService):
             for wrong in (float("nan"), float("inf"), 10**400, "now", None):
@@ -371,10 +371,10 @@ def test_the_time_of_an_event_is_what_it_said_and_nothing_is_made_of_its_order(s
                     await service.append_event(session, event)
 
     store.use(write)
-    found = store.read()
-    assert [event.timestamp for event in found.events] == times
-    assert [event.id for event in found.events] == [f"e{number}" for number in range(len(times))]
-    assert found.last_update_time == times[-1]
+    text = store.read()
+    assert [event.timestamp for event in text.events] == times
+    assert [event.id for event in text.events] == [f"e{number}" for number in range(len(times))]
+    assert text.last_update_time == times[-1]
 
 
 def test_what_no_store_gives_back_equal_is_refused_wherever_in_an_event_it_is(store: Store):
@@ -382,7 +382,7 @@ def test_what_no_store_gives_back_equal_is_refused_wherever_in_an_event_it_is(st
         def acts(**fields: Any) -> Event:
             return Event(author="a", actions=EventActions.model_construct(**(EventActions().__dict__ | fields)))
 
-        asked = ToolConfirmation.model_construct(hint="", confirmed=False, payload=value)
+        request = ToolConfirmation.model_construct(hint="", confirmed=False, payload=value)
         part = types.Part.model_construct(function_call=types.FunctionCall.model_construct(name="f", args={"a": value}))
         answer = types.Part.model_construct(
             function_response=types.FunctionResponse.model_construct(name="f", response={"a": value})
@@ -394,8 +394,8 @@ def test_what_no_store_gives_back_equal_is_refused_wherever_in_an_event_it_is(st
             acts(agent_state={"a": value}),
             acts(set_model_response=[value]),
             acts(route=[value]),
-            acts(requested_tool_confirmations={"c": asked}),
-            *(Event(author="a", content=types.Content(role="model", parts=[one])) for one in (part, answer, meta)),
+            acts(requested_tool_confirmations={"c": request}),
+            *(Event(author="a", content=types.Content(role="model", parts=[item])) for item in (part, answer, meta)),
         ]
 
     async def write(service: BaseSessionService) -> None:
@@ -443,7 +443,7 @@ def test_a_saved_session_is_read_back_equal_from_any_file(name: str, tmp_path: P
 def test_what_no_file_gives_back_equal_is_not_saved_and_the_file_stays_as_it_was(tmp_path: Path):
     path = tmp_path / "s.json"
     session_file.write(Session(id="s", state={"k": 1}), path)
-    before = path.read_bytes()
+    earlier_data = path.read_bytes()
     for value, reason in NOT_JSON.values():
         with pytest.raises(InputError, match=f"'s' .*: event 1: output .*{reason}"):
             session_file.write(Session(id="s", events=[Event(author="a", output=value)]), path)
@@ -452,4 +452,4 @@ def test_what_no_file_gives_back_equal_is_not_saved_and_the_file_stays_as_it_was
     for half in HALVES.values():
         with pytest.raises(InputError, match=r"cannot be saved: .*half a character"):
             session_file.write(Session(id="s", events=[Event(author=half)]), path)
-    assert path.read_bytes() == before
+    assert path.read_bytes() == earlier_data

@@ -55,9 +55,9 @@ def using(url: str, use: Use, **options: Any) -> Any:
 
 async def read(service: DatabaseSessionService, session_id: str = "s", **config: Any) -> Session:
     limits = GetSessionConfig(**config) if config else None
-    found = await service.get_session(app_name="app", user_id="u", session_id=session_id, config=limits)
-    assert found
-    return found
+    session = await service.get_session(app_name="app", user_id="u", session_id=session_id, config=limits)
+    assert session
+    return session
 
 
 def texts(session: Session) -> list[str]:
@@ -79,7 +79,9 @@ def test_what_jsonb_would_change_is_given_back_as_it_was(url: str, postgres: Pos
     call = types.Part(function_call=types.FunctionCall(id="c" * 10_000, name="look", args=odd))
     answer = types.Part(function_response=types.FunctionResponse(id="c", name="look", response=odd))
     rich = Event(author="guide", content=types.Content(role="model", parts=[call, answer]), output=odd)
-    rich.actions = EventActions(state_delta=odd | {f"user:{name}": one for name, one in odd.items()} | {"app:a": odd})
+    rich.actions = EventActions(
+        state_delta=odd | {f"user:{name}": value for name, value in odd.items()} | {"app:a": odd}
+    )
     plain = said("words", at=2.0, a=1, bb="x")
 
     async def write(service: DatabaseSessionService) -> Session:
@@ -88,13 +90,15 @@ def test_what_jsonb_would_change_is_given_back_as_it_was(url: str, postgres: Pos
             await service.append_event(session, event)
         return session
 
-    written = using(url, write)
-    again = using(url, read)
+    session = using(url, write)
+    repeated_session = using(url, read)
 
-    assert again == written
-    said_again, said_first = ([event.model_dump_json() for event in one.events] for one in (again, written))
+    assert repeated_session == session
+    said_again, said_first = (
+        [event.model_dump_json() for event in item.events] for item in (repeated_session, session)
+    )
     assert said_again == said_first  # and so the order of keys, and 1e+23 no int
-    assert repr(again.state["zulu"]) == repr(odd["zulu"])
+    assert repr(repeated_session.state["zulu"]) == repr(odd["zulu"])
     exact = postgres.sql("SELECT event_text IS NULL, jsonb_typeof(event_data) FROM events ORDER BY seq")
     assert exact == [(False, "object"), (True, "object"), (False, "object"), (True, "object"), (True, "object")]
     by_query = postgres.sql("SELECT event_data->'content'->'parts'->0->>'text' FROM events WHERE seq = 2")
@@ -114,21 +118,21 @@ def test_the_tables_are_those_that_others_read(postgres: Postgres):
         ("sessions", "state"),
         ("user_states", "state"),
     ]
-    for table, found in (("sessions", {"own": 1}), ("user_states", {"n": 2}), ("app_states", {"m": 3})):
-        assert postgres.sql(f"SELECT state FROM {table}") == [(found,)]
+    for table, result in (("sessions", {"own": 1}), ("user_states", {"n": 2}), ("app_states", {"m": 3})):
+        assert postgres.sql(f"SELECT state FROM {table}") == [(result,)]
     assert postgres.sql("SELECT * FROM adk_internal_metadata") == [("adk_nb_schema_version", "1")]
 
 
 @pytest.mark.postgres
 def test_a_name_that_no_key_column_holds_is_refused_by_its_name(postgres: Postgres):
     async def write(service: DatabaseSessionService) -> None:
-        for what in ("app_name", "user_id", "session_id"):
-            with pytest.raises(InputError, match=f"the {what} has 129 characters, .* 128; shorten"):
-                await service.create_session(**(S | {what: "é" * 129}))
-            with pytest.raises(InputError, match=f"the {what} .* NUL"):
-                await service.create_session(**(S | {what: "a\x00b"}))
-            assert await service.get_session(**(S | {what: "a\x00b"})) is None
-            await service.delete_session(**(S | {what: "é" * 129}))
+        for text in ("app_name", "user_id", "session_id"):
+            with pytest.raises(InputError, match=f"the {text} has 129 characters, .* 128; shorten"):
+                await service.create_session(**(S | {text: "é" * 129}))
+            with pytest.raises(InputError, match=f"the {text} .* NUL"):
+                await service.create_session(**(S | {text: "a\x00b"}))
+            assert await service.get_session(**(S | {text: "a\x00b"})) is None
+            await service.delete_session(**(S | {text: "é" * 129}))
         assert (await service.list_sessions(app_name="a\x00")).sessions == []
         assert await service.get_user_state(app_name="app", user_id="é" * 129) == {}
         longest = await service.create_session(app_name="é" * 128, user_id="é" * 128, session_id="é" * 128)
@@ -203,9 +207,9 @@ def test_a_url_that_names_no_such_database_is_refused_without_its_password(tmp_p
         "postgresql://u:hunter2-hunter2@h/d?ssl=require": "is not a database URL: .*ssl",
     }
     for url, message in wrong.items():
-        with pytest.raises(InputError, match=message) as told:
+        with pytest.raises(InputError, match=message) as raised:
             DatabaseSessionService(url)
-        assert "hunter2" not in str(told.value)
+        assert "hunter2" not in str(raised.value)
     with pytest.raises(ConfigurationError, match=r"pool_size: unknown option of sqlite sessions; there is durability"):
         DatabaseSessionService(f"sqlite:///{tmp_path}/nb.db", pool_size=5)
     with pytest.raises(
@@ -229,17 +233,17 @@ def test_a_file_needs_no_extra(tmp_path: Path):
         "    await s.create_session(app_name='a', user_id='u')\n    await s.close()\n"
         "asyncio.run(run())\nprint({'psycopg', 'sqlalchemy'}.intersection(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("set()\n", "")
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (output.stdout, output.stderr) == ("set()\n", "")
     assert (tmp_path / "nb.db").exists()
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
 def test_a_server_that_is_not_there_is_one_error_without_the_password(driver: str, tmp_path: Path):
     async def look(service: DatabaseSessionService) -> None:
-        with pytest.raises(StorageError, match=r"not be read .*; see that") as told:
+        with pytest.raises(StorageError, match=r"not be read .*; see that") as raised:
             await service.flush()
-        assert "hunter2" not in str(told.value) and "u:[redacted]@" in str(told.value)
+        assert "hunter2" not in str(raised.value) and "u:[redacted]@" in str(raised.value)
         assert "hunter2" not in repr(service)
 
     using(f"postgresql+{driver}://u:hunter2-hunter2@/d?host={tmp_path}", look)
@@ -283,8 +287,8 @@ def test_a_server_that_was_restarted_is_connected_to_again():
 def test_the_event_loop_goes_on_while_it_is_asked_whether_a_copy_is_current(url: str, postgres: Postgres):
     async def look(service: DatabaseSessionService) -> None:
         session = await service.create_session(**S)
-        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
-            other.execute("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE")
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other_connect:
+            other_connect.execute("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE")
             asking = asyncio.ensure_future(service.is_current(session))
             assert await asyncio.wait({asking}, timeout=0.1) == (set(), {asking})
         assert await asyncio.wait_for(asking, 30)
@@ -300,30 +304,30 @@ def test_events_of_one_copy_that_are_appended_at_once_stand_in_the_order_of_the_
         assert await service.is_current(session)
         return session
 
-    written = using(url, write)
+    session = using(url, write)
 
-    assert texts(written) == [str(n) for n in range(40)]
-    assert using(url, read) == written
+    assert texts(session) == [str(n) for n in range(40)]
+    assert using(url, read) == session
     assert postgres.sql("SELECT seq FROM events ORDER BY seq") == [(n + 1,) for n in range(40)]
 
 
 @pytest.mark.postgres
 def test_another_service_on_the_database_is_noticed(url: str):
     async def write(mine: DatabaseSessionService) -> None:
-        other = DatabaseSessionService(url)
+        other_service = DatabaseSessionService(url)
         session = await mine.create_session(**S)
-        theirs = await read(other)
-        assert await mine.is_current(session) and await other.is_current(theirs)
+        other_text = await read(other_service)
+        assert await mine.is_current(session) and await other_service.is_current(other_text)
 
-        await other.append_event(theirs, said("theirs", **{"app:k": 1}))
-        assert not await mine.is_current(session) and await other.is_current(theirs)
+        await other_service.append_event(other_text, said("theirs", **{"app:k": 1}))
+        assert not await mine.is_current(session) and await other_service.is_current(other_text)
         with pytest.raises(StaleSessionError, match="it has 1 events, this copy 0"):
             await mine.append_event(session, said("mine"))
         assert session.events == []
-        twice = said("twice").model_copy(update={"id": theirs.events[0].id})
+        twice = said("twice").model_copy(update={"id": other_text.events[0].id})
         with pytest.raises(AlreadyExistsError, match="session 's' has another"):
             await mine.append_event(session, twice)
-        await other.close()
+        await other_service.close()
 
     using(url, write)
 
@@ -333,14 +337,14 @@ def test_a_runner_reads_a_session_only_once(postgres: Postgres):
     class Counting(DatabaseSessionService):
         reads = 0
 
-        async def get_session(self, **asked: Any) -> Session | None:
+        async def get_session(self, **kwargs: Any) -> Session | None:
             self.reads += 1
-            return await super().get_session(**asked)
+            return await super().get_session(**kwargs)
 
     service = Counting(postgres.url())
     agent = LlmAgent(name="guide", model=ScriptedLlm("one", "two", "three"), output_key="last")
     runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
-    heard = [event.text for _ in range(3) for event in runner.run(user_id="u", session_id="s", new_message="hi")]
+    messages = [event.text for _ in range(3) for event in runner.run(user_id="u", session_id="s", new_message="hi")]
     reads = service.reads
 
     async def look() -> Session:
@@ -349,7 +353,7 @@ def test_a_runner_reads_a_session_only_once(postgres: Postgres):
         return stored
 
     stored = asyncio.run(look())
-    assert (heard, reads) == (["one", "two", "three"], 1)
+    assert (messages, reads) == (["one", "two", "three"], 1)
     assert texts(stored) == ["hi", "one", "hi", "two", "hi", "three"] and stored.state == {"last": "three"}
 
 
@@ -357,11 +361,11 @@ def test_a_runner_reads_a_session_only_once(postgres: Postgres):
 def test_a_row_that_is_locked_is_waited_for_and_the_loop_goes_on(url: str, postgres: Postgres):
     async def write(service: DatabaseSessionService) -> Session:
         session = await service.create_session(**S)
-        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
-            other.execute("SELECT * FROM sessions FOR UPDATE")
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other_connect:
+            other_connect.execute("SELECT * FROM sessions FOR UPDATE")
             appending = asyncio.ensure_future(service.append_event(session, said("a")))
-            found = await read(service)  # who only reads need not wait
-            assert await service.is_current(session) and found.events == [] and not appending.done()
+            text = await read(service)  # who only reads need not wait
+            assert await service.is_current(session) and text.events == [] and not appending.done()
         await asyncio.wait_for(appending, 30)
         return session
 
@@ -376,8 +380,8 @@ def test_a_row_that_stays_locked_is_told_of_and_nothing_is_half_done(
 
     async def write(service: DatabaseSessionService) -> Session:
         session = await service.create_session(**S)
-        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
-            other.execute("SELECT * FROM sessions FOR UPDATE")
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other_connect:
+            other_connect.execute("SELECT * FROM sessions FOR UPDATE")
             with pytest.raises(StorageError, match=r"program for 0.1 s"):
                 await service.append_event(session, said("a", k=1))
             assert (session.events, session.state) == ([], {}) and await service.is_current(session)
@@ -391,8 +395,8 @@ def test_a_row_that_stays_locked_is_told_of_and_nothing_is_half_done(
 def test_a_cancelled_append_is_in_the_copy_as_in_the_store(url: str, postgres: Postgres):
     async def write(service: DatabaseSessionService) -> Session:
         session = await service.create_session(**S)
-        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
-            other.execute("SELECT * FROM sessions FOR UPDATE")
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other_connect:
+            other_connect.execute("SELECT * FROM sessions FOR UPDATE")
             first = asyncio.ensure_future(service.append_event(session, said("first")))
             second = asyncio.ensure_future(service.append_event(session, said("never")))
             await read(service)
@@ -406,16 +410,16 @@ def test_a_cancelled_append_is_in_the_copy_as_in_the_store(url: str, postgres: P
             await asyncio.wait([appending])
         return session
 
-    written = using(url, write)
-    assert written == using(url, read) and "never" not in texts(written)
+    session = using(url, write)
+    assert session == using(url, read) and "never" not in texts(session)
 
 
 @pytest.mark.postgres
 def test_an_append_that_is_cancelled_twice_still_ends_before_its_caller_goes_on(url: str, postgres: Postgres):
     async def write(service: DatabaseSessionService) -> Session:
         session = await service.create_session(**S)
-        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other:
-            other.execute("SELECT * FROM sessions FOR UPDATE")
+        with psycopg.connect(f"host={postgres.folder} user=tester dbname=postgres") as other_connect:
+            other_connect.execute("SELECT * FROM sessions FOR UPDATE")
             appending = asyncio.ensure_future(service.append_event(session, said("a")))
             while not postgres.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
                 await read(service)
@@ -427,8 +431,8 @@ def test_an_append_that_is_cancelled_twice_still_ends_before_its_caller_goes_on(
         assert appending.cancelled()
         return session
 
-    written = using(url, write)
-    assert texts(written) == ["a"] and written == using(url, read)
+    session = using(url, write)
+    assert texts(session) == ["a"] and session == using(url, read)
 
 
 @pytest.mark.postgres
@@ -477,9 +481,9 @@ def test_a_service_that_nobody_closed_lets_its_connections_go(postgres: Postgres
     gc.collect()
     thread.join(30)
     assert not thread.is_alive()
-    mine = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    own_text = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
     end = clock.ticks() + 10  # the server sees to it in its own time
-    while postgres.sql(mine) != [(1,)]:
+    while postgres.sql(own_text) != [(1,)]:
         assert clock.ticks() < end
 
 

@@ -41,12 +41,12 @@ async def look(path: Path) -> list[Any]:
     """All that a service tells of a file, and whether an approval can be used a second time."""
     service = SqliteSessionService(path)
     try:
-        told: list[Any] = []
+        lines: list[Any] = []
         for name in "ab":
             session = await service.get_session(**WHO, session_id=name)
-            told += [session and session.model_dump(), await _journal(service, session)]
+            lines += [session and session.model_dump(), await _journal(service, session)]
         listed = (await service.list_sessions(app_name="app")).sessions
-        return [*told, [one.model_dump() for one in listed], await service.get_user_state(**WHO)]
+        return [*lines, [item.model_dump() for item in listed], await service.get_user_state(**WHO)]
     finally:
         await service.close()
 
@@ -87,7 +87,7 @@ def test_two_hundred_changed_bytes_are_noticed_or_do_not_matter(good: bytes, tmp
                 assert path.read_bytes() == bad, f"byte {place}: the file was written to"
 
     asyncio.run(run())
-    assert [one.name for one in tmp_path.iterdir()] == ["nb.db"]
+    assert [file_path.name for file_path in tmp_path.iterdir()] == ["nb.db"]
     assert refused > FLIPS / 4, refused
 
 
@@ -95,8 +95,8 @@ def test_what_is_left_of_a_file_that_was_cut_is_refused(good: bytes, tmp_path: P
     path, refused = tmp_path / "nb.db", 0
     for length in (1, 99, 100, 511, 512, 513, len(good) // 2, len(good) - 512, len(good) - 1):
         path.write_bytes(good[:length])
-        with pytest.raises(StorageError, match="is damaged") as told:
+        with pytest.raises(StorageError, match="is damaged") as raised:
             asyncio.run(look(path))
-        refused += str(path) in str(told.value)
+        refused += str(path) in str(raised.value)
         assert path.read_bytes() == good[:length]
     assert refused == 9

@@ -48,13 +48,13 @@ def clerk(till: Till, *answers: Any, gated: bool = True) -> LlmAgent:
     return LlmAgent(name="clerk", model=ScriptedLlm(*answers), tools=[till.gated if gated else till.pay])
 
 
-def runs(service: BaseSessionService, agent: Any, message: Any = None, **more: Any) -> list[Event]:
+def runs(service: BaseSessionService, agent: Any, message: Any = None, **kwargs: Any) -> list[Event]:
     """What a run of a resumable app comes to."""
 
     async def run() -> list[Event]:
         app = App(name="app", root_agent=agent, resumability_config=ResumabilityConfig(is_resumable=True))
         runner = Runner(app=app, session_service=service, auto_create_session=True)
-        turn = runner.run_async(user_id="u", session_id="s", new_message=message, **more)
+        turn = runner.run_async(user_id="u", session_id="s", new_message=message, **kwargs)
         async with runner, aclosing(turn) as events:
             return [event async for event in events]
 
@@ -96,14 +96,14 @@ def ran(events: Events) -> None:
     """It says of a call that it ran before it asked: a no then runs the tool, which is to obey it."""
     for event in events:
         for part in event.get("content", {}).get("parts", ()):
-            if asked := part.get("functionCall", {}).get("args", {}).get("askedOf"):
-                asked["ran"] = True
+            if asked_of := part.get("functionCall", {}).get("args", {}).get("askedOf"):
+                asked_of["ran"] = True
 
 
 def approved(events: Events) -> None:
     """It has a yes that no run has carried out."""
-    [asked] = open_interrupts([Event.model_validate(event) for event in events], APPROVALS)
-    yes = part_of(asked.id, {"confirmed": True}).model_dump(mode="json", by_alias=True, exclude_none=True)
+    [interrupt] = open_interrupts([Event.model_validate(event) for event in events], APPROVALS)
+    yes = part_of(interrupt.id, {"confirmed": True}).model_dump(mode="json", by_alias=True, exclude_none=True)
     first = {"id": "forged", "author": "user", "invocationId": events[0]["invocationId"]}
     events.append({**first, "content": {"role": "user", "parts": [yes]}})
 
@@ -156,8 +156,8 @@ def test_a_yes_that_was_saved_with_the_session_lets_nothing_more_run(tmp_path: P
     runs(service, clerk(till, call("pay", amount=5)), "once more")
 
     assert till.paid == [5]
-    assert [one.call.args for one in open_interrupts(stored(service).events, APPROVALS)] == [{"amount": 5}]
-    results = [one.response for event in stored(service).events for one in event.get_function_responses()]
+    assert [interrupt.call.args for interrupt in open_interrupts(stored(service).events, APPROVALS)] == [{"amount": 5}]
+    results = [response.response for event in stored(service).events for response in event.get_function_responses()]
     assert results[0] == {"result": "paid"}
 
 
@@ -192,7 +192,7 @@ def test_a_node_of_a_graph_asks_anew(tmp_path: Path, service: BaseSessionService
     events = runs(service, graph(), invocation_id=session.events[0].invocation_id)
 
     assert till.paid == []
-    assert [one.name for event in events for one in event.get_function_calls()] == ["adk_request_input"]
+    assert [call.name for event in events for call in event.get_function_calls()] == ["adk_request_input"]
 
 
 def test_state_of_a_graph_that_is_none_is_refused(tmp_path: Path):

@@ -54,9 +54,9 @@ class ServerTicks(list[float]):
         super().__init__([1000.0])
         self._server = server
 
-    def __setitem__(self, at: Any, now: Any) -> None:
+    def __setitem__(self, server: Any, now: Any) -> None:
         self._server.sql(f"UPDATE leases SET expires = expires - {now - self[0]}")
-        super().__setitem__(at, now)
+        super().__setitem__(server, now)
 
 
 @pytest.fixture
@@ -70,9 +70,9 @@ def ticks(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> li
 
 
 async def read(service: Any) -> Session:
-    found = await service.get_session(**S)
-    assert found
-    return found
+    session = await service.get_session(**S)
+    assert session
+    return session
 
 
 def said(text: str) -> Event:
@@ -87,9 +87,9 @@ def test_a_session_that_a_run_holds_is_closed_to_others(run: Callable[[Use], Any
         assert session.lease is lease
         copy = await read(service)
 
-        with pytest.raises(SessionBusyError, match=r"session 's' .* kernel 1 since .*; wait for") as told:
+        with pytest.raises(SessionBusyError, match=r"session 's' .* kernel 1 since .*; wait for") as raised:
             await service.claim(copy, "another", owner="kernel 2")
-        assert (told.value.owner, told.value.session_id, told.value.since > 0) == ("kernel 1", "s", True)
+        assert (raised.value.owner, raised.value.session_id, raised.value.since > 0) == ("kernel 1", "s", True)
         with pytest.raises(SessionBusyError, match="kernel 1"):
             await service.append_event(copy, said("from beside"))
         await service.append_event(session, said("mine"))
@@ -178,23 +178,38 @@ def test_a_run_that_did_not_end_is_told_of_with_all_that_it_began(run: Callable[
 
     async def go_on(service: Any) -> None:
         session = await read(service)
-        (left,) = await service.unfinished(session)
-        assert (left.id, left.version, left.owner, left.is_alive) == ("run", "v1", "me", True)
+        (remaining_run,) = await service.unfinished(session)
+        assert (remaining_run.id, remaining_run.version, remaining_run.owner, remaining_run.is_alive) == (
+            "run",
+            "v1",
+            "me",
+            True,
+        )
         ticks[0] += LEASE_SECONDS + 1
-        (left,) = await service.unfinished(session)
-        assert not left.is_alive
-        told = [(one.intent.name, one.intent.effect, one.number, one.outcome) for one in left.attempts]
-        assert told == [("look", "pure", 1, {"result": [1, None]}), ("pay", "once", 1, None)]
-        assert [one.finished is None for one in left.attempts] == [False, True]
-        assert left.attempts[1].intent == PAY
+        (remaining_run,) = await service.unfinished(session)
+        assert not remaining_run.is_alive
+        lines = [
+            (attempt.intent.name, attempt.intent.effect, attempt.number, attempt.outcome)
+            for attempt in remaining_run.attempts
+        ]
+        assert lines == [("look", "pure", 1, {"result": [1, None]}), ("pay", "once", 1, None)]
+        assert [attempt.finished is None for attempt in remaining_run.attempts] == [False, True]
+        assert remaining_run.attempts[1].intent == PAY
 
         lease = await service.claim(session, "run", owner="heir", version="v2")
-        again = await lease.begin(PAY)
-        assert again and (again.number, again.intent.key) == (2, left.attempts[1].intent.key)
-        (left,) = await service.unfinished(session)
-        assert (left.version, left.owner, [one.number for one in left.attempts]) == ("v1", "heir", [1, 1, 2])
+        repeated_attempt = await lease.begin(PAY)
+        assert repeated_attempt and (repeated_attempt.number, repeated_attempt.intent.key) == (
+            2,
+            remaining_run.attempts[1].intent.key,
+        )
+        (remaining_run,) = await service.unfinished(session)
+        assert (remaining_run.version, remaining_run.owner, [attempt.number for attempt in remaining_run.attempts]) == (
+            "v1",
+            "heir",
+            [1, 1, 2],
+        )
         await lease.release()  # it pauses
-        assert [one.is_alive for one in await service.unfinished(session)] == [False]
+        assert [item.is_alive for item in await service.unfinished(session)] == [False]
         lease = await service.claim(session, "run", owner="heir")
         await lease.release("done")
         assert await service.unfinished(session) == []
@@ -215,12 +230,12 @@ def ended() -> str:
 
 
 def test_a_process_of_this_machine_that_has_ended_is_gone(ended: str):
-    named, _, numbers = ended.partition(" (")
-    container = f"{named} (00000000)"
-    assert is_gone(ended) and is_gone(named)
-    assert is_gone(ended, strict=True) == bool(numbers) and not is_gone(named, strict=True)
-    for other in (this_process(), container, named.replace(platform.node(), "another-machine"), "kernel 1", ""):
-        assert not is_gone(other)
+    labelled, _, numbers = ended.partition(" (")
+    container = f"{labelled} (00000000)"
+    assert is_gone(ended) and is_gone(labelled)
+    assert is_gone(ended, strict=True) == bool(numbers) and not is_gone(labelled, strict=True)
+    for second in (this_process(), container, labelled.replace(platform.node(), "another-machine"), "kernel 1", ""):
+        assert not is_gone(second)
 
 
 def test_a_session_that_an_ended_process_of_this_machine_holds_is_taken_at_once(run: Callable[[Use], Any], ended: str):
@@ -250,8 +265,8 @@ def test_who_comes_after_a_run_that_was_cut_knows_of_it_and_can_drop_it(run: Cal
         assert not first.is_heir and heir.is_heir
         await heir.drop("first")
         await heir.drop("never was")
-        assert [one.id for one in await service.unfinished(session)] == ["second"]
-        assert [one.finished for one in await heir.attempts("run")] == [None]  # it stays marked
+        assert [item.id for item in await service.unfinished(session)] == ["second"]
+        assert [attempt.finished for attempt in await heir.attempts("run")] == [None]  # it stays marked
         await heir.release()  # nobody knows how far it came
         third = await service.claim(session, "third", owner="me")
         assert third.is_heir
@@ -283,14 +298,14 @@ def test_an_intent_and_what_allows_it_are_written_together_or_not_at_all(run: Ca
     async def use(service: Any) -> None:
         session = await service.create_session(**S)
         lease = await service.claim(session, "run", owner="me")
-        begun = await asyncio.gather(*(lease.begin(PAY, consumes=["approval:1"]) for _ in range(5)))
-        assert [attempt and attempt.number for attempt in begun] == [1, None, None, None, None]
-        other = Intent(run_id="run", call_id="c2", name="pay")
-        assert await lease.begin(other, consumes=["approval:2", "approval:1"]) is None
+        results = await asyncio.gather(*(lease.begin(PAY, consumes=["approval:1"]) for _ in range(5)))
+        assert [attempt and attempt.number for attempt in results] == [1, None, None, None, None]
+        other_intent = Intent(run_id="run", call_id="c2", name="pay")
+        assert await lease.begin(other_intent, consumes=["approval:2", "approval:1"]) is None
         assert await service.consume(session, "approval:2")  # it was not used up with the other
         assert not await service.consume(session, "approval:1")
-        (left,) = await service.unfinished(session)
-        assert [one.intent.call_id for one in left.attempts] == ["c1"]
+        (remaining_run,) = await service.unfinished(session)
+        assert [attempt.intent.call_id for attempt in remaining_run.attempts] == ["c1"]
 
     run(use)
 
@@ -306,7 +321,7 @@ def test_an_outcome_that_is_not_json_is_refused(run: Callable[[Use], Any]):
 
 
 def test_a_key_is_the_same_at_every_attempt_and_for_nothing_else():
-    others = [
+    rivals = [
         PAY,
         Intent(run_id="run2", branch="root", call_id="c1"),
         Intent(run_id="run", branch="root.a", call_id="c1"),
@@ -314,7 +329,7 @@ def test_a_key_is_the_same_at_every_attempt_and_for_nothing_else():
         Intent(run_id="run", branch="root", call_id="c1", kind="wait"),
         Intent(run_id="run", branch="", call_id='root", "tool", "c1'),
     ]
-    assert len({one.key for one in others}) == len(others)
+    assert len({rival.key for rival in rivals}) == len(rivals)
     assert PAY.key == Intent(run_id="run", branch="root", call_id="c1", name="renamed").key
     assert PAY.key == "79518c20c8a59db2339d03d0a8d61306"  # kept in files: it must not change
     assert len({PAY.event_id(phase) for phase in ("result", "asked")} | {PAY.key}) == 3
@@ -323,8 +338,8 @@ def test_a_key_is_the_same_at_every_attempt_and_for_nothing_else():
 def test_an_event_with_an_id_made_from_its_intent_is_taken_in_once_by_whoever_repeats_it(run: Callable[[Use], Any]):
     async def use(service: Any) -> None:
         session = await service.create_session(**S)
-        for at in (1.0, 2.0):
-            event = Event(id=PAY.event_id("result"), author="guide", message="paid", timestamp=at)
+        for number in (1.0, 2.0):
+            event = Event(id=PAY.event_id("result"), author="guide", message="paid", timestamp=number)
             await service.append_event(session, event)
         assert [event.text for event in (await read(service)).events] == ["paid"]
 
@@ -344,13 +359,13 @@ def test_a_damaged_row_of_the_journal_in_a_file_is_refused(tmp_path: Path, run: 
     for change in ("leases SET fence = 0", "runs SET version = 'x'", "intents SET effect = 'pure'"):
         with closing(sqlite3.connect(tmp_path / "nb.db", isolation_level=None)) as db:
             db.execute("BEGIN")
-            before = db.execute(f"SELECT * FROM {change.split()[0]}").fetchone()
+            earlier_fetchone = db.execute(f"SELECT * FROM {change.split()[0]}").fetchone()
             db.execute(f"UPDATE {change}")
             db.execute("COMMIT")
             with pytest.raises(StorageError, match=f"a row of {change.split()[0]} was altered"):
                 run(look)
-            marks = ", ".join("?" * len(before))
-            db.execute(f"REPLACE INTO {change.split()[0]} VALUES ({marks})", before)
+            marks = ", ".join("?" * len(earlier_fetchone))
+            db.execute(f"REPLACE INTO {change.split()[0]} VALUES ({marks})", earlier_fetchone)
     run(look)
 
 
@@ -359,32 +374,32 @@ def test_of_two_processes_one_gets_the_session_and_a_stopped_owner_is_fenced_off
 ):
     path, real = tmp_path / "nb.db", clock.ticks
     spawn = multiprocessing.get_context("spawn")
-    mine, theirs = spawn.Pipe()
-    other = spawn.Process(target=claim_and_append, args=(path, theirs))
+    own, foreign = spawn.Pipe()
+    other_process = spawn.Process(target=claim_and_append, args=(path, foreign))
 
     async def take_over() -> list[str]:
         service = SqliteSessionService(path)
         session = await read(service)
-        with pytest.raises(SessionBusyError, match=f"in use by process {other.pid} on "):
+        with pytest.raises(SessionBusyError, match=f"in use by process {other_process.pid} on "):
             await service.claim(session, "run", owner=this_process())
-        assert other.pid
-        os.kill(other.pid, signal.SIGSTOP)
+        assert other_process.pid
+        os.kill(other_process.pid, signal.SIGSTOP)
         monkeypatch.setattr(clock, "ticks", lambda: real() + LEASE_SECONDS)  # it stands still for that long
         lease = await service.claim(session, "run", owner=this_process())
         await service.append_event(session, said("heir's"))
-        os.kill(other.pid, signal.SIGCONT)
-        mine.send("go on")
-        assert mine.poll(30) and mine.recv() == "StaleSessionError"
+        os.kill(other_process.pid, signal.SIGCONT)
+        own.send("go on")
+        assert own.poll(30) and own.recv() == "StaleSessionError"
         await lease.release("done")
         stored = await read(service)
         await service.close()
         return [event.text for event in stored.events]
 
-    other.start()
+    other_process.start()
     try:
-        assert mine.poll(60) and mine.recv() == "claimed"
+        assert own.poll(60) and own.recv() == "claimed"
         assert asyncio.run(take_over()) == ["theirs", "heir's"]
     finally:
-        other.kill()
-        other.join(30)
-        mine.close()
+        other_process.kill()
+        other_process.join(30)
+        own.close()

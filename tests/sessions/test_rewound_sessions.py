@@ -25,10 +25,10 @@ S: dict[str, Any] = {"app_name": "app", "user_id": "u"}
 
 @pytest.fixture(params=SERVICES)
 def service(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[BaseSessionService]:
-    made = SERVICES[request.param](tmp_path)
-    yield made
-    if isinstance(made, SqliteSessionService | DatabaseSessionService):
-        asyncio.run(made.close())
+    built = SERVICES[request.param](tmp_path)
+    yield built
+    if isinstance(built, SqliteSessionService | DatabaseSessionService):
+        asyncio.run(built.close())
 
 
 async def note(tool_context: ToolContext, text: str) -> str:
@@ -55,15 +55,15 @@ async def say(runner: Runner, text: str | types.Content, session_id: str = "s") 
 
 
 async def stored(runner: Runner, session_id: str = "s") -> Session:
-    found = await runner.session_service.get_session(**S, session_id=session_id)
-    assert found
-    return found
+    session = await runner.session_service.get_session(**S, session_id=session_id)
+    assert session
+    return session
 
 
 async def note_of(runner: Runner, session_id: str, version: int | None = None) -> str | None:
     assert runner.artifact_service
-    where = {**S, "session_id": session_id}
-    part = await runner.artifact_service.load_artifact(**where, filename="note.txt", version=version)
+    session_key = {**S, "session_id": session_id}
+    part = await runner.artifact_service.load_artifact(**session_key, filename="note.txt", version=version)
     return part and part.text
 
 
@@ -74,17 +74,17 @@ def ids(session: Session) -> list[str]:
 def test_what_is_undone_stays_in_the_session_and_the_next_turn_does_not_see_it(service: BaseSessionService):
     async def use() -> None:
         runner, model = await noting(service)
-        before = await stored(runner)
-        second = next(event for event in before.events if event.text == "second")
+        earlier_session = await stored(runner)
+        second = next(event for event in earlier_session.events if event.text == "second")
 
         await runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=second.invocation_id)
 
-        after = await stored(runner)
-        assert ids(after)[:-1] == ids(before)
-        assert after.state == {"given": 1, "text": "one", "user:last": "two"}
+        later_session = await stored(runner)
+        assert ids(later_session)[:-1] == ids(earlier_session)
+        assert later_session.state == {"given": 1, "text": "one", "user:last": "two"}
         assert await note_of(runner, "s") == "one"
         await say(runner, "third")
-        assert [words for _, words in sent(model.requests[-1].contents)] == [
+        assert [text for _, text in sent(model.requests[-1].contents)] == [
             "first",
             "calls note({'text': 'one'})",
             "answers {'result': 'noted'}",
@@ -98,18 +98,18 @@ def test_what_is_undone_stays_in_the_session_and_the_next_turn_does_not_see_it(s
 def test_a_fork_is_a_session_of_its_own_with_state_and_files_as_they_were_then(service: BaseSessionService):
     async def use() -> None:
         runner, model = await noting(service)
-        before = await stored(runner)
-        at = next(event for event in before.events if event.text == "1")
+        earlier_session = await stored(runner)
+        event = next(event for event in earlier_session.events if event.text == "1")
 
-        count = await runner.fork_async(user_id="u", session_id="s", new_session_id="f", at_event_id=at.id)
+        count = await runner.fork_async(user_id="u", session_id="s", new_session_id="f", at_event_id=event.id)
 
         copy = await stored(runner, "f")
-        assert ids(copy) == ids(before)[:count] and copy.events[-1].text == "1"
+        assert ids(copy) == ids(earlier_session)[:count] and copy.events[-1].text == "1"
         assert copy.state == {"given": 1, "text": "one", "user:last": "two"}  # the user's keys are of all sessions
         assert (await note_of(runner, "f"), await note_of(runner, "s")) == ("one", "two")
         await say(runner, "third", "f")
-        assert [words for _, words in sent(model.requests[-1].contents)][-2:] == ["1", "third"]
-        assert await stored(runner) == before
+        assert [text for _, text in sent(model.requests[-1].contents)][-2:] == ["1", "third"]
+        assert await stored(runner) == earlier_session
 
     asyncio.run(use())
 
@@ -117,16 +117,16 @@ def test_a_fork_is_a_session_of_its_own_with_state_and_files_as_they_were_then(s
 def test_a_fork_of_all_has_the_versions_of_the_files_and_can_be_rewound_by_itself(service: BaseSessionService):
     async def use() -> None:
         runner, _ = await noting(service)
-        before = await stored(runner)
+        earlier_session = await stored(runner)
         await runner.fork_async(user_id="u", session_id="s", new_session_id="f")
         assert [await note_of(runner, "f", version) for version in (0, 1)] == ["one", "two"]
 
-        second = next(event for event in before.events if event.text == "second")
+        second = next(event for event in earlier_session.events if event.text == "second")
         await runner.rewind_async(user_id="u", session_id="f", rewind_before_invocation_id=second.invocation_id)
 
         assert (await stored(runner, "f")).state["text"] == "one"
         assert (await note_of(runner, "f"), await note_of(runner, "s")) == ("one", "two")
-        assert await stored(runner) == before
+        assert await stored(runner) == earlier_session
 
     asyncio.run(use())
 
@@ -140,7 +140,7 @@ def test_a_fork_of_what_there_is_not_or_over_another_session_makes_nothing(servi
             await runner.fork_async(user_id="u", session_id="none", new_session_id="f")
         with pytest.raises(AlreadyExistsError):
             await runner.fork_async(user_id="u", session_id="s", new_session_id="s")
-        assert [one.id for one in (await service.list_sessions(**S)).sessions] == ["s"]
+        assert [session.id for session in (await service.list_sessions(**S)).sessions] == ["s"]
 
     asyncio.run(use())
 
@@ -176,11 +176,11 @@ def test_an_answer_that_was_undone_can_be_given_again_and_the_tool_does_not_run_
 def test_an_approval_can_be_answered_again_once_its_answer_is_undone(
     service: BaseSessionService, first: bool, second: bool
 ):
-    made: list[str] = []
+    texts: list[str] = []
 
     def pay(tool_context: ToolContext) -> str:
         """Pays."""
-        made.append("paid")
+        texts.append("paid")
         tool_context.state["paid"] = True
         return "paid"
 
@@ -190,10 +190,10 @@ def test_an_approval_can_be_answered_again_once_its_answer_is_undone(
         agent = LlmAgent(name="guide", model=model, tools=[tool])
         runner = Runner(agent=agent, app_name="app", session_service=service, auto_create_session=True)
         await say(runner, "pay")
-        [asked] = open_interrupts((await stored(runner)).events)
+        [interrupt] = open_interrupts((await stored(runner)).events)
 
         async def decide(confirmed: bool) -> list[Event]:
-            part = parts.result(asked.id, "adk_request_confirmation", {"confirmed": confirmed})
+            part = parts.result(interrupt.id, "adk_request_confirmation", {"confirmed": confirmed})
             return await say(runner, parts.content("user", [part]))
 
         run = (await decide(first))[0].invocation_id
@@ -202,7 +202,7 @@ def test_an_approval_can_be_answered_again_once_its_answer_is_undone(
         assert (await decide(second))[-1].text == "second"
 
         is_paid = first or second  # a call that was made is not made again, nor is it taken back
-        assert made == ["paid"] * is_paid
+        assert texts == ["paid"] * is_paid
         assert (await stored(runner)).state == ({"paid": True} if is_paid else {})
         assert ("answers {'result': 'paid'}" in str(sent(model.requests[-1].contents))) == is_paid
         assert open_interrupts((await stored(runner)).events) == []

@@ -39,12 +39,12 @@ S = {"app_name": "app", "user_id": "u", "session_id": "s"}
 @pytest.fixture(params=[*SERVICES, *(pytest.param(name, marks=pytest.mark.postgres) for name in POSTGRES)])
 def service(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[BaseSessionService]:
     if driver := POSTGRES.get(request.param):
-        made: BaseSessionService = DatabaseSessionService(request.getfixturevalue("postgres").url(driver))
+        service: BaseSessionService = DatabaseSessionService(request.getfixturevalue("postgres").url(driver))
     else:
-        made = SERVICES[request.param](tmp_path)
-    yield made
-    if isinstance(made, SqliteSessionService | DatabaseSessionService):
-        asyncio.run(made.close())
+        service = SERVICES[request.param](tmp_path)
+    yield service
+    if isinstance(service, SqliteSessionService | DatabaseSessionService):
+        asyncio.run(service.close())
 
 
 def event(text: str = "hi", at: float = 1.0, **delta: Any) -> Event:
@@ -58,9 +58,9 @@ async def create(service: BaseSessionService, session_id: str = "s", user_id: st
 
 async def get(service: BaseSessionService, session_id: str = "s", user_id: str = "u", **config: Any) -> Session:
     limits = GetSessionConfig(**config) if config else None
-    found = await service.get_session(app_name="app", user_id=user_id, session_id=session_id, config=limits)
-    assert found is not None
-    return found
+    session = await service.get_session(app_name="app", user_id=user_id, session_id=session_id, config=limits)
+    assert session is not None
+    return session
 
 
 def texts(session: Session) -> list[str]:
@@ -77,21 +77,21 @@ def awaited(test: Callable[[BaseSessionService], Any]) -> Callable[[BaseSessionS
 
 @awaited
 async def test_a_new_session_is_empty_and_found_again(service: BaseSessionService):
-    made = await create(service, a=1)
+    built = await create(service, a=1)
 
-    found = await get(service)
+    result = await get(service)
 
-    assert (made.id, made.app_name, made.user_id, made.events, made.state) == ("s", "app", "u", [], {"a": 1})
-    assert found == made
+    assert (built.id, built.app_name, built.user_id, built.events, built.state) == ("s", "app", "u", [], {"a": 1})
+    assert result == built
 
 
 @awaited
 async def test_an_id_is_stripped_and_made_when_blank(service: BaseSessionService):
     assert (await create(service, "  s2 ")).id == "s2"
-    made = {(await create(service, blank)).id for blank in ("", "  ")}
+    ids = {(await create(service, blank)).id for blank in ("", "  ")}
     unnamed = await service.create_session(app_name="app", user_id="u")
 
-    assert len({*made, unnamed.id}) == 3 and all({*made, unnamed.id})
+    assert len({*ids, unnamed.id}) == 3 and all({*ids, unnamed.id})
 
 
 @awaited
@@ -125,8 +125,8 @@ async def test_what_no_session_can_be_made_of_is_refused_and_nothing_is_kept(ser
 
 @awaited
 async def test_a_missing_session_is_none(service: BaseSessionService):
-    found = service.get_session(**S)
-    assert await found is None
+    session = service.get_session(**S)
+    assert await session is None
 
 
 @awaited
@@ -136,8 +136,12 @@ async def test_an_appended_event_is_in_the_store_and_in_the_callers_session(serv
     returned = await service.append_event(session, hello)
 
     assert returned is hello
-    for one in (session, await get(service)):
-        assert (texts(one), one.state, one.last_update_time) == (["hello"], {"k": 1}, 5.0)
+    for stored_session in (session, await get(service)):
+        assert (texts(stored_session), stored_session.state, stored_session.last_update_time) == (
+            ["hello"],
+            {"k": 1},
+            5.0,
+        )
 
 
 @awaited
@@ -152,11 +156,11 @@ async def test_events_stand_in_the_order_they_were_appended(service: BaseSession
 @awaited
 async def test_a_copy_does_not_see_later_events(service: BaseSessionService):
     session = await create(service, items=[1])
-    before = await get(service)
+    previous = await get(service)
 
     await service.append_event(session, event(items=[1, 2]))
 
-    assert (before.events, before.state) == ([], {"items": [1]})
+    assert (previous.events, previous.state) == ([], {"items": [1]})
 
 
 @awaited
@@ -174,10 +178,10 @@ async def test_what_is_done_to_a_copy_does_not_reach_the_store(service: BaseSess
 
 @awaited
 async def test_an_appended_event_does_not_change_with_its_writers_list(service: BaseSessionService):
-    session, mine = await create(service), [1]
-    await service.append_event(session, event(items=mine))
+    session, own_numbers = await create(service), [1]
+    await service.append_event(session, event(items=own_numbers))
 
-    mine.append(2)
+    own_numbers.append(2)
     session.state["items"].append(3)
 
     stored = await get(service)
@@ -205,20 +209,20 @@ async def test_a_partial_event_is_handed_back_and_not_kept(service: BaseSessionS
 
     assert await service.append_event(session, piece) is piece
 
-    for one in (session, await get(service)):
-        assert (one.events, one.state) == ([], {})
+    for stored_session in (session, await get(service)):
+        assert (stored_session.events, stored_session.state) == ([], {})
 
 
 @awaited
 async def test_a_key_reaches_as_far_as_its_prefix_says(service: BaseSessionService):
-    mine = await create(service, "mine")
+    own = await create(service, "mine")
     await create(service, "mine too")
     await create(service, "theirs", user_id="v")
     delta = {"own": 1, "user:name": "Ann", "app:motd": "hello", "temp:now": 3}
 
-    await service.append_event(mine, event(**delta))
+    await service.append_event(own, event(**delta))
 
-    assert mine.state == delta  # the run that wrote a temp: key goes on seeing it
+    assert own.state == delta  # the run that wrote a temp: key goes on seeing it
     assert (await get(service, "mine")).state == {"own": 1, "user:name": "Ann", "app:motd": "hello"}
     assert (await get(service, "mine too")).state == {"user:name": "Ann", "app:motd": "hello"}
     assert (await get(service, "theirs", user_id="v")).state == {"app:motd": "hello"}
@@ -228,11 +232,11 @@ async def test_a_key_reaches_as_far_as_its_prefix_says(service: BaseSessionServi
 
 @awaited
 async def test_the_first_state_is_split_by_prefix_too(service: BaseSessionService):
-    made = await create(service, **{"own": 1, "user:name": "Ann", "app:motd": "hello", "temp:now": 3})
-    other = await create(service, "other")
+    built = await create(service, **{"own": 1, "user:name": "Ann", "app:motd": "hello", "temp:now": 3})
+    second = await create(service, "other")
 
-    assert made.state == {"own": 1, "user:name": "Ann", "app:motd": "hello"}
-    assert other.state == {"user:name": "Ann", "app:motd": "hello"}
+    assert built.state == {"own": 1, "user:name": "Ann", "app:motd": "hello"}
+    assert second.state == {"user:name": "Ann", "app:motd": "hello"}
 
 
 @awaited
@@ -246,10 +250,12 @@ async def test_temp_keys_stand_in_no_stored_event(service: BaseSessionService):
 
 @awaited
 async def test_a_deletion_removes_a_key_of_every_reach_and_none_does_not(service: BaseSessionService):
-    gone = {"__adk_deleted__": True}
+    removed = {"__adk_deleted__": True}
     session = await create(service, **{"a": 1, "user:b": 2, "app:c": 3, "d": 4})
 
-    await service.append_event(session, event(**{"a": gone, "user:b": gone, "app:c": gone, "d": None, "never": gone}))
+    await service.append_event(
+        session, event(**{"a": removed, "user:b": removed, "app:c": removed, "d": None, "never": removed})
+    )
 
     assert session.state == (await get(service)).state == {"d": None}
 
@@ -261,9 +267,9 @@ async def test_the_state_of_a_user_is_readable_without_a_session(service: BaseSe
     await service.append_event(session, event(**{"user:name": "Bo", "user:old": None}))
     await service.delete_session(**S)
 
-    told = await service.get_user_state(app_name="app", user_id="u")
-    assert told == {"name": "Bo", "items": [1], "old": None}
-    told["items"].append(2)
+    state = await service.get_user_state(app_name="app", user_id="u")
+    assert state == {"name": "Bo", "items": [1], "old": None}
+    state["items"].append(2)
     assert (await service.get_user_state(app_name="app", user_id="u"))["items"] == [1]
     assert await service.get_user_state(app_name="app", user_id="v") == {}
 
@@ -301,8 +307,8 @@ async def test_state_that_is_not_json_is_refused_by_a_store_of_json_and_nothing_
     with pytest.raises(ConfigurationError, match=r"state\['user:k'\] cannot hold a set"):
         await create(service, "another", **{"user:k": {1}})
 
-    for one in (session, await get(service)):
-        assert (one.events, one.state) == ([], {})
+    for stored_session in (session, await get(service)):
+        assert (stored_session.events, stored_session.state) == ([], {})
     assert not await service.get_session(app_name="app", user_id="u", session_id="another")
 
 
@@ -355,19 +361,26 @@ async def test_sessions_are_listed_least_recently_used_first_without_events(serv
     await service.append_event(await get(service, "old"), event(at=20.0))
     await service.append_event(await create(service, "theirs", user_id="v"), event(at=15.0))
 
-    mine = (await service.list_sessions(app_name="app", user_id="u")).sessions
+    own_sessions = (await service.list_sessions(app_name="app", user_id="u")).sessions
     everyones = (await service.list_sessions(app_name="app")).sessions
 
-    assert [(one.id, one.events, one.state["k"]) for one in mine] == [("young", [], "young"), ("old", [], "old")]
-    assert [(one.user_id, one.id) for one in everyones] == [("u", "young"), ("v", "theirs"), ("u", "old")]
+    assert [(own_session.id, own_session.events, own_session.state["k"]) for own_session in own_sessions] == [
+        ("young", [], "young"),
+        ("old", [], "old"),
+    ]
+    assert [(everyone.user_id, everyone.id) for everyone in everyones] == [
+        ("u", "young"),
+        ("v", "theirs"),
+        ("u", "old"),
+    ]
     assert (await service.list_sessions(app_name="none")).sessions == []
 
 
 @awaited
 async def test_a_part_of_the_history_comes_with_the_whole_state(service: BaseSessionService):
     session = await create(service)
-    for at in (1.0, 2.0, 3.0, 4.0):
-        await service.append_event(session, event(str(at), at=at, **{f"k{at}": at}))
+    for number in (1.0, 2.0, 3.0, 4.0):
+        await service.append_event(session, event(str(number), at=number, **{f"k{number}": number}))
 
     assert texts(await get(service, num_recent_events=2)) == ["3.0", "4.0"]
     assert texts(await get(service, num_recent_events=0)) == []
@@ -412,9 +425,9 @@ async def test_a_copy_is_current_until_something_else_is_stored(service: BaseSes
 
 @awaited
 async def test_a_copy_is_not_current_when_shared_state_changed(service: BaseSessionService):
-    session, other, far = await create(service), await create(service, "other"), await create(service, "far", "v")
+    session, second, far = await create(service), await create(service, "other"), await create(service, "far", "v")
 
-    await service.append_event(other, event(**{"user:k": 1}))
+    await service.append_event(second, event(**{"user:k": 1}))
     assert not await service.is_current(session)
 
     session = await get(service)
@@ -452,10 +465,10 @@ async def test_many_writers_lose_nothing(service: BaseSessionService):
     async def write(name: str) -> None:
         session = await get(service)
         for number in range(20):
-            one = event(f"{name}{number}", **{f"{name}{number}": 1, "app:last": name})
+            run_event = event(f"{name}{number}", **{f"{name}{number}": 1, "app:last": name})
             while True:
                 try:
-                    await service.append_event(session, one)
+                    await service.append_event(session, run_event)
                     break
                 except StaleSessionError:
                     session = await get(service)
@@ -478,10 +491,12 @@ def test_the_in_memory_service_needs_no_await():
 
     session = service.create_session(**S, state={"k": 1})
     service.append_event(session, event("hi", k=2))
-    found = service.get_session(**S)
+    stored_session = service.get_session(**S)
 
-    assert found and texts(found) == ["hi"] and found.state == {"k": 2}
-    assert [one.id for one in service.list_sessions(app_name="app", user_id="u").sessions] == ["s"]
+    assert stored_session and texts(stored_session) == ["hi"] and stored_session.state == {"k": 2}
+    assert [stored_session.id for stored_session in service.list_sessions(app_name="app", user_id="u").sessions] == [
+        "s"
+    ]
     service.delete_session(**S)
     missing = service.get_session(**S)
     assert not missing
@@ -526,17 +541,17 @@ def test_a_service_written_for_google_adk_keeps_its_sessions():
     assert session.events[0].actions.state_delta == {"k": 1}
 
     runner = Runner(app_name="app", agent=guide("Hello."), session_service=Mine(), auto_create_session=True)
-    said = [one.text for one in runner.run(user_id="u", session_id="s", new_message="hi")]
-    assert said == ["Hello."]
+    messages = [item.text for item in runner.run(user_id="u", session_id="s", new_message="hi")]
+    assert messages == ["Hello."]
 
 
 def test_the_in_memory_service_has_google_adks_names_for_sync_code():
     service = InMemorySessionService()
 
-    made = service.create_session_sync(**S, state={"k": 1})
+    create_session_sync = service.create_session_sync(**S, state={"k": 1})
 
-    assert service.get_session_sync(**S) == made
-    assert [one.id for one in service.list_sessions_sync(app_name="app", user_id="u").sessions] == ["s"]
+    assert service.get_session_sync(**S) == create_session_sync
+    assert [session.id for session in service.list_sessions_sync(app_name="app", user_id="u").sessions] == ["s"]
     service.delete_session_sync(**S)
     assert service.get_session_sync(**S) is None
 
@@ -549,22 +564,22 @@ async def test_an_id_that_another_event_of_the_session_has_is_refused(service: B
     with pytest.raises(AlreadyExistsError, match=once.id):
         await service.append_event(session, event("twice", 1.0, n=2).model_copy(update={"id": once.id}))
 
-    kept = await get(service)
-    assert [one.text for one in kept.events] == ["once"] and kept.state == {"n": 1}
+    stored = await get(service)
+    assert [event.text for event in stored.events] == ["once"] and stored.state == {"n": 1}
     assert session.state == {"n": 1}
 
 
 @awaited
 async def test_what_may_happen_once_happens_once_in_each_session(service: BaseSessionService):
-    mine, other = await create(service), await create(service, "other")
-    theirs = await create(service, user_id="mallory")
+    own, second = await create(service), await create(service, "other")
+    foreign = await create(service, user_id="mallory")
 
-    assert [await service.consume(mine, "approval:1") for _ in range(3)] == [True, False, False]
+    assert [await service.consume(own, "approval:1") for _ in range(3)] == [True, False, False]
     assert not await service.consume(await get(service), "approval:1")  # whoever reads the session anew
-    assert await service.consume(mine, "approval:2")
-    assert await service.consume(other, "approval:1") and await service.consume(theirs, "approval:1")
+    assert await service.consume(own, "approval:2")
+    assert await service.consume(second, "approval:1") and await service.consume(foreign, "approval:1")
     await service.delete_session(**S)
-    assert not await service.consume(mine, "approval:3")
+    assert not await service.consume(own, "approval:3")
     assert await service.consume(await create(service), "approval:1")
 
 

@@ -15,9 +15,9 @@ S = {"app_name": "shop", "user_id": "ada", "session_id": "s"}
 
 @pytest.fixture
 def service() -> InMemorySessionService:
-    made = InMemorySessionService()
-    made.create_session(**S, state={"step": 1, "user:name": "Ada", "items": [1]})
-    return made
+    service = InMemorySessionService()
+    service.create_session(**S, state={"step": 1, "user:name": "Ada", "items": [1]})
+    return service
 
 
 def stored(service: InMemorySessionService) -> Session:
@@ -42,10 +42,10 @@ def test_the_view_follows_what_is_stored(service: InMemorySessionService):
 
 @pytest.mark.parametrize("path", [("no",), ("shop", "no"), ("shop", "ada", "no")])
 def test_what_is_not_stored_is_a_key_error(service: InMemorySessionService, path: tuple[str, ...]):
-    found: Any = service.sessions
+    sessions: Any = service.sessions
     with pytest.raises(KeyError, match="no"):
         for name in path:
-            found = found[name]
+            sessions = sessions[name]
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_write_is_refused_with_what_to_write(service: InMemorySessionService, 
 
 
 def test_a_copy_is_free_and_does_not_reach_the_store(service: InMemorySessionService):
-    mine = copy.deepcopy(stored(service))
-    mine.state["items"].append(2)
+    own_session = copy.deepcopy(stored(service))
+    own_session.state["items"].append(2)
     stored(service).state["items"].append(3)
 
     assert service.get_session(**S).state["items"] == [1]
-    assert type(mine.state) is dict and type(mine.events) is list
+    assert type(own_session.state) is dict and type(own_session.events) is list

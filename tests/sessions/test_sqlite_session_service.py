@@ -58,9 +58,9 @@ def log_size(path: Path) -> int:
 
 async def read(service: SqliteSessionService, session_id: str = "s", **config: Any) -> Session:
     limits = GetSessionConfig(**config) if config else None
-    found = await service.get_session(app_name="app", user_id="u", session_id=session_id, config=limits)
-    assert found
-    return found
+    session = await service.get_session(app_name="app", user_id="u", session_id=session_id, config=limits)
+    assert session
+    return session
 
 
 def texts(session: Session) -> list[str]:
@@ -85,7 +85,7 @@ def test_what_was_appended_is_there_in_the_next_process(path: Path):
         actions=EventActions(state_delta={"k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e"}),
     )
 
-    others = [
+    rivals = [
         said("plain words", **{"k2": {}}),
         Event(author="guide", node_path="graph/ask@1", output={}),
         Event(author="guide", node_info=NodeInfo(message_as_output=True), message="words that are an output"),
@@ -99,24 +99,26 @@ def test_what_was_appended_is_there_in_the_next_process(path: Path):
 
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S, state={"first": 1})
-        for event in [rich, *others]:
+        for event in [rich, *rivals]:
             await service.append_event(session, event)
         return session
 
-    written = using(path, write)
-    again = using(path, read)
+    session = using(path, write)
+    repeated_session = using(path, read)
 
-    assert again == written
-    assert again.state == {"first": 1, "k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e", "k2": {}}
-    assert again.events == [rich, *others]
-    assert [one.model_dump_json() for one in again.events] == [one.model_dump_json() for one in written.events]
+    assert repeated_session == session
+    assert repeated_session.state == {"first": 1, "k": [1, {"x": None}], "user:n": -0.0, "app:m": "\u202e", "k2": {}}
+    assert repeated_session.events == [rich, *rivals]
+    assert [event.model_dump_json() for event in repeated_session.events] == [
+        event.model_dump_json() for event in session.events
+    ]
 
 
 def test_order_is_the_order_of_appending_whatever_the_clock_says(path: Path):
     async def write(service: SqliteSessionService) -> None:
         session = await service.create_session(**S)
-        for number, at in enumerate([9.0, -1.0, 9.0, 0.0, 5.0]):
-            await service.append_event(session, said(str(number), at))
+        for number, index in enumerate([9.0, -1.0, 9.0, 0.0, 5.0]):
+            await service.append_event(session, said(str(number), index))
 
     using(path, write)
 
@@ -132,10 +134,10 @@ def test_events_of_one_copy_that_are_appended_at_once_stand_in_the_order_of_the_
         assert await service.is_current(session)
         return session
 
-    written = using(path, write)
+    session = using(path, write)
 
-    assert texts(written) == [str(n) for n in range(40)]
-    assert using(path, read) == written
+    assert texts(session) == [str(n) for n in range(40)]
+    assert using(path, read) == session
 
 
 def test_a_page_is_read_without_the_rest(path: Path):
@@ -179,8 +181,8 @@ def test_what_json_cannot_hold_is_refused_with_its_place_and_nothing_is_kept(pat
 
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)
-        for event, words in odd:
-            with pytest.raises(InputError, match=words):
+        for event, text in odd:
+            with pytest.raises(InputError, match=text):
                 await service.append_event(session, event)
         return session
 
@@ -189,22 +191,22 @@ def test_what_json_cannot_hold_is_refused_with_its_place_and_nothing_is_kept(pat
 
 def test_another_service_on_the_file_is_noticed(path: Path):
     async def write(mine: SqliteSessionService) -> None:
-        other = SqliteSessionService(path)
+        other_service = SqliteSessionService(path)
         session = await mine.create_session(**S)
-        theirs = await read(other)
-        assert await mine.is_current(session) and await other.is_current(theirs)
+        other_text = await read(other_service)
+        assert await mine.is_current(session) and await other_service.is_current(other_text)
 
-        await other.append_event(theirs, said("theirs"))
-        assert not await mine.is_current(session) and await other.is_current(theirs)
+        await other_service.append_event(other_text, said("theirs"))
+        assert not await mine.is_current(session) and await other_service.is_current(other_text)
         with pytest.raises(StaleSessionError, match="it has 1 events, this copy 0"):
             await mine.append_event(session, said("mine"))
         assert session.events == []
 
         await mine.delete_session(**S)
-        await other.create_session(**S)
+        await other_service.create_session(**S)
         with pytest.raises(StaleSessionError):
-            await other.append_event(theirs, said("to the session of that id that was"))
-        await other.close()
+            await other_service.append_event(other_text, said("to the session of that id that was"))
+        await other_service.close()
 
     using(path, write)
 
@@ -213,14 +215,14 @@ def test_a_runner_reads_a_session_only_once(path: Path):
     class Counting(SqliteSessionService):
         reads = 0
 
-        async def get_session(self, **asked: Any) -> Session | None:
+        async def get_session(self, **kwargs: Any) -> Session | None:
             self.reads += 1
-            return await super().get_session(**asked)
+            return await super().get_session(**kwargs)
 
     service = Counting(path)
     agent = LlmAgent(name="guide", model=ScriptedLlm("one", "two", "three"), output_key="last")
     runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
-    heard = [event.text for _ in range(3) for event in runner.run(user_id="u", session_id="s", new_message="hi")]
+    messages = [event.text for _ in range(3) for event in runner.run(user_id="u", session_id="s", new_message="hi")]
 
     async def look() -> Session:
         stored = await read(service)
@@ -229,7 +231,7 @@ def test_a_runner_reads_a_session_only_once(path: Path):
 
     reads = service.reads
     stored = asyncio.run(look())
-    assert (heard, reads) == (["one", "two", "three"], 1)
+    assert (messages, reads) == (["one", "two", "three"], 1)
     assert texts(stored) == ["hi", "one", "hi", "two", "hi", "three"] and stored.state == {"last": "three"}
 
 
@@ -268,12 +270,12 @@ def test_a_new_file_may_be_made_by_several_at_once(tmp_path: Path):
 def test_a_killed_process_loses_nothing_that_it_was_told_is_stored(path: Path):
     child = subprocess.Popen([sys.executable, "-m", "tests.sessions.writer", path, "normal"], stdout=subprocess.PIPE)
     assert child.stdout
-    heard = [child.stdout.readline() for _ in range(40)]
+    readlines = [child.stdout.readline() for _ in range(40)]
     child.kill()  # in the middle of what it writes: five sessions at once
-    heard += child.stdout.read().splitlines(keepends=True)
+    readlines += child.stdout.read().splitlines(keepends=True)
     child.wait(30)
     child.stdout.close()
-    acknowledged = [line.decode().split() for line in heard if line.endswith(b"\n")]
+    acknowledged = [line.decode().split() for line in readlines if line.endswith(b"\n")]
 
     for name in "abcde":
         stored = using(path, lambda service, name=name: read(service, name))
@@ -286,12 +288,12 @@ def test_a_killed_process_loses_nothing_that_it_was_told_is_stored(path: Path):
 def test_a_locked_file_is_waited_for_and_the_loop_goes_on(path: Path):
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN EXCLUSIVE")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other_closing:
+            other_closing.execute("BEGIN EXCLUSIVE")
             appending = asyncio.ensure_future(service.append_event(session, said("a")))
-            found = await read(service)  # who only reads need not wait
-            assert await service.is_current(session) and found.events == [] and not appending.done()
-            other.execute("COMMIT")
+            text = await read(service)  # who only reads need not wait
+            assert await service.is_current(session) and text.events == [] and not appending.done()
+            other_closing.execute("COMMIT")
         await asyncio.wait_for(appending, 30)
         return session
 
@@ -302,11 +304,11 @@ def test_nobody_overtakes_who_waited_for_a_locked_file(path: Path):
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)
         await service.append_event(session, said("before"))
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN EXCLUSIVE")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other_closing:
+            other_closing.execute("BEGIN EXCLUSIVE")
             first = asyncio.ensure_future(service.append_event(session, said("first")))
             await read(service)
-            other.execute("COMMIT")
+            other_closing.execute("COMMIT")
         await service.append_event(session, said("second"))
         await first
         return session
@@ -362,8 +364,8 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert "in another process" in done.stdout, done.stderr
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert "in another process" in output.stdout, output.stderr
 
 
 def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -372,12 +374,12 @@ def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path:
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)
         event = said("a", **{"k": 1, "temp:t": 2})
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN EXCLUSIVE")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other_closing:
+            other_closing.execute("BEGIN EXCLUSIVE")
             with pytest.raises(StorageError, match=r"nb.db \(schema version 2\) was locked"):
                 await service.append_event(session, event)
             assert (session.events, session.state) == ([], {}) and await service.is_current(session)
-            other.execute("ROLLBACK")
+            other_closing.execute("ROLLBACK")
         await service.append_event(session, event)
         return session
 
@@ -388,14 +390,14 @@ def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path:
 def test_an_append_that_is_cancelled_before_it_began_leaves_nothing(path: Path):
     async def write(service: SqliteSessionService) -> Session:
         session = await service.create_session(**S)
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN EXCLUSIVE")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other_closing:
+            other_closing.execute("BEGIN EXCLUSIVE")
             appending = asyncio.ensure_future(service.append_event(session, said("never")))
             await read(service)
             appending.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await appending
-            other.execute("ROLLBACK")
+            other_closing.execute("ROLLBACK")
         await service.append_event(session, said("after"))
         return session
 
@@ -445,7 +447,7 @@ def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "text"),
     [
         ("UPDATE adk_internal_metadata SET value = '3'", "has schema version 3, and this adk_nb reads up to 2"),
         ("UPDATE adk_internal_metadata SET value = 'x'", "damaged: .* no schema version"),
@@ -461,7 +463,7 @@ def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monke
         ("PRAGMA application_id = 7", "damaged: its application id .* 7"),
     ],
 )
-def test_a_newer_or_damaged_file_is_refused_by_its_name(path: Path, change: str, words: str):
+def test_a_newer_or_damaged_file_is_refused_by_its_name(path: Path, change: str, text: str):
     async def write(service: SqliteSessionService) -> None:
         session = await service.create_session(**S)
         for _ in range(3):
@@ -470,13 +472,13 @@ def test_a_newer_or_damaged_file_is_refused_by_its_name(path: Path, change: str,
     using(path, write)
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(change)
-    before = path.read_bytes()
+    earlier_data = path.read_bytes()
 
     for _ in range(2):
-        with pytest.raises(StorageError, match=words) as told:
+        with pytest.raises(StorageError, match=text) as raised:
             using(path, read)
-        assert str(path) in str(told.value) and "version" in str(told.value)
-    assert path.read_bytes() == before
+        assert str(path) in str(raised.value) and "version" in str(raised.value)
+    assert path.read_bytes() == earlier_data
 
 
 def test_a_file_of_another_program_is_refused_and_left_as_it_is(path: Path, tmp_path: Path):
@@ -484,7 +486,7 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(path: Path, tmp_
         db.execute("CREATE TABLE sessions (app_name TEXT)")
     noise = tmp_path / "noise.db"
     noise.write_bytes(b"no database at all " * 100)
-    before = path.read_bytes()
+    earlier_data = path.read_bytes()
 
     with pytest.raises(StorageError, match=r"unknown\) .* another program, .* tables: sessions;"):
         using(path, lambda service: service.flush())
@@ -494,7 +496,7 @@ def test_a_file_of_another_program_is_refused_and_left_as_it_is(path: Path, tmp_
         using(tmp_path / "none" / "nb.db", lambda service: service.flush())
     with pytest.raises(StorageError, match="is a folder"):
         using(tmp_path, lambda service: service.flush())
-    assert path.read_bytes() == before
+    assert path.read_bytes() == earlier_data
 
 
 def test_an_older_file_is_brought_up_to_date_with_all_that_is_in_it(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -523,9 +525,9 @@ def test_a_file_of_version_1_keeps_its_state_and_takes_more(path: Path):
 
     async def write(service: SqliteSessionService) -> dict[str, Any]:
         session = await read(service)
-        before = dict(session.state)
+        earlier_state = dict(session.state)
         await service.append_event(session, said("x", first=[2], second={"__adk_deleted__": True}, fourth=4))
-        return before
+        return earlier_state
 
     assert using(path, write) == {"first": [1], "second": 2, "third": 3}
     assert using(path, read).state == {"first": [2], "third": 3, "fourth": 4}
@@ -537,9 +539,9 @@ def test_a_small_append_writes_little_beside_a_large_state(path: Path):
 
     async def grow(service: SqliteSessionService) -> int:
         session = await read(service)
-        before = log_size(path)
+        earlier_log_size = log_size(path)
         await service.append_event(session, said("small", k5="y", new=1))
-        return log_size(path) - before
+        return log_size(path) - earlier_log_size
 
     whole = using(path, write)
     assert 0 < using(path, grow) < 100_000
@@ -604,19 +606,19 @@ def test_a_closed_service_says_so_and_one_that_nothing_refers_to_closes_its_file
 
 
 def test_a_file_that_was_moved_away_takes_all_with_it_and_goes_on_once_it_is_back(path: Path):
-    gone = path.with_name("gone.db")
+    removed_with_name = path.with_name("gone.db")
 
     async def move(service: SqliteSessionService) -> None:
         session = await service.create_session(**S)
         await service.append_event(session, said("one"))
-        os.rename(path, gone)
+        os.rename(path, removed_with_name)
         for _ in range(2):
             with pytest.raises(StorageError, match=r"nb.db was moved"):
                 await service.append_event(session, said("two"))
-        with closing(sqlite3.connect(gone)) as db:
+        with closing(sqlite3.connect(removed_with_name)) as db:
             assert db.execute("SELECT count(*) FROM events").fetchone() == (1,)
 
-        os.rename(gone, path)
+        os.rename(removed_with_name, path)
         await service.append_event(session, said("three"))
 
     using(path, move)

@@ -29,34 +29,36 @@ def state(**value: Any) -> tuple[State, dict[str, Any], dict[str, Any]]:
 
 
 def test_a_write_is_seen_at_once_and_lands_in_the_delta():
-    it, live, delta = state(a=1)
+    agent, live, delta = state(a=1)
 
-    it["b"] = 2
-    it.update({"c": 3})
-    it.setdefault("a", 9)
-    it.setdefault("d", 4)
+    agent["b"] = 2
+    agent.update({"c": 3})
+    agent.setdefault("a", 9)
+    agent.setdefault("d", 4)
 
     assert live == {"a": 1, "b": 2, "c": 3, "d": 4}
     assert delta == {"b": 2, "c": 3, "d": 4}
 
 
 def test_reading_is_a_dicts_and_leaves_no_delta():
-    it, _, delta = state(a=1, b=[2])
+    agent, _, delta = state(a=1, b=[2])
 
-    assert it["a"] == 1 and it.get("x", "none") == "none" and "a" in it and "x" not in it
-    assert list(it) == ["a", "b"] and len(it) == 2 and dict(it.items()) == it.to_dict() == {"a": 1, "b": [2]}
-    assert not it.has_delta() and delta == {}
+    assert agent["a"] == 1 and agent.get("x", "none") == "none" and "a" in agent and "x" not in agent
+    assert (
+        list(agent) == ["a", "b"] and len(agent) == 2 and dict(agent.items()) == agent.to_dict() == {"a": 1, "b": [2]}
+    )
+    assert not agent.has_delta() and delta == {}
     with pytest.raises(KeyError):
-        it["x"]
+        agent["x"]
 
 
 def test_a_deletion_is_marked_and_none_is_a_value():
-    it, live, delta = state(a=1, b=2, c=3)
+    agent, live, delta = state(a=1, b=2, c=3)
 
-    del it["a"]
-    assert it.pop("b") == 2
-    assert it.pop("x", "none") == "none"
-    it["c"] = None
+    del agent["a"]
+    assert agent.pop("b") == 2
+    assert agent.pop("x", "none") == "none"
+    agent["c"] = None
 
     assert live == {"c": None}
     assert delta == {"a": {"__adk_deleted__": True}, "b": {"__adk_deleted__": True}, "c": None}
@@ -66,44 +68,44 @@ def test_a_deletion_is_marked_and_none_is_a_value():
 
 
 def test_a_key_written_after_its_deletion_is_there():
-    it, live, delta = state(a=1)
+    agent, live, delta = state(a=1)
 
-    del it["a"]
-    it["a"] = 2
+    del agent["a"]
+    agent["a"] = 2
 
     assert live == {"a": 2} and delta == {"a": 2}
 
 
 def test_a_list_changed_in_place_is_noticed():
-    it, _, delta = state(items=[1], nested={"deep": [1]}, untouched=[1])
+    agent, _, delta = state(items=[1], nested={"deep": [1]}, untouched=[1])
 
-    it["items"].append(2)
-    it.get("nested")["deep"].append(2)
-    assert it["untouched"] == [1]
+    agent["items"].append(2)
+    agent.get("nested")["deep"].append(2)
+    assert agent["untouched"] == [1]
 
-    assert it.has_delta()
+    assert agent.has_delta()
     assert delta == {"items": [1, 2], "nested": {"deep": [1, 2]}}
 
 
 def test_a_second_change_in_place_is_noticed_too():
-    it, _, delta = state(items=[1])
-    it["items"].append(2)
-    it.settle()
+    agent, _, delta = state(items=[1])
+    agent["items"].append(2)
+    agent.settle()
     delta.clear()
 
-    it["items"].append(3)
-    it.settle()
+    agent["items"].append(3)
+    agent.settle()
 
     assert delta == {"items": [1, 2, 3]}
 
 
 def test_what_was_deleted_after_it_was_read_stays_deleted():
-    it, _, delta = state(items=[1])
-    it["items"].append(2)
+    agent, _, delta = state(items=[1])
+    agent["items"].append(2)
 
-    del it["items"]
+    del agent["items"]
 
-    assert it.has_delta() and delta == {"items": {"__adk_deleted__": True}}
+    assert agent.has_delta() and delta == {"items": {"__adk_deleted__": True}}
 
 
 class Thing:
@@ -115,7 +117,7 @@ ENDLESS.append({"again": ENDLESS})
 
 
 @pytest.mark.parametrize(
-    ("value", "named"),
+    ("value", "name"),
     [
         (Thing(), "a Thing"),
         ([1, {"deep": Thing()}], "a Thing"),
@@ -131,63 +133,63 @@ ENDLESS.append({"again": ENDLESS})
         (ENDLESS, "lists and dicts … 100 deep"),
     ],
 )
-def test_what_is_not_json_is_refused_where_it_is_written(value: Any, named: str):
-    it, live, delta = state()
+def test_what_is_not_json_is_refused_where_it_is_written(value: Any, name: str):
+    agent, live, delta = state()
 
     with pytest.raises(ConfigurationError) as refused:
-        it["k"] = value
+        agent["k"] = value
 
-    assert mentions(refused.value, f"state['k'] cannot hold … {named} … JSON; ")
+    assert mentions(refused.value, f"state['k'] cannot hold … {name} … JSON; ")
     assert "state['temp:k']" in str(refused.value)
     assert live == {} and delta == {}
 
 
 def test_what_is_not_json_is_refused_when_it_was_put_into_a_list():
-    it, _, delta = state(items=[1])
-    it["items"].append(Thing())
+    agent, _, delta = state(items=[1])
+    agent["items"].append(Thing())
 
     with pytest.raises(ConfigurationError, match=r"state\['items'\] cannot hold a Thing"):
-        it.settle()
+        agent.settle()
     assert delta == {}
 
 
 @pytest.mark.parametrize("key", [1, None, "half \ud800"])
 def test_a_key_is_text(key: Any):
-    it, live, delta = state()
+    agent, live, delta = state()
 
     with pytest.raises(ConfigurationError, match=r"\bstr\b"):
-        it[key] = 1
+        agent[key] = 1
     assert live == {} and delta == {}
 
 
 def test_a_key_may_be_a_member_of_an_enum_of_texts():
     Key = StrEnum("Key", ["CITY"])
-    it, live, delta = state()
+    agent, live, delta = state()
 
-    it[Key.CITY] = "Oslo"
+    agent[Key.CITY] = "Oslo"
 
-    assert live == delta == {"city": "Oslo"} and it["city"] == "Oslo"
+    assert live == delta == {"city": "Oslo"} and agent["city"] == "Oslo"
 
 
 def test_temp_holds_anything_and_is_not_kept():
-    it, live, delta = state()
-    thing = Thing()
+    agent, live, delta = state()
+    item = Thing()
 
-    it["temp:thing"] = [thing]
-    assert it["temp:thing"][0] is thing
-    it["k"] = 1
+    agent["temp:thing"] = [item]
+    assert agent["temp:thing"][0] is item
+    agent["k"] = 1
 
-    assert live == {"temp:thing": [thing], "k": 1}
+    assert live == {"temp:thing": [item], "k": 1}
     assert storable_delta(delta) == {"k": 1}
 
 
 def test_what_is_committed_is_a_copy():
-    mine = [1]
-    kept = storable_delta({"items": mine})
+    own_numbers = [1]
+    stored_storable_delta = storable_delta({"items": own_numbers})
 
-    mine.append(2)
+    own_numbers.append(2)
 
-    assert kept == {"items": [1]}
+    assert stored_storable_delta == {"items": [1]}
 
 
 def test_what_is_committed_is_json():
@@ -197,7 +199,7 @@ def test_what_is_committed_is_json():
 
 def test_a_delta_may_carry_objects_whose_comparison_is_no_truth():
     class Frame:
-        def __eq__(self, other: object) -> Any:
+        def __eq__(self, second: object) -> Any:
             raise ValueError("the truth value of a frame is ambiguous")
 
     live: dict[str, Any] = {}
@@ -218,13 +220,13 @@ def planned(**value: Any) -> tuple[State, dict[str, Any], dict[str, Any]]:
 
 
 def test_a_schema_lets_its_fields_be_written_and_what_has_a_prefix():
-    it, live, delta = planned(left_over=1)
+    agent, live, delta = planned(left_over=1)
 
-    it.update({"days": 2, "city": None, "stops": ["Oslo"], "app:k": 1, "user:k": 1, "temp:k": Thing()})
-    it["stops"].append("Bergen")
-    del it["left_over"]
-    del it["city"]
-    it.settle()
+    agent.update({"days": 2, "city": None, "stops": ["Oslo"], "app:k": 1, "user:k": 1, "temp:k": Thing()})
+    agent["stops"].append("Bergen")
+    del agent["left_over"]
+    del agent["city"]
+    agent.settle()
 
     assert live["stops"] == delta["stops"] == ["Oslo", "Bergen"]
     assert "left_over" not in live and delta["city"] == {"__adk_deleted__": True}
@@ -242,32 +244,32 @@ def test_a_schema_lets_its_fields_be_written_and_what_has_a_prefix():
     ],
 )
 def test_a_schema_refuses_other_keys_and_other_types(key: str, value: Any, message: str):
-    it, live, delta = planned()
+    agent, live, delta = planned()
 
     with pytest.raises(StateSchemaError, match=message) as refused:
-        it[key] = value
+        agent[key] = value
 
     assert isinstance(refused.value, TypeError)
     assert live == {} and delta == {}
 
 
 def test_a_schema_refuses_what_was_put_into_a_list():
-    it, _, delta = planned(stops=["Oslo"])
-    it["stops"].append(5)
+    agent, _, delta = planned(stops=["Oslo"])
+    agent["stops"].append(5)
 
     with pytest.raises(StateSchemaError, match=r"state\['stops'\]\[1\]: Input should be a valid string"):
-        it.settle()
+        agent.settle()
     assert delta == {}
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.dictionaries(st.text(), JSON, max_size=4))
 def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str, Any], writes: dict[str, Any]):
     live, delta = dict(before), {}
-    it = State(live, delta)
+    state = State(live, delta)
 
     for key in list(before)[::2]:
-        del it[key]
-    it.update(writes)
+        del state[key]
+    state.update(writes)
 
     replayed = dict(before)
     apply_delta(replayed, delta)
@@ -275,7 +277,7 @@ def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("value", "way"),
+    ("value", "kind"),
     [
         (np.int64(3), "as tolist() gives it"),
         (np.arange(3), "as tolist() gives it"),
@@ -283,6 +285,6 @@ def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str,
         (Trip(city="Ulm"), "as model_dump(mode='json') gives it"),
     ],
 )
-def test_approvals_with_data_explain_how_to_enter_it(value: Any, way: str):
-    with pytest.raises(ConfigurationError, match=f"list or dict, {re.escape(way)}, or keep"):
+def test_approvals_with_data_explain_how_to_enter_it(value: Any, kind: str):
+    with pytest.raises(ConfigurationError, match=f"list or dict, {re.escape(kind)}, or keep"):
         storable_delta({"k": value})

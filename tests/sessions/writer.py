@@ -15,14 +15,14 @@ from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 async def append(service: SqliteSessionService, name: str, count: int) -> None:
     """`count` events into a session of its own, and as many into one that others write to."""
-    where = {"app_name": "app", "user_id": "u"}
-    mine = await service.create_session(**where, session_id=name)
+    session_key = {"app_name": "app", "user_id": "u"}
+    own_session = await service.create_session(**session_key, session_id=name)
     for number in range(count):
-        await service.append_event(mine, Event(author=name, message=str(number)))
+        await service.append_event(own_session, Event(author=name, message=str(number)))
         event = Event(author=name, message=f"{name}{number}", actions=EventActions(state_delta={"app:last": name}))
         while True:
             head = GetSessionConfig(num_recent_events=0)
-            shared = await service.get_session(**where, session_id="shared", config=head)
+            shared = await service.get_session(**session_key, session_id="shared", config=head)
             assert shared
             try:
                 await service.append_event(shared, event)
