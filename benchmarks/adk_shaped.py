@@ -71,7 +71,7 @@ class _Chat:
 
 def scripted(types: Any, base_llm: Any, llm_response: Any, script: Script, calls: deque[Any]) -> Any:
     """A model of the runtime's own kind that follows `script` and says contents that were made before the clock."""
-    piece, words = (
+    piece, content = (
         types.Content(role="model", parts=[types.Part(text=text)])
         for text in ("word ", "word " * script.chunks or "done.")
     )
@@ -82,6 +82,6 @@ def scripted(types: Any, base_llm: Any, llm_response: Any, script: Script, calls
                 yield llm_response(content=piece, partial=True)
             last = llm_request.contents[-1].parts
             ends = script.ends(answers_a_tool=any(part.function_response for part in last))
-            yield llm_response(content=words if ends else calls.popleft())
+            yield llm_response(content=content if ends else calls.popleft())
 
     return Scripted(model="scripted")

@@ -29,7 +29,9 @@ async def _waiting(package: str, n: int) -> Callable[[], Awaitable[None]]:
         response = peer.types.FunctionResponse(id=request.id, name=REQUEST, response={"confirmed": True})
         message = peer.types.Content(role="user", parts=[peer.types.Part(function_response=response)])
         events = await _say(peer, chat, message)
-        results = [one.response for event in events for one in event.get_function_responses()]
+        results = [
+            function_response.response for event in events for function_response in event.get_function_responses()
+        ]
         assert {"result": "1"} in results and events[-1].content.parts[0].text == "done.", results
 
     return approve

@@ -45,8 +45,8 @@ async def _profile(peer: str, work: str, n: int) -> tuple[cProfile.Profile, int]
     script = {"w2": Script(), "w3": Script(tool="add", rounds=n), "w5": Script(chunks=n)}[work]
     agent, turns = PEERS[peer](script), 10 if work == "w2" else 1
     warm, chat = await agent.chat(), await agent.chat(n if work == "w2" else 0)
-    for each in (warm, chat) if work == "w2" else (warm,):
-        await each.turn("hello there")
+    for item in (warm, chat) if work == "w2" else (warm,):
+        await item.turn("hello there")
     profile = await _profiled(lambda: chat.turn("hello there"), turns)
     return profile, turns if work == "w2" else n
 
@@ -70,12 +70,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("peer", nargs="?", default="adk_nb", choices=PEERS)
     parser.add_argument("--top", type=int, default=0, help="and so many of the functions called most")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     for work, n in CASES:
         with asyncio.Runner() as runner:
-            profile, operations = runner.run(_profile(asked.peer, work, n))
-        print(f"{asked.peer:12}{work:4}{n:6}{_total(profile) / operations:12,.0f} calls", flush=True)
-        for entry in sorted(profile.getstats(), key=lambda entry: -entry.callcount)[: asked.top]:
+            profile, operations = runner.run(_profile(arguments.peer, work, n))
+        print(f"{arguments.peer:12}{work:4}{n:6}{_total(profile) / operations:12,.0f} calls", flush=True)
+        for entry in sorted(profile.getstats(), key=lambda entry: -entry.callcount)[: arguments.top]:
             print(f"{entry.callcount / operations:34.1f}  {_name(entry.code)}")
 
 

@@ -42,9 +42,9 @@ def run(python: str, code: str) -> dict[str, float]:
     """CPU seconds and peak megabytes of a process that runs `code`."""
     process = subprocess.Popen([python, "-W", "ignore", "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
-    said = process.stderr.read().decode()
+    text = process.stderr.read().decode()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(said.strip().splitlines()[-1])
+        raise RuntimeError(text.strip().splitlines()[-1])
     return {"cpu_s": used.ru_utime + used.ru_stime, "rss_mb": used.ru_maxrss / 1e3}

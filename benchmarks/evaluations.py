@@ -47,9 +47,9 @@ async def _adk_nb(n: int) -> Figures:
 
     await run(WARM_UP)
     gc.collect()
-    before = _peak_mb()
+    earlier_peak_mb = _peak_mb()
     wall_us = await _timed(lambda: run(n)) / n * 1e6
-    grown_mb = _peak_mb() - before
+    grown_mb = _peak_mb() - earlier_peak_mb
     turn_us, pydantic_us = await _turns(agent, n), await _pydantic_evals(agent, min(n, 1_000))
     return {
         "wall_us": wall_us,

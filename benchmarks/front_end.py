@@ -129,12 +129,12 @@ class Figure:
 def main() -> None:
     """Print each figure as it is measured, and keep it."""
     KEPT.parent.mkdir(parents=True, exist_ok=True)
-    with lab_page() as opened, KEPT.open("a") as kept:
+    with lab_page() as opened, KEPT.open("a") as stored_file:
         for measure in (size, memory, first_row, share, scrolling):
-            for one in measure(opened):
-                sys.stdout.write(f"{one.name:<64} {one.value:>9.4g} {one.unit:<9} {one.verdict}\n")
+            for item in measure(opened):
+                sys.stdout.write(f"{item.name:<64} {item.value:>9.4g} {item.unit:<9} {item.verdict}\n")
                 sys.stdout.flush()
-                kept.write(json.dumps({"name": one.name, "value": one.value, "unit": one.unit}) + "\n")
+                stored_file.write(json.dumps({"name": item.name, "value": item.value, "unit": item.unit}) + "\n")
 
 
 Opened = Callable[..., Page]
@@ -173,11 +173,11 @@ def memory(opened: Opened) -> Iterator[Figure]:
     page.run_cell(1)
     page.run_cell(2)
     page.wait(".adknb-fold")
-    before = heap(page)
+    earlier_heap = heap(page)
     for cell in range(3, VIEWS + 2):
         page.run_cell(cell)
     page.until(lambda: len(page.all(".adknb-fold")) == VIEWS, "every view")
-    yield Figure(f"memory of {VIEWS} finished views", (heap(page) - before) / 1e6 * VIEWS / (VIEWS - 1), "MB", 60)
+    yield Figure(f"memory of {VIEWS} finished views", (heap(page) - earlier_heap) / 1e6 * VIEWS / (VIEWS - 1), "MB", 60)
 
 
 def heap(page: Page) -> float:
@@ -198,9 +198,9 @@ def first_row(opened: Opened) -> Iterator[Figure]:
         for _ in range(TURNS):
             page.run_cell(2)
         page.run_cell(3)
-        said = json.loads(page.text(3))
-        seen = page.js("return window.seen")
-        late = sorted(1000 * (seen[f"answer-{number}"] - at) for number, at in enumerate(said, 1))
+        payload = json.loads(page.text(3))
+        log = page.js("return window.seen")
+        late = sorted(1000 * (log[f"answer-{number}"] - position) for number, position in enumerate(payload, 1))
         yield Figure(f"first event row, median, a model that {name}", statistics.median(late[1:]), "ms", 100)
         yield Figure("    the slowest of them", late[-1], "ms")
 
@@ -211,8 +211,8 @@ def share(opened: Opened) -> Iterator[Figure]:
     for name, pause in (("20 ms", 0.02), ("no time", 0.0)):
         took: dict[int, list[list[float]]] = {2: [], 3: []}
         for cell in took:
-            shown = "auto" if cell == 2 else "off"
-            source = f"print(list(turn('{shown}', {pause})))"
+            text = "auto" if cell == 2 else "off"
+            source = f"print(list(turn('{text}', {pause})))"
             page.js("panel.content.widgets[arguments[0]].model.sharedModel.setSource(arguments[1])", cell, source)
         for _ in range(ROUNDS):
             for cell, runs in took.items():
@@ -221,9 +221,9 @@ def share(opened: Opened) -> Iterator[Figure]:
         (_, with_it, cpu), (_, without, bare) = (
             [min(column) for column in zip(*runs, strict=True)] for runs in took.values()
         )
-        held = 5 if pause else None
+        number = 5 if pause else None
         yield Figure(
-            f"view's share of {EVENTS} events, a model that takes {name}", 100 * (with_it / without - 1), "%", held
+            f"view's share of {EVENTS} events, a model that takes {name}", 100 * (with_it / without - 1), "%", number
         )
         yield Figure("    wall time without a view", without, "s")
         yield Figure("    CPU of the view for an event", 1e6 * (cpu - bare) / EVENTS, "us")
@@ -238,7 +238,7 @@ def scrolling(opened: Opened) -> Iterator[Figure]:
     page.wait(".adknb-row:last-child", str(ROWS - 1))
     scrolled = page.js(SCROLL)
     times = scrolled["times"]
-    gaps = sorted(after - before for before, after in itertools.pairwise(times))
+    gaps = sorted(later - earlier for earlier, later in itertools.pairwise(times))
     yield Figure(
         f"scroll rate of a log of {ROWS:,} events", 1000 * len(gaps) / (times[-1] - times[0]), "frames/s", 50, True
     )

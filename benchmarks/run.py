@@ -130,14 +130,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="w1 ... eval", help="default: all")
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
-    chosen = asked.workloads or ["w1", *SIZES]
+    arguments = parser.parse_args()
+    chosen = arguments.workloads or ["w1", *SIZES]
     for unknown in set(chosen) - {"w1", *SIZES}:
         parser.error(f"no workload {unknown!r}; there are {', '.join(['w1', *SIZES])}")
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    results = measure(chosen, asked.rounds)
-    print(f"{asked.rounds} rounds in {time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.1f}; {KEPT}\n")
+    results = measure(chosen, arguments.rounds)
+    print(f"{arguments.rounds} rounds in {time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.1f}; {KEPT}\n")
     if "w1" in chosen:
         tell_cold(results)
     tell(results)
@@ -147,14 +147,16 @@ def main() -> int:
 def measure(chosen: list[str], rounds: int) -> Results:
     """Peers side by side within a cell and rounds outermost, so that what else the machine does falls on all alike."""
     results: Results = defaultdict(list)
-    with KEPT.open("w") as kept:
+    with KEPT.open("w") as stored_file:
         if "w1" in chosen:
             for name, case in cold.CASES.items():  # once for nothing: the first run compiles the modules
                 _cold(name, case)
         for turn in range(rounds):
             for work, n, peer, figures in _cells(chosen):
                 results[work, n, peer].append(figures)
-                kept.write(json.dumps({"round": turn, "work": work, "n": n, "peer": peer, "figures": figures}) + "\n")
+                stored_file.write(
+                    json.dumps({"round": turn, "work": work, "n": n, "peer": peer, "figures": figures}) + "\n"
+                )
     return results
 
 
@@ -181,11 +183,11 @@ def _cold(name: str, case: cold.Cold) -> Figures | None:
 
 def _cell(peer: str, work: str, n: int) -> Figures | None:
     command = [PYTHONS[peer], "-m", "benchmarks.cell", peer, work, str(n)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        print(f"{work} {n} {peer}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}", file=sys.stderr)
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    if output.returncode:
+        print(f"{work} {n} {peer}: {(output.stderr.strip().splitlines() or ['failed'])[-1]}", file=sys.stderr)
         return None
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(output.stdout.splitlines()[-1])
 
 
 def median(results: Results, work: str, n: int, peer: str, figure: str) -> float | None:
@@ -208,14 +210,14 @@ def tell(results: Results) -> None:
         return
     _line("workload", "unit", "floor", "google-adk", "adk_nb", "adk/adk_nb", "target", "")
     for row in rows:
-        ours, theirs = (row.work, row.n, "adk_nb"), (row.beside or row.work, row.n, "google-adk")
+        ours, foreign = (row.work, row.n, "adk_nb"), (row.beside or row.work, row.n, "google-adk")
         if row.to:
             shares = {p: ratio(results, row.figure, (row.work, row.n, p), (row.work, row.to, p)) for p in PYTHONS}
             times = None
         else:
             shares = {p: median(results, row.work, row.n, p, row.figure) for p in PYTHONS}
-            shares["google-adk"] = median(results, *theirs, row.figure)
-            times = ratio(results, row.figure, theirs, ours)
+            shares["google-adk"] = median(results, *foreign, row.figure)
+            times = ratio(results, row.figure, foreign, ours)
         target = f">= {row.times:g}x" if row.times else f"<= {row.at_most:g}"
         met = _met(times, at_least=row.times) if row.times else _met(shares["adk_nb"], at_most=row.at_most)
         _line(row.title, row.unit, *map(_number, shares.values()), _number(times, "x"), target, met)
@@ -234,9 +236,9 @@ def tell_cold(results: Results) -> None:
         if case.above and cpu is not None:
             cpu -= median(results, "w1", 1, case.above, "cpu_s") or 0
             target, met = "<= 0.25", _met(cpu, at_most=0.25)
-        said = f"{name} (above {case.above})" if case.above else name
+        text = f"{name} (above {case.above})" if case.above else name
         _line(
-            f"   {said}",
+            f"   {text}",
             "",
             _number(cpu),
             _number(median(results, *key, "rss_mb")),
@@ -251,8 +253,8 @@ def tell_cold(results: Results) -> None:
 def _met(value: float | None, *, at_least: float | None = None, at_most: float | None = None) -> str:
     if value is None:
         return "not measured"
-    kept = (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
-    return "met" if kept else "MISSED"
+    stored = (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
+    return "met" if stored else "MISSED"
 
 
 def _number(value: float | None, unit: str = "") -> str:
@@ -262,7 +264,7 @@ def _number(value: float | None, unit: str = "") -> str:
 
 
 def _line(title: str, unit: str, *rest: str) -> None:
-    print(f"{title:38} {unit:8}" + "".join(f"{word:>13}" for word in rest))
+    print(f"{title:38} {unit:8}" + "".join(f"{token:>13}" for token in rest))
 
 
 if __name__ == "__main__":

@@ -63,9 +63,9 @@ async def _timed(once: Callable[[], Awaitable[None]], *, most: int = 7) -> Figur
     wall: list[float] = []
     cpu: list[float] = []
     for _ in range(most):
-        before, spent = time.perf_counter(), time.process_time()
+        earlier_start, spent = time.perf_counter(), time.process_time()
         await once()
-        wall.append(time.perf_counter() - before)
+        wall.append(time.perf_counter() - earlier_start)
         cpu.append(time.process_time() - spent)
     return {"wall_ms": statistics.median(wall) * 1e3, "cpu_us": statistics.median(cpu) * 1e6}
 
@@ -98,25 +98,25 @@ class _Service:
 
     def events(self, count: int) -> list[Any]:
         """`count` events as a turn makes them, made before the clock runs."""
-        made: list[Any] = []
+        events: list[Any] = []
         for number in range(count):
             role = "model" if number % 2 else "user"
             content = self.types.Content(role=role, parts=[self.types.Part(text=f"{number} {WORDS}")])
-            made.append(self.event(author=role, invocation_id=f"e-{number // 2}", content=content))
-        return made
+            events.append(self.event(author=role, invocation_id=f"e-{number // 2}", content=content))
+        return events
 
-    async def writer(self, sessions: int, each: int) -> Callable[[], Awaitable[None]]:
+    async def writer(self, sessions: int, number: int) -> Callable[[], Awaitable[None]]:
         """What appends `each` events to each of so many new sessions, all side by side."""
-        where = WHERE | {"session_id": None}
-        made = [(await self.service.create_session(**where), self.events(each)) for _ in range(sessions)]
+        session_key = WHERE | {"session_id": None}
+        built = [(await self.service.create_session(**session_key), self.events(number)) for _ in range(sessions)]
 
         async def write(session: Any, events: list[Any]) -> None:
             for event in events:
                 await self.service.append_event(session, event)
-            assert len(session.events) == each
+            assert len(session.events) == number
 
         async def write_all() -> None:
-            await asyncio.gather(*(write(session, events) for session, events in made))
+            await asyncio.gather(*(write(session, events) for session, events in built))
 
         return write_all
 
@@ -166,9 +166,9 @@ class _Bare:
     async def create(self) -> None:
         self.db.execute("CREATE TABLE events (session INTEGER, seq INTEGER, data TEXT, PRIMARY KEY (session, seq))")
 
-    async def writer(self, sessions: int, each: int) -> Callable[[], Awaitable[None]]:
+    async def writer(self, sessions: int, number: int) -> Callable[[], Awaitable[None]]:
         first = self.made
-        self.made += each
+        self.made += number
 
         async def write() -> None:
             for number in range(first, self.made):

@@ -37,8 +37,8 @@ class Team:
         top = self.top = makes[kind]()
         self.built = time.process_time() - start
         self.service = get("sessions", "InMemorySessionService")()
-        where = {"node": top} if package == "google.adk" and kind in ("graph", "functions") else {"agent": top}
-        self.runner = get("runners", "Runner")(**where, app_name="bench", session_service=self.service)
+        session_key = {"node": top} if package == "google.adk" and kind in ("graph", "functions") else {"agent": top}
+        self.runner = get("runners", "Runner")(**session_key, app_name="bench", session_service=self.service)
 
     def agents(self, n: int) -> list[Any]:
         make = self._get("agents", "LlmAgent")
@@ -59,8 +59,8 @@ class Team:
             nodes = [workflow.node(passing(), name=f"n{row}_{step}") for step in range(10)]
             edges.append((workflow.START, *nodes, join))
         self.events = self.n + 1
-        more = {"max_steps": 2 * self.n} if "max_steps" in workflow.Workflow.model_fields else {}
-        return workflow.Workflow(name="top", edges=edges, **more)
+        extra = {"max_steps": 2 * self.n} if "max_steps" in workflow.Workflow.model_fields else {}
+        return workflow.Workflow(name="top", edges=edges, **extra)
 
     async def turn(self) -> str:
         """One turn in a session of its own; its id."""

@@ -97,12 +97,12 @@ async def timed(chat: Any) -> float:
 
 def run(python: Path, root: Path, peer: str, mode: str) -> dict[str, float]:
     command = [str(python), str(Path(__file__).resolve()), "--cell", peer, mode]
-    done = subprocess.run(
+    output = subprocess.run(
         command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True
     )
-    if done.returncode:
-        sys.exit(f"{peer} {mode}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    if output.returncode:
+        sys.exit(f"{peer} {mode}: {output.stderr[-2000:]}")
+    return json.loads(output.stdout.splitlines()[-1])
 
 
 def main() -> None:
@@ -111,19 +111,19 @@ def main() -> None:
     parser.add_argument("--baseline", type=Path)
     parser.add_argument("--adk", type=Path, default=ROOT / ".venv-adk", help="an environment with google-adk")
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    if asked.cell:
-        print(json.dumps(asyncio.run(cell(*asked.cell))), flush=True)
+    arguments = parser.parse_args()
+    if arguments.cell:
+        print(json.dumps(asyncio.run(cell(*arguments.cell))), flush=True)
         os._exit(0)
-    ours, adk = ROOT / ".venv/bin/python", asked.adk / "bin/python"
+    ours, adk = ROOT / ".venv/bin/python", arguments.adk / "bin/python"
     cells = [(ours, ROOT, "adk_nb", mode) for mode in ("off", "on", "content")]
-    if asked.baseline:
-        cells.insert(0, (ours, asked.baseline.resolve(), "adk_nb", "off"))
+    if arguments.baseline:
+        cells.insert(0, (ours, arguments.baseline.resolve(), "adk_nb", "off"))
     if adk.exists():
         cells += [(adk, ROOT, "google-adk", mode) for mode in ("off", "on")]
-    rounds = [[run(*one) for one in cells] for _ in range(asked.rounds)]
+    rounds = [[run(*cell) for cell in cells] for _ in range(arguments.rounds)]
     for index, (_, root, peer, mode) in enumerate(cells):
-        first = next(i for i, one in enumerate(cells) if one[2] == peer)
+        first = next(i for i, cell in enumerate(cells) if cell[2] == peer)
         print(f"\n{peer}, {'no telemetry' if root != ROOT else mode}")
         for name in rounds[0][index]:
             value = statistics.median(figures[index][name] for figures in rounds)

@@ -129,9 +129,9 @@ def one_call(opened: Opened) -> Iterator[Figure]:
         "end": f"the end, with a tool of {TOOL_SECONDS} s",
     }
     for key, moment in moments.items():
-        first, *others = [turn[key] for turn in times]
-        yield Figure(f"Shift-Enter to {moment}, median of {TURNS}", statistics.median(others), "ms")
-        yield Figure("    the slowest of them", max(others), "ms")
+        first, *rivals = [turn[key] for turn in times]
+        yield Figure(f"Shift-Enter to {moment}, median of {TURNS}", statistics.median(rivals), "ms")
+        yield Figure("    the slowest of them", max(rivals), "ms")
         yield Figure("    the first turn of the page", first, "ms")
     yield _load()
 
@@ -154,7 +154,7 @@ def streaming(opened: Opened) -> Iterator[Figure]:
         page.until(lambda: page.js("return window.stream_over"), "the end of the stream", 120)
         times = page.js("return window.frames_seen")
         page.run_cell(chat + 1)
-        gaps = sorted(after - before for before, after in itertools.pairwise(times))
+        gaps = sorted(later - earlier for earlier, later in itertools.pairwise(times))
         span = times[-1] - times[0]
         yield Figure(
             f"frames while {TOKENS:,} tokens stream in {span / 1000:.1f} s",

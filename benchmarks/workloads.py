@@ -61,12 +61,12 @@ async def chunk(peer: str, n: int) -> Figures:
     """One of the n pieces of a streamed answer; and by how much the peak memory grew over the answer."""
     warm = await PEERS[peer](Script(chunks=20)).chat()
     await warm.turn("go")
-    agent, words = PEERS[peer](Script(chunks=n)), "word " * n
+    agent, text = PEERS[peer](Script(chunks=n)), "word " * n
     chats = [await agent.chat() for _ in range(4)]
-    before = _peak_bytes()
-    assert await chats.pop().turn("go") == (n, words)
-    grown = _peak_bytes() - before
-    figures = _each(await _timed(lambda: _say(chats.pop().turn, words, pieces=n), most=3), n)
+    earlier_peak_bytes = _peak_bytes()
+    assert await chats.pop().turn("go") == (n, text)
+    grown = _peak_bytes() - earlier_peak_bytes
+    figures = _each(await _timed(lambda: _say(chats.pop().turn, text, pieces=n), most=3), n)
     return figures | {"grown_mb": grown / 1e6}
 
 
@@ -76,19 +76,19 @@ async def sessions(peer: str, n: int) -> Figures:
     await _say((await agent.chat()).turn, "done.")
     chats = [await agent.chat() for _ in range(n)]
     gc.collect()
-    before, cpu = _resident_bytes(), time.process_time()
+    earlier_resident_bytes, cpu = _resident_bytes(), time.process_time()
     await asyncio.gather(*(_say(chat.turn, "done.") for chat in chats))
     cpu = time.process_time() - cpu
-    return {"cpu_us": cpu / n * 1e6, "kb_per_session": (_peak_bytes() - before) / n / 1e3}
+    return {"cpu_us": cpu / n * 1e6, "kb_per_session": (_peak_bytes() - earlier_resident_bytes) / n / 1e3}
 
 
 async def answer(peer: str, n: int) -> Figures:
     """The answer to an approval in a session of n events."""
     approvals = await answers.waiting({"google-adk": "google.adk"}.get(peer, peer), n)
-    first, *others = approvals  # all are kept to the end: to free a long session takes longer than an answer
+    first, *other_approvals = approvals  # all are kept to the end: to free a long session takes longer than an answer
     await first()
-    left = iter(others)
-    return await _timed(lambda: next(left)(), most=len(others))
+    remaining_other_approvals = iter(other_approvals)
+    return await _timed(lambda: next(remaining_other_approvals)(), most=len(other_approvals))
 
 
 async def memory(peer: str, n: int) -> Figures:
@@ -96,42 +96,42 @@ async def memory(peer: str, n: int) -> Figures:
     agent = PEERS[peer](Script())
     await _say((await agent.chat()).turn, "done.")
     gc.collect()
-    before = _resident_bytes()
+    earlier_resident_bytes = _resident_bytes()
     chat = await agent.chat(n // 2)
     gc.collect()
-    resident = (_resident_bytes() - before) / n
+    resident = (_resident_bytes() - earlier_resident_bytes) / n
     await _say(chat.turn, "done.")
-    return {"bytes": resident, "peak_of_resident": (_peak_bytes() - before) / n / resident}
+    return {"bytes": resident, "peak_of_resident": (_peak_bytes() - earlier_resident_bytes) / n / resident}
 
 
 async def team(kind: str, peer: str, n: int) -> Figures:
     """One agent, or node, of n in a turn; and how long they took to make, and how far the memory grew meanwhile."""
     await teams.built(peer, kind, 10).turn()
-    before = _peak_bytes()
-    one = teams.built(peer, kind, n)
+    earlier_peak_bytes = _peak_bytes()
+    built = teams.built(peer, kind, n)
     start = time.process_time()
-    await one.turn()
+    await built.turn()
     first = time.process_time() - start
-    grown = _peak_bytes() - before
-    figures = _each(await _timed(one.turn, most=9), n) if first < 5 else {"cpu_us": first / n * 1e6}
-    return figures | {"built_ms": one.built * 1e3, "grown_kb": grown / n / 1e3}
+    grown = _peak_bytes() - earlier_peak_bytes
+    figures = _each(await _timed(built.turn, most=9), n) if first < 5 else {"cpu_us": first / n * 1e6}
+    return figures | {"built_ms": built.built * 1e3, "grown_kb": grown / n / 1e3}
 
 
 async def graph_memory(peer: str, n: int) -> Figures:
     """kB for each of n nodes: the peak of a turn, what is there after it, and what the graph itself keeps of it."""
     await teams.built(peer, "functions", 10).turn()
-    one = teams.built(peer, "functions", n)
+    built = teams.built(peer, "functions", n)
     tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    session = await one.turn()
+    previous, _ = tracemalloc.get_traced_memory()
+    session = await built.turn()
     _, peak = tracemalloc.get_traced_memory()
     gc.collect()
-    kept, _ = tracemalloc.get_traced_memory()
-    await one.forget(session)
+    stored, _ = tracemalloc.get_traced_memory()
+    await built.forget(session)
     gc.collect()
-    left, _ = tracemalloc.get_traced_memory()
-    figures = {"peak_kb": peak, "kept_kb": kept, "left_kb": left}
-    return {name: (figure - before) / n / 1e3 for name, figure in figures.items()}
+    remaining, _ = tracemalloc.get_traced_memory()
+    figures = {"peak_kb": peak, "kept_kb": stored, "left_kb": remaining}
+    return {name: (figure - previous) / n / 1e3 for name, figure in figures.items()}
 
 
 WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
@@ -157,10 +157,10 @@ WORKLOADS: dict[str, Callable[[str, int], Awaitable[Figures]]] = {
 }
 
 
-async def _say(say: Callable[[str], Awaitable[tuple[int, str]]], words: str, pieces: int = 0) -> None:
+async def _say(say: Callable[[str], Awaitable[tuple[int, str]]], text: str, pieces: int = 0) -> None:
     """One turn, which must end in the words the script says: a peer that does less is not faster."""
-    heard = await say("hello there")
-    assert heard == (pieces, words), heard
+    events = await say("hello there")
+    assert events == (pieces, text), events
 
 
 async def _timed(once: Callable[[], Awaitable[object]], *, most: int, seconds: float = 2.0) -> Figures:
