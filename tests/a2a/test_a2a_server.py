@@ -79,7 +79,11 @@ async def talking(url: str, *, streaming: bool = True, old: bool = False) -> Asy
     async with httpx.AsyncClient(trust_env=False) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
         if old:
-            interfaces = [one for one in card.supported_interfaces if one.protocol_version == "0.3"]
+            interfaces = [
+                supported_interface
+                for supported_interface in card.supported_interfaces
+                if supported_interface.protocol_version == "0.3"
+            ]
             del card.supported_interfaces[:]
             card.supported_interfaces.extend(interfaces)
         yield Talker(ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(card), card)
@@ -151,9 +155,12 @@ def test_an_answer_streams_and_ends_whole():
         artifacts = [update.artifact_update for update in updates if update.HasField("artifact_update")]
         assert kinds[0] == "task" and kinds[-1] == "status_update"
         assert updates[-1].status_update.status.state == DONE
-        pieces = [("".join(part.text for part in one.artifact.parts), one.append, one.last_chunk) for one in artifacts]
+        pieces = [
+            ("".join(part.text for part in artifact.artifact.parts), artifact.append, artifact.last_chunk)
+            for artifact in artifacts
+        ]
         assert pieces == [("Two ", False, False), ("days", True, False), ("Two days", False, True)]
-        assert len({one.artifact.artifact_id for one in artifacts}) == 1
+        assert len({artifact.artifact.artifact_id for artifact in artifacts}) == 1
 
     with_client(planner(["Two ", "days"]), work)
 
@@ -237,9 +244,9 @@ def test_words_approve_nothing_and_a_function_response_does():
         second = await talker.task("yes", first)
         refused = list(paid)
         request = next(part for part in second.status.message.parts if part.HasField("data"))
-        asked = MessageToDict(request.data)
+        question = MessageToDict(request.data)
         approval = Part(metadata={"adk_type": "function_response"})
-        values = {"id": asked["id"], "name": asked["name"], "response": {"confirmed": True}}
+        values = {"id": question["id"], "name": question["name"], "response": {"confirmed": True}}
         approval.data.struct_value.update(values)
         third = await talker.task([approval], second)
         assert (first.status.state, second.status.state, refused) == (WAITS, WAITS, [])
@@ -367,9 +374,9 @@ def test_a_client_that_goes_away_loses_nothing():
         async for update in updates:
             release.set()
             states += [update.status_update.status.state] if update.HasField("status_update") else []
-        done = await talker.client.get_task(GetTaskRequest(id=task.id))
+        run_task = await talker.client.get_task(GetTaskRequest(id=task.id))
         assert states[-1:] == [DONE]
-        assert (done.status.state, texts(done)) == (DONE, ["I wait.", "Rome."])
+        assert (run_task.status.state, texts(run_task)) == (DONE, ["I wait.", "Rome."])
 
     with_client(planner(["I wait.", call("wait")], "Rome.", tools=[wait]), work)
 
@@ -379,14 +386,14 @@ def test_two_clients_at_once_in_one_context_are_answered_one_after_the_other():
 
     async def work(talker: Talker) -> None:
         first = await talker.task("Hi")
-        asked = [talker.request(text) for text in ("Where to?", "And then?")]
-        for request in asked:
+        requests = [talker.request(text) for text in ("Where to?", "And then?")]
+        for request in requests:
             request.message.context_id = first.context_id
 
-        async def answered(request: SendMessageRequest) -> list[StreamResponse]:
+        async def replies(request: SendMessageRequest) -> list[StreamResponse]:
             return [update async for update in talker.client.send_message(request)]
 
-        ends = await asyncio.gather(*map(answered, asked))
+        ends = await asyncio.gather(*map(replies, requests))
         assert [updates[-1].status_update.status.state for updates in ends] == [DONE, DONE]
 
     with_client(agent, work)
@@ -446,11 +453,11 @@ def post(server: LoopbackServer, **options: Any) -> httpx.Response:
     return httpx.post(f"{server.url}/", headers=headers, trust_env=False, **({"json": PLAN} | options))
 
 
-@pytest.mark.parametrize("sent", [None, "Bearer wrong", "Basic the-right-token-1", "Bearer", "Bearer \u00e4"])
-def test_a_wrong_token_calls_nothing(sent: str | None):
+@pytest.mark.parametrize("payload", [None, "Bearer wrong", "Basic the-right-token-1", "Bearer", "Bearer \u00e4"])
+def test_a_wrong_token_calls_nothing(payload: str | None):
     agent = planner("Rome.")
     with served(lambda port: to_a2a(agent, port=port, token="the-right-token-1")) as server:
-        refused = post(server, headers={"Authorization": sent.encode("latin-1")} if sent else {})
+        refused = post(server, headers={"Authorization": payload.encode("latin-1")} if payload else {})
         let_in = post(server, headers={"Authorization": "bearer the-right-token-1"})
         card = httpx.get(f"{server.url}/.well-known/agent-card.json", trust_env=False).json()
 
