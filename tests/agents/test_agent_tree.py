@@ -24,8 +24,8 @@ def agent(name: str, *sub_agents: BaseAgent, **fields: Any) -> LlmAgent:
 def test_agents_know_their_place():
     leaf = agent("leaf")
     branch = agent("branch", leaf)
-    other = agent("other")
-    root = agent("root", branch, other)
+    other_agent = agent("other")
+    root = agent("root", branch, other_agent)
 
     assert (leaf.parent_agent, branch.parent_agent, root.parent_agent) == (branch, root, None)
     assert leaf.root_agent is branch.root_agent is root.root_agent is root
@@ -35,23 +35,23 @@ def test_agents_know_their_place():
 
 
 def test_an_agent_is_equal_to_itself_alone():
-    one, other = agent("a"), agent("a")
+    sub_agent, other_agent = agent("a"), agent("a")
 
-    assert one == one and one != other and len({one, other, one}) == 2
+    assert sub_agent == sub_agent and sub_agent != other_agent and len({sub_agent, other_agent, sub_agent}) == 2
 
 
 def test_an_agent_has_one_parent():
-    leaf, other = agent("leaf"), agent("other")
+    leaf, other_agent = agent("leaf"), agent("other")
     agent("first", leaf)
 
     with pytest.raises(
         ConfigurationError,
         match=r"agent 'leaf' cannot be under 'second': it is under 'first' already; pass leaf.clone\(\) to one",
     ):
-        agent("second", other, leaf)
+        agent("second", other_agent, leaf)
 
-    assert other.parent_agent is None  # nothing was half done
-    assert agent("second", other, leaf.clone()).find_agent("leaf") is not leaf
+    assert other_agent.parent_agent is None  # nothing was half done
+    assert agent("second", other_agent, leaf.clone()).find_agent("leaf") is not leaf
     with pytest.raises(ConfigurationError, match=r"'twin' is twice .* 'root'; .*'name': "):
         agent("root", *[agent("twin")] * 2)
 
@@ -63,9 +63,9 @@ def test_a_parent_defined_anew_takes_its_agents_over_and_the_old_one_keeps_copie
     new = agent("root", leaf, description="better")
 
     assert new.sub_agents == [leaf] and leaf.parent_agent is new and leaf.root_agent is new
-    kept = old.sub_agents[0]
-    assert kept is not leaf and kept.parent_agent is old and kept.name == "leaf"
-    assert kept.sub_agents[0] is not leaf.sub_agents[0] and kept.sub_agents[0].root_agent is old
+    stored_agent = old.sub_agents[0]
+    assert stored_agent is not leaf and stored_agent.parent_agent is old and stored_agent.name == "leaf"
+    assert stored_agent.sub_agents[0] is not leaf.sub_agents[0] and stored_agent.sub_agents[0].root_agent is old
 
 
 @pytest.mark.parametrize(
@@ -77,28 +77,28 @@ def test_a_parent_defined_anew_takes_its_agents_over_and_the_old_one_keeps_copie
     ],
 )
 def test_equal_names_in_a_tree_are_reported(make: Any, twice: str):
-    told = f"two agents under 'root' are named {twice}; find_agent and transfers take"
-    with pytest.warns(UserWarning, match=told) as warned:
+    text = f"two agents under 'root' are named {twice}; find_agent and transfers take"
+    with pytest.warns(UserWarning, match=text) as warned:
         root = make()
-    assert {one.filename for one in warned} == {__file__}  # where it was written, and not where it was noticed
+    assert {item.filename for item in warned} == {__file__}  # where it was written, and not where it was noticed
 
     first = root.sub_agents[0]
     assert root.find_sub_agent(twice.strip("'")) in (first, *first.sub_agents)
 
 
 def test_agents_that_are_set_later_have_their_place_and_those_before_lose_it():
-    before, after = LlmAgent(name="before"), LlmAgent(name="after", model=ScriptedLlm("B"))
-    root = guide(call("transfer_to_agent", agent_name="after"), sub_agents=[before])
+    earlier_agent, later_agent = LlmAgent(name="before"), LlmAgent(name="after", model=ScriptedLlm("B"))
+    root = guide(call("transfer_to_agent", agent_name="after"), sub_agents=[earlier_agent])
 
-    root.sub_agents = [after]
+    root.sub_agents = [later_agent]
 
-    assert (before.parent_agent, after.parent_agent) == (None, root)
+    assert (earlier_agent.parent_agent, later_agent.parent_agent) == (None, root)
     Talk(root).say()
-    assert isinstance(after.model, ScriptedLlm)
-    assert "transfer_to_agent" in after.model.requests[0].tools_dict  # back to the root
-    with pytest.raises(ConfigurationError, match="'after' cannot be under 'other': it is under 'guide' already"):
-        LlmAgent(name="other").sub_agents = [after]
-    assert root.sub_agents == [after]
+    assert isinstance(later_agent.model, ScriptedLlm)
+    assert "transfer_to_agent" in later_agent.model.requests[0].tools_dict  # back to the root
+    with pytest.raises(ConfigurationError, match=r"'after' .*'other'.*'guide'"):
+        LlmAgent(name="other").sub_agents = [later_agent]
+    assert root.sub_agents == [later_agent]
 
 
 def test_equal_names_are_reported_once():
@@ -147,7 +147,11 @@ def test_a_clone_can_be_other_than_what_it_was_copied_from():
 
     assert (copy.name, copy.instruction, copy.sub_agents, copy.tools_now()) == ("copy", "a", [child], [])
     assert child.parent_agent is copy and copy.output_shape is None
-    assert (branch.name, [one.name for one in branch.sub_agents], len(branch.tools_now())) == ("branch", ["leaf"], 1)
+    assert (branch.name, [agent.name for agent in branch.sub_agents], len(branch.tools_now())) == (
+        "branch",
+        ["leaf"],
+        1,
+    )
     assert branch.clone({"sub_agents": []}).sub_agents == []
 
 
@@ -174,9 +178,9 @@ def test_callbacks_that_are_methods_act_on_the_clone():
     original.after_agent_callback = [original.count, look_away]
 
     copy = original.clone({"name": "copy"})
-    said = Talk(copy).say()
+    events = Talk(copy).say()
 
-    assert told(said) == [("copy", "copy ran 1 times .")]
+    assert told(events) == [("copy", "copy ran 1 times .")]
     assert (original.runs, copy.runs) == (0, 2)
     assert copy.notes == [] and copy.notes is not original.notes
 
@@ -186,19 +190,19 @@ def look_away(callback_context: Context) -> None:
 
 
 def test_an_agent_without_a_model_asks_the_nearest_above_it_that_has_one(monkeypatch: pytest.MonkeyPatch):
-    mine, theirs = ScriptedLlm(), ScriptedLlm()
+    own_model, other_model = ScriptedLlm(), ScriptedLlm()
     leaf = agent("leaf")
-    root = agent("root", Counts(name="between", sub_agents=[agent("branch", leaf)]), model=mine)
+    root = agent("root", Counts(name="between", sub_agents=[agent("branch", leaf)]), model=own_model)
 
-    assert leaf.canonical_model is mine
+    assert leaf.canonical_model is own_model
     root.model = "offline"
     assert leaf.canonical_model.model == "offline" and leaf.canonical_model is leaf.canonical_model
 
     monkeypatch.setattr(LlmAgent, "_default_model", "")
     root.model = ""
     assert leaf.canonical_model.model == "offline"
-    LlmAgent.set_default_model(theirs)
-    assert leaf.canonical_model is theirs
+    LlmAgent.set_default_model(other_model)
+    assert leaf.canonical_model is other_model
     LlmAgent.set_default_model("scripted-nobody-knows")
     with pytest.raises(ModelNotFoundError):
         assert leaf.canonical_model
@@ -217,20 +221,20 @@ def test_two_tools_of_one_name_are_told_and_the_later_is_used():
 
     other.__name__ = "look"
 
-    with pytest.warns(UserWarning, match=r"agent 'guide' has two.*named 'look'; the later"):
-        both = guide(call("look"), "Done.", tools=[look, other])
+    with pytest.warns(UserWarning, match=r"'guide' .*'look'.* later"):
+        agent = guide(call("look"), "Done.", tools=[look, other])
 
-    assert [one.description for one in both.tools_now()] == ["Looks elsewhere."]
-    assert told(Talk(both).say())[1] == ("guide", "answers {'result': 'elsewhere'}")
+    assert [item.description for item in agent.tools_now()] == ["Looks elsewhere."]
+    assert told(Talk(agent).say())[1] == ("guide", "answers {'result': 'elsewhere'}")
 
 
 def test_an_agent_is_no_tool():
-    with pytest.raises(ConfigurationError, match=r"agent 'a': the agent 'b'.*AgentTool\(agent=b\)"):
+    with pytest.raises(ConfigurationError, match=r"'a'.*'b'.*AgentTool\(agent=b\)"):
         agent("a", tools=[agent("b")])
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("fields", "message"),
     [
         ({"sub_agents": BaseAgent(name="b")}, "agent 'a': write sub_agents=[b], in brackets"),
         ({"tools": BaseAgent(name="b")}, "agent 'a': write sub_agents=[b], in brackets"),
@@ -244,9 +248,9 @@ def test_an_agent_is_no_tool():
         ({"parent_agent": None}, "'a': … no field 'parent_agent'"),
     ],
 )
-def test_an_invalid_tree_is_reported_in_one_line(given: dict[str, Any], message: str):
+def test_an_invalid_tree_is_reported_in_one_line(fields: dict[str, Any], message: str):
     with pytest.raises(ConfigurationError) as refused:
-        LlmAgent(**{"name": "a"} | given)
+        LlmAgent(**{"name": "a"} | fields)
     assert mentions(refused.value, message)
     assert "\n" not in str(refused.value)
 
@@ -266,17 +270,17 @@ def test_a_tool_that_writes_what_the_schema_does_not_allow_hears_why():
     events = talk.say()
 
     refused = events[1].get_function_responses()[0].response or {}
-    assert "state['days'] cannot hold the str 'many': state_schema Trip has int" in refused["error"]
+    assert mentions(refused["error"], "state['days'] … str 'many' … Trip … int")
     assert talk.error is None and talk.stored().state == {"days": 2}
 
 
 def test_an_output_key_and_an_event_are_held_to_the_schema_too():
-    for made in (
+    for built in (
         guide("Oslo", output_key="town", state_schema=Trip),
         guide("Oslo", state_schema=Trip, before_agent_callback=lambda callback_context: write(callback_context)),
         Writes(name="guide", state_schema=Trip),
     ):
-        talk = Talk(made)
+        talk = Talk(built)
         events = talk.say()
         assert isinstance(talk.error, StateSchemaError)
         assert "state['town']" in str(talk.error) and "state_schema Trip" in str(talk.error)
@@ -306,9 +310,9 @@ class Other(BaseModel):
 
 
 def test_an_agent_has_the_schema_of_its_parent_unless_it_has_its_own():
-    own = Writes(name="own", state_schema=Other)
+    writes = Writes(name="own", state_schema=Other)
     heir = Writes(name="heir")
-    talk = Talk(Runs(name="root", sub_agents=[own, heir], state_schema=Trip))
+    talk = Talk(Runs(name="root", sub_agents=[writes, heir], state_schema=Trip))
 
     events = talk.say()
 
@@ -318,10 +322,10 @@ def test_an_agent_has_the_schema_of_its_parent_unless_it_has_its_own():
 
 
 def test_agents_of_a_tree_run_in_the_same_invocation_under_their_own_names():
-    seen: list[tuple[str, str, str | None]] = []
+    log: list[tuple[str, str, str | None]] = []
 
     def note(callback_context: Context) -> None:
-        seen.append((callback_context.agent_name, callback_context.invocation_id, callback_context.state.get("temp:t")))
+        log.append((callback_context.agent_name, callback_context.invocation_id, callback_context.state.get("temp:t")))
         callback_context.state["temp:t"] = callback_context.agent_name
 
     root = Runs(
@@ -332,8 +336,8 @@ def test_agents_of_a_tree_run_in_the_same_invocation_under_their_own_names():
     events = Talk(root).say()
 
     assert [event.author for event in events if event.content] == ["guide", "two"]
-    assert {event.invocation_id for event in events} == {seen[0][1]}
-    assert [(name, before) for name, _, before in seen] == [("root", None), ("two", "root")]
+    assert {event.invocation_id for event in events} == {log[0][1]}
+    assert [(name, previous) for name, _, previous in log] == [("root", None), ("two", "root")]
 
 
 def test_a_subclass_that_reads_a_field_before_it_is_made_is_told_which() -> None:

@@ -47,12 +47,15 @@ def pays(name: str, *answers: Any) -> LlmAgent:
 
 def open_calls(events: list[Event]) -> list[types.FunctionCall]:
     return [
-        one for event in events for one in event.get_function_calls() if one.id in (event.long_running_tool_ids or ())
+        call
+        for event in events
+        for call in event.get_function_calls()
+        if call.id in (event.long_running_tool_ids or ())
     ]
 
 
-def outcome(asked: types.FunctionCall, said: dict[str, Any]) -> types.Content:
-    response = types.FunctionResponse(id=asked.id, name=asked.name, response=said)
+def outcome(call: types.FunctionCall, said: dict[str, Any]) -> types.Content:
+    response = types.FunctionResponse(id=call.id, name=call.name, response=said)
     return types.Content(role="user", parts=[types.Part(function_response=response)])
 
 
@@ -80,12 +83,12 @@ def test_without_agents_nothing_is_printed():
         assert Talk(kind(name="empty")).say("go") == []
 
 
-@pytest.mark.parametrize(("stops", "said"), [(False, ["x", "y"]), (True, ["x"])])
-def test_an_escalation_ends_a_sequence_only_if_it_says_so(stops: bool, said: list[str]):
+@pytest.mark.parametrize(("stops", "texts"), [(False, ["x", "y"]), (True, ["x"])])
+def test_an_escalation_ends_a_sequence_only_if_it_says_so(stops: bool, texts: list[str]):
     first, last = agent("x", call("leave"), tools=[leave]), agent("y", "B")
     events = Talk(SequentialAgent(name="seq", sub_agents=[first, last], stop_on_escalate=stops)).say("go")
 
-    assert list(dict.fromkeys(event.author for event in events)) == said
+    assert list(dict.fromkeys(event.author for event in events)) == texts
 
 
 def test_an_agent_that_ends_the_invocation_is_the_last():
@@ -126,8 +129,8 @@ def test_an_agent_that_escalates_comes_to_its_own_end_first():
     assert words(Talk(loop).say("go")) == [("x", "done")]
 
 
-@pytest.mark.parametrize(("propagates", "said"), [(True, []), (False, [("w", "1"), ("w", "2")])])
-def test_a_loop_in_a_loop_ends_both_unless_it_keeps_that_to_itself(propagates: bool, said: list[tuple[str, str]]):
+@pytest.mark.parametrize(("propagates", "text"), [(True, []), (False, [("w", "1"), ("w", "2")])])
+def test_a_loop_in_a_loop_ends_both_unless_it_keeps_that_to_itself(propagates: bool, text: list[tuple[str, str]]):
     inner = LoopAgent(
         name="inner",
         sub_agents=[agent("x", call("leave"), call("leave"), tools=[leave])],
@@ -135,7 +138,7 @@ def test_a_loop_in_a_loop_ends_both_unless_it_keeps_that_to_itself(propagates: b
     )
     outer = LoopAgent(name="outer", sub_agents=[inner, agent("w", "1", "2")], max_iterations=2)
 
-    assert words(Talk(outer).say("go")) == said
+    assert words(Talk(outer).say("go")) == text
 
 
 def test_a_sequence_goes_on_after_a_loop_that_was_left():
@@ -175,11 +178,11 @@ def test_each_clone_of_one_name_gets_the_answer_to_its_own_question():
     with pytest.warns(UserWarning, match="'w'"):
         talk = Talk(ParallelAgent(name="par", sub_agents=[first, first.clone()]))
 
-    asked = open_calls(talk.say("go"))
-    events = talk.say(outcome(asked[1], YES))
+    calls = open_calls(talk.say("go"))
+    events = talk.say(outcome(calls[1], YES))
 
-    paid = [one.response for event in events for one in event.get_function_responses()]
-    assert paid == [{"result": f"paid {(asked[1].args or {})['originalFunctionCall']['args']['n']}"}]
+    paid = [response.response for event in events for response in event.get_function_responses()]
+    assert paid == [{"result": f"paid {(calls[1].args or {})['originalFunctionCall']['args']['n']}"}]
     assert {event.branch for event in events} == {"par.w#2"}
 
 
@@ -193,8 +196,8 @@ class Steps(BaseAgent):
         for number in range(2):
             await self.meet()
             yield Event(author=self.name, branch=ctx.branch, message=f"{number}")  # pyright: ignore[reportCallIssue]
-            mine = [event for event in ctx.session.events if event.author == self.name]
-            self.note((self.name, len(mine)))
+            own_events = [event for event in ctx.session.events if event.author == self.name]
+            self.note((self.name, len(own_events)))
 
 
 def test_they_run_at_once_and_each_goes_on_only_when_its_event_is_history():
@@ -205,13 +208,13 @@ def test_they_run_at_once_and_each_goes_on_only_when_its_event_is_history():
         async with asyncio.timeout(5):
             await barrier.wait()  # which only agents reach that run at the same time
 
-    seen: list[tuple[str, int]] = []
-    pair: list[BaseAgent] = [Steps(name=name, meet=meet, note=seen.append) for name in ("a", "b")]
+    log: list[tuple[str, int]] = []
+    pair: list[BaseAgent] = [Steps(name=name, meet=meet, note=log.append) for name in ("a", "b")]
     talk = Talk(ParallelAgent(name="par", sub_agents=pair))
 
     assert len(talk.say("go")) == 4
     assert talk.error is None
-    assert sorted(seen) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert sorted(log) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
 
 
 def test_no_more_run_at_a_time_than_may():
@@ -291,7 +294,7 @@ def test_agents_may_start_from_the_same_state_and_the_last_of_the_list_has_the_l
 
 
 @pytest.mark.parametrize(
-    ("waits", "said", "after"),
+    ("waits", "response", "following"),
     [
         (asks("y", call("ask"), "y done"), {"status": "ok"}, [("y", "y done"), ("z", "z out")]),
         (pays("y", call("pay", n=1), "y done"), YES, [("y", "y done"), ("z", "z out")]),
@@ -299,14 +302,16 @@ def test_agents_may_start_from_the_same_state_and_the_last_of_the_list_has_the_l
     ],
     ids=["outcome", "yes", "no"],
 )
-def test_a_sequence_goes_on_where_it_waited(waits: LlmAgent, said: dict[str, Any], after: list[tuple[str, str]]):
+def test_a_sequence_goes_on_where_it_waited(
+    waits: LlmAgent, response: dict[str, Any], following: list[tuple[str, str]]
+):
     last = agent("z", "z out")
     talk = Talk(SequentialAgent(name="seq", sub_agents=[agent("x", "x out"), waits.clone(), last]))
 
     events = talk.say("go")
     assert words(events) == [("x", "x out")]
-    [asked] = open_calls(events)
-    assert words(talk.say(outcome(asked, said))) == after
+    [call] = open_calls(events)
+    assert words(talk.say(outcome(call, response))) == following
     assert talk.error is None
 
 
@@ -343,9 +348,9 @@ def test_what_follows_agents_beside_each_other_waits_for_all_of_them():
 
     events = talk.say("go")
     assert words(events) == [("b", "b done")]
-    asked = {one.name: one for one in open_calls(events)}
-    assert words(talk.say(outcome(asked["ask"], {"r": 1}))) == [("a", "a done")]
-    assert words(talk.say(outcome(asked["adk_request_confirmation"], YES))) == [("c", "c done"), ("z", "z out")]
+    request = {call.name: call for call in open_calls(events)}
+    assert words(talk.say(outcome(request["ask"], {"r": 1}))) == [("a", "a done")]
+    assert words(talk.say(outcome(request["adk_request_confirmation"], YES))) == [("c", "c done"), ("z", "z out")]
 
 
 def test_several_answers_in_one_message_reach_each_their_agent():
@@ -354,16 +359,16 @@ def test_several_answers_in_one_message_reach_each_their_agent():
     )
     talk = Talk(SequentialAgent(name="seq", sub_agents=[parallel, agent("z", "z out")]))
 
-    parts = [part for one in open_calls(talk.say("go")) for part in outcome(one, YES).parts or ()]
-    said = words(talk.say(types.Content(role="user", parts=parts)))
+    parts = [part for call in open_calls(talk.say("go")) for part in outcome(call, YES).parts or ()]
+    lines = words(talk.say(types.Content(role="user", parts=parts)))
 
-    assert sorted(said[:2]) == [("a", "a done"), ("c", "c done")]
-    assert said[2:] == [("z", "z out")]
+    assert sorted(lines[:2]) == [("a", "a done"), ("c", "c done")]
+    assert lines[2:] == [("z", "z out")]
 
 
 def test_of_two_things_that_one_agent_asked_both_are_answered_before_the_next_agent_works():
-    both = pays("y", [call("pay", n=1), call("pay", n=2)], "one paid", "both paid")
-    talk = Talk(SequentialAgent(name="seq", sub_agents=[both, agent("z", "z out")]))
+    pair = pays("y", [call("pay", n=1), call("pay", n=2)], "one paid", "both paid")
+    talk = Talk(SequentialAgent(name="seq", sub_agents=[pair, agent("z", "z out")]))
 
     first, second = open_calls(talk.say("go"))
     assert words(talk.say(outcome(first, YES))) == [("y", "one paid")]
@@ -383,9 +388,9 @@ def test_an_agent_that_was_called_as_a_tool_goes_on_to_its_end():
     root = agent("root", call("team", request="do"), "all done", tools=[AgentTool(team, stream_events=True)])
     talk = Talk(root)
 
-    [asked] = open_calls(talk.say("go"))
+    [function_call] = open_calls(talk.say("go"))
 
-    assert words(talk.say(outcome(asked, {"r": 1}))) == [("y", "y done"), ("z", "z out"), ("root", "all done")]
+    assert words(talk.say(outcome(function_call, {"r": 1}))) == [("y", "y done"), ("z", "z out"), ("root", "all done")]
 
 
 def test_what_a_called_agent_waits_for_is_waited_for_before_the_next_one_works():

@@ -61,8 +61,8 @@ def in_order(kind: str, answer: Any) -> Callable[..., Any]:
     """A callback whose parameters have other names."""
     names = [f"given_{number}" for number in range(GIVEN[kind])]
 
-    def callback(*given: Any) -> Any:
-        assert len(given) == GIVEN[kind]
+    def callback(*args: Any) -> Any:
+        assert len(args) == GIVEN[kind]
         return answer
 
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
@@ -71,8 +71,8 @@ def in_order(kind: str, answer: Any) -> Callable[..., Any]:
 
 
 def by_name(kind: str, answer: Any) -> Callable[..., Any]:
-    def callback(**given: Any) -> Any:
-        assert len(given) == GIVEN[kind]
+    def callback(**kwargs: Any) -> Any:
+        assert len(kwargs) == GIVEN[kind]
         return answer
 
     return callback
@@ -81,8 +81,8 @@ def by_name(kind: str, answer: Any) -> Callable[..., Any]:
 def later(callback: Callable[..., Any]) -> Callable[..., Any]:
     """The same, async."""
 
-    async def waits(*given: Any, **named: Any) -> Any:
-        return callback(*given, **named)
+    async def waits(*args: Any, **kwargs: Any) -> Any:
+        return callback(*args, **kwargs)
 
     waits.__signature__ = inspect.signature(callback)
     return waits
@@ -94,8 +94,8 @@ class Method:
     def __init__(self, callback: Callable[..., Any]) -> None:
         self.callback = callback
 
-    def __call__(self, **given: Any) -> Any:
-        return self.callback(**given)
+    def __call__(self, **kwargs: Any) -> Any:
+        return self.callback(**kwargs)
 
 
 WAYS: dict[str, Callable[[str, Any], Any]] = {
@@ -108,15 +108,15 @@ WAYS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_does_what_its_kind_says_however_the_callback_is_written(kind: str, way: str):
-    callback = WAYS[way](kind, ANSWERS[kind])
+def test_an_answer_does_what_its_kind_says_however_the_callback_is_written(kind: str, mode: str):
+    callback = WAYS[mode](kind, ANSWERS[kind])
     model = ScriptedLlm(*SCRIPTS.get(kind, ["done"]))
     agent = LlmAgent(name="a", model=model, tools=[look, boom], **{f"{kind}_callback": callback})
 
     talk = Talk(agent)
-    assert [what for _, what in told(talk.say())] == TOLD[kind]
+    assert [text for _, text in told(talk.say())] == TOLD[kind]
     assert talk.error is None
 
 
@@ -133,22 +133,22 @@ def test_no_answer_changes_nothing(kind: str):
 
 @pytest.mark.parametrize("kind", ["on_model_error", "on_tool_error"])
 def test_an_error_in_the_callback_for_errors_is_what_ends_the_run(kind: str):
-    def worse(**given: Any) -> None:
+    def worse(**kwargs: Any) -> None:
         raise LookupError("worse")
 
     agent = LlmAgent(name="a", model=ScriptedLlm(*SCRIPTS[kind]), tools=[boom], **{f"{kind}_callback": worse})
     talk = Talk(agent)
 
-    author, words = told(talk.say())[-1]
-    assert author == "a" and words.removesuffix(" .").endswith("failed LookupError")
+    author, text = told(talk.say())[-1]
+    assert author == "a" and text.removesuffix(" .").endswith("failed LookupError")
     assert isinstance(talk.error, LookupError)
 
 
 def test_an_empty_result_of_before_tool_is_a_result():
-    said: list[str] = []
+    texts: list[str] = []
 
     def after(tool: Any, args: Any, tool_context: Any, tool_response: Any) -> None:
-        said.append(f"after {tool_response}")
+        texts.append(f"after {tool_response}")
 
     agent = LlmAgent(
         name="a",
@@ -158,23 +158,23 @@ def test_an_empty_result_of_before_tool_is_a_result():
         after_tool_callback=after,
     )
 
-    assert [what for _, what in told(Talk(agent).say())] == ["calls boom({})", "answers {}", "done ."]
-    assert said == ["after {}"]
+    assert [text for _, text in told(Talk(agent).say())] == ["calls boom({})", "answers {}", "done ."]
+    assert texts == ["after {}"]
 
 
 def test_a_response_of_after_model_keeps_what_it_does_not_say():
     usage = types.GenerateContentResponseUsageMetadata(total_token_count=7)
     first = LlmResponse(content=words("x"), usage_metadata=usage, turn_complete=True, partial=False)
-    own = types.GenerateContentResponseUsageMetadata(total_token_count=1)
+    metadata = types.GenerateContentResponseUsageMetadata(total_token_count=1)
 
-    def answered(other: LlmResponse) -> Any:
+    def replies(other: LlmResponse) -> Any:
         agent = LlmAgent(name="a", model=ScriptedLlm(first), after_model_callback=by_name("after_model", other))
         [event] = Talk(agent).say()
         return event.text, event.turn_complete, event.partial, event.usage_metadata
 
-    assert answered(response("y")) == ("y", True, False, usage)
-    said = response("z").model_copy(update={"usage_metadata": own, "turn_complete": False})
-    assert answered(said) == ("z", False, False, own)
+    assert replies(response("y")) == ("y", True, False, usage)
+    function_response = response("z").model_copy(update={"usage_metadata": metadata, "turn_complete": False})
+    assert replies(function_response) == ("z", False, False, metadata)
 
 
 def test_after_model_may_turn_words_into_a_call_and_a_call_into_words():
@@ -187,7 +187,7 @@ def test_after_model_may_turn_words_into_a_call_and_a_call_into_words():
         tools=[look],
         after_model_callback=lambda callback_context, llm_response: next(answers),
     )
-    assert [what for _, what in told(Talk(agent).say())] == ["calls look({})", "answers {'result': 'seen'}", "done ."]
+    assert [text for _, text in told(Talk(agent).say())] == ["calls look({})", "answers {'result': 'seen'}", "done ."]
 
     agent = LlmAgent(
         name="a",
@@ -195,4 +195,4 @@ def test_after_model_may_turn_words_into_a_call_and_a_call_into_words():
         tools=[boom],
         after_model_callback=by_name("after_model", response("no")),
     )
-    assert [what for _, what in told(Talk(agent).say())] == ["no ."]
+    assert [text for _, text in told(Talk(agent).say())] == ["no ."]

@@ -42,12 +42,12 @@ KINDS = (
 )  # fmt: skip
 
 
-def noted(said: list[str], **answers: Any) -> dict[str, Callable[..., Any]]:
+def noted(texts: list[str], **answers: Any) -> dict[str, Callable[..., Any]]:
     """All eight callbacks; each notes its name, and answers what `answers` says."""
 
     def make(kind: str) -> Callable[..., Any]:
-        def callback(**given: Any) -> Any:
-            said.append(kind.removesuffix("_callback"))
+        def callback(**kwargs: Any) -> Any:
+            texts.append(kind.removesuffix("_callback"))
             return answers.get(kind)
 
         return callback
@@ -56,11 +56,11 @@ def noted(said: list[str], **answers: Any) -> dict[str, Callable[..., Any]]:
 
 
 def test_the_order_of_a_turn_with_a_tool():
-    said: list[str] = []
+    log: list[str] = []
 
-    Talk(agent(call("look"), "done", **noted(said))).say()
+    Talk(agent(call("look"), "done", **noted(log))).say()
 
-    assert said == [
+    assert log == [
         "before_agent",
         "before_model", "after_model", "before_tool", "after_tool",
         "before_model", "after_model",
@@ -69,41 +69,41 @@ def test_the_order_of_a_turn_with_a_tool():
 
 
 def test_the_order_when_a_tool_fails():
-    said: list[str] = []
-    Talk(agent(call("boom"), "done", **noted(said))).say()
-    assert said[3:6] == ["before_tool", "on_tool_error", "after_tool"]
+    log: list[str] = []
+    Talk(agent(call("boom"), "done", **noted(log))).say()
+    assert log[3:6] == ["before_tool", "on_tool_error", "after_tool"]
 
-    said.clear()
-    talk = Talk(agent(call("boom"), "done", tool_errors="raise", **noted(said)))
+    log.clear()
+    talk = Talk(agent(call("boom"), "done", tool_errors="raise", **noted(log)))
     assert told(talk.say())[-1] == ("a", "answers {'error': 'ValueError: bad'} failed ValueError .")
-    assert said[3:] == ["before_tool", "on_tool_error"]
+    assert log[3:] == ["before_tool", "on_tool_error"]
 
 
 def test_the_order_when_the_model_fails():
-    said: list[str] = []
-    talk = Talk(agent(RuntimeError("m"), **noted(said)))
+    log: list[str] = []
+    talk = Talk(agent(RuntimeError("m"), **noted(log)))
     assert told(talk.say()) == [("a", "failed RuntimeError")]
-    assert said == ["before_agent", "before_model", "on_model_error"]
+    assert log == ["before_agent", "before_model", "on_model_error"]
 
-    said.clear()
-    talk = Talk(agent(RuntimeError("m"), **noted(said, on_model_error_callback=response("recovered"))))
+    log.clear()
+    talk = Talk(agent(RuntimeError("m"), **noted(log, on_model_error_callback=response("recovered"))))
     assert told(talk.say()) == [("a", "recovered .")]
-    assert said == ["before_agent", "before_model", "on_model_error", "after_model", "after_agent"]
+    assert log == ["before_agent", "before_model", "on_model_error", "after_model", "after_agent"]
 
 
 def test_what_each_is_handed():
     handed: dict[str, dict[str, Any]] = {}
 
     def make(kind: str) -> Callable[..., Any]:
-        def callback(**given: Any) -> None:
-            handed[kind] = given
+        def callback(**kwargs: Any) -> None:
+            handed[kind] = kwargs
 
         return callback
 
     talk = Talk(agent(call("boom"), RuntimeError("m"), **{kind: make(kind) for kind in KINDS}))
     talk.say()
 
-    assert {kind: list(given) for kind, given in handed.items()} == {
+    assert {kind: list(value) for kind, value in handed.items()} == {
         "before_agent_callback": ["callback_context"],
         "before_model_callback": ["callback_context", "llm_request"],
         "after_model_callback": ["callback_context", "llm_response"],
@@ -124,11 +124,11 @@ def test_what_each_is_handed():
 
 
 def test_before_agent_that_answers_is_the_answer():
-    said: list[str] = []
-    talk = Talk(agent("never", output_key="last", **noted(said, before_agent_callback=words("skipped"))))
+    log: list[str] = []
+    talk = Talk(agent("never", output_key="last", **noted(log, before_agent_callback=words("skipped"))))
 
     assert told(talk.say()) == [("a", "skipped => {'last': 'skipped'} .")]
-    assert said == ["before_agent"]
+    assert log == ["before_agent"]
 
 
 def test_after_agent_adds_an_event():
@@ -164,8 +164,8 @@ def test_an_agent_callback_that_answers_with_something_else_is_told_so():
 
 
 def test_before_model_that_answers_spares_the_model_and_after_model():
-    said: list[str] = []
-    callbacks = noted(said)
+    log: list[str] = []
+    callbacks = noted(log)
 
     def block(callback_context: CallbackContext, llm_request: LlmRequest) -> LlmResponse:
         callback_context.state["blocked"] = True
@@ -175,7 +175,7 @@ def test_before_model_that_answers_spares_the_model_and_after_model():
     chatty = agent(output_key="last", **callbacks)
 
     assert told(Talk(chatty).say()) == [("a", "blocked => {'blocked': True, 'last': 'blocked'} .")]
-    assert said == ["before_agent", "after_agent"]
+    assert log == ["before_agent", "after_agent"]
     assert isinstance(chatty.model, ScriptedLlm) and chatty.model.requests == []
 
 
@@ -183,7 +183,7 @@ def test_a_call_made_by_before_model_is_run():
     answers = iter([LlmResponse(content=types.Content(role="model", parts=[call("look", at="x")])), None])
     talk = Talk(agent("done", before_model_callback=lambda callback_context, llm_request: next(answers)))
 
-    assert [what for _, what in told(talk.say())] == ["calls look({'at': 'x'})", "answers {'seen': 'x'}", "done ."]
+    assert [text for _, text in told(talk.say())] == ["calls look({'at': 'x'})", "answers {'seen': 'x'}", "done ."]
 
 
 def test_before_model_may_change_the_request_and_the_history_stays():
@@ -248,16 +248,16 @@ def test_before_tool_may_change_the_arguments():
 
     talk = Talk(agent(call("look", at="here"), "done", before_tool_callback=change))
 
-    assert [what for _, what in told(talk.say())][:2] == ["calls look({'at': 'here'})", "answers {'seen': 'there'}"]
+    assert [text for _, text in told(talk.say())][:2] == ["calls look({'at': 'here'})", "answers {'seen': 'there'}"]
 
 
 @pytest.mark.parametrize("result", [{"mine": 1}, {}])
 def test_before_tool_that_answers_spares_the_tool_and_not_after_tool(result: dict[str, int]):
-    said: list[str] = []
-    talk = Talk(agent(call("boom"), "done", **noted(said, before_tool_callback=result)))
+    log: list[str] = []
+    talk = Talk(agent(call("boom"), "done", **noted(log, before_tool_callback=result)))
 
     assert told(talk.say())[1] == ("a", f"answers {result}")
-    assert said[3:5] == ["before_tool", "after_tool"]
+    assert log[3:5] == ["before_tool", "after_tool"]
 
 
 def test_after_tool_takes_the_place_of_a_result():
@@ -298,7 +298,7 @@ def test_what_tool_callbacks_write_lands_on_the_result():
 @pytest.mark.parametrize("kind", ["before_model_callback", "after_model_callback", "on_model_error_callback"])
 def test_a_model_callback_that_answers_with_no_response_is_told_so(kind: str):
     answer = RuntimeError("m") if kind.startswith("on_") else "x"
-    talk = Talk(agent(answer, **{kind: lambda *given: words("a content")}))
+    talk = Talk(agent(answer, **{kind: lambda *args: words("a content")}))
 
     assert told(talk.say()) == [("a", "failed ConfigurationError")]
     assert mentions(talk.error, f"{kind} … Content; … LlmResponse, or None")
@@ -315,21 +315,21 @@ def test_an_answer_without_a_role_is_the_models():
 
 
 def test_the_first_that_answers_ends_the_list():
-    said: list[str] = []
+    texts: list[str] = []
 
     async def first(callback_context: Any, llm_response: Any) -> None:
-        said.append("first")
+        texts.append("first")
 
     def second(callback_context: Any, llm_response: Any) -> LlmResponse:
-        said.append("second")
+        texts.append("second")
         return response("second's")
 
     def third(callback_context: Any, llm_response: Any) -> LlmResponse:
-        said.append("third")
+        texts.append("third")
         return response("third's")
 
     assert told(Talk(agent("x", after_model_callback=[first, second, third])).say()) == [("a", "second's .")]
-    assert said == ["first", "second"]
+    assert texts == ["first", "second"]
 
 
 def test_callbacks_with_other_names_are_called_in_order():
@@ -342,7 +342,7 @@ def test_callbacks_with_other_names_are_called_in_order():
         )
     )  # fmt: skip
 
-    assert [what for _, what in told(talk.say())] == [
+    assert [text for _, text in told(talk.say())] == [
         "=> {'agent': 'a'}", "calls look({})", "answers {'tool': 'look', 'args': {}}", "pos .",
     ]  # fmt: skip
 
@@ -357,23 +357,21 @@ def test_a_callback_that_cannot_take_what_it_is_given_is_told_what_that_is():
 
     assert isinstance(cached.error, ConfigurationError)
     assert "tool_context)" in str(cached.error)
-    assert "callback 'first' cannot be called: missing a required argument: 'need'; give" in str(
-        needy.error
-    ) and "parameters (callback_context)" in str(needy.error)
+    assert "'need'; give" in str(needy.error) and "parameters (callback_context)" in str(needy.error)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("on_")])
 def test_what_a_callback_raises_is_an_event_and_then_raised(kind: str):
-    def fails(*given: Any) -> None:
+    def fails(*args: Any) -> None:
         raise LookupError("cb")
 
     talk = Talk(agent(call("look"), "done", tool_errors="raise", **{kind: fails}))
 
     events = talk.say()
 
-    author, words = told(events)[-1]
-    assert author == "a" and words.removesuffix(" .").endswith("failed LookupError")
-    assert words.startswith("answers {'error': 'look() ") == ("tool" in kind)
+    author, text = told(events)[-1]
+    assert author == "a" and text.removesuffix(" .").endswith("failed LookupError")
+    assert text.startswith("answers {'error': 'look() ") == ("tool" in kind)
     assert isinstance(talk.error, LookupError)
     assert talk.stored().events[-1] == events[-1]
 
@@ -382,12 +380,12 @@ def test_a_callback_may_end_the_run_after_its_step():
     def stop(callback_context: CallbackContext, llm_response: LlmResponse) -> None:
         callback_context.get_invocation_context().end_invocation = True
 
-    said: list[str] = []
-    callbacks = noted(said) | {"after_model_callback": stop}
+    log: list[str] = []
+    callbacks = noted(log) | {"after_model_callback": stop}
     talk = Talk(agent(call("look"), "never", **callbacks))
 
-    assert [what for _, what in told(talk.say())] == ["calls look({})", "answers {'seen': 'here'}"]
-    assert "after_agent" not in said
+    assert [text for _, text in told(talk.say())] == ["calls look({})", "answers {'seen': 'here'}"]
+    assert "after_agent" not in log
     assert told(talk.say()) != []
 
 

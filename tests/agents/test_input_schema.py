@@ -40,7 +40,7 @@ def test_a_message_that_fits_goes_on_as_it_is(message: Any):
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "text"),
     [
         ("France", "Invalid JSON"),
         ("", "Invalid JSON"),
@@ -49,13 +49,13 @@ def test_a_message_that_fits_goes_on_as_it_is(message: Any):
         ([types.Part.from_bytes(data=b"x", mime_type="image/png")], "Invalid JSON"),
     ],
 )
-def test_a_message_that_does_not_is_refused_and_nothing_is_stored(message: Any, said: str):
+def test_a_message_that_does_not_is_refused_and_nothing_is_stored(message: Any, text: str):
     agent = taker("Paris", "Paris")
     talk = Talk(agent, state={"k": 1})
 
     assert talk.say(message, state_delta={"k": 2}) == []
     assert isinstance(talk.error, InputError)
-    assert "input_schema" in str(talk.error) and "agent 'guide'" in str(talk.error) and said in str(talk.error)
+    assert "input_schema" in str(talk.error) and "agent 'guide'" in str(talk.error) and text in str(talk.error)
     assert "\n" not in str(talk.error)
     assert talk.stored().events == [] and talk.stored().state == {"k": 1}
     assert requests(agent) == []
@@ -70,8 +70,8 @@ def test_the_result_of_a_call_is_no_message_to_be_read():
     agent = taker(call("later"), "asked", "thanks", tools=[LongRunningFunctionTool(later)])
     talk = Talk(agent)
     first = talk.say('{"country": "France"}')
-    made = first[0].get_function_calls()[0]
-    response = types.FunctionResponse(id=made.id, name="later", response={"r": 1})
+    function_call = first[0].get_function_calls()[0]
+    response = types.FunctionResponse(id=function_call.id, name="later", response={"r": 1})
 
     assert talk.say([types.Part(function_response=response)])[-1].text in {"asked", "thanks"}
     assert talk.error is None

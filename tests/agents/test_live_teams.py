@@ -17,21 +17,21 @@ from tests.flow.test_live import LiveTalk, told
 DONE = call("task_completed")
 
 
-def model(one: LlmAgent) -> ScriptedLlm:
-    assert isinstance(one.model, ScriptedLlm)
-    return one.model
+def model(agent: LlmAgent) -> ScriptedLlm:
+    assert isinstance(agent.model, ScriptedLlm)
+    return agent.model
 
 
 def whole(events: list[Event]) -> list[tuple[str, str]]:
-    return [one for one in told(events) if "..." not in one[1]]
+    return [line for line in told(events) if "..." not in line[1]]
 
 
 def in_turn(*agents: BaseAgent, name: str = "seq") -> SequentialAgent:
     return SequentialAgent(name=name, sub_agents=list(agents))
 
 
-def offered(one: LlmAgent) -> list[str]:
-    return list(model(one).requests[0].tools_dict)
+def offered(agent: LlmAgent) -> list[str]:
+    return list(model(agent).requests[0].tools_dict)
 
 
 def test_each_has_its_turn_until_it_says_that_it_is_done():
@@ -52,9 +52,9 @@ def test_each_has_its_turn_until_it_says_that_it_is_done():
         ("b", "answers {'result': 'Task completion signaled.'}"),
     ]
     [to_b] = model(b).connections
-    words = [part.text or "" for said in to_b.sent if isinstance(said, types.Content) for part in said.parts or ()]
-    assert words[0] == "A trip, please." and "Oslo." in words and any("Which city?" in one for one in words)
-    assert all(connection.closed for one in (a, b) for connection in model(one).connections)
+    texts = [part.text or "" for text in to_b.sent if isinstance(text, types.Content) for part in text.parts or ()]
+    assert texts[0] == "A trip, please." and "Oslo." in texts and any("Which city?" in text for text in texts)
+    assert all(connection.closed for item in (a, b) for connection in model(item).connections)
 
 
 def test_they_are_told_how_to_say_so_and_keep_their_own_tools():
@@ -96,7 +96,7 @@ def test_a_sequence_in_a_sequence_comes_to_its_end_and_the_outer_one_goes_on():
     a, b, c = agent("a", DONE), agent("b", DONE), agent("c", "C here.")
     talk = LiveTalk(in_turn(in_turn(a, b, name="inner"), c))
 
-    assert [author for author, said in whole(talk.live("hi")) if "calls" in said or "here" in said] == ["a", "b", "c"]
+    assert [author for author, text in whole(talk.live("hi")) if "calls" in text or "here" in text] == ["a", "b", "c"]
 
 
 def test_one_that_was_handed_over_to_has_the_turn_of_who_handed_over():
@@ -104,9 +104,9 @@ def test_one_that_was_handed_over_to_has_the_turn_of_who_handed_over():
     a = agent("a", call("transfer_to_agent", agent_name="sub"), sub_agents=[sub])
     talk = LiveTalk(in_turn(a, agent("b", "B here.")))
 
-    told = whole(talk.live("hi", "and?"))
+    lines = whole(talk.live("hi", "and?"))
 
-    assert [one for one in told if "here" in one[1]] == [("sub", "Sub here."), ("b", "B here.")]
+    assert [line for line in lines if "here" in line[1]] == [("sub", "Sub here."), ("b", "B here.")]
 
 
 def test_when_the_user_leaves_nobody_else_begins():
@@ -147,8 +147,8 @@ def test_the_handle_of_a_connection_is_for_the_first_of_them_alone():
     run = RunConfig(session_resumption=types.SessionResumptionConfig(handle="h"))
     LiveTalk(in_turn(a, b)).live("hi", config=run)
 
-    handles = [model(one).requests[0].live_connect_config.session_resumption for one in (a, b)]
-    assert [one and one.handle for one in handles] == ["h", None]
+    handles = [model(item).requests[0].live_connect_config.session_resumption for item in (a, b)]
+    assert [handle and handle.handle for handle in handles] == ["h", None]
 
 
 @pytest.mark.parametrize("kind", [LoopAgent, ParallelAgent])

@@ -57,7 +57,7 @@ class Answer(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("fields", "text"),
     [
         ({"instructions": "Be brief."}, "agent 'a': … 'instructions'; did you mean 'instruction'?"),
         ({"zzz": 1}, "agent 'a': … no field 'zzz'"),
@@ -102,16 +102,16 @@ class Answer(BaseModel):
         ({"on_output_error": "ignore"}, "'on_output_error': Input should be 'event', 'raise', 'raw' or 'retry'"),
     ],
 )
-def test_a_wrong_field_is_told_in_one_line_with_the_right_one(given: dict[str, Any], said: str):
+def test_a_wrong_field_is_told_in_one_line_with_the_right_one(fields: dict[str, Any], text: str):
     with pytest.raises(ConfigurationError) as refused:
-        LlmAgent(name="a", **given)
+        LlmAgent(name="a", **fields)
 
-    assert mentions(refused.value, said)
+    assert mentions(refused.value, text)
     assert "\n" not in str(refused.value)
 
 
 def test_an_agent_without_a_name_is_refused():
-    with pytest.raises(ConfigurationError, match=r"name: 'name' is missing$"):
+    with pytest.raises(ConfigurationError, match=r"'name' is missing$"):
         LlmAgent(**{"model": "offline"})
 
 
@@ -130,9 +130,9 @@ def test_several_wrong_fields_are_reported_at_once():
     with pytest.raises(ConfigurationError) as refused:
         LlmAgent(descripton="x", output_kee="y")
 
-    told = str(refused.value)
-    assert "'name' is missing" in told
-    assert "did you mean 'description'?" in told and "did you mean 'output_key'?" in told
+    text = str(refused.value)
+    assert "'name' is missing" in text
+    assert "did you mean 'description'?" in text and "did you mean 'output_key'?" in text
 
 
 def test_a_configuration_error_is_a_value_error_as_in_adk():
@@ -244,7 +244,7 @@ def test_an_agent_in_code_declares_its_own_fields():
         greeting: str = "hello"
 
     assert Greets(name="g", greeting="hi").greeting == "hi"
-    with pytest.raises(ConfigurationError, match="field 'greting'; did you mean 'greeting'"):
+    with pytest.raises(ConfigurationError, match=r"'greting'; .*'greeting'"):
         Greets(name="g", greting="hi")
 
 
@@ -255,7 +255,7 @@ def test_an_instruction_that_became_something_else_is_told_by_its_agent():
     talk = Talk(agent)
     talk.say()
 
-    assert "agent 'guide': its instruction" in str(talk.error) and "5" in str(talk.error)
+    assert "'guide': its instruction" in str(talk.error) and "5" in str(talk.error)
 
 
 def test_an_agent_prints_in_one_line():

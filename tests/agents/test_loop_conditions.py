@@ -32,7 +32,7 @@ def test_a_condition_without_a_value_is_not_met_and_a_warning_says_why(caplog: p
     loop = loop_of("a", "b", exit_condition="session_state['nothing'] > 3", max_iterations=2)
     with caplog.at_level(logging.WARNING):
         assert [event.text for event in Talk(loop).say("go")] == ["a", "b"]
-    assert "loop 'again' continues" in caplog.text and "nothing" in caplog.text
+    assert "'again' continues" in caplog.text and "nothing" in caplog.text
 
 
 @pytest.mark.parametrize("condition", ["state.get('a')", "session_state.__class__", "1 +", "open('x')"])

@@ -15,9 +15,9 @@ def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name=name, model=ScriptedLlm(*answers), **fields)
 
 
-def system(one: LlmAgent) -> list[str]:
-    assert isinstance(one.model, ScriptedLlm)
-    return [str(request.config.system_instruction) for request in one.model.requests]
+def system(agent: LlmAgent) -> list[str]:
+    assert isinstance(agent.model, ScriptedLlm)
+    return [str(request.config.system_instruction) for request in agent.model.requests]
 
 
 @pytest.mark.parametrize("mode", ["single_turn", "task"])
@@ -25,8 +25,8 @@ def test_nobody_hands_over_to_an_agent_that_is_called(mode: str):
     alone, chats = agent("alone", mode=mode), agent("chats", mode="chat")
     root = agent("root", sub_agents=[alone, chats])
 
-    assert [one.name for one in root.transfer_targets] == ["chats"]
-    assert [one.name for one in chats.transfer_targets] == ["root"]
+    assert [agent.name for agent in root.transfer_targets] == ["chats"]
+    assert [agent.name for agent in chats.transfer_targets] == ["root"]
     assert alone.transfer_targets == []
 
 
@@ -38,10 +38,13 @@ def test_a_runner_takes_no_agent_of_a_single_turn():
 
 
 def test_an_agent_of_a_single_turn_begins_anew_and_is_told_no_name_unless_it_says_otherwise():
-    silent, other = agent("silent", mode="single_turn"), agent("other", mode="single_turn", include_contents="default")
+    silent, other_agent = (
+        agent("silent", mode="single_turn"),
+        agent("other", mode="single_turn", include_contents="default"),
+    )
 
     assert (silent.include_contents, silent.identity) == ("none", False)
-    assert (other.include_contents, other.identity) == ("default", False)
+    assert (other_agent.include_contents, other_agent.identity) == ("default", False)
     assert agent("told", mode="single_turn", identity=True).identity
     assert silent.model_fields_set == {"name", "model", "mode"}
 

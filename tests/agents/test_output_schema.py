@@ -151,7 +151,7 @@ class Odd(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("schema", "answer", "said"),
+    ("schema", "answer", "text"),
     [
         (Odd, '{"ans": 1}', "LookupError"),
         (float, "NaN", "the number nan"),
@@ -160,12 +160,12 @@ class Odd(BaseModel):
         (int, "1" * 5000, "out of range"),
     ],
 )
-def test_whatever_is_wrong_with_an_answer_it_is_not_lost(schema: Any, answer: str, said: str):
+def test_whatever_is_wrong_with_an_answer_it_is_not_lost(schema: Any, answer: str, text: str):
     talk = Talk(capital(answer, output_schema=schema))
     events = talk.say()
 
     assert [event.error_code for event in events] == [None, "OUTPUT_SCHEMA_MISMATCH"] and talk.error is None
-    assert said in (events[1].error_message or "") and "\n" not in (events[1].error_message or "")
+    assert text in (events[1].error_message or "") and "\n" not in (events[1].error_message or "")
     assert talk.stored().events[1].text == answer and talk.stored().state == {}
 
 
@@ -224,9 +224,9 @@ def test_a_mismatch_may_be_asked_for_again_with_what_was_wrong():
         ("guide", '{"note": "n"} .'),
         ("guide", "{\"ans\": \"x\"} => {'o': {'ans': 'x'}} ."),
     ]
-    again = requests(agent)[1]
-    assert again[:2] == [("user", "hi"), ("model", '{"note": "n"}')]
-    assert again[2][0] == "user" and "ans: Field required" in again[2][1]
+    repeated_request = requests(agent)[1]
+    assert repeated_request[:2] == [("user", "hi"), ("model", '{"note": "n"}')]
+    assert repeated_request[2][0] == "user" and "ans: Field required" in repeated_request[2][1]
     assert [event.author for event in talk.stored().events] == ["user", "guide", "guide"]
 
 
@@ -292,10 +292,10 @@ def test_callbacks_that_answer_are_read_with_the_schema_too():
     assert before_agent.stored().state == {"o": {"ans": "b"}}
 
 
-@pytest.mark.parametrize("way", ["event", "retry"])
-def test_a_guardrails_words_that_do_not_fit_are_told_after_them(way: Any):
+@pytest.mark.parametrize("mode", ["event", "retry"])
+def test_a_guardrails_words_that_do_not_fit_are_told_after_them(mode: Any):
     fields: dict[str, Any] = {"before_agent_callback": says("not json")}
-    talk = Talk(capital(on_output_error=way, **fields))
+    talk = Talk(capital(on_output_error=mode, **fields))
 
     mismatch(talk.say())
     assert talk.stored().state == {}
@@ -386,8 +386,8 @@ def test_words_instead_are_read_as_without_tools():
     assert Talk(capital(call("look"), '{"ans": "x"}', tools=[look])).say()[-1].output == {"ans": "x"}
     mismatch(Talk(capital(call("look"), "not json", tools=[look])).say())
 
-    again = Talk(capital("oh", call("set_model_response", ans="x"), tools=[look], on_output_error="retry"))
-    assert again.say()[-1].output == {"ans": "x"} and again.stored().state == {"o": {"ans": "x"}}
+    repeated_talk = Talk(capital("oh", call("set_model_response", ans="x"), tools=[look], on_output_error="retry"))
+    assert repeated_talk.say()[-1].output == {"ans": "x"} and repeated_talk.stored().state == {"o": {"ans": "x"}}
 
 
 def test_words_beside_a_call_are_no_answer():

@@ -47,16 +47,16 @@ def deltas(session: Session) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("is_file", [False, True], ids=["memory", "sqlite"])
 def test_a_list_read_before_a_sibling_s_commit_may_be_changed_after_it(tmp_path: Path, is_file: bool):
     service = SqliteSessionService(tmp_path / "s.db") if is_file else InMemorySessionService()
-    written, committed = asyncio.Event(), asyncio.Event()
+    written_event, committed = asyncio.Event(), asyncio.Event()
 
     async def write(tool_context: ToolContext) -> None:
         """Writes."""
         tool_context.state["items"] = ["x"]
-        written.set()
+        written_event.set()
 
     async def extend(tool_context: ToolContext) -> None:
         """Extends."""
-        await written.wait()
+        await written_event.wait()
         items = tool_context.state["items"]
         await committed.wait()
         items.append("y")
@@ -69,7 +69,7 @@ def test_a_list_read_before_a_sibling_s_commit_may_be_changed_after_it(tmp_path:
 
 
 def test_isolated_agents_do_not_see_each_other_s_changes_in_place():
-    committed, seen = asyncio.Event(), list[list[str]]()
+    committed, log = asyncio.Event(), list[list[str]]()
 
     async def write(tool_context: ToolContext) -> None:
         """Writes."""
@@ -78,13 +78,13 @@ def test_isolated_agents_do_not_see_each_other_s_changes_in_place():
     async def look(tool_context: ToolContext) -> None:
         """Looks."""
         await committed.wait()
-        seen.append(list(tool_context.state["items"]))
+        log.append(list(tool_context.state["items"]))
 
     pair = [agent("writer", write), agent("looker", look)]
     team = ParallelAgent(name="team", sub_agents=pair, isolate_state=True)
     session = sync.run(run(InMemorySessionService(), team, committed, {"items": ["old"]}))
 
-    assert seen == [["old"]]
+    assert log == [["old"]]
     assert session.state["items"] == ["old", "x"]
 
 
@@ -110,7 +110,7 @@ def rapid_switches() -> Iterator[None]:
 
 @pytest.mark.usefixtures("rapid_switches")
 def test_a_sync_tool_writes_state_while_agents_that_are_called_begin():
-    calls, rounds, begun, over = 20, 3, list[str](), threading.Event()
+    calls, rounds, started, over = 20, 3, list[str](), threading.Event()
 
     def write(tool_context: ToolContext) -> str:
         """Writes until the agents are done."""
@@ -126,8 +126,8 @@ def test_a_sync_tool_writes_state_while_agents_that_are_called_begin():
         return f"{len(list(state)) > 0}"
 
     def note(callback_context: CallbackContext) -> None:
-        begun.append(callback_context.agent_name)
-        if len(begun) % calls == 0:
+        started.append(callback_context.agent_name)
+        if len(started) % calls == 0:
             over.set()
 
     helper = LlmAgent(name="helper", model=ScriptedLlm(*["ok"] * calls * rounds), after_agent_callback=note)
@@ -135,5 +135,5 @@ def test_a_sync_tool_writes_state_while_agents_that_are_called_begin():
     boss = LlmAgent(name="boss", model=ScriptedLlm(*[step, "done"] * rounds), tools=[write, AgentTool(helper)])
     talk = Talk(boss, {f"s{n}": n for n in range(300)})
     for _ in range(rounds):
-        responses = [one.response for event in talk.say() for one in event.get_function_responses()]
+        responses = [response.response for event in talk.say() for response in event.get_function_responses()]
         assert responses == [{"result": "True"}, *[{"result": "ok"}] * calls]

@@ -21,17 +21,17 @@ class Slow:
     `others` have come as far as they can.
     """
 
-    def __init__(self, wanted: int, others: int = 1) -> None:
+    def __init__(self, number: int, other_number: int = 1) -> None:
         self.within = 0
-        self.wanted = wanted
+        self.wanted = number
         self.others = asyncio.Semaphore(0)
         self.all_within = asyncio.Event()
-        self._others = others
+        self._others = other_number
 
-    def beside(self, one: LlmAgent) -> LlmAgent:
+    def beside(self, agent: LlmAgent) -> LlmAgent:
         """`one`, of the others."""
-        one.after_agent_callback = lambda **_: self.others.release()
-        return one
+        agent.after_agent_callback = lambda **_: self.others.release()
+        return agent
 
     async def wait(self) -> None:
         await self.all_within.wait()
@@ -84,20 +84,22 @@ async def stopped(talk: Talk, slow: Slow, how: str) -> list[Event]:
     return events
 
 
-@pytest.mark.parametrize("how", ["signal", "runner", "cancelled"])
-def test_each_call_that_is_open_in_a_branch_is_answered_there(how: str):
+@pytest.mark.parametrize("mode", ["signal", "runner", "cancelled"])
+def test_each_call_that_is_open_in_a_branch_is_answered_there(mode: str):
     async def run() -> None:
         slow = Slow(2)
         talk = Talk(team(slow))
-        await stopped(talk, slow, how)
+        await stopped(talk, slow, mode)
 
         closed = [event for event in talk.stored().events if event.error_code == "INVOCATION_ABORTED"]
         assert sorted((event.author, event.branch) for event in closed) == [("a", "par.a"), ("b", "par.line")]
-        assert all("error" in (one.response or {}) for event in closed for one in event.get_function_responses())
+        assert all(
+            "error" in (response.response or {}) for event in closed for response in event.get_function_responses()
+        )
         assert sum(len(event.get_function_responses()) for event in closed) == 2
         assert words(talk.stored().events)[1:] == [("quick", "quick out")]
-        said = words(await talk.asay("again"))
-        assert (talk.error, sorted(said[:-1]), said[-1]) == (
+        lines = words(await talk.asay("again"))
+        assert (talk.error, sorted(lines[:-1]), lines[-1]) == (
             None,
             [("a", "a goes on"), ("b", "b goes on"), ("c", "c out"), ("quick", "quick again")],
             ("last", "last out"),
@@ -106,17 +108,17 @@ def test_each_call_that_is_open_in_a_branch_is_answered_there(how: str):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("how", ["signal", "cancelled"])
-def test_in_a_resumable_app_those_go_on_that_were_cut_short(how: str):
+@pytest.mark.parametrize("mode", ["signal", "cancelled"])
+def test_in_a_resumable_app_those_go_on_that_were_cut_short(mode: str):
     async def run() -> None:
         slow = Slow(2)
         talk = LeftTalk(team(slow))
-        await stopped(talk, slow, how)
+        await stopped(talk, slow, mode)
 
-        said = words(await talk.asay(None, invocation_id=talk.stored().events[0].invocation_id))
+        lines = words(await talk.asay(None, invocation_id=talk.stored().events[0].invocation_id))
 
-        assert sorted(said[:-1]) == [("a", "a goes on"), ("b", "b goes on"), ("c", "c out")]
-        assert (talk.error, said[-1]) == (None, ("last", "last out"))
+        assert sorted(lines[:-1]) == [("a", "a goes on"), ("b", "b goes on"), ("c", "c out")]
+        assert (talk.error, lines[-1]) == (None, ("last", "last out"))
 
     asyncio.run(run())
 
@@ -131,8 +133,8 @@ def test_a_reader_that_leaves_in_the_middle_leaves_nobody_at_work():
                 if event.author == "quick":
                     break
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        calls = [one.id for event in talk.stored().events for one in event.get_function_calls()]
-        results = [one.id for event in talk.stored().events for one in event.get_function_responses()]
+        calls = [call.id for event in talk.stored().events for call in event.get_function_calls()]
+        results = [response.id for event in talk.stored().events for response in event.get_function_responses()]
         assert sorted(calls) == sorted(results)
 
     asyncio.run(run())
@@ -158,8 +160,8 @@ def test_what_waits_for_a_person_beside_what_was_stopped_waits_on():
         talk = Talk(ParallelAgent(name="par", sub_agents=[works, slow.beside(pays("b"))]))
         events = await stopped(talk, slow, "signal")
 
-        [asked] = open_calls(events)
-        assert words(await talk.asay(outcome(asked, {"confirmed": True}))) == [("b", "b1")]
+        [function_call] = open_calls(events)
+        assert words(await talk.asay(outcome(function_call, {"confirmed": True}))) == [("b", "b1")]
 
     asyncio.run(run())
 
@@ -195,9 +197,9 @@ ENDING: dict[str, Callable[[], BaseAgent]] = {
 
 
 @pytest.mark.parametrize("kind", [Talk, LeftTalk])
-@pytest.mark.parametrize("where", ENDING)
-def test_who_ends_the_invocation_is_the_last_to_do_anything(where: str, kind: Any):
-    talk = kind(ENDING[where]())
+@pytest.mark.parametrize("place", ENDING)
+def test_who_ends_the_invocation_is_the_last_to_do_anything(place: str, kind: Any):
+    talk = kind(ENDING[place]())
 
     assert (words(talk.say("go")), talk.error) == ([], None)
     if kind is LeftTalk:
@@ -218,8 +220,11 @@ def test_the_others_at_once_stop_before_their_next_step():
         await ended.wait()
         return "seen"
 
-    one, other = agent("a", call("end"), "a never", tools=[end]), agent("b", call("look"), "b never", tools=[look])
-    talk = Talk(ParallelAgent(name="p", sub_agents=[one, other]))
+    sub_agent, other_agent = (
+        agent("a", call("end"), "a never", tools=[end]),
+        agent("b", call("look"), "b never", tools=[look]),
+    )
+    talk = Talk(ParallelAgent(name="p", sub_agents=[sub_agent, other_agent]))
 
     assert (words(talk.say("go")), talk.error) == ([], None)
 

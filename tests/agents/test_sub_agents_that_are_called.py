@@ -32,8 +32,8 @@ def single(name: str, *answers: Any, **fields: Any) -> LlmAgent:
 def declared(one: LlmAgent, tool: str, turn: int = 0) -> dict[str, Any] | None:
     """The properties of the arguments of a tool, as its model was told in a turn. None: it was not."""
     assert isinstance(one.model, ScriptedLlm)
-    found = one.model.requests[turn].tools_dict.get(tool)
-    schema = found and found.declaration and found.declaration.parameters_json_schema
+    result = one.model.requests[turn].tools_dict.get(tool)
+    schema = result and result.declaration and result.declaration.parameters_json_schema
     return schema["properties"] if schema else None
 
 
@@ -46,12 +46,14 @@ GATED = FunctionTool(refund, require_confirmation=True)
 
 
 def asked(events: list[Event]) -> list[types.FunctionCall]:
-    return [one for event in events for one in event.get_function_calls() if one.name == "adk_request_confirmation"]
+    return [call for event in events for call in event.get_function_calls() if call.name == "adk_request_confirmation"]
 
 
 def yes(*requests: types.FunctionCall) -> types.Content:
-    parts = [types.FunctionResponse(id=one.id, name=one.name, response={"confirmed": True}) for one in requests]
-    return types.Content(role="user", parts=[types.Part(function_response=one) for one in parts])
+    parts = [
+        types.FunctionResponse(id=request.id, name=request.name, response={"confirmed": True}) for request in requests
+    ]
+    return types.Content(role="user", parts=[types.Part(function_response=part) for part in parts])
 
 
 class Order(BaseModel):
@@ -115,12 +117,12 @@ def test_with_all_contents_it_sees_what_earlier_calls_came_to_and_nothing_of_how
 
     Talk(root).say("go")
 
-    first, again, second = requests(child)
-    assert again[: len(first)] == first
-    assert again[len(first) :] == [("model", "calls look({})"), ("user", "answers {'result': 'seen'}")]
-    words = "\n".join(text for _, text in second)
+    first, repeated_request, second = requests(child)
+    assert repeated_request[: len(first)] == first
+    assert repeated_request[len(first) :] == [("model", "calls look({})"), ("user", "answers {'result': 'seen'}")]
+    text = "\n".join(text for _, text in second)
     assert [text for _, text in second if not text.count("\n")] == ["go", "B"]
-    assert "called tool `child`" in words and """{"result":"one"}""" in words and "look" not in words
+    assert "called tool `child`" in text and """{"result":"one"}""" in text and "look" not in text
 
 
 @pytest.mark.parametrize("contents", ["default", "none"])
@@ -145,8 +147,8 @@ def test_a_late_call_takes_no_more_work_than_an_early_one(contents: Any):
             sys.setprofile(None)
 
     assert len(asyncio.run(run())) == 80 * 3 + 1
-    each = [after - before for before, after in pairwise(starts)]
-    assert sum(each[-10:]) < 1.3 * sum(each[10:20])
+    afters = [later - earlier for earlier, later in pairwise(starts)]
+    assert sum(afters[-10:]) < 1.3 * sum(afters[10:20])
 
 
 def test_what_it_asks_of_a_person_is_asked_in_the_parents_conversation():
@@ -155,17 +157,21 @@ def test_what_it_asks_of_a_person_is_asked_in_the_parents_conversation():
     talk = Talk(root)
 
     first = talk.say("refund A1")
-    then = talk.say(yes(*asked(first)))
+    later_events = talk.say(yes(*asked(first)))
 
     assert first[-1].is_final_response()
-    assert told(then) == [
+    assert told(later_events) == [
         ("child", "answers {'result': 'refunded A1'}"),
         ("child", "Refunded. ."),
         ("root", "answers {'result': 'Refunded.'}"),
         ("root", "All done. ."),
     ]
-    before, after = requests(child)
-    assert after == [*before, ("model", "calls refund({'order': 'A1'})"), ("user", "answers {'result': 'refunded A1'}")]
+    earlier_request, later_request = requests(child)
+    assert later_request == [
+        *earlier_request,
+        ("model", "calls refund({'order': 'A1'})"),
+        ("user", "answers {'result': 'refunded A1'}"),
+    ]
 
 
 @pytest.mark.parametrize("times", range(3))
@@ -181,15 +187,15 @@ def test_of_two_runs_that_answer_two_of_them_at_once_one_goes_on_with_the_parent
         nonlocal met
         met = asyncio.Barrier(2)
         requests_ = asked(await talk.asay())
-        both = await asyncio.gather(*(talk.asay(yes(one)) for one in requests_))
-        return [event for events in both for event in events if event.author == "root"]
+        results = await asyncio.gather(*(talk.asay(yes(item)) for item in requests_))
+        return [event for events in results for event in events if event.author == "root"]
 
     met: Any = None
     gated = FunctionTool(meet, require_confirmation=True)
-    one = single("one", call("meet", order="A1"), "one met", tools=[gated])
-    two = single("two", call("meet", order="B2"), "two met", tools=[gated])
+    sub_agent = single("one", call("meet", order="A1"), "one met", tools=[gated])
+    second_agent = single("two", call("meet", order="B2"), "two met", tools=[gated])
     calls = [call("one", request="x"), call("two", request="y")]
-    root = agent("root", calls, "done", "again", sub_agents=[one, two])
+    root = agent("root", calls, "done", "again", sub_agents=[sub_agent, second_agent])
     talk = Talk(root)
 
     events = sync.run(scene())
@@ -207,9 +213,9 @@ def test_several_called_at_once_see_what_led_there_and_not_each_other():
     Talk(root).say("go")
 
     for name, child in zip(names, children, strict=True):
-        [heard] = requests(child)
-        assert [heard[0], heard[-1]] == [("user", "go"), ("user", name.upper())]
-        assert len(heard) == 3
+        [request] = requests(child)
+        assert [request[0], request[-1]] == [("user", "go"), ("user", name.upper())]
+        assert len(request) == 3
 
 
 def test_one_under_another_sees_what_its_parent_sees():
@@ -223,9 +229,9 @@ def test_one_under_another_sees_what_its_parent_sees():
     assert [event.branch for event in events] == [
         None, f"outer@{key}", f"outer@{key}.inner@{deeper}", f"outer@{key}", f"outer@{key}", None, None,
     ]  # fmt: skip
-    [heard] = requests(inner)
-    assert [heard[at] for at in (0, 2, 4)] == [("user", "go"), ("user", "O"), ("user", "I")]
-    assert "[root] called tool `outer`" in heard[1][1] and "[outer] called tool `inner`" in heard[3][1]
+    [request] = requests(inner)
+    assert [request[number] for number in (0, 2, 4)] == [("user", "go"), ("user", "O"), ("user", "I")]
+    assert "[root] called tool `outer`" in request[1][1] and "[outer] called tool `inner`" in request[3][1]
 
 
 def test_one_that_sees_nothing_shows_nothing_to_those_under_it():
@@ -234,9 +240,9 @@ def test_one_that_sees_nothing_shows_nothing_to_those_under_it():
 
     Talk(agent("root", call("outer", request="O"), "done", sub_agents=[outer])).say("secret")
 
-    [heard] = requests(inner)
-    assert [heard[0], heard[-1]] == [("user", "O"), ("user", "I")]
-    assert "secret" not in str(heard)
+    [request] = requests(inner)
+    assert [request[0], request[-1]] == [("user", "O"), ("user", "I")]
+    assert "secret" not in str(request)
 
 
 def test_what_the_parent_writes_it_reads_and_the_other_way_round():
@@ -257,19 +263,19 @@ def test_what_the_parent_writes_it_reads_and_the_other_way_round():
 
 
 def test_callbacks_stand_around_the_call_and_around_its_work():
-    seen: list[str] = []
+    texts: list[str] = []
 
     def before_tool(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
-        seen.append(f"before {tool.name}")
+        texts.append(f"before {tool.name}")
 
     def after_tool(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any) -> None:
-        seen.append(f"after {tool.name}: {tool_response}")
+        texts.append(f"after {tool.name}: {tool_response}")
 
     def before(callback_context: CallbackContext) -> None:
-        seen.append(f"begins {callback_context.agent_name}")
+        texts.append(f"begins {callback_context.agent_name}")
 
     def after(callback_context: CallbackContext) -> None:
-        seen.append(f"ends {callback_context.agent_name}")
+        texts.append(f"ends {callback_context.agent_name}")
 
     child = single("child", "ok", before_agent_callback=before, after_agent_callback=after)
     root = agent("root", call("child", request="x"), "done", sub_agents=[child])
@@ -277,7 +283,7 @@ def test_callbacks_stand_around_the_call_and_around_its_work():
 
     Talk(root).say()
 
-    assert seen == ["before child", "begins child", "ends child", "after child: ok"]
+    assert texts == ["before child", "begins child", "ends child", "after child: ok"]
 
 
 def test_an_error_of_one_leaves_the_others_their_answers():
@@ -334,11 +340,11 @@ def test_a_parent_that_has_taken_over_calls_its_own():
 
 
 def test_in_a_parallel_agent_it_works_on_a_branch_of_the_branch():
-    ones: list[Any] = [
+    agents: list[Any] = [
         agent(f"p{n}", call(f"c{n}", request="x"), "done", sub_agents=[single(f"c{n}", "ok")]) for n in (1, 2)
     ]
 
-    events = Talk(ParallelAgent(name="par", sub_agents=ones)).say()
+    events = Talk(ParallelAgent(name="par", sub_agents=agents)).say()
 
     branches = {event.author: event.branch or "" for event in events}
     assert branches["p1"] == "par.p1" and branches["c1"].startswith("par.p1.c1@")
@@ -384,15 +390,17 @@ def test_in_a_live_conversation_it_works_apart():
     async def converse() -> list[Event]:
         queue = LiveRequestQueue()
         queue.send_content(types.Content(role="user", parts=[types.Part(text="hi")]))
-        said: list[Event] = []
+        turn_events: list[Event] = []
         async with asyncio.timeout(SECONDS):
             async for event in talk.runner.run_live(user_id="u", session_id="s", live_request_queue=queue):
-                said.append(event)
+                turn_events.append(event)
                 if event.turn_complete:
                     queue.close()
-        return said
+        return turn_events
 
     events = asyncio.run(converse())
 
-    assert [one.response for event in events for one in event.get_function_responses()] == [{"result": "Oslo."}]
+    assert [response.response for event in events for response in event.get_function_responses()] == [
+        {"result": "Oslo."}
+    ]
     assert requests(child) == [[("user", "Which city?")]]

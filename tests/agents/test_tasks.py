@@ -39,12 +39,12 @@ def words(events: list[Event]) -> list[tuple[str, str]]:
     return [(event.author, event.text) for event in events if event.text]
 
 
-def declared(one: LlmAgent, turn: int = 0) -> dict[str, Any]:
+def declared(agent: LlmAgent, turn: int = 0) -> dict[str, Any]:
     """The properties of the arguments of its `finish_task`."""
-    assert isinstance(one.model, ScriptedLlm)
-    found = one.model.requests[turn].tools_dict["finish_task"].declaration
-    assert found is not None
-    return found.parameters_json_schema["properties"]
+    assert isinstance(agent.model, ScriptedLlm)
+    declaration = agent.model.requests[turn].tools_dict["finish_task"].declaration
+    assert declaration is not None
+    return declaration.parameters_json_schema["properties"]
 
 
 def test_one_that_needs_to_ask_nothing_hands_back_at_once():
@@ -111,7 +111,7 @@ def test_it_may_ask_more_than_once_and_only_it_sees_what_is_said():
     root = agent("root", BOOK, "done", sub_agents=[tk])
     talk = Talk(root)
 
-    assert [words(talk.say(said)) for said in ("book", "today", "two")] == [
+    assert [words(talk.say(text)) for text in ("book", "today", "two")] == [
         [("tk", "when?")],
         [("tk", "for how many?")],
         [("root", "done")],
@@ -123,7 +123,7 @@ def test_it_may_ask_more_than_once_and_only_it_sees_what_is_said():
         ("model", "for how many?"),
         ("user", "two"),
     ]
-    assert [said for _, said in requests(root)[1]] == [
+    assert [text for _, text in requests(root)[1]] == [
         "book",
         "calls tk({'request': 'book'})",
         "answers {'result': 'booked'}",
@@ -134,8 +134,8 @@ def test_one_task_after_another_begins_anew():
     tk = task("when?", BOOKED, "when now?", finish(result="booked again"))
     talk = Talk(agent("root", BOOK, "done", BOOK, "done again", sub_agents=[tk]))
 
-    for said in ("book", "today", "once more"):
-        talk.say(said)
+    for text in ("book", "today", "once more"):
+        talk.say(text)
     events = talk.say("tomorrow")
 
     assert words(events) == [("root", "done again")]
@@ -149,7 +149,7 @@ def test_the_parent_may_give_the_next_task_in_the_turn_in_which_the_last_was_han
     tk = task("when?", BOOKED, "and then?", BOOKED)
     talk = Talk(agent("root", BOOK, BOOK, "done", sub_agents=[tk]))
 
-    assert [words(talk.say(said)) for said in ("book", "today", "later")] == [
+    assert [words(talk.say(text)) for text in ("book", "today", "later")] == [
         [("tk", "when?")],
         [("tk", "and then?")],
         [("root", "done")],
@@ -160,10 +160,10 @@ def test_other_calls_of_the_step_are_done_and_the_parent_waits_for_the_task():
     root = agent("root", [BOOK, call("look")], "done", tools=[look], sub_agents=[task("when?", BOOKED)])
     talk = Talk(root)
 
-    first, then = talk.say(), talk.say("today")
+    first, later_events = talk.say(), talk.say("today")
 
     assert told(first)[1:] == [("tk", "when? ."), ("root", "answers {'result': 'seen'}")]
-    assert told(then)[-2:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
+    assert told(later_events)[-2:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
     assert requests(root)[1][1:] == [
         ("model", "calls tk({'request': 'book'}); calls look({})"),
         ("user", "answers {'result': 'booked'}; answers {'result': 'seen'}"),
@@ -179,9 +179,9 @@ GATED = FunctionTool(refund, require_confirmation=True)
 
 
 def yes(events: list[Event]) -> types.Content:
-    asked = [one for event in events for one in event.get_function_calls() if one.name == "adk_request_confirmation"]
-    parts = [types.FunctionResponse(id=one.id, name=one.name, response={"confirmed": True}) for one in asked]
-    return types.Content(role="user", parts=[types.Part(function_response=one) for one in parts])
+    calls = [call for event in events for call in event.get_function_calls() if call.name == "adk_request_confirmation"]
+    parts = [types.FunctionResponse(id=call.id, name=call.name, response={"confirmed": True}) for call in calls]
+    return types.Content(role="user", parts=[types.Part(function_response=part) for part in parts])
 
 
 def test_what_needs_approval_is_asked_for_and_the_task_goes_on():
@@ -195,7 +195,7 @@ def test_what_needs_approval_is_asked_for_and_the_task_goes_on():
 
     assert told(goes_on) == [("tk", "answers {'result': 'refunded A1'}"), ("tk", "anything else? .")]
     assert words(last) == [("root", "done")]
-    assert [said for _, said in requests(tk)[-1]] == [
+    assert [text for _, text in requests(tk)[-1]] == [
         '{"request": "book"}', "which order?", "A1", "calls refund({'order': 'A1'})",
         "answers {'result': 'refunded A1'}", "anything else?", "no",
     ]  # fmt: skip
@@ -238,7 +238,7 @@ def test_a_run_that_is_stopped_while_it_talks_leaves_the_task_open():
     talk = Talk(agent("root", BOOK, "done", sub_agents=[tk]))
 
     assert words(sync.run(scene())) == [("root", "done")]
-    assert [said for _, said in requests(tk)[-1]][:3] == ['{"request": "book"}', "when?", "today"]
+    assert [text for _, text in requests(tk)[-1]][:3] == ['{"request": "book"}', "when?", "today"]
 
 
 def test_a_run_that_is_stopped_before_it_has_talked_ends_the_task():
@@ -286,10 +286,10 @@ def test_other_agents_of_the_same_names_go_on_with_it():
 
     first = sync.run(say(agent("root", BOOK, sub_agents=[task("when?")]), "book"))
     tk = task(BOOKED)
-    then = sync.run(say(agent("root", "done", sub_agents=[tk]), "today"))
+    later_events = sync.run(say(agent("root", "done", sub_agents=[tk]), "today"))
 
-    assert words([*first, *then]) == [("tk", "when?"), ("root", "done")]
-    assert [said for _, said in requests(tk)[0]] == ['{"request": "book"}', "when?", "today"]
+    assert words([*first, *later_events]) == [("tk", "when?"), ("root", "done")]
+    assert [text for _, text in requests(tk)[0]] == ['{"request": "book"}', "when?", "today"]
 
 
 def test_a_task_within_a_task():
@@ -297,7 +297,7 @@ def test_a_task_within_a_task():
     outer = task(call("inner", request="count"), "when?", BOOKED, sub_agents=[inner])
     talk = Talk(agent("root", BOOK, "done", sub_agents=[outer]))
 
-    assert [words(talk.say(said)) for said in ("book", "2", "today")] == [
+    assert [words(talk.say(text)) for text in ("book", "2", "today")] == [
         [("inner", "how many?")],
         [("tk", "when?")],
         [("root", "done")],
@@ -332,7 +332,7 @@ def test_a_parent_that_has_taken_over_has_its_tasks():
     b = agent("b", BOOK, "b done", "b again", sub_agents=[task("when?", BOOKED)])
     talk = Talk(agent("root", call("transfer_to_agent", agent_name="b"), sub_agents=[b]))
 
-    assert [words(talk.say(said)) for said in ("hi", "today", "more")] == [
+    assert [words(talk.say(text)) for text in ("hi", "today", "more")] == [
         [("tk", "when?")],
         [("b", "b done")],
         [("b", "b again")],
@@ -352,7 +352,7 @@ def test_a_loop_goes_on_when_the_task_is_done():
     talk = Talk(LoopAgent(name="loop", sub_agents=[first, agent("second", "a", "b")], max_iterations=2))
 
     assert words(talk.say()) == [("tk", "when?")]
-    assert [said for _, said in words(talk.say("today"))] == ["pass 1", "a", "pass 2", "b"]
+    assert [text for _, text in words(talk.say("today"))] == ["pass 1", "a", "pass 2", "b"]
 
 
 def test_in_a_parallel_agent_the_others_come_to_their_end_and_the_task_is_answered():
@@ -388,15 +388,15 @@ def test_in_a_live_conversation_it_works_alone_or_not_at_all():
     async def converse(talk: Talk) -> list[Event]:
         queue = LiveRequestQueue()
         queue.send_content(types.Content(role="user", parts=[types.Part(text="hi")]))
-        said: list[Event] = []
+        events: list[Event] = []
         async with asyncio.timeout(SECONDS):
             async for event in talk.runner.run_live(**HERE, live_request_queue=queue):
-                said.append(event)
+                events.append(event)
                 if event.turn_complete:
                     queue.close()
-        return [one for one in said if one.get_function_responses()]
+        return [run_event for run_event in events if run_event.get_function_responses()]
 
-    alone, asks = (Talk(agent("root", BOOK, "So be it.", sub_agents=[task(one)])) for one in (BOOKED, "when?"))
+    alone, asks = (Talk(agent("root", BOOK, "So be it.", sub_agents=[task(item)])) for item in (BOOKED, "when?"))
 
     assert told(sync.run(converse(alone))) == [("user", "answers {'result': 'booked'}")]
     [result] = told(sync.run(converse(asks)))

@@ -38,26 +38,26 @@ GATED = FunctionTool(refund, require_confirmation=True)
 
 
 def yes(events: list[Event]) -> types.Content:
-    asked = [one for event in events for one in event.get_function_calls() if one.name == "adk_request_confirmation"]
-    parts = [types.FunctionResponse(id=one.id, name=one.name, response={"confirmed": True}) for one in asked]
-    return types.Content(role="user", parts=[types.Part(function_response=one) for one in parts])
+    calls = [call for event in events for call in event.get_function_calls() if call.name == "adk_request_confirmation"]
+    parts = [types.FunctionResponse(id=call.id, name=call.name, response={"confirmed": True}) for call in calls]
+    return types.Content(role="user", parts=[types.Part(function_response=part) for part in parts])
 
 
-def two_tasks(first: LlmAgent, second: LlmAgent, *then: Any, more: Any = ()) -> LlmAgent:
+def two_tasks(first: LlmAgent, second: LlmAgent, *later_args: Any, extra: Any = ()) -> LlmAgent:
     """One that gives both in one step, with `more` calls between."""
-    calls = [call(first.name, request="x"), *more, call(second.name, request="y")]
-    return agent("root", calls, *then, tools=[look], sub_agents=[first, second])
+    calls = [call(first.name, request="x"), *extra, call(second.name, request="y")]
+    return agent("root", calls, *later_args, tools=[look], sub_agents=[first, second])
 
 
 def test_of_two_in_one_step_the_second_begins_when_the_first_is_handed_back():
-    one, two = task("one", "one?", "one still?", finish("1")), task("two", "two?", finish("2"))
-    root = two_tasks(one, two, "done")
+    run_task, second_task = task("one", "one?", "one still?", finish("1")), task("two", "two?", finish("2"))
+    root = two_tasks(run_task, second_task, "done")
     talk = Talk(root)
 
-    turns = [words(talk.say(said)) for said in ("go", "first", "second", "third")]
+    turns = [words(talk.say(text)) for text in ("go", "first", "second", "third")]
 
     assert turns == [[("one", "one?")], [("one", "one still?")], [("two", "two?")], [("root", "done")]]
-    assert [requests(it)[-1][-1] for it in (one, two)] == [("user", "second"), ("user", "third")]
+    assert [requests(agent)[-1][-1] for agent in (run_task, second_task)] == [("user", "second"), ("user", "third")]
     assert requests(root)[1][1:] == [
         ("model", "calls one({'request': 'x'}); calls two({'request': 'y'})"),
         ("user", "answers {'result': '1'}; answers {'result': '2'}"),
@@ -65,7 +65,7 @@ def test_of_two_in_one_step_the_second_begins_when_the_first_is_handed_back():
 
 
 def test_two_in_one_step_that_need_to_ask_nothing_are_done_in_their_order_beside_other_calls():
-    root = two_tasks(task("one", finish("1")), task("two", finish("2")), "done", more=[call("look")])
+    root = two_tasks(task("one", finish("1")), task("two", finish("2")), "done", extra=[call("look")])
 
     events = Talk(root).say()
 
@@ -76,7 +76,7 @@ def test_two_in_one_step_that_need_to_ask_nothing_are_done_in_their_order_beside
 def test_the_second_begins_too_where_the_first_fails():
     talk = Talk(two_tasks(task("one", "one?", RuntimeError("boom")), task("two", "two?", finish("2")), "done"))
 
-    assert [words(talk.say(said)) for said in ("go", "first", "second")] == [
+    assert [words(talk.say(text)) for text in ("go", "first", "second")] == [
         [("one", "one?")],
         [("two", "two?")],
         [("root", "done")],
@@ -84,12 +84,12 @@ def test_the_second_begins_too_where_the_first_fails():
 
 
 def test_the_second_waits_while_something_that_the_first_asked_is_answered():
-    one = task("one", call("refund", order="A1"), "anything else?", finish("1"), tools=[GATED])
-    two = task("two", finish("2"))
-    talk = Talk(two_tasks(one, two, "done"))
+    run_task = task("one", call("refund", order="A1"), "anything else?", finish("1"), tools=[GATED])
+    second_task = task("two", finish("2"))
+    talk = Talk(two_tasks(run_task, second_task, "done"))
 
     assert words(talk.say(yes(talk.say("go")))) == [("one", "anything else?")]
-    assert requests(two) == []
+    assert requests(second_task) == []
     assert words(talk.say("no")) == [("root", "done")]
 
 
@@ -117,10 +117,10 @@ def test_of_two_that_were_given_at_once_by_two_agents_the_one_that_spoke_last_is
 
     talk = Talk(ParallelAgent(name="par", sub_agents=[parent("one"), parent("two")]))
 
-    (_, asked), (_, asks) = words(talk.say())
-    said = [words(talk.say())[-1], words(talk.say())[-1]]
+    (_, request), (_, asks) = words(talk.say())
+    lines = [words(talk.say())[-1], words(talk.say())[-1]]
 
-    assert [text for _, text in said] == [f"{asks[:-1]} done", f"{asked[:-1]} done"]
+    assert [text for _, text in lines] == [f"{asks[:-1]} done", f"{request[:-1]} done"]
 
 
 def to(name: str) -> Any:
@@ -137,10 +137,10 @@ def test_a_hand_over_in_the_same_step_comes_when_the_task_is_handed_back():
     )
     talk = Talk(root)
 
-    first, then = talk.say("go"), talk.say("today")
+    first, later_events = talk.say("go"), talk.say("today")
 
     assert told(first)[1:] == [("tk", "when? ."), ("root", "answers {'result': 'seen'}")]
-    assert told(then)[2:] == [
+    assert told(later_events)[2:] == [
         ("user", "answers {'result': 'booked'}"),
         ("root", "answers {'result': None}"),
         ("next_one", "I go on. ."),
@@ -150,15 +150,17 @@ def test_a_hand_over_in_the_same_step_comes_when_the_task_is_handed_back():
 
 
 def test_a_hand_over_in_the_same_step_comes_when_what_a_called_agent_asks_is_answered():
-    one = agent("one", call("refund", order="A1"), "refunded", mode="single_turn", tools=[GATED])
-    root = agent("root", [call("one", request="x"), to("next_one")], sub_agents=[one, agent("next_one", "I go on.")])
+    sub_agent = agent("one", call("refund", order="A1"), "refunded", mode="single_turn", tools=[GATED])
+    root = agent(
+        "root", [call("one", request="x"), to("next_one")], sub_agents=[sub_agent, agent("next_one", "I go on.")]
+    )
     talk = Talk(root)
 
     first = talk.say("go")
-    then = talk.say(yes(first))
+    later_events = talk.say(yes(first))
 
     assert words(first) == []
-    assert words(then) == [("one", "refunded"), ("next_one", "I go on.")]
+    assert words(later_events) == [("one", "refunded"), ("next_one", "I go on.")]
 
 
 def test_a_reader_that_leaves_before_leaves_the_hand_over_open():
@@ -181,7 +183,7 @@ def test_what_a_callback_says_after_it_is_done_does_not_keep_it_open():
     tk = task("tk", "when?", finish("booked"), after_agent_callback=greets)
     talk = Talk(agent("root", call("tk", request="book"), "done", "next", sub_agents=[tk]))
 
-    assert [words(talk.say(said)) for said in ("book", "today", "thanks")] == [
+    assert [words(talk.say(text)) for text in ("book", "today", "thanks")] == [
         [("tk", "when?"), ("tk", "Yours, tk")],
         [("tk", "Yours, tk"), ("root", "done")],
         [("root", "next")],

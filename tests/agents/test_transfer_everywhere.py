@@ -19,8 +19,8 @@ def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name=name, model=ScriptedLlm(*answers), **fields)
 
 
-def to(name: str, **more: Any) -> Any:
-    return call("transfer_to_agent", agent_name=name, **more)
+def to(name: str, **kwargs: Any) -> Any:
+    return call("transfer_to_agent", agent_name=name, **kwargs)
 
 
 def words(events: list[Event]) -> list[tuple[str, str]]:
@@ -36,9 +36,9 @@ GATED = FunctionTool(refund, require_confirmation=True)
 
 
 def yes(events: list[Event]) -> types.Content:
-    asked = [one for event in events for one in event.get_function_calls() if one.name == "adk_request_confirmation"]
-    parts = [types.FunctionResponse(id=one.id, name=one.name, response={"confirmed": True}) for one in asked]
-    return types.Content(role="user", parts=[types.Part(function_response=one) for one in parts])
+    calls = [call for event in events for call in event.get_function_calls() if call.name == "adk_request_confirmation"]
+    parts = [types.FunctionResponse(id=call.id, name=call.name, response={"confirmed": True}) for call in calls]
+    return types.Content(role="user", parts=[types.Part(function_response=part) for part in parts])
 
 
 def test_the_reason_goes_with_the_event():
@@ -48,16 +48,16 @@ def test_the_reason_goes_with_the_event():
 
 
 def test_an_agent_of_a_parallel_agent_hands_over_on_its_branch():
-    one = agent("one", to("helper"), sub_agents=[agent("helper", "helped")])
-    other = agent("other", "done")
+    sub_agent = agent("one", to("helper"), sub_agents=[agent("helper", "helped")])
+    other_agent = agent("other", "done")
 
-    events = Talk(ParallelAgent(name="par", sub_agents=[one, other])).say()
+    events = Talk(ParallelAgent(name="par", sub_agents=[sub_agent, other_agent])).say()
 
     assert sorted(words(events)) == [("helper", "helped"), ("other", "done")]
     assert {event.author: event.branch for event in events} == {
         "one": "par.one", "helper": "par.one", "other": "par.other",
     }  # fmt: skip
-    assert "helped" not in str(requests(other))
+    assert "helped" not in str(requests(other_agent))
 
 
 def test_an_agent_of_a_sequence_hands_over_and_the_sequence_goes_on():
@@ -86,9 +86,9 @@ def test_who_has_taken_over_asks_a_person_and_goes_on_with_the_answer():
     talk = Talk(root)
 
     asks = talk.say("refund A1")
-    then = talk.say(yes(asks))
+    later_events = talk.say(yes(asks))
 
-    assert told(then) == [("b", "answers {'result': 'refunded A1'}"), ("b", "Refunded. .")]
+    assert told(later_events) == [("b", "answers {'result': 'refunded A1'}"), ("b", "Refunded. .")]
     assert words(talk.say()) == [("b", "b again")]
     assert len(requests(root)) == 1
 
@@ -97,38 +97,38 @@ def test_an_answer_goes_to_who_asked_even_where_it_hands_nothing_back():
     b = agent("b", call("refund", order="A1"), "Refunded.", tools=[GATED], disallow_transfer_to_parent=True)
     talk = Talk(agent("root", to("b"), "root", sub_agents=[b]))
 
-    then = talk.say(yes(talk.say()))
+    later_events = talk.say(yes(talk.say()))
 
-    assert words(then) == [("b", "Refunded.")]
+    assert words(later_events) == [("b", "Refunded.")]
     assert words(talk.say()) == [("root", "root")]
 
 
 def test_who_takes_over_may_be_refused_by_its_callback_and_answered_for():
-    seen: list[str] = []
+    agent_names: list[str] = []
 
     def closed(callback_context: CallbackContext) -> types.Content:
-        seen.append(callback_context.agent_name)
+        agent_names.append(callback_context.agent_name)
         return types.Content(role="model", parts=[types.Part(text="b is closed")])
 
     b = agent("b", before_agent_callback=closed)
 
     assert words(Talk(agent("root", to("b"), sub_agents=[b])).say()) == [("b", "b is closed")]
-    assert seen == ["b"] and requests(b) == []
+    assert agent_names == ["b"] and requests(b) == []
 
 
 def test_callbacks_stand_around_a_hand_over():
     order: list[str] = []
 
-    def before(callback_context: CallbackContext) -> None:
+    def run_before(callback_context: CallbackContext) -> None:
         order.append(f"begins {callback_context.agent_name}")
 
-    def after(callback_context: CallbackContext) -> None:
+    def run_after(callback_context: CallbackContext) -> None:
         order.append(f"ends {callback_context.agent_name}")
 
     def before_tool(tool: Any, args: dict[str, Any], tool_context: Any) -> None:
         order.append(f"calls {tool.name} {args['agent_name']}")
 
-    around: dict[str, Any] = {"before_agent_callback": before, "after_agent_callback": after}
+    around: dict[str, Any] = {"before_agent_callback": run_before, "after_agent_callback": run_after}
     root = agent("root", to("b"), sub_agents=[agent("b", "B", **around)], before_tool_callback=before_tool, **around)
 
     Talk(root).say()
@@ -163,7 +163,7 @@ def test_it_goes_down_and_up_a_deep_tree():
 
     assert [event.author for event in events if event.get_function_calls()] == ["root", "middle", "leaf", "middle"]
     assert words(events) == [("root", "root again")]
-    assert [one.name for one in leaf.transfer_targets] == ["middle"]
+    assert [agent.name for agent in leaf.transfer_targets] == ["middle"]
 
 
 @pytest.mark.parametrize(("sticky", "next_one"), [(True, "b"), (False, "root")])
@@ -219,8 +219,8 @@ def test_leaving_a_loop_outside_of_one_ends_the_turn():
 
 
 def test_beside_other_calls_it_leaves_the_loop_all_the_same():
-    one = agent("one", [call("look"), call("exit_loop")], tools=[look, exit_loop])
+    sub_agent = agent("one", [call("look"), call("exit_loop")], tools=[look, exit_loop])
 
-    events = Talk(LoopAgent(name="loop", sub_agents=[one])).say()
+    events = Talk(LoopAgent(name="loop", sub_agents=[sub_agent])).say()
 
     assert told(events)[-1] == ("one", "answers {'result': 'seen'}; answers {'result': None} .")

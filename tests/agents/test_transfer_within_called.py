@@ -49,10 +49,10 @@ def test_who_has_taken_over_in_a_task_keeps_the_word_until_it_hands_back():
     called = agent("called", to("under"), DONE, mode="task", sub_agents=[under])
     talk = Talk(agent("root", CALLS, "done", "next", sub_agents=[called]))
 
-    turns = [words(talk.say(said)) for said in ("book", "today", "two", "thanks")]
+    turns = [words(talk.say(text)) for text in ("book", "today", "two", "thanks")]
 
     assert turns == [[("under", "when?")], [("under", "for how many?")], [("root", "done")], [("root", "next")]]
-    assert [said for role, said in requests(under)[-1] if role == "user"][-2:] == ["today", "two"]
+    assert [text for role, text in requests(under)[-1] if role == "user"][-2:] == ["today", "two"]
 
 
 def test_in_a_task_one_that_hands_nothing_back_answers_once():
@@ -60,7 +60,7 @@ def test_in_a_task_one_that_hands_nothing_back_answers_once():
     called = agent("called", to("under"), DONE, mode="task", sub_agents=[under])
     talk = Talk(agent("root", CALLS, "done", sub_agents=[called]))
 
-    assert [words(talk.say(said)) for said in ("book", "today")] == [[("under", "I am under.")], [("root", "done")]]
+    assert [words(talk.say(text)) for text in ("book", "today")] == [[("under", "I am under.")], [("root", "done")]]
 
 
 def test_in_a_task_a_sequence_answers_once():
@@ -68,7 +68,7 @@ def test_in_a_task_a_sequence_answers_once():
     called = agent("called", to("team"), DONE, mode="task", sub_agents=[team])
     talk = Talk(agent("root", CALLS, "done", sub_agents=[called]))
 
-    assert [words(talk.say(said)) for said in ("book", "today")] == [
+    assert [words(talk.say(text)) for text in ("book", "today")] == [
         [("first", "one"), ("second", "two")],
         [("root", "done")],
     ]

@@ -76,7 +76,7 @@ TEAMS: dict[str, tuple[Team, str, str]] = {
 
 def said(events: Sequence[Event]) -> list[str]:
     """The numbered answers, one after the other."""
-    return [text for who, text in words(events) if text.startswith(who)]
+    return [text for author, text in words(events) if text.startswith(author)]
 
 
 FEW_TEAMS = ("a loop", "agents at once", "a sequence in a loop at once with others", "a called team")
@@ -87,13 +87,13 @@ PAIRS = [(kind, team) for kind in KINDS for team in TEAMS if kind in FEW_KINDS o
 @pytest.mark.parametrize("resumable", [False, True], ids=["plain", "resumable"])
 @pytest.mark.parametrize(("kind", "team"), PAIRS)
 def test_all_that_comes_after_runs_and_nothing_that_was_done(kind: str, team: str, resumable: bool):
-    waits, (make, before, after) = KINDS[kind], TEAMS[team]
+    waits, (make, previous, following) = KINDS[kind], TEAMS[team]
     talk = (LeftTalk if resumable else Talk)(make(waits.make("y")))
 
     events = talk.say("go")
-    assert (sorted(said(events)), talk.error) == (before.split(), None)
+    assert (sorted(said(events)), talk.error) == (previous.split(), None)
     events = talk.say(waits.answer(talk.stored().events))
-    assert ([one for one in said(events) if one[:5] != "clerk"], talk.error) == (after.split(), None)
+    assert ([item for item in said(events) if item[:5] != "clerk"], talk.error) == (following.split(), None)
     if resumable:
         stored = talk.stored().events
         assert len({event.invocation_id for event in stored}) == 1
@@ -109,14 +109,18 @@ def test_of_two_that_wait_at_once_each_goes_on_with_its_own_answer(kind: str, fi
     talk = (LeftTalk if resumable else Talk)(root)
 
     events = talk.say("go")
-    mine = {
-        name: [one for one in events if f".{lane}" in (one.branch or "")] for name, lane in (("y", "t"), ("v", "u"))
+    own = {
+        name: [event for event in events if f".{lane}" in (event.branch or "")]
+        for name, lane in (("y", "t"), ("v", "u"))
     }
-    then = {"y": ["y1", "z1"], "v": ["v1", "w1"]}
+    follow_up = {"y": ["y1", "z1"], "v": ["v1", "w1"]}
     [second] = {"y", "v"} - {first}
-    for who, after in ((first, []), (second, ["last1"])):
-        events = talk.say(waits.answer(mine[who]))
-        assert ([one for one in said(events) if one[:5] != "clerk"], talk.error) == ([*then[who], *after], None)
+    for name, later_text in ((first, []), (second, ["last1"])):
+        events = talk.say(waits.answer(own[name]))
+        assert ([item for item in said(events) if item[:5] != "clerk"], talk.error) == (
+            [*follow_up[name], *later_text],
+            None,
+        )
 
 
 @pytest.mark.parametrize("kind", [Talk, LeftTalk])
@@ -124,18 +128,18 @@ def test_with_a_state_of_its_own_one_that_waited_sees_that_and_the_last_of_the_l
     waits = KINDS["a yes"].make("y")
     waits.instruction, waits.output_key = "k is {k}, mine is {mine?}", "k"
     waits.before_agent_callback = lambda callback_context: callback_context.state.update(mine="set")
-    other = agent("b", "from b", instruction="k is {k}, mine is {mine?}", output_key="k")
-    block = ParallelAgent(name="p", sub_agents=[waits, other], isolate_state=True)
+    other_agent = agent("b", "from b", instruction="k is {k}, mine is {mine?}", output_key="k")
+    block = ParallelAgent(name="p", sub_agents=[waits, other_agent], isolate_state=True)
     talk = kind(SequentialAgent(name="s", sub_agents=[agent("x", "before", output_key="k"), block]))
 
     talk.say("go")
     assert talk.stored().state == {"k": "from b", "mine": "set"}
     talk.say(KINDS["a yes"].answer(talk.stored().events))
 
-    def told(one: LlmAgent) -> list[str]:
-        assert isinstance(one.model, ScriptedLlm)
-        return [str(request.config.system_instruction).partition("\n")[0] for request in one.model.requests]
+    def summary(agent: LlmAgent) -> list[str]:
+        assert isinstance(agent.model, ScriptedLlm)
+        return [str(request.config.system_instruction).partition("\n")[0] for request in agent.model.requests]
 
-    assert told(waits) == ["k is before, mine is set"] * 2
-    assert told(other) == ["k is before, mine is "]
+    assert summary(waits) == ["k is before, mine is set"] * 2
+    assert summary(other_agent) == ["k is before, mine is "]
     assert talk.stored().state == {"k": "from b", "mine": "set"}

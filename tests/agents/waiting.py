@@ -43,9 +43,9 @@ class LeftTalk(Talk):
         """Run with `runner` from now on."""
         self.runner, self.service = runner, runner.session_service
 
-    def go_on(self, message: Any = None, **more: Any) -> list[Event]:
+    def go_on(self, message: Any = None, **kwargs: Any) -> list[Event]:
         """The rest of the first run of the session."""
-        return self.say(message, invocation_id=self.stored().events[0].invocation_id, **more)
+        return self.say(message, invocation_id=self.stored().events[0].invocation_id, **kwargs)
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -54,12 +54,15 @@ def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
 
 def open_calls(events: Sequence[Event]) -> list[types.FunctionCall]:
     return [
-        one for event in events for one in event.get_function_calls() if one.id in (event.long_running_tool_ids or ())
+        call
+        for event in events
+        for call in event.get_function_calls()
+        if call.id in (event.long_running_tool_ids or ())
     ]
 
 
-def outcome(asked: types.FunctionCall, said: dict[str, Any]) -> types.Content:
-    response = types.FunctionResponse(id=asked.id, name=asked.name, response=said)
+def outcome(asked: types.FunctionCall, answer: dict[str, Any]) -> types.Content:
+    response = types.FunctionResponse(id=asked.id, name=asked.name, response=answer)
     return types.Content(role="user", parts=[types.Part(function_response=response)])
 
 
@@ -76,7 +79,7 @@ def _mark(event: Event) -> str:
     if event.actions.end_of_agent:
         return "ends"
     state = event.actions.agent_state
-    return "" if state is None else " ".join(["is at", *(str(one) for one in state.values())])
+    return "" if state is None else " ".join(["is at", *(str(value) for value in state.values())])
 
 
 # -- the ways to wait
@@ -109,8 +112,8 @@ def begin() -> dict[str, str]:
     return {"status": "pending"}
 
 
-def _waiting(name: str, first: Any, tool: Any, *before: str, **fields: Any) -> LlmAgent:
-    return agent(name, first, *before, *(f"{name}{n}" for n in range(1, 5)), tools=[tool], **fields)
+def _waiting(name: str, first: Any, tool: Any, *earlier_args: str, **fields: Any) -> LlmAgent:
+    return agent(name, first, *earlier_args, *(f"{name}{n}" for n in range(1, 5)), tools=[tool], **fields)
 
 
 def pays(name: str) -> LlmAgent:
@@ -131,17 +134,17 @@ def _gives_a_task(name: str) -> LlmAgent:
     return agent(name, call("clerk", request="book"), *(f"{name}{n}" for n in range(1, 5)), sub_agents=[clerk])
 
 
-def _with(said: dict[str, Any]) -> Callable[[Sequence[Event]], Any]:
+def _with(response: dict[str, Any]) -> Callable[[Sequence[Event]], Any]:
     def answer(events: Sequence[Event]) -> types.Content:
-        [asked] = open_calls(events)
-        return outcome(asked, said)
+        [call] = open_calls(events)
+        return outcome(call, response)
 
     return answer
 
 
 def _with_key(events: Sequence[Event]) -> list[types.Part]:
-    [asked] = open_interrupts(events, CREDENTIALS)
-    return [interrupts.answer(asked, {"apiKey": "k"})]
+    [interrupt] = open_interrupts(events, CREDENTIALS)
+    return [interrupts.answer(interrupt, {"apiKey": "k"})]
 
 
 @dataclass(frozen=True)
