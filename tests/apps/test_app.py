@@ -24,7 +24,7 @@ class Notes(BasePlugin):
 
     runs = closed = 0
 
-    async def before_run_callback(self, **said: Any) -> None:
+    async def before_run_callback(self, **kwargs: Any) -> None:
         self.runs += 1
 
     async def close(self) -> None:
@@ -57,16 +57,16 @@ def test_no_app_is_called_user():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("fields", "text"),
     [
         ({}, "app 'a': 'root_agent' is missing$"),
         ({"root_agent": 1}, r"app 'a': 'root_agent': Input should be .* \(got 1\)$"),
         ({"root_agent": None, "plugin": []}, r"no field 'plugin'; did you mean 'plugins'\?$"),
     ],
 )
-def test_a_wrong_field_is_named(given: dict[str, Any], said: str):
-    with pytest.raises(ConfigurationError, match=said):
-        App(name="a", **given)
+def test_a_wrong_field_is_named(fields: dict[str, Any], text: str):
+    with pytest.raises(ConfigurationError, match=text):
+        App(name="a", **fields)
 
 
 def test_a_runner_runs_an_app_under_its_name_and_with_its_plugins():
@@ -100,7 +100,7 @@ def test_an_in_memory_runner_takes_an_app_or_an_agent_with_plugins():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("fields", "text"),
     [
         ({}, "Runner(app=...), Runner(agent=...) or Runner(node=...)"),
         ({"agent": agent()}, "name of its … Runner(app_name='my_app', ...)"),
@@ -118,11 +118,11 @@ def test_an_in_memory_runner_takes_an_app_or_an_agent_with_plugins():
         ),
     ],
 )
-def test_a_runner_that_cannot_be_says_what_to_write(given: dict[str, Any], said: str):
-    with pytest.raises(ConfigurationError) as told:
-        Runner(session_service=InMemorySessionService(), **given)
+def test_a_runner_that_cannot_be_says_what_to_write(fields: dict[str, Any], text: str):
+    with pytest.raises(ConfigurationError) as raised:
+        Runner(session_service=InMemorySessionService(), **fields)
 
-    assert mentions(told.value, said)
+    assert mentions(raised.value, text)
 
 
 def test_a_runner_closes_its_plugins_at_the_end_of_a_block():
@@ -130,9 +130,9 @@ def test_a_runner_closes_its_plugins_at_the_end_of_a_block():
 
     async def work() -> str:
         async with InMemoryRunner(agent("hello"), plugins=[notes], auto_create_session=True) as runner:
-            said = [event.text async for event in runner.run_async(user_id="u", session_id="s", new_message="hi")]
+            texts = [event.text async for event in runner.run_async(user_id="u", session_id="s", new_message="hi")]
             assert notes.closed == 0
-            return said[0]
+            return texts[0]
 
     assert sync.run(work()) == "hello"
     assert notes.closed == 1
@@ -161,7 +161,7 @@ class Plain(BaseAgent):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("fields", "text"),
     [
         ({}, "give compaction_interval and overlap_size, or token_threshold"),
         ({"compaction_interval": 3}, "^'compaction_interval' and 'overlap_size' .*give both$"),
@@ -174,15 +174,15 @@ class Plain(BaseAgent):
         ({"interval": 1}, "EventsCompactionConfig: .* no field 'interval'"),
     ],
 )
-def test_a_compaction_that_cannot_be_is_refused(given: dict[str, Any], said: str):
-    with pytest.raises(ConfigurationError, match=said):
-        EventsCompactionConfig(**given)
+def test_a_compaction_that_cannot_be_is_refused(fields: dict[str, Any], text: str):
+    with pytest.raises(ConfigurationError, match=text):
+        EventsCompactionConfig(**fields)
 
 
 def test_summaries_need_a_model_or_a_summariser():
     config = EventsCompactionConfig(token_threshold=10, event_retention_size=1)
 
-    with pytest.raises(ConfigurationError, match=r"agent 'plain' has none.*EventsCompactionConfig\(summarizer="):
+    with pytest.raises(ConfigurationError, match=r"'plain' .*EventsCompactionConfig\(summarizer="):
         App(name="a", root_agent=Plain(name="plain"), events_compaction_config=config)
 
     config.summarizer = LlmEventSummarizer(ScriptedLlm())
@@ -196,12 +196,12 @@ def test_an_app_without_these_settings_has_nothing_that_a_run_would_ask():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("fields", "message"),
     [
         ({"resumable": True}, "no field 'resumable'; did you mean 'is_resumable'"),
         ({"is_resumable": 3}, "'is_resumable': Input should be a valid boolean"),
     ],
 )
-def test_a_wrong_word_on_resuming_is_told_with_the_right_one(given: dict[str, Any], told: str):
-    with pytest.raises(ConfigurationError, match=told):
-        ResumabilityConfig(**given)
+def test_a_wrong_word_on_resuming_is_told_with_the_right_one(fields: dict[str, Any], message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        ResumabilityConfig(**fields)

@@ -15,8 +15,8 @@ HISTORY = "{conversation_history}"
 
 
 def said(author: str, *parts: Any, at: float = 1.0) -> Event:
-    spelled = [types.Part(text=one) if isinstance(one, str) else one for one in parts]
-    return Event(author=author, content=types.Content(role="user", parts=spelled), timestamp=at)
+    content_parts = [types.Part(text=part) if isinstance(part, str) else part for part in parts]
+    return Event(author=author, content=types.Content(role="user", parts=content_parts), timestamp=at)
 
 
 def result(name: str, **response: Any) -> types.Part:
@@ -27,7 +27,7 @@ def summed_up(*events: Event, answer: Any = "short", template: str | None = HIST
     """What comes of it, and what the model was asked."""
     model = ScriptedLlm(answer)
     event = sync.run(LlmEventSummarizer(model, template).maybe_summarize_events(events=list(events)))
-    return event, "".join(part.text or "" for one in model.requests for part in one.contents[0].parts or [])
+    return event, "".join(part.text or "" for request in model.requests for part in request.contents[0].parts or [])
 
 
 def test_the_model_sees_the_author_of_each_message_and_call():
@@ -55,11 +55,11 @@ def test_the_summary_stands_for_the_time_from_the_first_event_to_the_last():
     event, _ = summed_up(said("user", "a", at=3), said("guide", "b", at=5), answer=answer)
 
     assert event
-    told = event.actions.compaction
-    assert told
+    compaction = event.actions.compaction
+    assert compaction
     assert (event.author, event.content, event.usage_metadata) == ("user", None, used)
-    assert (told.start_timestamp, told.end_timestamp) == (3, 5)
-    assert told.compacted_content == types.Content(role="model", parts=[types.Part(text="short")])
+    assert (compaction.start_timestamp, compaction.end_timestamp) == (3, 5)
+    assert compaction.compacted_content == types.Content(role="model", parts=[types.Part(text="short")])
 
 
 def test_long_arguments_and_responses_are_truncated():
@@ -104,11 +104,11 @@ def test_of_no_events_there_is_no_summary():
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("answer", "reason"),
     [(" ", "it said nothing"), (LlmResponse(error_code="SAFETY", error_message="no"), "no")],
 )
-def test_an_answer_without_words_is_an_error(answer: Any, why: str):
-    with pytest.raises(UnexpectedModelAnswer, match=f"model 'scripted' returned no summary: {why}"):
+def test_an_answer_without_words_is_an_error(answer: Any, reason: str):
+    with pytest.raises(UnexpectedModelAnswer, match=f"'scripted' .*: {reason}"):
         summed_up(said("user", "a"), answer=answer)
 
 
@@ -124,8 +124,8 @@ def test_without_a_summariser_the_root_agents_model_is_asked():
         app=App(name="app", root_agent=agent, events_compaction_config=config), auto_create_session=True
     )
 
-    for words in ("m1", "m2"):
-        list(runner.run(user_id="u", session_id="s", new_message=words))
+    for text in ("m1", "m2"):
+        list(runner.run(user_id="u", session_id="s", new_message=text))
 
     assert "user: m1\nguide: r1 xxx" in requests(agent)[1][0][1]
     assert requests(agent)[2] == [("model", "SUMMARY"), ("user", "m2")]
