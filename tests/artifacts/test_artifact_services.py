@@ -35,8 +35,8 @@ def text(words: str) -> types.Part:
     return types.Part(text=words)
 
 
-def png(data: bytes = b"\x89PNG\x00", **more: Any) -> types.Part:
-    return types.Part(inline_data=types.Blob(data=data, mime_type="image/png", **more))
+def png(data: bytes = b"\x89PNG\x00", **kwargs: Any) -> types.Part:
+    return types.Part(inline_data=types.Blob(data=data, mime_type="image/png", **kwargs))
 
 
 def reference(uri: str) -> types.Part:
@@ -51,22 +51,22 @@ def awaited(test: Callable[[BaseArtifactService], Any]) -> Callable[[BaseArtifac
     return run
 
 
-async def save(service: BaseArtifactService, filename: str = "a.txt", part: Any = "hello", **more: Any) -> int:
+async def save(service: BaseArtifactService, filename: str = "a.txt", part: Any = "hello", **kwargs: Any) -> int:
     part = text(part) if isinstance(part, str) else part
-    return await service.save_artifact(**{**S, "filename": filename, "artifact": part, **more})
+    return await service.save_artifact(**{**S, "filename": filename, "artifact": part, **kwargs})
 
 
-async def load(service: BaseArtifactService, filename: str = "a.txt", **more: Any) -> types.Part | None:
-    return await service.load_artifact(**{**S, "filename": filename, **more})
+async def load(service: BaseArtifactService, filename: str = "a.txt", **kwargs: Any) -> types.Part | None:
+    return await service.load_artifact(**{**S, "filename": filename, **kwargs})
 
 
-async def names(service: BaseArtifactService, **more: Any) -> list[str]:
-    return await service.list_artifact_keys(**{**S, **more})
+async def names(service: BaseArtifactService, **kwargs: Any) -> list[str]:
+    return await service.list_artifact_keys(**{**S, **kwargs})
 
 
 @awaited
 async def test_versions_count_from_0_and_the_newest_is_loaded(service: BaseArtifactService):
-    assert [await save(service, part=words) for words in ("one", "two", "three")] == [0, 1, 2]
+    assert [await save(service, part=text) for text in ("one", "two", "three")] == [0, 1, 2]
 
     assert await load(service) == text("three")
     assert await load(service, version=0) == text("one")
@@ -158,14 +158,14 @@ async def test_what_is_kept_is_a_copy(service: BaseArtifactService):
     assert part.inline_data
     part.inline_data.mime_type = "image/changed"
     metadata["tags"].append("dog")
-    loaded, known = await load(service), await service.get_artifact_version(**S, filename="a.txt")
-    assert loaded and loaded.inline_data and known
+    loaded, artifact_version = await load(service), await service.get_artifact_version(**S, filename="a.txt")
+    assert loaded and loaded.inline_data and artifact_version
     loaded.inline_data.mime_type = "image/changed"
-    known.custom_metadata["tags"].append("bird")
+    artifact_version.custom_metadata["tags"].append("bird")
 
     assert await load(service) == png()
-    again = await service.get_artifact_version(**S, filename="a.txt")
-    assert again and again.custom_metadata == {"tags": ["cat"]}
+    repeated_artifact_version = await service.get_artifact_version(**S, filename="a.txt")
+    assert repeated_artifact_version and repeated_artifact_version.custom_metadata == {"tags": ["cat"]}
 
 
 @awaited
@@ -205,9 +205,9 @@ async def test_a_users_file_is_seen_by_all_sessions_of_the_user_and_by_nobody_el
     assert await names(service, session_id="t") == await names(service, session_id=None) == ["user:profile.json"]
     assert await load(service, "own.txt", session_id="t") is None
     assert await load(service, "profile.json") is None
-    for other in ({"user_id": "v"}, {"app_name": "other"}):
-        assert await names(service, **other) == []
-        assert await load(service, "user:profile.json", **other) is None
+    for second in ({"user_id": "v"}, {"app_name": "other"}):
+        assert await names(service, **second) == []
+        assert await load(service, "user:profile.json", **second) is None
 
 
 @awaited
@@ -221,7 +221,7 @@ async def test_a_session_and_its_user_may_have_files_of_one_name(service: BaseAr
 
 @awaited
 async def test_a_sessions_file_needs_its_session(service: BaseArtifactService):
-    with pytest.raises(InputError, match=r"pass session_id=....*name it 'user:a\.txt'"):
+    with pytest.raises(InputError, match=r"session_id=....*'user:a\.txt'"):
         await save(service, session_id=None)
     with pytest.raises(InputError, match=r"pass session_id="):
         await load(service, session_id=None)
@@ -311,7 +311,7 @@ async def test_a_reference_that_goes_round_is_refused(service: BaseArtifactServi
 
 
 @pytest.mark.parametrize(
-    ("uri", "why"),
+    ("uri", "reason"),
     [
         ("artifact://apps/app/users/v/artifacts/x/versions/0", "another user or"),
         ("artifact://apps/other/users/u/artifacts/x/versions/0", "another user or"),
@@ -320,9 +320,9 @@ async def test_a_reference_that_goes_round_is_refused(service: BaseArtifactServi
         ("artifact:///etc/passwd", "not the URI"),
     ],
 )
-def test_a_reference_out_of_reach_is_refused_before_it_is_kept(service: BaseArtifactService, uri: str, why: str):
+def test_a_reference_out_of_reach_is_refused_before_it_is_kept(service: BaseArtifactService, uri: str, reason: str):
     async def refused() -> list[str]:
-        with pytest.raises(InputError, match=why):
+        with pytest.raises(InputError, match=reason):
             await save(service, part=reference(uri))
         return await names(service)
 
@@ -338,13 +338,13 @@ async def test_a_reference_of_the_user_does_not_lead_into_a_session(service: Bas
 def test_versions_saved_side_by_side_are_all_there(service: BaseArtifactService):
     numbers: list[int] = []
 
-    def many(who: int) -> None:
+    def many(number: int) -> None:
         async def saves() -> None:
-            numbers.extend([await save(service, part=f"{who} {turn}") for turn in range(5)])
+            numbers.extend([await save(service, part=f"{number} {turn}") for turn in range(5)])
 
         asyncio.run(saves())
 
-    threads = [threading.Thread(target=many, args=(who,)) for who in range(6)]
+    threads = [threading.Thread(target=many, args=(index,)) for index in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -356,7 +356,7 @@ def test_versions_saved_side_by_side_are_all_there(service: BaseArtifactService)
 
     assert sorted(numbers) == list(range(30))
     assert sorted(filter(None, asyncio.run(all_texts()))) == sorted(
-        f"{who} {turn}" for who in range(6) for turn in range(5)
+        f"{index} {turn}" for index in range(6) for turn in range(5)
     )
 
 

