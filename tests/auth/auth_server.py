@@ -39,48 +39,48 @@ class AuthServer:
 
     def let_in(self, uri: str) -> str:
         """What a person's browser is sent to after they said yes at `uri`."""
-        asked = {key: one[0] for key, one in parse_qs(urlsplit(uri).query).items()}
-        assert asked["response_type"] == "code" and asked["client_id"] == CLIENT, asked
+        request = {key: value[0] for key, value in parse_qs(urlsplit(uri).query).items()}
+        assert request["response_type"] == "code" and request["client_id"] == CLIENT, request
         code = secrets.token_urlsafe(16)
-        self.codes[code] = asked
-        return f"{asked.get('redirect_uri', REDIRECT)}?{urlencode({'code': code, 'state': asked['state']})}"
+        self.codes[code] = request
+        return f"{request.get('redirect_uri', REDIRECT)}?{urlencode({'code': code, 'state': request['state']})}"
 
     def tokens(self, *, refresh: bool = True) -> dict[str, Any]:
         access = "access-" + secrets.token_urlsafe(16)
         self.access_tokens.add(access)
-        given: dict[str, Any] = {"access_token": access, "token_type": "Bearer", "expires_in": self.lives}
+        values: dict[str, Any] = {"access_token": access, "token_type": "Bearer", "expires_in": self.lives}
         if refresh:
-            given["refresh_token"] = "refresh-" + secrets.token_urlsafe(16)
-            self.refresh_tokens.add(given["refresh_token"])
-        return given
+            values["refresh_token"] = "refresh-" + secrets.token_urlsafe(16)
+            self.refresh_tokens.add(values["refresh_token"])
+        return values
 
-    def answer(self, asked: dict[str, str], client: str | None) -> tuple[int, dict[str, Any]]:
-        self.asked.append(asked)
+    def answer(self, query: dict[str, str], client: str | None) -> tuple[int, dict[str, Any]]:
+        self.asked.append(query)
         self.arrived.set()
         assert self.go_on.wait(30)
         if self.broken:
             return 500, {}
-        grant = asked.get("grant_type")
+        grant = query.get("grant_type")
         if grant == "urn:ietf:params:oauth:grant-type:jwt-bearer":
-            return (200, self.tokens(refresh=False)) if asked.get("assertion") else (400, {"error": "invalid_grant"})
+            return (200, self.tokens(refresh=False)) if query.get("assertion") else (400, {"error": "invalid_grant"})
         if client not in (f"{CLIENT}:{CLIENT_SECRET}", f"{CLIENT}:"):
             return 401, {"error": "invalid_client", "error_description": f"unknown client {client}"}
         if grant == "client_credentials" and client == f"{CLIENT}:{CLIENT_SECRET}":
             return 200, self.tokens(refresh=False)
-        if grant == "refresh_token" and (old := asked.get("refresh_token", "")) in self.refresh_tokens:
+        if grant == "refresh_token" and (old := query.get("refresh_token", "")) in self.refresh_tokens:
             self.refresh_tokens.remove(old)
             return 200, self.tokens()
-        if grant == "authorization_code" and self._is_good(asked):
+        if grant == "authorization_code" and self._is_good(query):
             return 200, self.tokens()
         return 400, {"error": "invalid_grant"}
 
-    def _is_good(self, asked: dict[str, str]) -> bool:
-        given = self.codes.pop(asked.get("code", ""), None)
-        if given is None or given.get("redirect_uri") != asked.get("redirect_uri"):
+    def _is_good(self, query: dict[str, str]) -> bool:
+        value = self.codes.pop(query.get("code", ""), None)
+        if value is None or value.get("redirect_uri") != query.get("redirect_uri"):
             return False
-        digest = hashlib.sha256(asked.get("code_verifier", "").encode()).digest()
+        digest = hashlib.sha256(query.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-        return given["code_challenge_method"] == "S256" and given["code_challenge"] == challenge
+        return value["code_challenge_method"] == "S256" and value["code_challenge"] == challenge
 
 
 @contextmanager
@@ -90,18 +90,20 @@ def auth_server() -> Iterator[AuthServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            asked = {key: one[0] for key, one in parse_qs(body).items()}
-            sent = self.headers.get("Authorization", "")
-            client = base64.b64decode(sent[6:]).decode() if sent.startswith("Basic ") else None
-            self._say(*server.answer(asked, client or f"{asked.get('client_id')}:{asked.get('client_secret', '')}"))
+            request = {key: value[0] for key, value in parse_qs(body).items()}
+            authorization = self.headers.get("Authorization", "")
+            client = base64.b64decode(authorization[6:]).decode() if authorization.startswith("Basic ") else None
+            self._say(
+                *server.answer(request, client or f"{request.get('client_id')}:{request.get('client_secret', '')}")
+            )
 
         def do_GET(self) -> None:
             if self.path.startswith("/authorize?"):
                 return self._send_back()
             url = server.url
-            found = {"authorization_endpoint": f"{url}/authorize", "token_endpoint": f"{url}/token"}
+            result = {"authorization_endpoint": f"{url}/authorize", "token_endpoint": f"{url}/token"}
             names_itself = {"authorization_response_iss_parameter_supported": server.names_itself}
-            self._say(200, {"issuer": server.issuer or url, **found, **names_itself})
+            self._say(200, {"issuer": server.issuer or url, **result, **names_itself})
 
         def _send_back(self) -> None:
             self.send_response(302)
@@ -109,8 +111,8 @@ def auth_server() -> Iterator[AuthServer]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def _say(self, status: int, said: dict[str, Any]) -> None:
-            data = json.dumps(said).encode()
+        def _say(self, status: int, response: dict[str, Any]) -> None:
+            data = json.dumps(response).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))

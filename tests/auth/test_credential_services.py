@@ -50,10 +50,10 @@ class Store(KeyringBackend):
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    before, ours = keyring.get_keyring(), Store()
+    earlier_keyring, ours = keyring.get_keyring(), Store()
     keyring.set_keyring(ours)
     yield ours
-    keyring.set_keyring(before)
+    keyring.set_keyring(earlier_keyring)
 
 
 @pytest.fixture(params=["memory", "file", "keyring"])
@@ -95,9 +95,9 @@ def test_the_newest_is_given_back_and_none_forgets_it(service: BaseCredentialSer
 
 def test_what_is_given_back_is_the_callers_copy(service: BaseCredentialService):
     save(service, "first")
-    found = load(service)
-    assert found and found.oauth2
-    found.oauth2.access_token = "changed"
+    result = load(service)
+    assert result and result.oauth2
+    result.oauth2.access_token = "changed"
 
     assert load(service) == config("first").exchanged_auth_credential
 
@@ -123,7 +123,7 @@ def test_files_are_their_owners_alone_and_stay_in_their_folder(tmp_path: Path):
 
     [file] = (tmp_path / "kept").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
@@ -147,21 +147,21 @@ def test_a_file_that_is_no_credential_is_told_without_its_words(tmp_path: Path):
 
 
 def test_without_a_store_of_secrets_the_keyring_says_what_to_write():
-    before = keyring.get_keyring()
+    earlier_keyring = keyring.get_keyring()
     keyring.set_keyring(NoKeyring())
     try:
         with pytest.raises(ConfigurationError, match="FileCredentialService"):
             KeyringCredentialService()
     finally:
-        keyring.set_keyring(before)
+        keyring.set_keyring(earlier_keyring)
 
 
 def test_a_runner_of_a_later_process_finds_what_is_kept(tmp_path: Path):
-    scheme, seen = APIKey(in_=APIKeyIn.header, name="X"), list[str | None]()
+    scheme, log = APIKey(in_=APIKeyIn.header, name="X"), list[str | None]()
 
     def fetch(tool_context: ToolContext) -> str:
         """Fetch it."""
-        seen.append(tool_context.auth_credential and tool_context.auth_credential.api_key)
+        log.append(tool_context.auth_credential and tool_context.auth_credential.api_key)
         return "fetched"
 
     def run(*answers: Any, new_message: Any = "hi", sessions: InMemorySessionService) -> list[Any]:
@@ -177,11 +177,11 @@ def test_a_runner_of_a_later_process_finds_what_is_kept(tmp_path: Path):
 
     sessions = InMemorySessionService()
     asks = run(call("fetch"), sessions=sessions)[1].get_function_calls()[0]
-    said = {"functionResponse": {"id": asks.id, "name": asks.name, "response": {"apiKey": "a-persons-key"}}}
-    run("done", new_message=types.Part.model_validate(said), sessions=sessions)
+    text = {"functionResponse": {"id": asks.id, "name": asks.name, "response": {"apiKey": "a-persons-key"}}}
+    run("done", new_message=types.Part.model_validate(text), sessions=sessions)
     run(call("fetch"), "done", sessions=InMemorySessionService())
 
-    assert seen == ["a-persons-key"] * 2
+    assert log == ["a-persons-key"] * 2
 
 
 def test_a_service_that_keeps_tokens_for_all_to_read_is_none_and_says_what_to_write():

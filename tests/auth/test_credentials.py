@@ -52,8 +52,8 @@ def by_code(server: AuthServer, **client: Any) -> AuthConfig:
     flow = OAuthFlowAuthorizationCode(
         authorization_url=f"{server.url}/authorize", token_url=f"{server.url}/token", scopes={"mail": "read mail"}
     )
-    known = {"client_id": CLIENT, "client_secret": CLIENT_SECRET, "redirect_uri": REDIRECT} | client
-    raw = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(**known))
+    registered = {"client_id": CLIENT, "client_secret": CLIENT_SECRET, "redirect_uri": REDIRECT} | client
+    raw = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(**registered))
     return AuthConfig(auth_scheme=OAuth2(flows=OAuthFlows(authorization_code=flow)), raw_auth_credential=raw)
 
 
@@ -70,30 +70,30 @@ class Mail:
 
     @property
     def tokens(self) -> list[str | None]:
-        return [one.oauth2.access_token if one and one.oauth2 else None for one in self.seen]
+        return [item.oauth2.access_token if item and item.oauth2 else None for item in self.seen]
 
 
-def mail_talk(config: AuthConfig, *answers: Any, **more: Any) -> tuple[Talk, Mail]:
+def mail_talk(config: AuthConfig, *answers: Any, **kwargs: Any) -> tuple[Talk, Mail]:
     box = Mail()
-    return Talk(guide(*answers, tools=[FunctionTool(box.mail, auth_config=config, **more)])), box
+    return Talk(guide(*answers, tools=[FunctionTool(box.mail, auth_config=config, **kwargs)])), box
 
 
 def waiting(talk: Talk) -> list[Interrupt]:
     return open_interrupts(talk.stored().events, CREDENTIALS)
 
 
-def answer(talk: Talk, said: dict[str, Any], **more: Any) -> list[Event]:
-    [asked] = waiting(talk)
-    return talk.say(interrupts.answer(asked, said), **more)
+def answer(talk: Talk, said: dict[str, Any], **kwargs: Any) -> list[Event]:
+    [approval] = waiting(talk)
+    return talk.say(interrupts.answer(approval, said), **kwargs)
 
 
 def let_in(talk: Talk, server: AuthServer) -> list[Event]:
-    [asked] = waiting(talk)
-    return answer(talk, {"authResponseUri": server.let_in(asked.auth_uri or "")})
+    [approval] = waiting(talk)
+    return answer(talk, {"authResponseUri": server.let_in(approval.auth_uri or "")})
 
 
 def results(events: list[Event]) -> list[dict[str, Any]]:
-    return [one.response or {} for event in events for one in event.get_function_responses()]
+    return [response.response or {} for event in events for response in event.get_function_responses()]
 
 
 def all_that_is_kept(talk: Talk) -> str:
@@ -106,12 +106,12 @@ def test_a_call_waits_until_a_person_has_let_it_in_and_then_runs(server: AuthSer
     first = talk.say("mail?")
 
     request = first[1].get_function_calls()[0]
-    made = first[0].get_function_calls()[0]
+    function_call = first[0].get_function_calls()[0]
     assert [event.author for event in first] == ["guide"] * 3 and first[1].content.role == "user"
     assert request.name == REQUEST and first[1].long_running_tool_ids == {request.id}
-    assert request.args["functionCallId"] == made.id
-    assert list(first[2].actions.requested_auth_configs) == [made.id]
-    assert first[2].get_function_responses()[0].id == made.id and box.seen == []
+    assert request.args["functionCallId"] == function_call.id
+    assert list(first[2].actions.requested_auth_configs) == [function_call.id]
+    assert first[2].get_function_responses()[0].id == function_call.id and box.seen == []
 
     second = let_in(talk, server)
 
@@ -122,25 +122,25 @@ def test_a_call_waits_until_a_person_has_let_it_in_and_then_runs(server: AuthSer
 def test_nothing_secret_is_in_the_session(server: AuthServer):
     talk, _ = mail_talk(by_code(server), call("mail"), "one mail")
     talk.say()
-    [asked] = waiting(talk)
-    uri = server.let_in(asked.auth_uri or "")
+    [approval] = waiting(talk)
+    uri = server.let_in(approval.auth_uri or "")
     [code] = server.codes
 
     answer(talk, {"authResponseUri": uri})
 
     secrets = {CLIENT_SECRET, code, server.asked[0]["code_verifier"], *server.access_tokens, *server.refresh_tokens}
     assert len(secrets) == 5
-    assert [one for one in secrets if one in all_that_is_kept(talk)] == []
+    assert [secret for secret in secrets if secret in all_that_is_kept(talk)] == []
 
 
 def test_an_answer_counts_once(server: AuthServer):
     talk, box = mail_talk(by_code(server), call("mail"), "one mail")
     talk.say()
-    [asked] = waiting(talk)
-    said = {"authResponseUri": server.let_in(asked.auth_uri or "")}
-    answer(talk, said)
+    [approval] = waiting(talk)
+    text = {"authResponseUri": server.let_in(approval.auth_uri or "")}
+    answer(talk, text)
 
-    talk.say(interrupts.answer(asked, said))
+    talk.say(interrupts.answer(approval, text))
 
     assert isinstance(talk.error, InputError) and "is not open" in str(talk.error)
     assert len(box.seen) == 1 and len(server.asked) == 1
@@ -149,27 +149,27 @@ def test_an_answer_counts_once(server: AuthServer):
 def test_a_redirect_url_of_another_request_is_refused_and_the_request_stays_open(server: AuthServer):
     talk, box = mail_talk(by_code(server), call("mail"), "one mail")
     talk.say()
-    [asked] = waiting(talk)
-    before = len(talk.stored().events)
-    uri = server.let_in(asked.auth_uri or "").replace("state=", "state=x")
+    [approval] = waiting(talk)
+    earlier_count = len(talk.stored().events)
+    uri = server.let_in(approval.auth_uri or "").replace("state=", "state=x")
 
     answer(talk, {"authResponseUri": uri})
 
     assert isinstance(talk.error, InputError) and "`state` does" in str(talk.error)
-    assert uri not in str(talk.error) and len(talk.stored().events) == before and server.asked == []
+    assert uri not in str(talk.error) and len(talk.stored().events) == earlier_count and server.asked == []
     assert told(let_in(talk, server))[-1] == ("guide", "one mail .") and len(box.seen) == 1
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [{}, {"authType": "apiKey", "apiKey": "a-key-of-someone"}, {"exchangedAuthCredential": {"authType": "wrong"}}],
     ids=["nothing", "another kind", "unreadable"],
 )
-def test_what_is_no_answer_is_refused_without_repeating_it(server: AuthServer, said: dict[str, Any]):
+def test_what_is_no_answer_is_refused_without_repeating_it(server: AuthServer, response: dict[str, Any]):
     talk, box = mail_talk(by_code(server), call("mail"))
     talk.say()
 
-    answer(talk, said)
+    answer(talk, response)
 
     assert isinstance(talk.error, InputError) and "has no oauth2 credential" in str(talk.error)
     assert "a-key-of-someone" not in str(talk.error) and len(waiting(talk)) == 1 and box.seen == []
@@ -193,8 +193,8 @@ def test_a_code_that_the_server_refuses_leads_to_a_new_request_that_says_why(ser
 def test_a_code_caught_on_its_way_is_worth_nothing_without_the_verifier(server: AuthServer):
     talk, _ = mail_talk(by_code(server), call("mail"))
     talk.say()
-    [asked] = waiting(talk)
-    server.let_in(asked.auth_uri or "")
+    [approval] = waiting(talk)
+    server.let_in(approval.auth_uri or "")
     [code] = server.codes
 
     stolen = {"grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT, "code_verifier": "guessed"}
@@ -205,9 +205,9 @@ def test_a_code_caught_on_its_way_is_worth_nothing_without_the_verifier(server: 
 def test_who_does_not_let_it_in_is_told_to_the_model(server: AuthServer):
     talk, box = mail_talk(by_code(server), call("mail"), "as you wish")
     talk.say()
-    [asked] = waiting(talk)
+    [approval] = waiting(talk)
 
-    events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={asked.auth_request.state}"})
+    events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={approval.auth_request.state}"})
 
     assert "authentication failed: access_denied" in results(events)[0]["error"]
     assert events[-1].text == "as you wish" and box.seen == [] and waiting(talk) == []
@@ -231,17 +231,17 @@ def test_the_next_call_and_the_next_session_need_nobody(server: AuthServer):
 
 
 def test_a_token_that_is_over_is_fetched_anew_once_for_all_that_need_it(server: AuthServer):
-    two = [call("mail", folder="a"), call("mail", folder="b")]
-    talk, box = mail_talk(by_code(server), call("mail"), "one", two, "two")
+    second_calls = [call("mail", folder="a"), call("mail", folder="b")]
+    talk, box = mail_talk(by_code(server), call("mail"), "one", second_calls, "two")
     server.lives = 10  # less than what is left to it when it is used
     talk.say()
     let_in(talk, server)
-    [old], before = box.tokens, len(server.asked)
+    [old], earlier_count = box.tokens, len(server.asked)
     server.lives = 3600
 
     talk.say()
 
-    assert [one["grant_type"] for one in server.asked[before:]] == ["refresh_token"]
+    assert [request["grant_type"] for request in server.asked[earlier_count:]] == ["refresh_token"]
     assert len(set(box.tokens[1:])) == 1 and box.tokens[1] not in (None, old)
 
 
@@ -283,8 +283,8 @@ def test_a_public_client_needs_no_secret(server: AuthServer):
 
 
 def test_several_calls_that_need_the_same_credential_ask_once_and_all_run(server: AuthServer):
-    two = [call("mail", folder="a"), call("mail", folder="b")]
-    talk, box = mail_talk(by_code(server), two, "both")
+    second_calls = [call("mail", folder="a"), call("mail", folder="b")]
+    talk, box = mail_talk(by_code(server), second_calls, "both")
     talk.say()
 
     events = let_in(talk, server)
@@ -335,9 +335,9 @@ def decorated(tool_context: ToolContext) -> dict[str, int]:
     return {"letters": len(tool_context.auth_credential.api_key or "")}
 
 
-@pytest.mark.parametrize("one", [Post(name="post", description="Posts."), decorated], ids=lambda one: one.name)
-def test_any_tool_can_be_authenticated(one: BaseTool):
-    talk = Talk(guide(call(one.name), "posted", tools=[one]))
+@pytest.mark.parametrize("tool", [Post(name="post", description="Posts."), decorated], ids=lambda item: item.name)
+def test_any_tool_can_be_authenticated(tool: BaseTool):
+    talk = Talk(guide(call(tool.name), "posted", tools=[tool]))
     talk.say()
 
     events = answer(talk, {"apiKey": "a-persons-key"})
@@ -351,7 +351,7 @@ def test_the_runtimes_own_hand_says_what_to_write():
 
 
 def test_a_tool_may_ask_while_it_runs(server: AuthServer):
-    config, seen = by_code(server), list[str | None]()
+    config, log = by_code(server), list[str | None]()
 
     def fetch(tool_context: ToolContext) -> dict[str, Any]:
         """Fetch it."""
@@ -359,7 +359,7 @@ def test_a_tool_may_ask_while_it_runs(server: AuthServer):
         if credential is None or credential.oauth2 is None:
             tool_context.request_credential(config)
             return {"pending": True}
-        seen.append(credential.oauth2.access_token)
+        log.append(credential.oauth2.access_token)
         return {"done": [credential.oauth2.access_token]}
 
     talk = Talk(guide(call("fetch"), "fetched", tools=[fetch]))
@@ -368,7 +368,7 @@ def test_a_tool_may_ask_while_it_runs(server: AuthServer):
 
     events = let_in(talk, server)
 
-    assert results(events) == [{"done": ["[secret]"]}] and seen == list(server.access_tokens)
+    assert results(events) == [{"done": ["[secret]"]}] and log == list(server.access_tokens)
 
 
 def test_the_program_itself_is_let_in_without_a_person(server: AuthServer):
@@ -386,18 +386,20 @@ def test_the_program_itself_is_let_in_without_a_person(server: AuthServer):
 
 
 def by_discovery(server: AuthServer) -> AuthConfig:
-    known = OAuth2Auth(client_id=CLIENT, client_secret=CLIENT_SECRET, redirect_uri=REDIRECT)
+    auth = OAuth2Auth(client_id=CLIENT, client_secret=CLIENT_SECRET, redirect_uri=REDIRECT)
     return AuthConfig(
         auth_scheme=OpenIdConnect(open_id_connect_url=f"{server.url}/.well-known/openid-configuration"),
-        raw_auth_credential=AuthCredential(auth_type=AuthCredentialTypes.OPEN_ID_CONNECT, oauth2=known),
+        raw_auth_credential=AuthCredential(auth_type=AuthCredentialTypes.OPEN_ID_CONNECT, oauth2=auth),
     )
 
 
 def test_openid_connect_finds_its_endpoints(server: AuthServer):
     talk, box = mail_talk(by_discovery(server), call("mail"), "one mail")
     talk.say()
-    [asked] = waiting(talk)
-    assert (asked.auth_uri or "").startswith(f"{server.url}/authorize?") and "scope=openid" in (asked.auth_uri or "")
+    [approval] = waiting(talk)
+    assert (approval.auth_uri or "").startswith(f"{server.url}/authorize?") and "scope=openid" in (
+        approval.auth_uri or ""
+    )
 
     let_in(talk, server)
 
@@ -441,10 +443,10 @@ def test_a_service_account_gets_its_token_by_its_key(server: AuthServer):
 
     talk.say()
 
-    [seen] = box.seen
-    assert seen and seen.http and seen.http.credentials.token in server.access_tokens
-    assert seen.oauth2 and abs((seen.oauth2.expires_at or 0) - clock.now() - 3600) < 60
-    assert pem not in repr(raw) and seen.http.credentials.token not in repr(seen)
+    [log] = box.seen
+    assert log and log.http and log.http.credentials.token in server.access_tokens
+    assert log.oauth2 and abs((log.oauth2.expires_at or 0) - clock.now() - 3600) < 60
+    assert pem not in repr(raw) and log.http.credentials.token not in repr(log)
 
 
 def test_a_key_of_the_author_is_handed_to_the_tool_at_once():
@@ -454,12 +456,12 @@ def test_a_key_of_the_author_is_handed_to_the_tool_at_once():
 
     talk.say()
 
-    assert [one and one.api_key for one in box.seen] == ["the-authors-key"]
+    assert [item and item.api_key for item in box.seen] == ["the-authors-key"]
     assert "the-authors-key" not in all_that_is_kept(talk)
 
 
 @pytest.mark.parametrize(
-    ("scheme", "said", "seen"),
+    ("scheme", "response", "credential"),
     [
         (
             APIKey(in_=APIKeyIn.header, name="X-Key"),
@@ -477,17 +479,19 @@ def test_a_key_of_the_author_is_handed_to_the_tool_at_once():
     ],
     ids=["key", "password"],
 )
-def test_a_person_may_be_asked_for_a_key_or_a_password(scheme: Any, said: dict[str, Any], seen: AuthCredential):
+def test_a_person_may_be_asked_for_a_key_or_a_password(
+    scheme: Any, response: dict[str, Any], credential: AuthCredential
+):
     talk, box = mail_talk(AuthConfig(auth_scheme=scheme), call("mail"), "one mail", call("mail"), "two")
     talk.say()
-    [asked] = waiting(talk)
-    assert asked.auth_uri is None
+    [approval] = waiting(talk)
+    assert approval.auth_uri is None
 
-    answer(talk, said)
+    answer(talk, response)
     talk.say()
 
-    assert box.seen == [seen, seen]
-    assert [one for one in seen.secrets() if one in all_that_is_kept(talk)] == []
+    assert box.seen == [credential, credential]
+    assert [secret for secret in credential.secrets() if secret in all_that_is_kept(talk)] == []
 
 
 def test_a_secret_in_an_error_does_not_reach_the_model():
@@ -508,13 +512,13 @@ def test_a_secret_in_an_error_does_not_reach_the_model():
 
 
 def test_a_callback_can_keep_and_look_up_credentials(server: AuthServer):
-    config, found = by_code(server), list[Any]()
+    config, result = by_code(server), list[Any]()
     token = OAuth2Auth(access_token="known-before")
-    given = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=token)
+    credential = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=token)
 
     async def before(callback_context: Any) -> None:
-        found.append(await callback_context.load_credential(config))
-        await callback_context.save_credential(config.model_copy(update={"exchanged_auth_credential": given}))
+        result.append(await callback_context.load_credential(config))
+        await callback_context.save_credential(config.model_copy(update={"exchanged_auth_credential": credential}))
 
     box = Mail()
     tools = [FunctionTool(box.mail, auth_config=config)]
@@ -522,7 +526,7 @@ def test_a_callback_can_keep_and_look_up_credentials(server: AuthServer):
 
     talk.say()
 
-    assert found == [None] and box.tokens == ["known-before"] and server.asked == []
+    assert result == [None] and box.tokens == ["known-before"] and server.asked == []
 
 
 def test_what_a_request_belongs_to_is_lost_with_the_process_and_it_is_asked_again(server: AuthServer):
@@ -532,20 +536,20 @@ def test_what_a_request_belongs_to_is_lost_with_the_process_and_it_is_asked_agai
 
     let_in(talk, server)
 
-    [asked] = waiting(talk)
-    assert "kernel restart" in asked.problem and box.seen == []
+    [approval] = waiting(talk)
+    assert "kernel restart" in approval.problem and box.seen == []
     assert told(let_in(talk, server))[-1] == ("guide", "one mail .")
 
 
 def test_many_answers_at_once_are_one(server: AuthServer):
     talk, box = mail_talk(by_code(server), call("mail"), *["one mail"] * 20)
     talk.say()
-    [asked] = waiting(talk)
-    part = interrupts.answer(asked, {"authResponseUri": server.let_in(asked.auth_uri or "")})
+    [approval] = waiting(talk)
+    part = interrupts.answer(approval, {"authResponseUri": server.let_in(approval.auth_uri or "")})
 
     async def all_at_once() -> None:
         await asyncio.gather(*(talk.asay(part) for _ in range(20)))
 
     sync.run(all_at_once())
 
-    assert len(box.seen) == 1 and [one["grant_type"] for one in server.asked] == ["authorization_code"]
+    assert len(box.seen) == 1 and [request["grant_type"] for request in server.asked] == ["authorization_code"]

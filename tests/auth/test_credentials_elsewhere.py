@@ -18,34 +18,34 @@ from tests.support.talk import Talk, guide
 KEY = "a-persons-key"
 
 
-def keyed(seen: list[str | None]) -> FunctionTool:
+def keyed(log: list[str | None]) -> FunctionTool:
     """A tool that needs a key, which a person is asked for."""
 
     def fetch(tool_context: ToolContext) -> str:
         """Fetch it."""
-        seen.append(tool_context.auth_credential and tool_context.auth_credential.api_key)
+        log.append(tool_context.auth_credential and tool_context.auth_credential.api_key)
         return "fetched"
 
     return FunctionTool(fetch, auth_config=AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X")))
 
 
 def test_a_live_conversation_asks_for_it_and_the_model_never_hears_the_answer():
-    seen: list[str | None] = []
-    talk = LiveTalk(guide(call("fetch"), "I asked.", "It is fetched.", tools=[keyed(seen)]))
+    log: list[str | None] = []
+    talk = LiveTalk(guide(call("fetch"), "I asked.", "It is fetched.", tools=[keyed(log)]))
     open_requests: list[str] = []
 
     def let_in(event: Event, queue: LiveRequestQueue) -> None:
-        open_requests.extend(one.id or "" for one in event.get_function_calls() if one.name == credentials.REQUEST)
+        open_requests.extend(call.id or "" for call in event.get_function_calls() if call.name == credentials.REQUEST)
         if event.turn_complete and open_requests:
-            assert seen == []
+            assert log == []
             queue.send_content([parts.result(open_requests.pop(), credentials.REQUEST, {"apiKey": KEY})])
 
     events = asyncio.run(talk.alive("Fetch", LiveRequest(), after=let_in))
 
-    assert talk.error is None and seen == [KEY]
-    results = [one.response for event in events for one in event.get_function_responses()]
+    assert talk.error is None and log == [KEY]
+    results = [response.response for event in events for response in event.get_function_responses()]
     assert results == [credentials.placeholder(), {"result": "fetched"}]
-    assert [words for _, words in asked(talk)[1:]] == [f"answers {one}" for one in results]
+    assert [text for _, text in asked(talk)[1:]] == [f"answers {result}" for result in results]
     assert KEY not in talk.stored().model_dump_json()
 
 
@@ -58,9 +58,9 @@ def test_a_call_that_waits_to_be_let_in_is_not_summed_up():
 
 
 def test_an_agent_that_is_called_as_a_tool_says_that_nobody_can_be_asked_and_uses_what_is_kept():
-    seen: list[str | None] = []
-    inner = LlmAgent(name="inner", model=ScriptedLlm(call("fetch"), call("fetch"), "inner done"), tools=[keyed(seen)])
-    outer_tools = [AgentTool(inner), keyed(seen)]
+    log: list[str | None] = []
+    inner = LlmAgent(name="inner", model=ScriptedLlm(call("fetch"), call("fetch"), "inner done"), tools=[keyed(log)])
+    outer_tools = [AgentTool(inner), keyed(log)]
     ask, fetch = call("inner", request="go"), call("fetch")
     talk = Talk(guide(ask, "cannot", fetch, "fetched", ask, "now", tools=outer_tools))
 
@@ -70,6 +70,6 @@ def test_an_agent_that_is_called_as_a_tool_says_that_nobody_can_be_asked_and_use
     talk.say(interrupts.answer(request, {"apiKey": KEY}))
     last = talk.say()
 
-    told = [one.response or {} for event in [*first, *last] for one in event.get_function_responses()]
-    assert "nobody can answer" in told[0]["error"]
-    assert told[1] == {"result": "inner done"} and seen == [KEY, KEY]
+    responses = [response.response or {} for event in [*first, *last] for response in event.get_function_responses()]
+    assert "nobody can answer" in responses[0]["error"]
+    assert responses[1] == {"result": "inner done"} and log == [KEY, KEY]
