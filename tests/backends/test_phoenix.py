@@ -126,17 +126,17 @@ def test_phoenix_shows_a_run_as_it_was(phoenix: str, tmp_path: Path) -> None:
     ]
     # Phoenix lists sessions by this.
     assert all(span["attributes"]["session.id"].startswith("trip-") for span in spans)
-    said = spans[4]["attributes"]
-    assert (said["llm.token_count.prompt"], said["llm.token_count.completion"]) == (120, 27)
-    assert (said["llm.model_name"], said["llm.finish_reason"]) == ("scripted", "stop")
-    assert said["llm.output_messages.0.message.content"] == "At 09:04."
-    assert said["llm.input_messages.0.message.role"] == "system"
+    attributes = spans[4]["attributes"]
+    assert (attributes["llm.token_count.prompt"], attributes["llm.token_count.completion"]) == (120, 27)
+    assert (attributes["llm.model_name"], attributes["llm.finish_reason"]) == ("scripted", "stop")
+    assert attributes["llm.output_messages.0.message.content"] == "At 09:04."
+    assert attributes["llm.input_messages.0.message.role"] == "system"
     [failed] = [span for span in spans if span["status_code"] == "ERROR"]
     assert (failed["name"], failed["status_message"]) == ("execute_tool book", "sold out")
 
     root = spans[0]["context"]["trace_id"]
-    shown = page(phoenix, root, tmp_path, ["invoke_agent travel", "execute_tool book", "It is sold out."])
-    assert "To Bonn tomorrow" in shown
+    view = page(phoenix, root, tmp_path, ["invoke_agent travel", "execute_tool book", "It is sold out."])
+    assert "To Bonn tomorrow" in view
 
 
 def test_phoenix_has_the_scores_of_an_evaluation_in_the_trace_of_its_run(phoenix: str) -> None:
@@ -161,10 +161,10 @@ def page(url: str, trace_id: str, profile: Path, texts: list[str]) -> str:
     with chromium(profile) as browser:
         browser.get(address)
 
-        def shown() -> str:
+        def rendered() -> str:
             return browser.find_element(By.TAG_NAME, "body").text
 
-        eventually(lambda: all(text in shown() for text in texts), seconds=60, pause=0.2)
-        text = shown()
+        eventually(lambda: all(text in rendered() for text in texts), seconds=60, pause=0.2)
+        text = rendered()
         browser.save_screenshot(str(PICTURES / "phoenix.png"))
     return text
