@@ -28,15 +28,15 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def steps(repository: Path) -> list[str]:
     """The commands of the image that are made from this repository's files, in order, as its user runs them."""
     command = [str(REPO2DOCKER), "--no-build", "--debug", str(repository)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    runs = re.findall(r"^RUN (.+)$", told.stdout + told.stderr, re.MULTILINE)
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    runs = re.findall(r"^RUN (.+)$", output.stdout + output.stderr, re.MULTILINE)
     return [run for run in runs if "binder/" in run]
 
 
 def test_it_is_built_as_is_meant_and_its_tutorials_run_there(repository: Path, steps: list[str], tmp_path: Path):
     assert [step.partition(" ")[0].rpartition("/")[2] for step in steps] == ["pip", "chmod", "postBuild"]
-    wanted = (repository / "binder" / "runtime.txt").read_text().strip().removeprefix("python-")
-    assert wanted == "{}.{}".format(*sys.version_info[:2]), "run this with the Python that the image has"
+    text = (repository / "binder" / "runtime.txt").read_text().strip().removeprefix("python-")
+    assert text == "{}.{}".format(*sys.version_info[:2]), "run this with the Python that the image has"
     image = tmp_path / "image"
     venv.create(image, with_pip=True)
     environment = {**os.environ, "KERNEL_PYTHON_PREFIX": str(image), "PATH": f"{image / 'bin'}:{os.environ['PATH']}"}
