@@ -24,6 +24,6 @@ def violations(page: Page, css: str = ".adknb-root") -> list[Any]:
     Rules of WCAG 2.2 AA and axe's best practices. A contrast that could not be told is broken too.
     """
     assert CORE.exists(), "axe-core is not there; type: make axe"
-    found = page.js(_RUN, CORE.read_text(encoding="utf-8"), css)
-    assert found["passed"] > 10, "axe-core has looked at nothing"
-    return [*found["violations"], *(one for one in found["open"] if one[0] == "color-contrast")]
+    result = page.js(_RUN, CORE.read_text(encoding="utf-8"), css)
+    assert result["passed"] > 10, "axe-core has looked at nothing"
+    return [*result["violations"], *(item for item in result["open"] if item[0] == "color-contrast")]

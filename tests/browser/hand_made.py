@@ -50,9 +50,9 @@ CARD = {
 }
 
 
-def ops(*said: dict[str, Any]) -> str:
+def ops(*args: dict[str, Any]) -> str:
     """A cell that pushes these ops and sends them."""
-    return f"for op in json.loads(r'''{json.dumps(list(said))}'''): view.push(op)\nview.close_run()"
+    return f"for op in json.loads(r'''{json.dumps(list(args))}'''): view.push(op)\nview.close_run()"
 
 
 def story() -> list[dict[str, Any]]:
@@ -97,9 +97,9 @@ def story() -> list[dict[str, Any]]:
     ]
 
 
-def shown(lab: Lab, *said: dict[str, Any]) -> Page:
+def shown(lab: Lab, *args: dict[str, Any]) -> Page:
     """A page whose live view has been told these ops."""
-    page = lab.open(lab.write("view.ipynb", SETUP, ops(*said), "print(json.dumps(answers))"))
+    page = lab.open(lab.write("view.ipynb", SETUP, ops(*args), "print(json.dumps(answers))"))
     page.run_cell(0)
     page.wait(".adknb-head")
     page.run_cell(1)

@@ -19,16 +19,20 @@ class Steps:
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def __call__(self, what: str) -> None:
-        assert what not in self.done, f"done twice: {what}"
-        self.done.append(what)
-        sys.stdout.write(f"{len(self.done):3}  {what}\n")
+    def __call__(self, kind: str) -> None:
+        assert kind not in self.done, f"done twice: {kind}"
+        self.done.append(kind)
+        sys.stdout.write(f"{len(self.done):3}  {kind}\n")
 
 
 def within(page: Page, cell: int, css: str) -> list[WebElement]:
     """What one can see in the output of a cell."""
     node = page.js("return panel.content.widgets[arguments[0]].node", cell)
-    return [one for one in node.find_elements(By.CSS_SELECTOR, f".jp-Cell-outputArea {css}") if one.is_displayed()]
+    return [
+        element
+        for element in node.find_elements(By.CSS_SELECTOR, f".jp-Cell-outputArea {css}")
+        if element.is_displayed()
+    ]
 
 
 def rows(page: Page, cell: int) -> list[str]:
@@ -38,10 +42,10 @@ def rows(page: Page, cell: int) -> list[str]:
 def press(page: Page, cell: int, label: str) -> WebElement:
     """Click the button of a cell that says so, when it is there."""
 
-    def found() -> WebElement | None:
-        return next((one for one in within(page, cell, ".adknb-button") if one.text == label), None)
+    def find_match() -> WebElement | None:
+        return next((element for element in within(page, cell, ".adknb-button") if element.text == label), None)
 
-    button = page.until(found, f"a button {label}")
+    button = page.until(find_match, f"a button {label}")
     assert button is not None
     page.js("arguments[0].scrollIntoView({block: 'center'})", button)
     button.click()
@@ -49,12 +53,12 @@ def press(page: Page, cell: int, label: str) -> WebElement:
 
 
 def card(page: Page, cell: int, state: str = "asked") -> WebElement:
-    found = page.until(lambda: within(page, cell, f".adknb-card[data-state={state}]"), f"a card that is {state}")
-    return found[-1]
+    until = page.until(lambda: within(page, cell, f".adknb-card[data-state={state}]"), f"a card that is {state}")
+    return until[-1]
 
 
-def says(page: Page, cell: int, words: str) -> None:
-    page.until(lambda: words in page.text(cell), f"{words!r} in cell {cell}")
+def says(page: Page, cell: int, text: str) -> None:
+    page.until(lambda: text in page.text(cell), f"{text!r} in cell {cell}")
 
 
 def keys(page: Page, *pressed: str) -> None:
@@ -63,8 +67,8 @@ def keys(page: Page, *pressed: str) -> None:
 
 def unfold(page: Page, cell: int) -> None:
     """Open a view that is folded over its answer."""
-    for one in within(page, cell, ".adknb-fold"):
-        one.click()
+    for element in within(page, cell, ".adknb-fold"):
+        element.click()
 
 
 def ran(page: Page, cell: int) -> list[Any]:

@@ -157,30 +157,30 @@ class Page:
 
     # -- waiting
 
-    def until(self, what: Callable[[], T], why: str = "", timeout: float = TIMEOUT) -> T:
+    def until(self, condition: Callable[[], T], reason: str = "", timeout: float = TIMEOUT) -> T:
         """Call `what` until it is true or `timeout` seconds are over; its last answer."""
-        waiting = WebDriverWait(self.browser, timeout, poll_frequency=0.05, ignored_exceptions=_NO_ELEMENT)
+        pending_wait = WebDriverWait(self.browser, timeout, poll_frequency=0.05, ignored_exceptions=_NO_ELEMENT)
         try:
-            return waiting.until(lambda _: what())  # type: ignore[return-value]
+            return pending_wait.until(lambda _: condition())  # type: ignore[return-value]
         except TimeoutException:
             self.screenshot("timeout")
             raise AssertionError(
-                f"waited {timeout} s in vain for {why or what}; see {SCREENSHOTS}/timeout.png"
+                f"waited {timeout} s in vain for {reason or condition}; see {SCREENSHOTS}/timeout.png"
             ) from None
 
     def wait(self, css: str, text: str | None = None, timeout: float = TIMEOUT) -> WebElement:
         """The first element that one can see and whose text contains `text`."""
 
-        def seen() -> WebElement | None:
-            found = (each for each in self.all(css) if each.is_displayed() and (text is None or text in each.text))
-            return next(found, None)
+        def visible_element() -> WebElement | None:
+            elements = (item for item in self.all(css) if item.is_displayed() and (text is None or text in item.text))
+            return next(elements, None)
 
-        element = self.until(seen, f"{css} {text or ''}", timeout)
+        element = self.until(visible_element, f"{css} {text or ''}", timeout)
         assert element is not None
         return element
 
     def gone(self, css: str, timeout: float = TIMEOUT) -> None:
-        self.until(lambda: not any(each.is_displayed() for each in self.all(css)), f"the end of {css}", timeout)
+        self.until(lambda: not any(element.is_displayed() for element in self.all(css)), f"the end of {css}", timeout)
 
     # -- asking
 
@@ -217,9 +217,9 @@ class Page:
         assert element is not None
         return element
 
-    def type(self, css: str, words: str) -> None:
+    def type(self, css: str, text: str) -> None:
         """Replace what stands in an input."""
-        self.wait(css).send_keys(Keys.CONTROL, "a", Keys.NULL, words)
+        self.wait(css).send_keys(Keys.CONTROL, "a", Keys.NULL, text)
 
     def ready(self) -> None:
         """Wait until the notebook is shown and its kernel answers."""
@@ -327,7 +327,7 @@ class Page:
         """Author and words of each event row on the page, in order."""
         script = """return [...document.querySelectorAll('.adknb-row')].map(
             (row) => ['.adknb-author', '.adknb-what'].map((part) => row.querySelector(part).innerText.trim()))"""
-        return [(author, what) for author, what in self.js(script)]
+        return [(author, text) for author, text in self.js(script)]
 
     def state(self) -> list[str]:
         """The lines of the state pane, such as `~ calls 1 → 2`."""
@@ -338,5 +338,5 @@ class Page:
 
     def button(self, label: str) -> WebElement:
         """The button of the live view that says exactly `label`."""
-        found = self.until(lambda: [each for each in self.all(".adknb-button") if each.text == label], label)
-        return found[0]
+        until = self.until(lambda: [element for element in self.all(".adknb-button") if element.text == label], label)
+        return until[0]

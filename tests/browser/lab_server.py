@@ -116,15 +116,15 @@ class LabServer:
             "IPYTHONDIR": "ipython",
             "XDG_CACHE_HOME": "cache",
         }
-        kept = {
+        stored = {
             name: os.environ[name]
             for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR", "SYSTEMROOT")
             if name in os.environ
         }
-        kept["OLLAMA_HOST"] = "127.0.0.1:9"  # none
+        stored["OLLAMA_HOST"] = "127.0.0.1:9"  # none
         # The extension of this checkout before that of the environment, which is as it was when it was installed.
-        kept["JUPYTER_PREFER_ENV_PATH"] = "0"
-        return {**kept, **{name: str(self._home / place) for name, place in places.items()}}
+        stored["JUPYTER_PREFER_ENV_PATH"] = "0"
+        return {**stored, **{name: str(self._home / place) for name, place in places.items()}}
 
     def _wait_until_up(self, process: subprocess.Popen[bytes]) -> None:
         def up(_: object) -> bool:

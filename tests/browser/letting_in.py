@@ -36,10 +36,10 @@ def clerk_of(config, *calls_and_tools):
 SEEN = "print(json.dumps([one.model_dump(mode='json', exclude_none=True) for one in let_in_with]))"
 
 
-def asked(lab: Lab, setup: str, config: str, *more: str) -> Page:
+def asked(lab: Lab, setup: str, config: str, *args: str) -> Page:
     """A page whose fourth cell waits for a credential; `more` cells come after it."""
-    made = f"CLIENT, CLIENT_SECRET, REDIRECT = {CLIENT!r}, {CLIENT_SECRET!r}, {REDIRECT!r}\nclerk = clerk_of({config})"
-    page = lab.open(lab.write("let_in.ipynb", setup, TOOLS, made, "%chat clerk Is there mail?", *more))
+    text = f"CLIENT, CLIENT_SECRET, REDIRECT = {CLIENT!r}, {CLIENT_SECRET!r}, {REDIRECT!r}\nclerk = clerk_of({config})"
+    page = lab.open(lab.write("let_in.ipynb", setup, TOOLS, text, "%chat clerk Is there mail?", *args))
     for cell in range(4):
         page.run_cell(cell)
     page.wait(".adknb-card")

@@ -30,7 +30,7 @@ CARDS = [
     {"id": "w", "kind": "wait", "title": "gemini-2.5-flash is busy", "hint": "HTTP 429", "seconds": 300},
     {**CARD, "id": "was", "state": "edited", "note": "amount 250 → 100"},
 ]
-LANES = [{"id": one, "name": one, "label": one, "state": now} for one, now in (("a", "now"), ("b", "failed"))]
+LANES = [{"id": text, "name": text, "label": text, "state": now} for text, now in (("a", "now"), ("b", "failed"))]
 FAILURE = {
     "tool": "get_weather",
     "arguments": [{"name": "city", "text": '"Osl"'}],
@@ -52,8 +52,8 @@ def everything() -> list[dict[str, Any]]:
 
 def opened(page: Page) -> None:
     """Open what can be opened on the cards."""
-    for one in page.all(".adknb-card[data-card='deep'] .adknb-edit, .adknb-card[data-card='c1'] .adknb-reject"):
-        one.click()
+    for element in page.all(".adknb-card[data-card='deep'] .adknb-edit, .adknb-card[data-card='c1'] .adknb-reject"):
+        element.click()
     page.button("Show traceback").click()
 
 
@@ -111,13 +111,13 @@ def focused(page: Page) -> str:
 
 
 def test_keys_lead_through_the_view_and_sentences_are_announced(lab: Lab):
-    words = {"op": "append", "row": {"id": "s", "author": "weather", "kind": "text"}}
+    text = {"op": "append", "row": {"id": "s", "author": "weather", "kind": "text"}}
     pieces = ["Paris is", " warm. It", " is 21", " degrees there."]
-    cell = ops({"op": "status", "status": "running", "text": ""}, words)
-    more = "import time\n" + "\n".join(
-        f"view.push({{'op': 'text', 'id': 's', 's': {one!r}}}); view.flush()" for one in pieces
+    cell = ops({"op": "status", "status": "running", "text": ""}, text)
+    output = "import time\n" + "\n".join(
+        f"view.push({{'op': 'text', 'id': 's', 's': {piece!r}}}); view.flush()" for piece in pieces
     )
-    page = lab.open(lab.write("view.ipynb", VIEW, cell, more, ops(*story()), "print(json.dumps(answers))"))
+    page = lab.open(lab.write("view.ipynb", VIEW, cell, output, ops(*story()), "print(json.dumps(answers))"))
     announced = "return [...document.querySelectorAll('.adknb-hidden[aria-live] > *')].map((one) => one.textContent)"
     for number in (0, 1, 2):
         page.run_cell(number)
@@ -125,13 +125,13 @@ def test_keys_lead_through_the_view_and_sentences_are_announced(lab: Lab):
 
     page.run_cell(3)
     page.wait(".adknb-card")
-    said = page.js(announced)
-    assert said[:1] == ["weather: Paris is warm."]
-    assert "weather calls get_weather" in said
-    assert 'get_weather is done: {"temp_c": 21}' in said
+    message = page.js(announced)
+    assert message[:1] == ["weather: Paris is warm."]
+    assert "weather calls get_weather" in message
+    assert 'get_weather is done: {"temp_c": 21}' in message
     assert any(
-        one.startswith("planner asks to call refund")
-        for one in [
+        item.startswith("planner asks to call refund")
+        for item in [
             page.js("return document.querySelector('.adknb-hidden[role=status]').textContent.trim().replace('⚠ ', '')")
         ]
     )

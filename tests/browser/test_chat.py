@@ -10,9 +10,9 @@ from lab import Lab, Page
 pytestmark = pytest.mark.browser
 
 
-def paying(lab: Lab, *more: str, agent: str = PAYING) -> Page:
+def paying(lab: Lab, *args: str, agent: str = PAYING) -> Page:
     """A page whose third cell waits for an approval; `more` cells come after it."""
-    page = lab.open(lab.write("chat.ipynb", SETUP, agent, ASK, *more))
+    page = lab.open(lab.write("chat.ipynb", SETUP, agent, ASK, *args))
     for cell in range(3):
         page.run_cell(cell)
     page.wait(".adknb-card")
@@ -75,9 +75,9 @@ def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_sam
     assert page.text(2).splitlines().count("paid 250.0") == 1
     stays(page, 2)
     assert page.wait(".adknb-decision").text.endswith(' refund(order="A17", amount=250.0)')
-    [saved] = [one for one in page.saved().cells[2].outputs if one.get("data", {}).get("text/plain")]
-    for told in ("refund(order=", "All settled.", "1 tool call"):
-        assert told in saved.data["text/markdown"]
+    [saved] = [output for output in page.saved().cells[2].outputs if output.get("data", {}).get("text/plain")]
+    for text in ("refund(order=", "All settled.", "1 tool call"):
+        assert text in saved.data["text/markdown"]
     assert "pay me back" not in saved.data["text/markdown"], "the cell above says it"
     assert "Asks for approval" not in saved.data["text/markdown"]
 
@@ -126,7 +126,7 @@ def test_what_is_typed_on_a_card_stays_while_another_is_answered(lab: Lab):
     settled(page)
 
     assert notes(page, 3)[0] == [["A17", 250.0], ["B2", 9]]
-    [saved] = [one for one in page.saved().cells[2].outputs if one.get("data", {}).get("text/plain")]
+    [saved] = [output for output in page.saved().cells[2].outputs if output.get("data", {}).get("text/plain")]
     assert "Half settled." in saved.data["text/markdown"] and "Waits" not in saved.data["text/markdown"]
 
 
@@ -140,9 +140,9 @@ def test_the_tool_gets_the_arguments_as_edited(lab: Lab):
     page.button("Approve with these changes").click()
     settled(page)
 
-    ran, told = notes(page, 3)
+    ran, note = notes(page, 3)
     assert ran == [["A17", 100]]
-    assert told["result"] == "paid 100.0 for A17"
+    assert note["result"] == "paid 100.0 for A17"
 
 
 @pytest.mark.browser_all
@@ -154,9 +154,9 @@ def test_the_model_sees_the_reason_of_a_rejection(lab: Lab):
     page.button("Reject").click()
     settled(page)
 
-    ran, told = notes(page, 3)
+    ran, note = notes(page, 3)
     assert ran == []
-    assert "too much" in told["error"]
+    assert "too much" in note["error"]
 
 
 @pytest.mark.browser_all
@@ -226,7 +226,9 @@ def test_ten_thousand_tokens_of_an_answer_arrive_whole_in_at_most_fifty_messages
 
     script = "const row = document.querySelectorAll('.adknb-row')[1]; return row ? row.innerText : ''"
     page.until(lambda: "word9999" in page.js(script) and "▌" not in page.js(script), "the last token")
-    assert [word for word in page.js(script).split() if word.startswith("word")] == [f"word{n}" for n in range(10_000)]
+    assert [token for token in page.js(script).split() if token.startswith("word")] == [
+        f"word{n}" for n in range(10_000)
+    ]
     (lab.folder / "go").touch()
     page.until(lambda: not page.running(3))
     assert 3 < notes(page, 4) <= 50
@@ -234,8 +236,8 @@ def test_ten_thousand_tokens_of_an_answer_arrive_whole_in_at_most_fifty_messages
 
 @pytest.mark.browser_all
 def test_agents_share_a_session_and_one_waits_for_the_others_approval(lab: Lab):
-    other = "other = Agent(name='other', model=ScriptedLlm('I am the other.'))"
-    page = paying(lab, other, "%chat other And you?", "%chat other And you?", "%trace", NOTES)
+    other_text = "other = Agent(name='other', model=ScriptedLlm('I am the other.'))"
+    page = paying(lab, other_text, "%chat other And you?", "%chat other And you?", "%trace", NOTES)
     page.run_cell(3)
 
     page.run_cell(4, allow_errors=True)
@@ -247,7 +249,7 @@ def test_agents_share_a_session_and_one_waits_for_the_others_approval(lab: Lab):
     assert "I am the other." in page.text(5)
     page.run_cell(6)
     trace = page.text(6)
-    assert [word in trace for word in ("payer", "other", "pay me back.", "And you?")] == [True] * 4
+    assert [text in trace for text in ("payer", "other", "pay me back.", "And you?")] == [True] * 4
 
 
 BY_MAIL = """
@@ -285,13 +287,13 @@ def test_what_is_not_given_is_told_and_false_can_be_chosen_in_a_team_too(lab: La
 
 
 def test_on_a_page_that_was_loaded_again_the_file_has_each_answer_while_others_wait(lab: Lab):
-    three = (
+    text = (
         "model = ScriptedLlm([call('refund', order=one, amount=1.0) for one in 'ABC'], 'On.', 'Further on.', 'Done.')"
     )
-    agent = f"{three}\npayer = Agent(name='payer', model=model, tools=[refund])"
+    agent = f"{text}\npayer = Agent(name='payer', model=model, tools=[refund])"
     page = paying(lab, "%confirm 2 --yes", agent=agent)
 
-    def kept() -> str:
+    def stored_values() -> str:
         return json.dumps(page.saved().cells[2].outputs)
 
     page.reload()
@@ -300,23 +302,27 @@ def test_on_a_page_that_was_loaded_again_the_file_has_each_answer_while_others_w
     page.type(".adknb-form input", "half typed")
     page.run_cell(3)
     page.wait(".adknb-card", "in [")
-    assert kept().count("Asks for approval (") == 9  # as nbval finds it before that cell is run, in three forms
+    assert (
+        stored_values().count("Asks for approval (") == 9
+    )  # as nbval finds it before that cell is run, in three forms
     assert page.js("return document.querySelector('.adknb-form input').value") == "half typed"
     page.button("Back").click()
     page.button("Approve").click()
-    page.until(lambda: "Further on." in kept() and "approves refund by a click" in kept(), "what was clicked")
-    assert "Asks for approval" in kept() and len(page.all(".adknb-root")) == 1
-    assert "approved in [" in kept()
+    page.until(
+        lambda: "Further on." in stored_values() and "approves refund by a click" in stored_values(), "what was clicked"
+    )
+    assert "Asks for approval" in stored_values() and len(page.all(".adknb-root")) == 1
+    assert "approved in [" in stored_values()
     page.button("Approve").click()
-    page.until(lambda: "Done." in kept() and "Asks for approval" not in kept(), "the whole turn")
-    assert "approved in [" in kept()
+    page.until(lambda: "Done." in stored_values() and "Asks for approval" not in stored_values(), "the whole turn")
+    assert "approved in [" in stored_values()
 
 
 def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab: Lab):
-    three = (
+    text = (
         "model = ScriptedLlm([call('refund', order=one, amount=1.0) for one in 'ABC'], 'On.', 'Further on.', 'Done.')"
     )
-    agent = f"{three}\npayer = Agent(name='payer', model=model, tools=[refund])"
+    agent = f"{text}\npayer = Agent(name='payer', model=model, tools=[refund])"
     page = paying(lab, "%confirm 1 --yes", "%confirm 3 --no --reason 'too much'", "%confirm --yes", agent=agent)
 
     page.run_cell(3)
@@ -327,12 +333,12 @@ def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab:
     page.screenshot("several_approvals")
 
     assert page.text(4).count("Further on.") == 1
-    told = [[output.data for output in cell.outputs if "data" in output] for cell in page.saved().cells]
-    assert [str([data["text/plain"] for data in told[cell]]).count("payer > ") for cell in (2, 3, 4)] == [1, 1, 1]
-    words = [
-        text in str(told[2]) for text in ("You approved", "You rejected", *(f"approval ({n}):</s" for n in (1, 2, 3)))
+    data = [[output.data for output in cell.outputs if "data" in output] for cell in page.saved().cells]
+    assert [str([data["text/plain"] for data in data[cell]]).count("payer > ") for cell in (2, 3, 4)] == [1, 1, 1]
+    content_text = [
+        text in str(data[2]) for text in ("You approved", "You rejected", *(f"approval ({n}):</s" for n in (1, 2, 3)))
     ]
-    assert words == [False] * 2 + [True] * 3  # nbval compares the cell before those that answer are run
+    assert content_text == [False] * 2 + [True] * 3  # nbval compares the cell before those that answer are run
     page.run_cell(5)
     page.until(lambda: "✓ You approved refund(" in page.text(2))
     summary = "return panel.content.widgets[2].node.querySelector('.adknb-summary').offsetHeight"

@@ -55,11 +55,11 @@ def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
     assert page.text(5) == "'cancelled'"
 
     page.screenshot("chat-box")
-    kept = page.saved().cells[2].outputs[1].data
-    seen = [one.text for one in page.all(".jp-OutputArea-output") if one.is_displayed()]
-    assert not any("you: Speak." in one for one in seen), "what is kept stands beside the box, unseen"
-    for words in ("Order A17.", "approves refund by a click", "paid 250.0 for A17", "I am back.", "Stopped."):
-        assert words in kept["text/html"], words
+    stored_data = page.saved().cells[2].outputs[1].data
+    texts = [element.text for element in page.all(".jp-OutputArea-output") if element.is_displayed()]
+    assert not any("you: Speak." in text for text in texts), "what is kept stands beside the box, unseen"
+    for text in ("Order A17.", "approves refund by a click", "paid 250.0 for A17", "I am back.", "Stopped."):
+        assert text in stored_data["text/html"], text
     page.reload()
     page.until(lambda: ("payer", "I am back.") in page.rows(), "the same conversation")
     page.wait(".adknb-say").send_keys("Still there?", Keys.ENTER)
@@ -68,4 +68,4 @@ def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
     page.js("await panel.sessionContext.session.kernel.restart()")
     page.wait(".adknb-hint-line", "The kernel is gone: run the cell again.")
     assert not page.wait(".adknb-say").is_enabled()
-    assert [one for one in page.complaints() if "anywidget" in one] == []
+    assert [complaint for complaint in page.complaints() if "anywidget" in complaint] == []

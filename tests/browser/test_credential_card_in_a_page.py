@@ -25,15 +25,15 @@ def server() -> Iterator[AuthServer]:
 def where_the_link_leads(page: Page) -> str:
     """Open the card's link as a person does, and copy the address that its page ends at."""
     browser = page.browser
-    [here] = browser.window_handles
+    [handle] = browser.window_handles
     page.wait(".adknb-link").click()
     page.until(lambda: len(browser.window_handles) == 2, "another window")
-    browser.switch_to.window(next(one for one in browser.window_handles if one != here))
+    browser.switch_to.window(next(item for item in browser.window_handles if item != handle))
     try:
         return page.until(lambda: (url := browser.current_url).startswith(REDIRECT) and url, "the redirect")
     finally:
         browser.close()
-        browser.switch_to.window(here)
+        browser.switch_to.window(handle)
 
 
 def answered(page: Page, cell: int = 3) -> None:
@@ -58,12 +58,12 @@ def test_a_link_is_opened_its_address_is_pasted_and_the_tool_runs(lab: Lab, serv
     answered(page)
 
     page.run_cell(4)
-    [seen] = json.loads(page.text(4))
-    assert seen["oauth2"]["access_token"] in server.access_tokens
+    [log] = json.loads(page.text(4))
+    assert log["oauth2"]["access_token"] in server.access_tokens
     notebook = page.saved()
     saved = json.dumps([notebook.cells[:4], notebook.metadata])
     code = pasted.partition("code=")[2].partition("&")[0]
-    assert [one for one in (pasted, code, *server.access_tokens) if one in saved] == []
+    assert [item for item in (pasted, code, *server.access_tokens) if item in saved] == []
 
 
 @pytest.mark.browser_all
@@ -89,7 +89,7 @@ def test_a_key_is_typed_into_a_field_that_does_not_show_it(lab: Lab):
 def test_a_name_and_a_password_are_two_fields(lab: Lab):
     page = asked(lab, SETUP, "by_password", SEEN)
     name, password = page.all(".adknb-card input")
-    assert [one.get_attribute("type") for one in (name, password)] == ["text", "password"]
+    assert [item.get_attribute("type") for item in (name, password)] == ["text", "password"]
 
     name.send_keys("ada")
     password.send_keys("love:lace")
@@ -97,8 +97,8 @@ def test_a_name_and_a_password_are_two_fields(lab: Lab):
     answered(page)
 
     page.run_cell(4)
-    [seen] = json.loads(page.text(4))
-    assert seen["http"]["credentials"] == {"username": "ada", "password": "love:lace"}
+    [log] = json.loads(page.text(4))
+    assert log["http"]["credentials"] == {"username": "ada", "password": "love:lace"}
 
 
 @pytest.mark.browser_all
@@ -151,8 +151,8 @@ def test_a_card_whose_kernel_is_gone_says_so(lab: Lab):
 @pytest.mark.parametrize(("theme", "width"), [("Light", 1000), pytest.param("Dark", 1000), pytest.param("Light", 500)])
 @pytest.mark.browser_all
 def test_the_cards_are_readable(lab: Lab, server: AuthServer, theme: str, width: int):
-    both = f"clerk = clerk_of({at(server)}, call('refund', order='A17', amount=250.0), refund)"
-    page = asked(lab, SETUP, "by_key", both, "%chat --new clerk Is there mail, and money?")
+    text = f"clerk = clerk_of({at(server)}, call('refund', order='A17', amount=250.0), refund)"
+    page = asked(lab, SETUP, "by_key", text, "%chat --new clerk Is there mail, and money?")
     page.js("for (const cell of panel.content.widgets) cell.inputHidden = true;")
     page.run_cell(4)
     page.run_cell(5)
@@ -166,11 +166,11 @@ def test_the_cards_are_readable(lab: Lab, server: AuthServer, theme: str, width:
         return [...targets].filter((one) => one.offsetParent && (one.offsetHeight < 24 || one.offsetWidth < 24))
             .map((one) => one.outerHTML)"""
     assert page.js(small) == []
-    named = """const card = document.querySelector('.adknb-link').closest('.adknb-card');
+    output = """const card = document.querySelector('.adknb-link').closest('.adknb-card');
         const field = card.querySelector('input');
         return [card.getAttribute('role'), card.contains(document.activeElement), field.labels.length,
             document.querySelector('.adknb-root .adknb-hidden[role=status]').textContent]"""
-    role, has_focus, labels, said = page.js(named)
+    role, has_focus, labels, message = page.js(output)
     assert (role, has_focus, labels) == ("alertdialog", False, 1)
-    assert said.strip().startswith("⚠ clerk calls mail,")
-    assert said.strip().endswith("key (header X-Key)")
+    assert message.strip().startswith("⚠ clerk calls mail,")
+    assert message.strip().endswith("key (header X-Key)")

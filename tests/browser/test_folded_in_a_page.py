@@ -61,14 +61,14 @@ def test_a_folded_team_shows_the_last_words_of_each_member_and_a_workflow_its_ou
     page = opened(lab, TEAM, "%chat team Write.", "%chat flow Write.")
     page.until(lambda: len(page.all(".adknb-answered")) == 2, "both answers")
 
-    told = [
-        [part.text for part in one.find_elements("css selector", ".adknb-author, .adknb-text")]
-        for one in page.all(".adknb-member")
+    texts = [
+        [part.text for part in element.find_elements("css selector", ".adknb-author, .adknb-text")]
+        for element in page.all(".adknb-member")
     ]
-    assert [who for who, _ in told] == ["draft", "critic", "writer"]
-    assert told[0][1].startswith("A first draft. A first") and told[0][1].endswith("…")
-    assert told[1][1] == "Too long, <b>cut</b> it."
-    answers = [one.text for one in page.all(".adknb-answered")]
+    assert [name for name, _ in texts] == ["draft", "critic", "writer"]
+    assert texts[0][1].startswith("A first draft. A first") and texts[0][1].endswith("…")
+    assert texts[1][1] == "Too long, <b>cut</b> it."
+    answers = [element.text for element in page.all(".adknb-answered")]
     assert "The final text." in answers[0] and "Published: A text." in answers[1]
     color = "return getComputedStyle(arguments[0]).color"
     dimmed, plain = (page.js(color, page.wait(css)) for css in (".adknb-member .adknb-text", ".adknb-answered p"))

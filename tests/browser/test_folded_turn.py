@@ -50,8 +50,8 @@ def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
     assert page.js(NOTICES) == [["picks tools by keywords. No language model."], []]
     page.all(".adknb-notice-chip")[1].click()
     assert [len(lines) for lines in page.js(NOTICES)] == [1, 1]
-    asked = page.wait(".adknb-asked", "How many days?").text
-    assert "[attached: plan.csv]" in asked and "bytes" not in asked
+    text = page.wait(".adknb-asked", "How many days?").text
+    assert "[attached: plan.csv]" in text and "bytes" not in text
     assert [answer.text.split() for answer in page.all(".adknb-answered")][:2] == [["105."], ["Oslo", "Rome"]]
     assert [title.text for title in page.all(".adknb-title")][:2] == ["counter", "counter"]
     page.screenshot("folded-light")

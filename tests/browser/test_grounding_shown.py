@@ -42,14 +42,14 @@ def found(text, page, *ends):
 FRAME = "iframe[title='Search suggestions']"
 
 
-def looked_up(lab: Lab, page: str, *more: str) -> Page:
+def looked_up(lab: Lab, page: str, *args: str) -> Page:
     """A page whose fourth cell's answer was looked up, and says it with `page`; `more` cells come after it."""
     agent = (
         "text = 'In **Oslo** it is 9 °C, in Paris 21 °C.'\n"
         f"answer = found(text, json.loads({json.dumps(page)!r}), '9 °C', '21 °C')\n"
         "guide = Agent(name='guide', model=ScriptedLlm(answer, [*answer.content.parts]), tools=[refund])"
     )
-    opened = lab.open(lab.write("found.ipynb", SETUP, FOUND, agent, "%chat guide How warm is it?", *more))
+    opened = lab.open(lab.write("found.ipynb", SETUP, FOUND, agent, "%chat guide How warm is it?", *args))
     for cell in range(4):
         opened.run_cell(cell)
     return opened
@@ -59,17 +59,17 @@ def test_a_click_on_a_suggestion_leads_to_the_search_in_a_window_of_its_own(lab:
     page = looked_up(lab, CHIPS)
     browser, frame = page.browser, page.wait(FRAME)
     page.wait(".adknb-summary", "In Oslo it is 9 °C[1], in Paris 21 °C[2].")
-    [here] = browser.window_handles
+    [handle] = browser.window_handles
 
     browser.switch_to.frame(frame)
     page.click(".chip", "weather paris")
-    browser.switch_to.window(here)
+    browser.switch_to.window(handle)
 
     page.until(lambda: len(browser.window_handles) == 2, "another window")
-    browser.switch_to.window(next(one for one in browser.window_handles if one != here))
+    browser.switch_to.window(next(item for item in browser.window_handles if item != handle))
     led_to = page.until(lambda: (url := browser.current_url).startswith("http") and url, "the search")
     browser.close()
-    browser.switch_to.window(here)
+    browser.switch_to.window(handle)
     assert led_to == "http://127.0.0.1:9/search?q=weather+paris"
     assert page.js("return location.pathname").endswith("found.ipynb")
 
@@ -94,16 +94,16 @@ HOSTILE = "".join(PAYLOADS) + (
 @contextmanager
 def listener() -> Iterator[tuple[str, list[str]]]:
     """An address; and a word for each connection to it, and the path of each request."""
-    asked: list[str] = []
+    texts: list[str] = []
 
     class Server(ThreadingHTTPServer):
         def verify_request(self, request: object, client_address: object) -> bool:
-            asked.append("connection")
+            texts.append("connection")
             return True
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            texts.append(self.path)
             self.send_response(204)
             self.end_headers()
 
@@ -116,7 +116,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
+            yield f"http://127.0.0.1:{server.server_address[1]}", texts
         finally:
             server.shutdown()
             thread.join()
@@ -124,16 +124,16 @@ def listener() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.browser_all
 def test_hostile_suggestions_run_nothing_load_nothing_and_lead_nowhere(lab: Lab):
-    with listener() as (url, asked), listener() as (other, heard):
+    with listener() as (url, request), listener() as (second, received):
         page = looked_up(lab, HOSTILE.replace("URL", url))
         browser = page.browser
         browser.switch_to.frame(page.wait(FRAME))
         page.until(lambda: page.all(".out"), "the page in the frame")
         assert browser.execute_script("return document.querySelectorAll('form, button, .out[target]').length") == 0
         browser.switch_to.default_content()
-        page.js("return fetch(arguments[0] + '/heard', {mode: 'no-cors'}).then(() => 1)", other)
-        assert "/heard" in heard
-        assert asked == []
+        page.js("return fetch(arguments[0] + '/heard', {mode: 'no-cors'}).then(() => 1)", second)
+        assert "/heard" in received
+        assert request == []
         assert len(browser.window_handles) == 1
 
     assert page.js("return location.pathname").endswith("found.ipynb")
@@ -177,4 +177,4 @@ view
         "return [...document.querySelectorAll('iframe')].filter((one) => one.offsetParent)"
         ".map((one) => [one.offsetWidth, one.parentElement.clientWidth])"
     )
-    assert [own >= 0.9 * around for own, around in page.js(frames)] == [True, True]
+    assert [custom >= 0.9 * around for custom, around in page.js(frames)] == [True, True]

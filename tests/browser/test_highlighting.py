@@ -142,11 +142,11 @@ def test_names_that_the_kernel_does_not_have_are_underlined_and_no_others(lab: L
     page.run_cell(2)
     page.until(lambda: unknown() == {"{budget}"}, "a tool that is known")
 
-    before = page.js("return window.requests")
+    previous = page.js("return window.requests")
     page.js("window.insert(1, ' Or {{nothing}}, {user:id?}, {{prices}} and {new_key}'); window.insert(4, ' + 1');")
     page.until(lambda: unknown() == {"{budget}", "{{nothing}}", "{new_key}"}, "what is new and not defined")
     page.screenshot("highlighting-unknown")
-    assert 1 <= page.js("return window.requests") - before <= 2, "fifty keys are no fifty requests"
+    assert 1 <= page.js("return window.requests") - previous <= 2, "fifty keys are no fifty requests"
     page.run_cell(4)
     counts = page.js("return panel.content.widgets.map((cell) => cell.model.executionCount)")
     assert counts == [1, 3, 4, 2, 5], "a request is no execution"
@@ -199,7 +199,7 @@ def test_two_views_of_a_notebook_change_together(lab: Lab):
 @pytest.mark.browser_all
 @pytest.mark.timeout(400)
 def test_notebook_7_shows_what_jupyterlab_shows(lab: Lab):
-    def shown() -> list[dict[str, str]]:
+    def rendered() -> list[dict[str, str]]:
         for cell in range(len(KINDS)):
             highlighted(page, cell)
         page.until(lambda: "def" in styles(page, 4) and "model" in styles(page, 1), "the languages")
@@ -207,15 +207,15 @@ def test_notebook_7_shows_what_jupyterlab_shows(lab: Lab):
 
     path = lab.write("both.ipynb", *KINDS)
     page = lab.open(path)
-    in_lab = shown()
+    in_lab = rendered()
 
     lab.browser.get(f"{lab.server.url}/notebooks/{path.relative_to(lab.server.root)}?token={lab.server.token}")
     page = Page(lab, path)
     page.ready()
-    assert shown() == in_lab
+    assert rendered() == in_lab
     page.screenshot("highlighting-notebook7-light")
     page.theme("JupyterLab Dark")
-    dark = shown()
+    dark = rendered()
     page.screenshot("highlighting-notebook7-dark")
     page.theme("JupyterLab Light")
 

@@ -65,7 +65,7 @@ def in_file(page: Page, cell: int) -> str:
     return json.dumps(page.saved().cells[cell].outputs)
 
 
-def approve(lab: Lab, kernel: str, done: Steps) -> None:
+def approve(lab: Lab, kernel: str, steps: Steps) -> None:
     busy = kernel != "6.31"  # before 7 a kernel hears a page only between cells
     asking = range(2, 7)
     notebook = [AGENTS, *[ASKS] * 5, "%confirm --yes", "print(json.dumps(ran))", SLOW, "%chat slow go on"]
@@ -79,52 +79,52 @@ def approve(lab: Lab, kernel: str, done: Steps) -> None:
     go = within(page, first, ".adknb-go")[0]
     ActionChains(page.browser).double_click(go).perform()
     says(page, first, "Paid.")
-    done("a call is approved by a click, and answered in the cell that asked")
+    steps("a call is approved by a click, and answered in the cell that asked")
     assert ran(page, notes) == [["A17", 1.0]]
-    done("a hand that clicks twice pays once")
+    steps("a hand that clicks twice pays once")
     page.reload()
     says(page, first, "Paid.")
     assert not within(page, first, ".adknb-go")
-    done("the page is loaded again: what was answered is not asked again")
+    steps("the page is loaded again: what was answered is not asked again")
 
     page.run_cell(second)
     card(page, second)
     page.reload()
     card(page, second)
-    done("the page is loaded again while a card waits, and it waits on")
+    steps("the page is loaded again while a card waits, and it waits on")
     press(page, second, "Edit…")
     fields = {label.text.split()[0]: label.get_attribute("for") for label in within(page, second, ".adknb-field-name")}
     page.type(f"#{fields['amount']}", "a lot")
     page.wait(".adknb-problem", "a number is needed")
-    assert [one.is_enabled() for one in within(page, second, ".adknb-go")] == [False]
-    done("an argument that is none is refused where it is typed")
+    assert [element.is_enabled() for element in within(page, second, ".adknb-go")] == [False]
+    steps("an argument that is none is refused where it is typed")
     page.type(f"#{fields['amount']}", "1.5")
     page.wait(".adknb-difference", "2 → 1.5")
-    done("what was changed stands beside what was asked")
+    steps("what was changed stands beside what was asked")
     press(page, second, "Approve with these changes")
     says(page, second, "Paid half.")
     assert ran(page, notes)[1:] == [["A17", 1.5]]
-    done("the call is made with the changed argument")
+    steps("the call is made with the changed argument")
 
     page.run_cell(third)
     press(page, third, "Reject…")
     keys(page, Keys.ESCAPE)
     page.until(lambda: not within(page, third, ".adknb-form"), "the end of the form")
     card(page, third)
-    done("a rejection is thought better of: Escape, and the card waits on")
+    steps("a rejection is thought better of: Escape, and the card waits on")
     press(page, third, "Reject…")
     keys(page, "too much", Keys.ENTER)
     says(page, third, "Not paid.")
     assert "too much" in card(page, third, "rejected").text
     assert len(ran(page, notes)) == 2
-    done("a call is rejected, and the reason is kept on the card")
+    steps("a call is rejected, and the reason is kept on the card")
 
     page.run_cell(fourth)
-    asked = card(page, fourth)
-    page.js("arguments[0].focus()", asked)
+    request = card(page, fourth)
+    page.js("arguments[0].focus()", request)
     keys(page, "y", Keys.ENTER, " ")
     assert len(ran(page, notes)) == 2
-    done("keys that are meant for no button approve nothing")
+    steps("keys that are meant for no button approve nothing")
     page.js("arguments[0].querySelector('button').focus()", card(page, fourth))
     for _ in range(6):
         if page.js("return document.activeElement.textContent") == "Approve":
@@ -134,7 +134,7 @@ def approve(lab: Lab, kernel: str, done: Steps) -> None:
     keys(page, Keys.ENTER)
     says(page, fourth, "Paid by key.")
     assert ran(page, notes)[2:] == [["A17", 4.0]]
-    done("a call is approved by keyboard alone")
+    steps("a call is approved by keyboard alone")
 
     page.run_cell(fifth)
     card(page, fifth)
@@ -142,13 +142,13 @@ def approve(lab: Lab, kernel: str, done: Steps) -> None:
     says(page, confirming, "Paid elsewhere.")
     page.until(lambda: not within(page, fifth, ".adknb-go"), "the end of the card")
     assert len(ran(page, notes)) == 4
-    done("an answer typed in another cell closes the card")
+    steps("an answer typed in another cell closes the card")
 
     page.run_cell(notes + 1)
     page.run_cell(slow, wait=False)
-    page.until(lambda: any("word5 " in one for one in rows(page, slow)), "some words")
+    page.until(lambda: any("word5 " in row for row in rows(page, slow)), "some words")
     assert page.running(slow)
-    done("words stand on the page while the cell runs")
+    steps("words stand on the page while the cell runs")
     if busy:
         press(page, slow, "Stop")
     else:
@@ -158,143 +158,147 @@ def approve(lab: Lab, kernel: str, done: Steps) -> None:
         page.until(lambda: within(page, slow, ".adknb-view[data-status=cancelled]"), "its end")
     else:
         says(page, slow, "KeyboardInterrupt: the run was stopped")
-    done("an answer that streams is stopped")
+    steps("an answer that streams is stopped")
 
     cells = page.saved().cells
     assert [cell for cell in (*asking, slow) if "widget-view" in json.dumps(cells[cell])] == []
     assert "Paid half." in json.dumps(cells[second])
     assert page.alerts() == []
-    done("what is saved needs no kernel, and says what was answered after the page was loaded again")
+    steps("what is saved needs no kernel, and says what was answered after the page was loaded again")
 
 
-def look_and_go_back(lab: Lab, kernel: str, done: Steps) -> None:
+def look_and_go_back(lab: Lab, kernel: str, steps: Steps) -> None:
     page = opened(
         lab, kernel, "look", AGENTS, "%state city=Oslo", "%chat watcher How warm is it?", "%chat watcher And now?",
         "%rewind --dry-run", "%session fork aside", "%rewind", "%trace", "%session use main", "%trace",
         "%trace --diff -1 -2", "%state --json",
     )  # fmt: skip
-    first, second, dry, fork, back, trace, main, kept, differ, state = range(3, 13)
+    first, second, dry, fork, back, trace, main, stored, differ, state = range(3, 13)
     page.run_cell(1)
     page.run_cell(2)
 
     page.run_cell(first, wait=False)
     page.until(lambda: len(rows(page, first)) >= 2, "two rows")
     assert rows(page, first)[0] == "Let me look.", "the cell above says the question"
-    done("the rows of a run stand there while its tool works")
+    steps("the rows of a run stand there while its tool works")
     page.js("panel.content.activeCellIndex = arguments[0]", first)
     page.js(
         "const here = panel; await app.commands.execute('notebook:create-output-view'); app.shell.activateById(here.id)"
     )
-    said = (
+    text = (
         "return [...document.querySelectorAll('.adknb-what')].filter((one) => one.textContent === arguments[0]).length"
     )
-    page.until(lambda: page.js(said, "Let me look.") == 2, "both views")
+    page.until(lambda: page.js(text, "Let me look.") == 2, "both views")
     page.screenshot("afternoon-two-views")
-    done("a second view of the run shows the same")
+    steps("a second view of the run shows the same")
     page.save()
     page.browser.refresh()
     (lab.folder / "go").touch()
     page.ready()
     page.js("for (const one of [...app.shell.widgets('main')]) if (one.id !== panel.id) one.dispose()")
     says(page, first, "It is 9 degrees.")
-    done("the page is loaded again in mid-run, and has it all when the kernel is free")
+    steps("the page is loaded again in mid-run, and has it all when the kernel is free")
     page.until(lambda: "It is **9** degrees." in in_file(page, first), "the answer in the file")
     assert "widget-view" not in in_file(page, first)
-    done("so has the file, which needs no kernel")
+    steps("so has the file, which needs no kernel")
     unfold(page, first)
     page.until(lambda: rows(page, first), "the rows")
-    next(one for one in within(page, first, ".adknb-row .adknb-what") if one.text == "How warm is it?").click()
+    next(
+        element for element in within(page, first, ".adknb-row .adknb-what") if element.text == "How warm is it?"
+    ).click()
     press(page, first, "Rerun from here")
     page.until(lambda: within(page, first, ".adknb-summary"), "the second answer")
     page.until(lambda: in_file(page, first).count('"text/markdown"') == 2, "the second answer in the file")
     assert "widget-view" not in in_file(page, first)
-    done("it is asked again on a page that was loaded after the cell was run, and stands below")
+    steps("it is asked again on a page that was loaded after the cell was run, and stands below")
     page.run_cell(second)
     says(page, second, "It is 9 degrees.")
     page.until(lambda: within(page, second, ".adknb-root"), "the view that stays")
-    done("the conversation goes on in the next cell")
+    steps("the conversation goes on in the next cell")
 
     unfold(page, second)
     tabs = [tab.text for tab in within(page, second, ".adknb-tab")]
     assert {"Events", "Waterfall", "State", "Prompt"} <= set(tabs)
-    done("a view that is folded over its answer is opened")
+    steps("a view that is folded over its answer is opened")
     page.js("arguments[0].focus()", within(page, second, ".adknb-tab")[0])
     for name in tabs[1:]:
         keys(page, Keys.ARROW_RIGHT)
         assert page.js("return document.activeElement.textContent") == name
         page.until(lambda css=SHOWN[name]: within(page, second, css), f"what {name} shows")
         page.screenshot(f"afternoon-{name.lower()}")
-        done(f"an arrow key leads to the panel {name}, which comes")
+        steps(f"an arrow key leads to the panel {name}, which comes")
     keys(page, Keys.HOME)
     field = page.until(lambda: within(page, second, "input.adknb-filter"), "the filter")[0]
     field.send_keys("degrees")
     page.until(lambda: len(rows(page, second)) == 1, "the one row")
     field.send_keys(Keys.ESCAPE)
     page.until(lambda: len(rows(page, second)) > 2, "all rows")
-    done("the log is filtered, and whole again")
+    steps("the log is filtered, and whole again")
     page.js("arguments[0].focus()", within(page, second, ".adknb-row")[0])
     keys(page, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
     page.until(lambda: within(page, second, ".adknb-detail"), "the row's detail")
-    done("a row is opened by keys")
+    steps("a row is opened by keys")
     keys(page, Keys.ESCAPE)
     assert page.js("return document.activeElement.closest('.adknb-root') === null")
-    done("Escape leads out of the view")
+    steps("Escape leads out of the view")
 
-    tab = next(one for one in within(page, second, ".adknb-tab") if one.text == "State")
+    tab = next(element for element in within(page, second, ".adknb-tab") if element.text == "State")
     tab.click()
     page.until(lambda: within(page, second, "[aria-label='Edit city']"), "a state to edit")[0].click()
     page.type(".adknb-key-form .adknb-input", "[1, ")
     keys(page, Keys.ENTER)
     page.wait(".adknb-key-form .adknb-problem", "begins like JSON, but is not valid")
-    done("a value of the state that cannot be is refused where it is typed")
+    steps("a value of the state that cannot be is refused where it is typed")
     page.type(".adknb-key-form .adknb-input", "Bergen")
     keys(page, Keys.ENTER)
-    page.until(lambda: any('"Bergen"' in one.text for one in within(page, second, ".adknb-value")), "the new value")
+    page.until(
+        lambda: any('"Bergen"' in element.text for element in within(page, second, ".adknb-value")), "the new value"
+    )
     page.run_cell(state)
     assert json.loads(page.text(state)) == {"city": "Bergen"}
-    done("the state is changed where it stands")
+    steps("the state is changed where it stands")
 
     within(page, second, ".adknb-tab")[0].click()
     page.until(lambda: rows(page, second), "the rows again")
-    next(one for one in within(page, second, ".adknb-row .adknb-what") if one.text == "And now?").click()
+    next(element for element in within(page, second, ".adknb-row .adknb-what") if element.text == "And now?").click()
     press(page, second, "Rerun from here")
     page.until(lambda: within(page, second, ".adknb-summary"), "the other answer, folded")
     says(page, second, "a copy")
-    done("it is asked again from an event on, in a copy")
+    steps("it is asked again from an event on, in a copy")
 
     page.theme("JupyterLab Dark")
     assert page.js(LIGHTNESS, within(page, second, ".adknb-root")[0]) < 128
-    done("the theme is dark, and so is the view")
+    steps("the theme is dark, and so is the view")
     page.resize(640, 900)
     overflow = "const one = arguments[0]; return one.scrollWidth - one.clientWidth"
     assert page.js(overflow, within(page, second, ".adknb-root")[0]) <= 0
     page.screenshot("afternoon-dark-640")
-    done("640 pixels are enough")
+    steps("640 pixels are enough")
     page.resize(1200, 900)
     page.theme("JupyterLab Light")
 
     page.run_cell(dry)
     assert "And now?" in page.text(dry)
-    done("a rewind says what it would undo")
+    steps("a rewind says what it would undo")
     page.run_cell(fork)
-    done("the session is forked")
+    steps("the session is forked")
     page.run_cell(back)
     page.run_cell(trace)
-    assert [one for one in page.text(trace).splitlines() if "And now?" in one and "undone" in one]
-    done("a turn is undone there")
+    assert [line for line in page.text(trace).splitlines() if "And now?" in line and "undone" in line]
+    steps("a turn is undone there")
     page.run_cell(main)
-    page.run_cell(kept)
-    assert "And now?" in page.text(kept) and "undone" not in page.text(kept)
-    done("the original has kept it")
+    page.run_cell(stored)
+    assert "And now?" in page.text(stored) and "undone" not in page.text(stored)
+    steps("the original has kept it")
     page.run_cell(differ)
     assert "How warm is it?" in page.text(differ) and "And now?" in page.text(differ)
     page.js("panel.content.widgets[arguments[0]].node.scrollIntoView()", differ)
     page.screenshot("afternoon-diff")
     assert page.alerts() == []
-    done("two runs stand beside each other")
+    steps("two runs stand beside each other")
 
 
-def converse_and_scroll(lab: Lab, kernel: str, done: Steps) -> None:
+def converse_and_scroll(lab: Lab, kernel: str, steps: Steps) -> None:
     talker = "model = ScriptedLlm('Hello.', call('refund', order='B4', amount=7.0), 'Paid.', 'Bye.')\n"
     talker += "clerk = Agent(name='clerk', model=model, tools=[refund])"
     page = opened(lab, kernel, "talk", talker, "%chat clerk", "print(json.dumps(ran))", VIEW, TEN_THOUSAND)
@@ -308,26 +312,26 @@ def converse_and_scroll(lab: Lab, kernel: str, done: Steps) -> None:
     keys(page, "morning", Keys.ENTER)
     page.until(lambda: "Hello." in rows(page, box), "the answer")
     assert "Good\nmorning" in rows(page, box)[0]
-    done("two lines are one message of a chat box, and Enter sends")
+    steps("two lines are one message of a chat box, and Enter sends")
     assert page.js("return document.activeElement.tagName + document.activeElement.value") == "TEXTAREA"
-    done("the box is ready for the next")
+    steps("the box is ready for the next")
 
     keys(page, "Pay me back", Keys.ENTER)
     card(page, box)
     page.screenshot("afternoon-chat-box")
     page.reload()
     card(page, box)
-    done("the page is loaded again while the box waits for an approval")
+    steps("the page is loaded again while the box waits for an approval")
     press(page, box, "Approve")
     page.until(lambda: "Paid." in rows(page, box), "the answer after the approval")
     assert ran(page, notes) == [["B4", 7.0]]
-    done("a call is approved in the conversation")
+    steps("a call is approved in the conversation")
     within(page, box, "textarea")[0].send_keys("Bye")
     press(page, box, "Send")
     page.until(lambda: "Bye." in rows(page, box), "the last answer")
-    done("a button sends as well")
+    steps("a button sends as well")
     page.until(lambda: "Bye." in in_file(page, box), "the answer in the file")
-    done("what was said after the page was loaded again is in the file")
+    steps("what was said after the page was loaded again is in the file")
 
     page.run_cell(many)
     page.run_cell(fill)
@@ -337,13 +341,13 @@ def converse_and_scroll(lab: Lab, kernel: str, done: Steps) -> None:
     count = "return panel.content.widgets[arguments[0]].node.querySelectorAll(arguments[1]).length"
     assert page.js(count, many, ".adknb-row") == 1000
     assert page.js(count, many, ".adknb-root *") < 20_000
-    done("of ten thousand events the page keeps the last thousand")
+    steps("of ten thousand events the page keeps the last thousand")
     page.js("arguments[0].focus()", within(page, many, ".adknb-row[tabindex='0']")[0])
     keys(page, Keys.HOME)
     assert page.js("return document.activeElement.innerText").strip().endswith("row 9000")
     keys(page, Keys.END)
     assert page.js("return document.activeElement.innerText").strip().endswith("row 9999")
-    done("keys lead to the first and to the last of them")
+    steps("keys lead to the first and to the last of them")
     assert page.alerts() == []
 
 
@@ -354,9 +358,9 @@ def test_a_call_is_approved_changed_rejected_and_a_run_stopped(lab: Lab):
 @pytest.mark.browser_all
 @pytest.mark.parametrize("kernel", [OWN, "7.3", "6.31"])
 def test_a_whole_afternoon_on_each_kernel(lab: Lab, kernel: str):
-    done = Steps()
+    steps = Steps()
 
     for part in (approve, look_and_go_back, converse_and_scroll):
-        part(lab, kernel, done)
+        part(lab, kernel, steps)
 
-    assert len(done.done) >= FEWEST
+    assert len(steps.done) >= FEWEST

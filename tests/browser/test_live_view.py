@@ -130,7 +130,7 @@ def test_edited_arguments_are_checked_shown_as_a_difference_and_sent(lab: Lab):
     page.wait(".adknb-problem", "days: a whole number is needed")
     page.type(f"#{fields['tags']}", '["late", ')
     page.wait(".adknb-problem", "tags: not JSON")
-    assert not next(each for each in page.all(".adknb-go") if each.is_displayed()).is_enabled()
+    assert not next(element for element in page.all(".adknb-go") if element.is_displayed()).is_enabled()
     page.screenshot("edit-form")
 
     page.type(f"#{fields['amount']}", "100")
@@ -158,8 +158,8 @@ def test_enter_on_the_focused_button_approves(lab: Lab):
 
 @pytest.mark.browser_all
 def test_an_answer_that_does_not_fit_can_be_given_again(lab: Lab):
-    again = {"op": "card", "card": {"id": "c1", "state": "asked", "note": "amount: at most 200"}}
-    page = lab.open(lab.write("view.ipynb", SETUP, ops(*story()), ops(again)))
+    repeated = {"op": "card", "card": {"id": "c1", "state": "asked", "note": "amount: at most 200"}}
+    page = lab.open(lab.write("view.ipynb", SETUP, ops(*story()), ops(repeated)))
     page.run_all()
     page.button("Edit…").click()
     fields = {label.text.split()[0]: label.get_attribute("for") for label in page.all(".adknb-field-name")}
@@ -221,19 +221,19 @@ def test_a_card_whose_kernel_is_gone_says_so_instead_of_doing_nothing(lab: Lab):
 
     page.wait(".adknb-notice", "run the cell again")
     page.wait(".adknb-card", ": its kernel is gone")
-    page.until(lambda: not [each for each in page.all(".adknb-button") if each.text == "Approve"], "no button")
+    page.until(lambda: not [element for element in page.all(".adknb-button") if element.text == "Approve"], "no button")
 
 
 @pytest.mark.browser_all
 def test_a_reloaded_page_shows_the_snapshot_and_still_answers(lab: Lab):
     page = shown(lab, *story())
     page.wait(".adknb-card")
-    before = page.rows(), page.state()
+    previous = page.rows(), page.state()
 
     page.reload()
 
     page.wait(".adknb-card")
-    assert (page.rows(), page.state()) == before
+    assert (page.rows(), page.state()) == previous
     page.button("Approve").click()
     page.wait(".adknb-card", "approved")
     assert len(answers(page)) == 1
@@ -304,8 +304,8 @@ def hostile_ops() -> list[dict[str, Any]]:
 def test_hostile_words_stay_words_everywhere(lab: Lab):
     page = shown(lab, *hostile_ops())
     page.wait(".adknb-card")
-    for more in page.all(".adknb-row button"):
-        more.click()
+    for element in page.all(".adknb-row button"):
+        element.click()
     page.wait(".adknb-detail")
     page.button("Edit…").click()
     page.wait(".adknb-form")
@@ -383,7 +383,7 @@ def test_the_view_is_readable(lab: Lab, theme: str, width: int):
         return [...targets].filter((one) => one.offsetParent && (one.offsetHeight < 24 || one.offsetWidth < 24))
             .map((one) => one.outerHTML)"""
     assert page.js(small) == []
-    assert [said for said in page.complaints() if "anywidget" in said] == []
+    assert [complaint for complaint in page.complaints() if "anywidget" in complaint] == []
     assert (
         page.js("const root = document.querySelector('.adknb-root'); return root.scrollWidth - root.clientWidth") == 0
     )

@@ -71,14 +71,14 @@ def test_a_long_answer_folds_at_a_height_until_all_is_asked_for(lab: Lab):
     page = opened(lab, "long")
     page.resize(1200, 900)
 
-    more = page.wait(".adknb-show-all", "Show all")
+    element = page.wait(".adknb-show-all", "Show all")
     assert height(page, ".adknb-answered") < 500
     page.screenshot("long-folded")
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         page.theme(theme)
         assert violations(page) == [], theme
 
-    more.click()
+    element.click()
     page.until(lambda: height(page, ".adknb-answered") > 1500, "the whole answer")
     assert page.wait(".adknb-answered p", "The end.").is_displayed()
     page.click(".adknb-show-all", "Show less")
@@ -88,7 +88,7 @@ def test_a_long_answer_folds_at_a_height_until_all_is_asked_for(lab: Lab):
 def test_a_short_answer_has_nothing_to_unfold(lab: Lab):
     page = opened(lab, "short")
 
-    assert not [each for each in page.all(".adknb-show-all") if each.is_displayed()]
+    assert not [element for element in page.all(".adknb-show-all") if element.is_displayed()]
 
 
 @pytest.mark.browser_all
@@ -101,5 +101,5 @@ def test_the_saved_answer_is_not_cut_off_either(lab: Lab):
     last = "const cell = [...document.querySelectorAll('section > table td')].at(-1);"
     page.js(f"{last} cell.scrollIntoView({{inline: 'end', block: 'center'}})")
     page.screenshot("wide-saved")
-    seen = "const {x, y} = cell.getBoundingClientRect(); return document.elementFromPoint(x + 5, y + 5) === cell"
-    assert page.js(f"{last} {seen}")
+    text = "const {x, y} = cell.getBoundingClientRect(); return document.elementFromPoint(x + 5, y + 5) === cell"
+    assert page.js(f"{last} {text}")

@@ -43,7 +43,7 @@ def test_formulas_are_drawn_folded_in_the_log_and_in_the_saved_notebook(lab: Lab
     drawn(page, ".adknb-log")
     page.screenshot("formulas-log")
 
-    [saved] = [one for one in page.saved().cells[2].outputs if "text/markdown" in one.get("data", {})]
+    [saved] = [output for output in page.saved().cells[2].outputs if "text/markdown" in output.get("data", {})]
     assert r"$x = \frac{-b}{2a}$ and $e^{i\pi} = -1$" in saved.data["text/markdown"]
     assert "$$\\int_0^1 x^2\\,dx = \\frac13$$" in saved.data["text/markdown"]
     without_its_kernel(page)
@@ -105,9 +105,9 @@ def test_streaming_words_are_rendered_as_they_come_and_what_is_complete_stays(la
     page.until(lambda: not page.running(2))
 
     page.wait(".adknb-answered table")
-    seen = page.js("return window.seen")
-    assert len(seen) >= 4
-    assert not [one for one in seen if "**" in one or "|" in one or "# " in one]
+    log = page.js("return window.seen")
+    assert len(log) >= 4
+    assert not [item for item in log if "**" in item or "|" in item or "# " in item]
     assert not page.all(".adknb-log .adknb-caret")
 
 
@@ -126,5 +126,5 @@ def test_the_number_that_a_line_of_the_saved_notebook_begins_with_is_not_cut_off
         page.run_cell(cell)
 
     page.wait(".jp-RenderedHTML ol", "That is the count.")
-    room, taken = page.js(ROOM)
-    assert room > taken
+    package, claimed = page.js(ROOM)
+    assert package > claimed

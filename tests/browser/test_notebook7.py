@@ -28,14 +28,14 @@ def test_a_saved_tutorial_is_read_and_run(lab: Lab, notebook7):
     shutil.copytree(REPOSITORY / "notebooks" / "data", lab.folder / "data")
     page = notebook7(lab.copy("notebooks/01_first_agent.ipynb").name)
     sources = page.js("return panel.content.widgets.map((cell) => cell.model.sharedModel.getSource())")
-    asked = next(index for index, source in enumerate(sources) if source.startswith("%chat What would 70 kg"))
-    assert "64.3 kg on Saturn" in page.text(asked)
-    page.scroll_to(f".jp-Cell:nth-child({asked + 1})")
+    index = next(index for index, source in enumerate(sources) if source.startswith("%chat What would 70 kg"))
+    assert "64.3 kg on Saturn" in page.text(index)
+    page.scroll_to(f".jp-Cell:nth-child({index + 1})")
     page.screenshot("notebook7-saved")
 
     page.run_all(timeout=90)
 
-    page.until(lambda: "64.3 kg on Saturn" in page.text(asked), "the answer again")
+    page.until(lambda: "64.3 kg on Saturn" in page.text(index), "the answer again")
     page.screenshot("notebook7-run")
     assert "not found" not in page.browser.page_source
     assert page.alerts() == []

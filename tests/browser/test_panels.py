@@ -70,7 +70,7 @@ def tab(page: Page, label: str) -> None:
 
 
 def tabs(page: Page) -> list[str]:
-    return [one.text for one in page.all(".adknb-tab") if one.is_displayed()]
+    return [element.text for element in page.all(".adknb-tab") if element.is_displayed()]
 
 
 def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
@@ -83,10 +83,10 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     page.until(
         lambda: len(page.all(".adknb-bars [data-kind=tool]")) == 2, "a bar for each call, and none for a transfer"
     )
-    heard = page.js(
+    received = page.js(
         "return [...document.querySelectorAll('.adknb-root [aria-live]')].map((one) => one.textContent).join()"
     )
-    assert "transfer_to_agent" not in heard and "transfer to weather" in heard
+    assert "transfer_to_agent" not in received and "transfer to weather" in received
     page.click(".adknb-twin-table summary")
     page.wait(".adknb-twin-table td", "get_weather")
     tab(page, "Graph")
@@ -148,13 +148,15 @@ def test_a_run_is_asked_again_from_an_event_in_a_copy_and_no_view_is_in_the_file
 
     page.button("Rerun from here").click()
 
-    page.until(lambda: len([one for one in page.all(".adknb-summary") if "Colder." in one.text]) == 1, "the answer")
+    page.until(
+        lambda: len([element for element in page.all(".adknb-summary") if "Colder." in element.text]) == 1, "the answer"
+    )
     page.wait(".adknb-notice", "asked again in session 'main-2', a copy")
     page.run_cell(4)
     assert "main-2" in page.text(4)
-    kept = [sorted(output.data) for output in page.saved().cells[2].outputs]
-    assert kept.count(["text/html", "text/markdown", "text/plain"]) == 2
-    assert not [forms for forms in kept if any("widget" in form for form in forms)]
+    stored_data = [sorted(output.data) for output in page.saved().cells[2].outputs]
+    assert stored_data.count(["text/html", "text/markdown", "text/plain"]) == 2
+    assert not [forms for forms in stored_data if any("widget" in form for form in forms)]
 
 
 @pytest.mark.browser_all
@@ -163,16 +165,16 @@ def test_every_panel_is_readable(lab: Lab, theme: str, width: int):
     page = over(lab)
     page.theme(f"JupyterLab {theme}")
     page.resize(width, 900)
-    seen: list[str] = []
+    log: list[str] = []
     unfold(page)
     for label in tabs(page):
         tab(page, label)
         page.wait(".adknb-tab[aria-selected=true]", label)
         page.screenshot(f"panel-{label.lower()}-{theme.lower()}-{width}")
-        seen += page.js(CONTRAST)
+        log += page.js(CONTRAST)
         wide = "const root = document.querySelector('.adknb-root'); return root.scrollWidth - root.clientWidth"
         assert page.js(wide) == 0
     small = """return [...document.querySelectorAll('.adknb-root button, .adknb-root input, .adknb-root select')]
         .filter((one) => one.offsetParent && (one.offsetHeight < 24 || one.offsetWidth < 24))
         .map((one) => one.outerHTML)"""
-    assert seen == [] and page.js(small) == []
+    assert log == [] and page.js(small) == []

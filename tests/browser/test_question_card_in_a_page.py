@@ -80,7 +80,7 @@ def looked_at(page: Page, name: str) -> None:
 def test_words_are_typed_into_the_card_and_the_run_goes_on(lab: Lab):
     page = asked(lab, "clerk = asks(message='Which order is it?')", "%chat clerk Send it back")
     assert (page.wait(".adknb-ask").text, page.wait(".adknb-question").text) == ("⚠ clerk asks", "Which order is it?")
-    assert [what for _, what in page.rows()] == ["Send it back", "asks: Which order is it?"]
+    assert [text for _, text in page.rows()] == ["Send it back", "asks: Which order is it?"]
     looked_at(page, "question-words")
 
     page.button("Send").click()
@@ -94,10 +94,12 @@ def test_words_are_typed_into_the_card_and_the_run_goes_on(lab: Lab):
     assert "Thank you." in page.text(3)
     page.screenshot("question-answered")
     saved = page.saved().cells[3].outputs
-    kept = json.dumps(saved)
-    assert 'You answered \\"Which order is it?\\": A17' in kept
-    shown = re.sub("<details><summary>[0-9]+ prompts?, .*?</details>", "", kept)  # where it is to be seen what was sent
-    assert [name for name in INTERNAL if name in shown] == []
+    stored_text = json.dumps(saved)
+    assert 'You answered \\"Which order is it?\\": A17' in stored_text
+    sub = re.sub(
+        "<details><summary>[0-9]+ prompts?, .*?</details>", "", stored_text
+    )  # where it is to be seen what was sent
+    assert [name for name in INTERNAL if name in sub] == []
 
 
 def test_a_choice_is_a_button(lab: Lab):
@@ -151,7 +153,7 @@ def test_what_only_python_can_refuse_leaves_the_card_as_it_was(lab: Lab):
 
 def test_an_object_is_a_form_with_its_fields(lab: Lab):
     page = asked(lab, "desk = desk_that_asks(Order, 'What is to be done?')", "%chat desk Harbour Street")
-    labels = [one.text for one in page.all(".adknb-card .adknb-field-name")]
+    labels = [element.text for element in page.all(".adknb-card .adknb-field-name")]
     assert [label.split()[0] for label in labels] == ["street", "lamps", "urgent", "colour", "note"]
     assert [label.partition(" ")[2] for label in labels[1:]] == [
         "integer",
@@ -169,7 +171,7 @@ def test_an_object_is_a_form_with_its_fields(lab: Lab):
     page.button("Send").click()
     page.wait(".adknb-card .adknb-problem", "lamps: nothing was typed")
     page.all(".adknb-card input.adknb-input")[1].send_keys("4")
-    assert [one.text for one in page.all(".adknb-card .adknb-problem") if one.text] == []
+    assert [element.text for element in page.all(".adknb-card .adknb-problem") if element.text] == []
     page.click(".adknb-card .adknb-check")
     page.button("Send").click()
 
@@ -182,7 +184,7 @@ def test_what_is_typed_in_another_cell_settles_the_card(lab: Lab):
     page.run_cell(4)
 
     page.until(lambda: 'You answered "Which order is it?" in [5]: A17' in page.text(3), "the answer")
-    assert [one.text for one in page.all(".adknb-card[data-state='asked']")] == []
+    assert [element.text for element in page.all(".adknb-card[data-state='asked']")] == []
 
 
 def test_confirm_draws_the_card_again(lab: Lab):
@@ -199,9 +201,11 @@ def test_confirm_draws_the_card_again(lab: Lab):
 
 
 def test_a_chat_box_takes_the_answer_on_the_card_and_below(lab: Lab):
-    two = "call('adk_request_input', message='Which order?'), call('adk_request_input', message='Which reason?')"
+    second_text = (
+        "call('adk_request_input', message='Which order?'), call('adk_request_input', message='Which reason?')"
+    )
     page = lab.open(
-        lab.write("box.ipynb", SETUP, ASKING, f"clerk = clerk_that({two})", "%chat clerk", "answers(_run.chat)")
+        lab.write("box.ipynb", SETUP, ASKING, f"clerk = clerk_that({second_text})", "%chat clerk", "answers(_run.chat)")
     )
     for cell in range(4):
         page.run_cell(cell)
@@ -219,7 +223,7 @@ def test_a_chat_box_takes_the_answer_on_the_card_and_below(lab: Lab):
 
     page.run_cell(4)
     assert json.loads(page.text(4)) == [{"result": "A17"}, {"result": "too late"}]
-    assert [what for _, what in page.rows() if any(name in what for name in INTERNAL)] == []
+    assert [text for _, text in page.rows() if any(name in text for name in INTERNAL)] == []
 
 
 def test_a_node_that_waits_for_approval_takes_a_yes_and_a_no_with_a_reason(lab: Lab):
@@ -230,7 +234,7 @@ def pay(node_input: str) -> str:
 desk = Workflow(name="desk", edges=[(START, node(pay, require_confirmation=True, rerun_on_resume=True))])"""
     page = asked(lab, gate, "%chat desk 7")
     assert page.wait(".adknb-ask").text.endswith("to call pay")
-    assert [one.text for one in page.all(".adknb-card .adknb-button")] == ["Approve", "Reject…"]
+    assert [element.text for element in page.all(".adknb-card .adknb-button")] == ["Approve", "Reject…"]
     page.button("Reject…").click()
     page.wait(".adknb-card .adknb-form")
     looked_at(page, "node-reason")

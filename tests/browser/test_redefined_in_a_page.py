@@ -39,9 +39,12 @@ def test_a_card_whose_tool_changed_can_be_asked_anew_or_made_as_it_was(lab: Lab)
     page.wait(".adknb-card")
     page.run_cell(7)
     page.until(lambda: page.button("Re-ask"), "the choice").click()
-    page.until(lambda: "7" in " ".join(one.text for one in page.all(".adknb-card")), "the new card")
+    page.until(lambda: "7" in " ".join(element.text for element in page.all(".adknb-card")), "the new card")
     page.screenshot("a_call_asked_anew")
-    yes = page.until(lambda: [one for one in page.all("button") if one.text == "Approve" and one.is_enabled()], "a yes")
+    yes = page.until(
+        lambda: [element for element in page.all("button") if element.text == "Approve" and element.is_enabled()],
+        "a yes",
+    )
     yes[0].click()
     page.until(lambda: "Paid 7." in page.text(6), "the reply")
     page.run_cell(8)

@@ -33,8 +33,8 @@ def test_a_reload_while_a_cell_runs_shows_the_run_and_its_stop(lab: Lab, kernel:
 
     page.reload()
     says(page, 2, "word5 ")
-    words = page.text(2)
-    page.until(lambda: len(page.text(2)) > len(words), "more words")
+    text = page.text(2)
+    page.until(lambda: len(page.text(2)) > len(text), "more words")
     page.scroll_to(".adknb-view")
     page.screenshot("reloaded-while-it-runs")
 

@@ -42,7 +42,7 @@ def test_hostile_text_neither_runs_nor_becomes_mathematics_in_a_real_lab(lab: La
     forms = [{"text/html": to_html(payload)} for payload in PAYLOADS]
     forms += [{"text/markdown": markdown_safe(payload)} for payload in PAYLOADS]
     forms += [
-        {form: shown} for payload in PAYLOADS for form, shown in bundle(document(Table([payload], [[payload]]))).items()
+        {form: value} for payload in PAYLOADS for form, value in bundle(document(Table([payload], [[payload]]))).items()
     ]
     shows = [SHOW.format(start, start + A_CELL) for start in range(0, len(forms), A_CELL)]
     path = lab.write("forms.ipynb", START, *shows, CONTROL)

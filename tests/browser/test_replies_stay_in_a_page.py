@@ -26,15 +26,15 @@ def test_replies_stay_in_order_on_the_page_in_the_file_and_after_a_reload(lab: L
 
     page.run_all()
 
-    for cell, said in enumerate(ANSWERS, start=2):
-        page.until(lambda cell=cell, said=said: answers(page, cell) == said, f"the replies of cell {cell}")
+    for cell, answer in enumerate(ANSWERS, start=2):
+        page.until(lambda cell=cell, text=answer: answers(page, cell) == text, f"the replies of cell {cell}")
     page.scroll_to(".jp-Cell:nth-child(4) .jp-OutputArea")
     page.screenshot("replies_stay")
-    told = [
+    lines = [
         [output.data["text/plain"].partition(" > ")[2] for output in cell.outputs if "data" in output]
         for cell in page.saved().cells[2:]
     ]
-    assert told == [[answer.replace(answer[7], f"**{answer[7]}**") for answer in said] for said in ANSWERS]
+    assert lines == [[answer.replace(answer[7], f"**{answer[7]}**") for answer in answer] for answer in ANSWERS]
     page.reload()
-    for cell, said in enumerate(ANSWERS, start=2):
-        page.until(lambda cell=cell, said=said: answers(page, cell) == said, f"the replies of cell {cell}, again")
+    for cell, answer in enumerate(ANSWERS, start=2):
+        page.until(lambda cell=cell, text=answer: answers(page, cell) == text, f"the replies of cell {cell}, again")

@@ -118,11 +118,11 @@ analyst = Agent(name="analyst", model=model, tools=[growth])
 def test_figures_of_pyplot_are_whole_whatever_the_page_says_meanwhile(lab: Lab):
     page = lab.open(lab.write("figures.ipynb", SETUP + "%matplotlib inline\n" + FIGURES, *["%chat analyst Draw"] * 4))
     page.run_cell(0)
-    shown = "return [...panel.content.widgets[arguments[0]].node.querySelectorAll('img')].map((one) => one.src)"
-    found: list[str] = []
+    text = "return [...panel.content.widgets[arguments[0]].node.querySelectorAll('img')].map((one) => one.src)"
+    matches: list[str] = []
     for cell in range(1, 5):
         page.run_cell(cell)
-        page.until(lambda cell=cell: page.js(shown, cell), "the figure")
-        found += page.js(shown, cell)
+        page.until(lambda cell=cell: page.js(text, cell), "the figure")
+        matches += page.js(text, cell)
 
-    assert len(set(found)) == 1 and len(found[0]) > 20_000
+    assert len(set(matches)) == 1 and len(matches[0]) > 20_000

@@ -80,15 +80,15 @@ def assert_nothing_acts(page: Page) -> None:
 def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     page = lab.open(lab.write("hostile.ipynb", SETUP, *hostile_cells()))
     last = len(hostile_cells())
-    raiser = next(index for index, one in enumerate(hostile_cells(), 1) if "raiser\n" in one)
+    raiser = next(index for index, hostile_cell in enumerate(hostile_cells(), 1) if "raiser\n" in hostile_cell)
     run(page, *range(raiser))
     page.run_cell(raiser, allow_errors=True)
     run(page, *range(raiser + 1, last + 1))
     page.wait(".adknb-card")
     for button in (".adknb-fold", ".adknb-row .adknb-more[aria-expanded]"):
-        for each in page.all(button):
-            if each.is_displayed():
-                each.click()
+        for element in page.all(button):
+            if element.is_displayed():
+                element.click()
     page.button("Edit…").click()
     page.wait(".adknb-form")
     page.screenshot("chat-hostile")
@@ -102,13 +102,13 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     page.until(lambda: "ValueError" in page.text(last), "the row of the call that failed")
 
     notebook = page.saved()
-    told = [output.data for cell in notebook.cells for output in cell.outputs if "data" in output]
-    for data in told:
+    payload = [output.data for cell in notebook.cells for output in cell.outputs if "data" in output]
+    for data in payload:
         assert_harmless(data.get("text/html", ""))
         assert_nothing_unseen(data["text/plain"])
     [failed] = [output for cell in notebook.cells for output in cell.outputs if output.output_type == "error"]
     assert_nothing_unseen(failed.evalue + "".join(failed.traceback))
-    assert sum("alert(1)" in data.get("text/html", "") for data in told) >= 7
+    assert sum("alert(1)" in data.get("text/html", "") for data in payload) >= 7
     without_its_kernel(page)
     page.until(lambda: page.text(last).count("1 tool call") == 1, "the saved turn")
     assert_nothing_acts(page)

@@ -64,8 +64,8 @@ def test_chats_over_http_are_shown_and_approved_in_the_cell_of_the_server(lab: L
     page.run_cell(4)
     assert "is free" in page.text(4)
     page.wait(".adknb-served", "payer is served no more")
-    kept = json.dumps(page.saved())
-    assert token not in kept and "All **settled**." in kept
+    stored_text = json.dumps(page.saved())
+    assert token not in stored_text and "All **settled**." in stored_text
     with client_of(lab) as client, suppress(httpx2.ConnectError):
         assert client.get("/list-apps").status_code == 401, "another server that has taken the port since"
     assert [line for line in page.complaints() if "anywidget" in line] == []

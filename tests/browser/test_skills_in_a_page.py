@@ -30,7 +30,7 @@ def test_a_script_is_read_before_it_is_approved_and_a_changed_one_is_asked_anew(
     page.run_all(wait=False)
     page.wait(".adknb-card[role='alertdialog'] .adknb-source", "argparse")
     page.wait(".adknb-root", "skill class-trip loaded")
-    shown = str(page.js("return document.querySelector('.adknb-source').textContent"))
+    text = str(page.js("return document.querySelector('.adknb-source').textContent"))
     titles = page.js("return [...document.querySelectorAll('.adknb-document summary')].map((one) => one.textContent)")
     opened = page.js("return [...document.querySelectorAll('.adknb-document')].map((one) => one.open)")
     page.scroll_to(".adknb-card[role='alertdialog']")
@@ -42,7 +42,7 @@ def test_a_script_is_read_before_it_is_approved_and_a_changed_one_is_asked_anew(
     page.screenshot("skills-narrow")
     page.resize(1280, 900)
 
-    assert shown == BUDGET.rstrip("\n")
+    assert text == BUDGET.rstrip("\n")
     assert titles == ["scripts/budget.py, 17 lines", "scripts/other.sh, 1 line"]
     assert opened == [True, False]
 

@@ -71,14 +71,14 @@ def test_run_all_works_the_page_reads_the_same_after_a_reload_and_there_a_click_
     page.theme("JupyterLab Dark")
     page.screenshot("tutorial-dark")
     page.theme("JupyterLab Light")
-    asked = index_of(page, "%chat What would 70 kg")
-    assert "64.3 kg on Saturn" in page.text(asked)
-    before = page.saved().cells[asked].outputs
+    index = index_of(page, "%chat What would 70 kg")
+    assert "64.3 kg on Saturn" in page.text(index)
+    earlier_outputs = page.saved().cells[index].outputs
     assert_nbval_finds_no_difference(page.path)
     page.reload()
 
-    page.until(lambda: "64.3 kg on Saturn" in page.text(asked), "the answer, of the file alone")
-    assert page.saved().cells[asked].outputs == before
+    page.until(lambda: "64.3 kg on Saturn" in page.text(index), "the answer, of the file alone")
+    assert page.saved().cells[index].outputs == earlier_outputs
     assert "not found" not in page.browser.page_source
     assert page.alerts() == []
 
@@ -98,9 +98,9 @@ def test_run_all_works_the_page_reads_the_same_after_a_reload_and_there_a_click_
     page.run_cell(printing)
     assert "mean_temperature_c: 464" in page.text(printing)
     page.run_cell(index_of(page, "%confirm --yes"))
-    said = page.text(index_of(page, "%confirm --yes"))
-    assert 'file_name="venus.txt")' in said
-    assert said.endswith("by a click")
+    text = page.text(index_of(page, "%confirm --yes"))
+    assert 'file_name="venus.txt")' in text
+    assert text.endswith("by a click")
 
 
 @pytest.mark.browser_all
@@ -111,7 +111,9 @@ def test_the_other_tutorials_run_as_well_and_fail_only_where_they_mean_to(lab: L
     page.run_all(timeout=100, allow_errors=True)
     page.screenshot(path.stem)
 
-    meant: list[list[str]] = page.js("return panel.content.widgets.map((cell) => cell.model.getMetadata('tags') || [])")
-    failed = [any(one["output_type"] == "error" for one in page.outputs(n)) for n in range(len(meant))]
-    assert failed == ["raises-exception" in tags for tags in meant]
+    expected: list[list[str]] = page.js(
+        "return panel.content.widgets.map((cell) => cell.model.getMetadata('tags') || [])"
+    )
+    failed = [any(output["output_type"] == "error" for output in page.outputs(n)) for n in range(len(expected))]
+    assert failed == ["raises-exception" in tags for tags in expected]
     assert page.alerts() == []
