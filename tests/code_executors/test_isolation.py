@@ -42,8 +42,8 @@ def only_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[objec
         folder = tmp_path / "bin"
         folder.mkdir()
         for name in ("sh", "sleep", *programs):
-            if found := shutil.which(name):
-                (folder / name).symlink_to(found)
+            if which := shutil.which(name):
+                (folder / name).symlink_to(which)
         monkeypatch.setenv("PATH", str(folder))
         available.cache_clear()
         if programs and not available():
@@ -67,15 +67,15 @@ def runs(code: str, **settings: object) -> CodeExecutionResult:
 
 def notebook(script: str, *args: str, path: str) -> str:
     """What a process prints that has a key among its variables from its start."""
-    done = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", script, *args],
         env={**os.environ, "PATH": path, "SECRET": "A_KEY_OF_THE_NOTEBOOK"},
         capture_output=True,
         text=True,
         timeout=100,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert output.returncode == 0, output.stderr
+    return output.stdout
 
 
 IN_A_PROCESS = """
@@ -120,27 +120,25 @@ def test_without_isolation_it_does():
 @pytest.mark.parametrize("program", ["bwrap", "unshare"])
 def test_a_process_in_a_session_of_its_own_ends_with_the_code(only_with, program: str, fifo: Path):
     only_with(program)
-    held = sync.start(sync.blocking(fifo.read_text, thread=True))
+    process = sync.start(sync.blocking(fifo.read_text, thread=True))
 
     result = runs(LEAVING.format(fifo=fifo) + f"open({str(fifo)!r}, 'w')")
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert held.result(SECONDS) == ""
+    assert process.result(SECONDS) == ""
 
 
 @pytest.mark.parametrize("program", ["bwrap", "unshare"])
 @pytest.mark.parametrize(
-    ("code", "exit_code", "words"),
+    ("code", "exit_code", "text"),
     [("import os; os.kill(os.getpid(), 9)", -9, "SIGKILL"), ("raise SystemExit(3)", 3, "status 3")],
 )
-def test_how_the_code_ended_is_told_as_without_isolation(
-    only_with, program: str, code: str, exit_code: int, words: str
-):
+def test_how_the_code_ended_is_told_as_without_isolation(only_with, program: str, code: str, exit_code: int, text: str):
     only_with(program)
 
     result = runs(code)
 
-    assert (result.exit_code, result.stdout) == (exit_code, "") and words in result.stderr
+    assert (result.exit_code, result.stdout) == (exit_code, "") and text in result.stderr
     assert "Killed" not in result.stderr
 
 
@@ -154,16 +152,16 @@ def test_a_kernel_is_interrupted_and_takes_along_what_it_started_in_another_sess
     codes = [LEAVING.format(fifo=fifo) + "x = 7", "import time\ntime.sleep(600)", "print(x)"]
     model = ScriptedLlm(*(answer for code in codes for answer in (f"```python\n{code}\n```", "ok")))
     talk = Talk(LlmAgent(name="a", model=model, code_executor=executor))
-    held = sync.start(sync.blocking(fifo.read_text, thread=True))
+    process = sync.start(sync.blocking(fifo.read_text, thread=True))
     try:
         results = [event.parts[0].code_execution_result for _ in codes for event in talk.say()]
-        _, interrupted, last = [one.output or "" for one in results if one]
+        _, interrupted, last = [result.output or "" for result in results if result]
     finally:
         sync.run(executor.close())
 
     assert "KeyboardInterrupt" in interrupted and "3 seconds" in interrupted
     assert "7\n" in last
-    assert held.result(SECONDS) == ""
+    assert process.result(SECONDS) == ""
 
 
 @pytest.mark.kernel
@@ -174,12 +172,12 @@ def test_a_kernel_ends_with_a_notebook_that_is_killed(only_with, programs: tuple
     script = IN_A_KERNEL.replace("return await kernel.run", "await kernel.run").replace(
         "    finally:", "        import os; os.kill(os.getpid(), 9)\n    finally:"
     )
-    held = sync.start(sync.blocking(fifo.read_text, thread=True))
+    process = sync.start(sync.blocking(fifo.read_text, thread=True))
 
-    done = subprocess.run([sys.executable, "-c", script, code], capture_output=True, text=True, timeout=100)
+    output = subprocess.run([sys.executable, "-c", script, code], capture_output=True, text=True, timeout=100)
 
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert held.result(SECONDS) == ""
+    assert output.returncode == -signal.SIGKILL, output.stderr
+    assert process.result(SECONDS) == ""
 
 
 OUT_OF_A_SANDBOX = """
@@ -205,7 +203,7 @@ def test_in_a_sandbox_the_code_has_no_network_and_no_file_of_the_user(only_with,
     with socket.create_server(("127.0.0.1", 0)) as server:
         code = OUT_OF_A_SANDBOX.format(files=files, port=server.getsockname()[1])
         if kind == "process":
-            said = runs(code, isolation="sandbox").stdout
+            output = runs(code, isolation="sandbox").stdout
         else:
             executor = KernelCodeExecutor(isolation="sandbox")
             model = ScriptedLlm(f"```python\n{code}\n```", "ok")
@@ -213,10 +211,14 @@ def test_in_a_sandbox_the_code_has_no_network_and_no_file_of_the_user(only_with,
                 events = Talk(LlmAgent(name="a", model=model, code_executor=executor)).say()
             finally:
                 sync.run(executor.close())
-            [result] = [one for event in events if (one := event.parts[0].code_execution_result)]
-            said = (result.output or "").removeprefix("Code execution result:\n")
+            [result] = [
+                code_execution_result
+                for event in events
+                if (code_execution_result := event.parts[0].code_execution_result)
+            ]
+            output = (result.output or "").removeprefix("Code execution result:\n")
 
-    assert said.startswith("[] 7\n")
+    assert output.startswith("[] 7\n")
 
 
 @pytest.mark.parametrize("executor", [UnsafeLocalCodeExecutor, KernelCodeExecutor])

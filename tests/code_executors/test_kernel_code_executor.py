@@ -82,13 +82,13 @@ def test_it_is_another_process_without_this_ones_variables_keys_and_folder(
     executor: KernelCodeExecutor, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("GOOGLE_API_KEY", "secret")
-    ok, said = runs(executor, "import os; print(os.getpid(), os.getcwd(), sorted(os.environ), 'pytest' in dir())")[0]
+    ok, text = runs(executor, "import os; print(os.getpid(), os.getcwd(), sorted(os.environ), 'pytest' in dir())")[0]
 
     assert ok
-    assert str(os.getpid()) not in said.split()
-    assert os.getcwd() not in said.split()
-    assert "API_KEY" not in said
-    assert said.split()[-1] == "False"
+    assert str(os.getpid()) not in text.split()
+    assert os.getcwd() not in text.split()
+    assert "API_KEY" not in text
+    assert text.split()[-1] == "False"
 
 
 def test_a_user_does_not_see_the_variables_of_anothers_session_of_the_same_id(executor: KernelCodeExecutor):
@@ -112,21 +112,21 @@ def test_a_kernel_needs_no_port_that_another_process_may_take(executor: KernelCo
 def test_two_that_share_a_kernel_take_turns_from_whatever_loop_they_run_on(executor: KernelCodeExecutor):
     first, second = coding(executor, "n = 1\nn"), coding(executor, "n = 2\nn")
 
-    async def both() -> list[list[Event]]:
+    async def run_pair() -> list[list[Event]]:
         return await asyncio.gather(first.asay(), second.asay())
 
-    said = [gave(events)[1] for events in asyncio.run(both())]
+    text = [gave(events)[1] for events in asyncio.run(run_pair())]
 
-    assert said == ["Code execution result:\n1\n\n", "Code execution result:\n2\n\n"]
+    assert text == ["Code execution result:\n1\n\n", "Code execution result:\n2\n\n"]
 
 
 def test_code_that_raises_is_told_with_its_traceback_in_plain_words(executor: KernelCodeExecutor):
-    (ok, said), (still, more) = runs(executor, "y = 5\n1/0", "y")
+    (ok, text), (still, extra) = runs(executor, "y = 5\n1/0", "y")
 
     assert not ok
-    assert "ZeroDivisionError: division by zero" in said
-    assert "\x1b" not in said
-    assert (still, "5" in more) == (True, True)
+    assert "ZeroDivisionError: division by zero" in text
+    assert "\x1b" not in text
+    assert (still, "5" in extra) == (True, True)
 
 
 def test_pictures_and_files_become_artifacts(executor: KernelCodeExecutor):
@@ -139,11 +139,11 @@ def test_pictures_and_files_become_artifacts(executor: KernelCodeExecutor):
     talk = coding(executor, code, "1")
 
     result = talk.say()[1]
-    after = talk.say()[1]
+    later_event = talk.say()[1]
 
     assert result.actions.artifact_delta == {"image_1.png": 0, "table.csv": 0}
     assert "Saved artifacts:\n`image_1.png`,`table.csv`" in gave([result])[1]
-    assert after.actions.artifact_delta == {}
+    assert later_event.actions.artifact_delta == {}
 
 
 def test_a_data_file_lies_in_the_folder_of_the_code(executor: KernelCodeExecutor, monkeypatch: pytest.MonkeyPatch):
@@ -168,11 +168,11 @@ def test_code_that_runs_too_long_is_interrupted_and_the_kernel_keeps_its_variabl
     talk.say()
     with monkeypatch.context() as patched:
         patched.setattr(executor, "timeout_seconds", 0.2)
-        ok, said = gave(talk.say())
+        ok, text = gave(talk.say())
 
     assert not ok
-    assert "longer than 0.2 seconds" in said
-    assert "KeyboardInterrupt" in said
+    assert "longer than 0.2 seconds" in text
+    assert "KeyboardInterrupt" in text
     assert gave(talk.say()) == (True, "Code execution result:\n1\n\n")
 
 
@@ -191,26 +191,26 @@ def test_a_cancelled_run_interrupts_its_code_and_the_kernel_keeps_its_variables(
 
 
 def test_code_that_takes_too_much_memory_fails_and_the_kernel_keeps_its_variables(executor: KernelCodeExecutor):
-    (ok, said), (still, more) = runs(executor, "v = 1\nlen(bytearray(10**9))", "v")
+    (ok, text), (still, extra) = runs(executor, "v = 1\nlen(bytearray(10**9))", "v")
 
     assert not ok
-    assert "MemoryError" in said
-    assert (still, more) == (True, "Code execution result:\n1\n\n")
+    assert "MemoryError" in text
+    assert (still, extra) == (True, "Code execution result:\n1\n\n")
 
 
 def test_long_output_is_truncated_and_the_rest_counted(executor: KernelCodeExecutor):
-    ok, said = runs(executor, "print('x' * 1_000_000)")[0]
+    ok, text = runs(executor, "print('x' * 1_000_000)")[0]
 
     assert ok
-    assert len(said) < 51_000
-    assert "[950,001 more characters" in said.rstrip()
+    assert len(text) < 51_000
+    assert "[950,001 more characters" in text.rstrip()
 
 
 def test_code_cannot_ask_the_user(executor: KernelCodeExecutor):
-    ok, said = runs(executor, "input('password: ')")[0]
+    ok, text = runs(executor, "input('password: ')")[0]
 
     assert not ok
-    assert "StdinNotImplementedError" in said
+    assert "StdinNotImplementedError" in text
 
 
 def test_a_kernel_that_its_code_ends_is_told_and_followed_by_a_fresh_one_that_says_so(
@@ -245,13 +245,13 @@ def test_for_one_kernel_more_than_there_may_be_the_longest_idle_is_ended_with_al
     talk = coding(executor, holds_the_pipe, "1")
     talk.open("t")
     try:
-        held = sync.start(_read(fifo))
+        process = sync.start(_read(fifo))
         talk.say()
-        assert not held.done()
+        assert not process.done()
 
         assert gave(talk.say(session_id="t"))[0]
 
-        assert held.result(SECONDS) == ""
+        assert process.result(SECONDS) == ""
     finally:
         sync.run(executor.close())
 
@@ -268,12 +268,12 @@ def test_a_process_that_ends_takes_its_kernels_along(fifo: Path):
         "kernel, result = run(main())\n"
         "print(result.exit_code)\n"
     )
-    held = sync.start(_read(fifo, 60))
+    process = sync.start(_read(fifo, 60))
 
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
 
-    assert (done.stdout, done.stderr) == ("0\n", "")
-    assert held.result(SECONDS) == ""
+    assert (output.stdout, output.stderr) == ("0\n", "")
+    assert process.result(SECONDS) == ""
 
 
 def test_without_jupyter_client_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):

@@ -29,7 +29,7 @@ def result_of(executor: BaseCodeExecutor, folder: Path, source: str) -> dict[str
     approval = chat.ask("Report").interrupts[0]
     chat.approve()
     responses = [part.function_response for event in chat.events for part in event.parts if part.function_response]
-    result = next(one.response for one in reversed(responses) if one.name == "run_skill_script")
+    result = next(response.response for response in reversed(responses) if response.name == "run_skill_script")
     return {**(result or {}), "prompt": approval.prompt}
 
 

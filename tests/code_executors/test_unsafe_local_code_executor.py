@@ -79,24 +79,24 @@ def test_the_code_can_import_what_this_process_can_and_has_no_keys(monkeypatch: 
 
 def test_code_that_runs_too_long_is_ended_with_all_it_started_and_its_words_are_kept(fifo: Path):
     code = f"import subprocess\nprint('so far', flush=True)\nsubprocess.run('exec sleep 600 > {fifo}', shell=True)"
-    held = sync.start(_read(fifo))
+    process = sync.start(_read(fifo))
 
     result = runs(code, timeout_seconds=0.5)
 
     assert (result.exit_code, result.stdout) == (-1, "so far\n")
     assert mentions(result.stderr, "code was stopped … 0.5 seconds")
-    assert held.result(SECONDS) == ""
+    assert process.result(SECONDS) == ""
 
 
 def test_what_code_leaves_running_is_ended_when_the_code_ends(fifo: Path):
-    held = sync.start(_read(fifo))
+    process = sync.start(_read(fifo))
 
     result = runs(
         f"import subprocess\nsubprocess.Popen('exec sleep 600 > {fifo}', shell=True)\nopen({str(fifo)!r}, 'w')"
     )
 
     assert result.exit_code == 0
-    assert held.result(SECONDS) == ""
+    assert process.result(SECONDS) == ""
 
 
 def test_a_cancelled_run_ends_its_code(fifo: Path):
@@ -104,9 +104,9 @@ def test_a_cancelled_run_ends_its_code(fifo: Path):
     talk = Talk(LlmAgent(name="a", model=model, code_executor=UnsafeLocalCodeExecutor()))
     turn = sync.start(talk.asay())
 
-    with fifo.open() as held:
+    with fifo.open() as file:
         assert turn.cancel()
-        assert held.read() == ""
+        assert file.read() == ""
 
 
 def test_output_without_end_is_cut_and_not_kept_in_memory():
