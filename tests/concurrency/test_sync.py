@@ -21,14 +21,14 @@ from tests.support.own_process import script
 who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
 
 
-async def numbers(to: int, seen: list[object]) -> AsyncGenerator[int, None]:
+async def numbers(to: int, log: list[object]) -> AsyncGenerator[int, None]:
     try:
         for number in range(to):
-            seen.append(asyncio.current_task())
+            log.append(asyncio.current_task())
             yield number
     finally:
         await asyncio.sleep(0.01)
-        seen.append("closed")
+        log.append("closed")
 
 
 async def others() -> set[Any]:
@@ -76,9 +76,9 @@ def test_a_tool_that_exits_ends_its_run_and_not_the_loop():
 
 def test_the_callers_context_variables_are_seen_in_async_and_in_blocking_work():
     async def work() -> tuple[str, str, str]:
-        here = who.get()
+        local = who.get()
         who.set("the task")
-        return here, await sync.blocking(who.get), await sync.blocking(who.get, thread=True)
+        return local, await sync.blocking(who.get), await sync.blocking(who.get, thread=True)
 
     who.set("the cell")
     assert sync.run(work()) == ("the cell", "the task", "the task")
@@ -109,13 +109,13 @@ def test_blocking_work_runs_in_the_waiting_thread_so_that_sqlite_and_signals_wor
 
 
 def test_a_user_thread_that_waits_runs_its_own_blocking_work():
-    found: list[tuple[int, int]] = []
+    thread_ids: list[tuple[int, int]] = []
     thread = threading.Thread(
-        target=lambda: found.append((sync.run(sync.blocking(threading.get_ident)), threading.get_ident()))
+        target=lambda: thread_ids.append((sync.run(sync.blocking(threading.get_ident)), threading.get_ident()))
     )
     thread.start()
     thread.join(30)
-    assert found[0][0] == found[0][1]
+    assert thread_ids[0][0] == thread_ids[0][1]
 
 
 def test_thread_true_and_a_loop_of_the_users_own_mean_worker_threads():
@@ -156,13 +156,13 @@ def test_a_call_that_has_not_started_is_dropped_when_its_task_is_cancelled():
         assert go_on.wait(30)
 
     async def work() -> None:
-        one = asyncio.create_task(sync.blocking(first))
-        two = asyncio.create_task(sync.blocking(lambda: ran.append("second")))
+        task = asyncio.create_task(sync.blocking(first))
+        second_task = asyncio.create_task(sync.blocking(lambda: ran.append("second")))
         await asyncio.to_thread(started.wait, 5)
-        two.cancel()
-        await asyncio.wait([two])
+        second_task.cancel()
+        await asyncio.wait([second_task])
         go_on.set()
-        await one
+        await task
         await sync.blocking(lambda: ran.append("third"))
 
     sync.run(work())
@@ -187,12 +187,12 @@ def test_a_call_that_runs_in_a_worker_is_left_alone_when_its_task_is_cancelled()
 
 def test_a_task_left_over_by_a_tool_finds_a_worker_when_nobody_waits_any_more():
     names: list[str] = []
-    done = threading.Event()
+    steps = threading.Event()
 
     async def leftover(returned: asyncio.Event) -> None:
         await returned.wait()
         names.append(await sync.blocking(lambda: threading.current_thread().name))
-        done.set()
+        steps.set()
 
     async def work() -> tuple[asyncio.Event, asyncio.Task[None]]:
         returned = asyncio.Event()
@@ -200,15 +200,15 @@ def test_a_task_left_over_by_a_tool_finds_a_worker_when_nobody_waits_any_more():
 
     returned, _task = sync.run(work())
     sync.loop().call_soon_threadsafe(returned.set)
-    assert done.wait(30)
+    assert steps.wait(30)
     assert names[0].startswith("adk-nb-worker")
 
 
 def test_a_call_that_nobody_took_before_the_run_ended_goes_to_a_worker():
-    done = threading.Event()
+    steps = threading.Event()
 
     async def work() -> asyncio.Task[None]:
-        task = asyncio.create_task(sync.blocking(done.set))
+        task = asyncio.create_task(sync.blocking(steps.set))
         started, release = threading.Event(), threading.Event()
         busy = asyncio.create_task(sync.blocking(lambda: started.set() or release.wait(30)))
         await asyncio.sleep(0)
@@ -217,7 +217,7 @@ def test_a_call_that_nobody_took_before_the_run_ended_goes_to_a_worker():
         return task
 
     sync.run(work())
-    assert done.wait(30)
+    assert steps.wait(30)
 
 
 def test_an_error_of_blocking_work_comes_out_where_it_is_awaited():
@@ -298,13 +298,13 @@ def test_work_awaited_on_the_background_loop_stays_in_its_task():
 
 
 def test_items_come_one_at_a_time_from_one_task():
-    seen: list[object] = []
-    items = sync.iterate(numbers(3, seen))
+    log: list[object] = []
+    items = sync.iterate(numbers(3, log))
     assert next(items) == 0
     sync.run(asyncio.sleep(0.01))
-    assert len(seen) == 1, "the second item is not made before it is asked for"
+    assert len(log) == 1, "the second item is not made before it is asked for"
     assert list(items) == [1, 2]
-    assert len(set(seen[:3])) == 1 and seen[3:] == ["closed"]
+    assert len(set(log[:3])) == 1 and log[3:] == ["closed"]
 
 
 def test_what_a_generator_opens_it_can_close_across_its_items():
@@ -318,45 +318,45 @@ def test_what_a_generator_opens_it_can_close_across_its_items():
     assert list(sync.iterate(scoped())) == [1, 2]
 
 
-@pytest.mark.parametrize("how", ["close", "break", "garbage"])
-def test_stopping_early_closes_the_generator_before_control_returns(how: str):
-    seen: list[object] = []
-    items = sync.iterate(numbers(3, seen))
-    if how == "break":
-        for _ in sync.iterate(numbers(3, seen)):
+@pytest.mark.parametrize("mode", ["close", "break", "garbage"])
+def test_stopping_early_closes_the_generator_before_control_returns(mode: str):
+    log: list[object] = []
+    items = sync.iterate(numbers(3, log))
+    if mode == "break":
+        for _ in sync.iterate(numbers(3, log)):
             break
-    elif how == "close":
+    elif mode == "close":
         next(items)
         items.close()
     else:
         next(items)
         del items
-    assert seen[-1] == "closed"
+    assert log[-1] == "closed"
     assert sync.run(others()) == set()
 
 
 def test_clean_up_that_blocks_runs_in_the_thread_that_closes():
-    where: list[int] = []
+    session_key: list[int] = []
 
     async def items() -> AsyncGenerator[int, None]:
         try:
             yield 1
         finally:
-            where.append(await sync.blocking(threading.get_ident))
+            session_key.append(await sync.blocking(threading.get_ident))
 
     items_ = sync.iterate(items())
     next(items_)
     items_.close()
-    assert where == [threading.get_ident()]
+    assert session_key == [threading.get_ident()]
 
 
 def test_an_iterator_that_nobody_asked_starts_nothing():
-    seen: list[object] = []
-    items = sync.iterate(numbers(3, seen))
+    log: list[object] = []
+    items = sync.iterate(numbers(3, log))
     del items
     gc.collect()
-    sync.iterate(numbers(3, seen)).close()
-    assert seen == []
+    sync.iterate(numbers(3, log)).close()
+    assert log == []
 
 
 def test_an_error_comes_out_where_it_is_awaited():
@@ -383,7 +383,7 @@ def test_blocking_work_between_items_runs_in_the_thread_that_waits_for_them():
 
 def test_a_started_run_goes_on_in_the_background_and_tells_when_it_is_done():
     release = threading.Event()
-    told: list[object] = []
+    runs: list[object] = []
     rang = threading.Event()
 
     async def work() -> str:
@@ -391,32 +391,32 @@ def test_a_started_run_goes_on_in_the_background_and_tells_when_it_is_done():
         return await sync.blocking(lambda: threading.current_thread().name)
 
     started = sync.start(work())
-    started.add_done_callback(lambda run: (told.append(run), rang.set()))
+    started.add_done_callback(lambda run: (runs.append(run), rang.set()))
     with pytest.raises(TimeoutError, match=r"not ended within 0\.01 seconds"):
         started.result(timeout=0.01)
     assert not started.done()
     release.set()
     assert started.result(timeout=30).startswith("adk-nb-worker")
-    assert rang.wait(30) and told == [started]
+    assert rang.wait(30) and runs == [started]
     assert started.done()
 
 
 def test_cancelling_a_started_run_waits_until_it_has_let_go():
-    seen: list[object] = []
-    begun = threading.Event()
+    texts: list[object] = []
+    start_event = threading.Event()
 
     async def work() -> None:
         try:
-            begun.set()
+            start_event.set()
             await asyncio.sleep(30)
         finally:
             await asyncio.sleep(0.01)
-            seen.append("cleaned up")
+            texts.append("cleaned up")
 
     started = sync.start(work())
-    assert begun.wait(30)
+    assert start_event.wait(30)
     assert started.cancel()
-    assert seen == ["cleaned up"] and started.done()
+    assert texts == ["cleaned up"] and started.done()
     with pytest.raises(asyncio.CancelledError):
         started.result()
 
@@ -481,24 +481,24 @@ def test_awaited_work_leaves_the_callers_loop_free_and_blocks_in_its_thread():
 
     async def cell() -> bool:
         ticker = asyncio.create_task(tick())
-        where = await sync.arun(work())
+        session_key = await sync.arun(work())
         ticker.cancel()
-        return where == threading.get_ident()
+        return session_key == threading.get_ident()
 
     assert asyncio.run(cell())
     assert len(ticks) > 3
 
 
 def test_cancelling_the_caller_cancels_the_work_and_waits_for_it():
-    seen: list[object] = []
+    texts: list[object] = []
 
     async def work() -> None:
         try:
             await asyncio.sleep(30)
         finally:
-            await sync.blocking(lambda: seen.append(threading.get_ident()))
+            await sync.blocking(lambda: texts.append(threading.get_ident()))
             await asyncio.sleep(0.01)
-            seen.append("cleaned up")
+            texts.append("cleaned up")
 
     async def cell() -> None:
         async with asyncio.timeout(0.05):
@@ -506,7 +506,7 @@ def test_cancelling_the_caller_cancels_the_work_and_waits_for_it():
 
     with pytest.raises(TimeoutError):
         asyncio.run(cell())
-    assert seen == [threading.get_ident(), "cleaned up"]
+    assert texts == [threading.get_ident(), "cleaned up"]
 
 
 # the process

@@ -18,20 +18,20 @@ from adk_nb import sync
 from tests.support.own_process import pause_before_signal, script
 
 
-async def blocked_in(fn: Callable[[], Any], seen: list[object]) -> Any:
+async def blocked_in(fn: Callable[[], Any], log: list[object]) -> Any:
     """Wait for `fn`; note whether clean-up that awaits was allowed to finish."""
     try:
         return await sync.blocking(fn)
     finally:
         await asyncio.sleep(0.01)
-        seen.append("cleaned up")
+        log.append("cleaned up")
 
 
-def sleep_after(begun: threading.Event) -> Callable[[], None]:
+def sleep_after(started: threading.Event) -> Callable[[], None]:
     """A function that sets `begun` and then sleeps, until a Ctrl-C."""
 
     def sleep() -> None:
-        begun.set()
+        started.set()
         time.sleep(30)  # the call that Ctrl-C has to stop
 
     return sleep
@@ -44,180 +44,180 @@ async def other_tasks() -> set[Any]:
 @contextmanager
 def ctrl_c(*moments: threading.Event) -> Generator[None, None, None]:
     """A real SIGINT at each moment; KeyboardInterrupt must end the block before its work would end by itself."""
-    sent: list[float] = []
+    starts: list[float] = []
 
     def send() -> None:
         for moment in moments:
             assert moment.wait(30)
             pause_before_signal()
-            sent.append(time.monotonic())
+            starts.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
     sender = threading.Thread(target=send)
     sender.start()
     with pytest.raises(KeyboardInterrupt):
         yield
-    assert time.monotonic() - sent[-1] < 15
+    assert time.monotonic() - starts[-1] < 15
     sender.join(30)
 
 
 def test_ctrl_c_cancels_awaiting_work_and_waits_for_its_clean_up():
-    seen: list[object] = []
-    begun = threading.Event()
+    texts: list[object] = []
+    started = threading.Event()
 
     async def work() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(30)
         finally:
             await asyncio.sleep(0.01)
-            seen.append("cleaned up")
+            texts.append("cleaned up")
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         sync.run(work())
-    assert seen == ["cleaned up"]
+    assert texts == ["cleaned up"]
     assert sync.run(other_tasks()) == set()
 
 
 @pytest.mark.parametrize("kind", ["sleeps", "is busy"])
 @pytest.mark.parametrize("door", ["run", "iterate"])
 def test_ctrl_c_stops_a_blocking_tool_and_cancels_its_run_once(kind: str, door: str):
-    seen: list[object] = []
-    begun = threading.Event()
+    log: list[object] = []
+    started = threading.Event()
 
     def tool() -> None:
         if kind == "sleeps":
-            sleep_after(begun)()
-        begun.set()
+            sleep_after(started)()
+        started.set()
         while True:
             pass
 
     async def items() -> AsyncGenerator[None, None]:
-        yield await blocked_in(tool, seen)
+        yield await blocked_in(tool, log)
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         if door == "run":
-            sync.run(blocked_in(tool, seen))
+            sync.run(blocked_in(tool, log))
         else:
             list(sync.iterate(items()))
-    assert seen == ["cleaned up"]
+    assert log == ["cleaned up"]
     assert sync.run(other_tasks()) == set()
     assert sync.run(sync.blocking(threading.get_ident)) == threading.get_ident()
 
 
 def test_a_second_ctrl_c_breaks_the_wait_for_work_that_does_not_let_go():
-    begun, cleaning, release = threading.Event(), threading.Event(), threading.Event()
+    started, cleaning, release = threading.Event(), threading.Event(), threading.Event()
 
     async def stubborn() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(30)
         finally:
             cleaning.set()
             await asyncio.to_thread(release.wait, 30)
 
-    with ctrl_c(begun, cleaning):
+    with ctrl_c(started, cleaning):
         sync.run(stubborn())
     release.set()
 
 
 def test_ctrl_c_before_the_task_could_start_does_not_wait_for_a_second_one():
-    begun, release = threading.Event(), threading.Event()
+    start_event, release = threading.Event(), threading.Event()
     started: list[str] = []
 
     async def work() -> None:
         started.append("never")
 
     def hold_the_loop() -> None:
-        begun.set()
+        start_event.set()
         release.wait(0.4)
 
     sync.loop().call_soon_threadsafe(hold_the_loop)
-    with ctrl_c(begun):
+    with ctrl_c(start_event):
         sync.run(work())
     assert started == []
     assert sync.run(other_tasks()) == set()
 
 
 def test_ctrl_c_in_a_nested_run_ends_both():
-    seen: list[object] = []
-    begun = threading.Event()
+    log: list[object] = []
+    started = threading.Event()
 
     def tool() -> None:
-        sync.run(blocked_in(sleep_after(begun), seen))
+        sync.run(blocked_in(sleep_after(started), log))
 
-    with ctrl_c(begun):
-        sync.run(blocked_in(tool, seen))
-    assert seen == ["cleaned up", "cleaned up"]
+    with ctrl_c(started):
+        sync.run(blocked_in(tool, log))
+    assert log == ["cleaned up", "cleaned up"]
     assert sync.run(other_tasks()) == set()
 
 
 @pytest.mark.parametrize("leaf", ["awaits", "blocks"])
 def test_ctrl_c_reaches_work_that_an_async_tool_waits_for_on_the_background_loop(leaf: str):
-    seen: list[object] = []
-    begun = threading.Event()
+    texts: list[object] = []
+    started = threading.Event()
 
     async def awaits() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(30)
         finally:
             await asyncio.sleep(0.01)
-            seen.append("cleaned up")
+            texts.append("cleaned up")
 
     async def tool() -> None:
         try:
-            sync.run(awaits() if leaf == "awaits" else blocked_in(sleep_after(begun), seen))
+            sync.run(awaits() if leaf == "awaits" else blocked_in(sleep_after(started), texts))
         finally:
             await asyncio.sleep(0.01)
-            seen.append("tool cleaned up")
+            texts.append("tool cleaned up")
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         sync.run(tool())
-    assert seen == ["cleaned up", "tool cleaned up"]
+    assert texts == ["cleaned up", "tool cleaned up"]
     assert sync.run(other_tasks()) == set()
 
 
 def test_ctrl_c_is_not_lost_on_work_that_begins_while_the_background_loop_is_held():
-    begun = threading.Event()
+    started = threading.Event()
 
     async def tool() -> None:
-        begun.set()
+        started.set()
         threading.Event().wait(0.3)
         sync.run(asyncio.sleep(30))
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         sync.run(tool())
     assert sync.run(other_tasks()) == set()
 
 
 def test_clean_up_after_ctrl_c_may_run_work_of_its_own():
-    begun = threading.Event()
-    seen: list[object] = []
+    started = threading.Event()
+    sleeps: list[object] = []
 
     async def work() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(30)
         finally:
-            seen.append(await sync.blocking(lambda: sync.run(asyncio.sleep(0, result="in a tool"))))
-            seen.append(sync.run(asyncio.sleep(0, result="on the loop")))
+            sleeps.append(await sync.blocking(lambda: sync.run(asyncio.sleep(0, result="in a tool"))))
+            sleeps.append(sync.run(asyncio.sleep(0, result="on the loop")))
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         sync.run(work())
-    assert seen == ["in a tool", "on the loop"]
+    assert sleeps == ["in a tool", "on the loop"]
 
 
 def test_ctrl_c_stops_the_run_of_a_tool_in_a_worker_thread():
-    seen: list[object] = []
-    begun, ended = threading.Event(), threading.Event()
+    texts: list[object] = []
+    started, ended = threading.Event(), threading.Event()
 
     async def inner() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(30)
         finally:
-            seen.append("cleaned up")
+            texts.append("cleaned up")
 
     def tool() -> None:
         try:
@@ -225,19 +225,19 @@ def test_ctrl_c_stops_the_run_of_a_tool_in_a_worker_thread():
         finally:
             ended.set()
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         sync.run(sync.blocking(tool, thread=True))
     assert ended.wait(30)
-    assert seen == ["cleaned up"]
+    assert texts == ["cleaned up"]
 
 
 def test_ctrl_c_gets_through_a_blocked_loop_that_handles_it_itself():
-    begun = threading.Event()
+    started = threading.Event()
 
     async def cell() -> None:
-        sync.run(blocked_in(sleep_after(begun), []))
+        sync.run(blocked_in(sleep_after(started), []))
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         asyncio.run(cell())
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -298,98 +298,98 @@ def test_ctrl_c_at_any_line_of_ours_leaves_nothing_running(door: str):
 
 
 def test_ctrl_c_while_waiting_for_a_started_run_ends_the_wait_only():
-    begun, release = threading.Event(), threading.Event()
+    start_event, release = threading.Event(), threading.Event()
 
     async def work() -> str:
-        begun.set()
+        start_event.set()
         await sync.blocking(lambda: release.wait(30))
         return "done"
 
     started = sync.start(work())
-    with ctrl_c(begun):
+    with ctrl_c(start_event):
         started.result()
     release.set()
     assert started.result(timeout=30) == "done"
 
 
 def test_ctrl_c_that_stops_the_blocking_work_of_a_started_run_cancels_the_run():
-    begun = threading.Event()
-    seen: list[object] = []
+    started = threading.Event()
+    log: list[object] = []
     runs: list[sync.Started[None]] = []
 
     async def cell() -> None:
-        runs.append(sync.start(blocked_in(sleep_after(begun), seen)))
+        runs.append(sync.start(blocked_in(sleep_after(started), log)))
         runs[0].result()
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         asyncio.run(cell())
     with pytest.raises(asyncio.CancelledError):
         runs[0].result(timeout=30)
-    assert seen == ["cleaned up"]
+    assert log == ["cleaned up"]
 
 
 @pytest.mark.parametrize("kind", ["awaits", "sleeps", "is busy"])
 def test_ctrl_c_stops_awaited_work(kind: str):
-    begun = threading.Event()
-    seen: list[object] = []
+    started = threading.Event()
+    texts: list[object] = []
 
     def tool() -> None:
         if kind == "sleeps":
-            sleep_after(begun)()
-        begun.set()
+            sleep_after(started)()
+        started.set()
         while True:
             pass
 
     async def awaits() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(30)
         finally:
             await asyncio.sleep(0.01)
-            seen.append("cleaned up")
+            texts.append("cleaned up")
 
     async def cell() -> None:
-        await sync.arun(awaits() if kind == "awaits" else blocked_in(tool, seen))
+        await sync.arun(awaits() if kind == "awaits" else blocked_in(tool, texts))
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         asyncio.run(cell())
-    assert seen == ["cleaned up"]
+    assert texts == ["cleaned up"]
     assert sync.run(other_tasks()) == set()
     assert asyncio.run(sync.arun(asyncio.sleep(0, result=1))) == 1
 
 
 @pytest.mark.parametrize("kind", ["awaits", "blocks"])
 def test_ctrl_c_stops_awaited_work_where_the_loop_has_no_handler_of_its_own(kind: str):
-    begun = threading.Event()
-    seen: list[object] = []
+    started = threading.Event()
+    texts: list[object] = []
     loop = asyncio.new_event_loop()
 
     async def awaits() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(30)
         finally:
             await asyncio.sleep(0.01)
-            seen.append("cleaned up")
+            texts.append("cleaned up")
 
     def cell() -> None:
-        work = awaits() if kind == "awaits" else blocked_in(sleep_after(begun), seen)
+        work = awaits() if kind == "awaits" else blocked_in(sleep_after(started), texts)
         with pytest.raises(asyncio.CancelledError):
             loop.run_until_complete(sync.arun(work))
         raise KeyboardInterrupt
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         cell()
-    assert seen == ["cleaned up"]
+    assert texts == ["cleaned up"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     loop.close()
 
 
 def test_a_cancellation_that_does_not_wake_the_callers_loop_is_noticed_as_in_a_kernel():
-    begun = threading.Event()
+    started = threading.Event()
 
     async def work() -> None:
-        begun.set()
+        started.set()
         await asyncio.sleep(30)
 
     async def cell() -> None:
@@ -407,7 +407,7 @@ def test_a_cancellation_that_does_not_wake_the_callers_loop_is_noticed_as_in_a_k
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    with ctrl_c(begun):
+    with ctrl_c(started):
         asyncio.run(cell())
 
 

@@ -39,11 +39,11 @@ class Stuck:
         self._wait()
         yield "late"
 
-    def left_after_release(self, wanted: int) -> int:
+    def left_after_release(self, number: int) -> int:
         """Let all functions end; the number of their threads that go on, which becomes `wanted`."""
         self.released.set()
         ends = time.monotonic() + SECONDS
-        while time.monotonic() < ends and sum(thread.is_alive() for thread in self.kept) > wanted:
+        while time.monotonic() < ends and sum(thread.is_alive() for thread in self.kept) > number:
             for thread in self.kept:
                 thread.join(0.001)
         return sum(thread.is_alive() for thread in self.kept)
@@ -56,9 +56,9 @@ class Stuck:
 
 @pytest.fixture
 def stuck() -> Generator[Stuck, None, None]:
-    it = Stuck()
-    yield it
-    it.released.set()
+    stuck = Stuck()
+    yield stuck
+    stuck.released.set()
 
 
 def quick() -> str:
@@ -71,7 +71,7 @@ async def results(tools: list[Any], calls: Any, config: RunConfig | None = None)
     talk = Talk(LlmAgent(name="guide", model=ScriptedLlm(calls, "done"), tools=tools))
     async with asyncio.timeout(4 * SECONDS):
         events = await talk.asay(config=config)
-    return [one.response for event in events for one in event.get_function_responses()]
+    return [response.response for event in events for response in event.get_function_responses()]
 
 
 def threads(most: int) -> RunConfig:
@@ -92,7 +92,7 @@ def test_tools_past_their_timeout_hold_up_nobody(stuck: Stuck, kind: str, tmp_pa
     slow = FunctionTool(getattr(stuck, kind), timeout=0.2)
 
     late = asyncio.run(results([slow], [call(kind)] * MAX_WORKERS))
-    assert len(late) == MAX_WORKERS and all("TimeoutError" in one["error"] for one in late)
+    assert len(late) == MAX_WORKERS and all("TimeoutError" in item["error"] for item in late)
 
     [answer] = asyncio.run(results([quick], call("quick")))
     assert answer["result"].startswith("adk-nb-worker")
@@ -121,7 +121,7 @@ def test_the_limit_of_replaced_threads_is_reported(stuck: Stuck, kind: str):
     assert str(most) in refused["error"] and "timeout" in refused["error"]
 
     assert stuck.left_after_release(2) == 2
-    assert all("result" in one for one in asyncio.run(results([quick], [call("quick")] * 4, config)))
+    assert all("result" in result for result in asyncio.run(results([quick], [call("quick")] * 4, config)))
 
 
 def test_replaced_threads_end_with_their_functions(stuck: Stuck):
