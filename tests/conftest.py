@@ -72,26 +72,26 @@ def _stays_here(address: str | bytes | tuple[Any, ...]) -> bool:
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection off loopback, or the look-up of a name, fails at once instead of costing money."""
 
-    def guard(name: str, *, where: int) -> None:
+    def guard(name: str, *, number: int) -> None:
         real = getattr(socket.socket, name)
 
-        def guarded(self: socket.socket, *said: Any) -> Any:
-            if not _stays_here(said[where]):
-                raise RuntimeError(f"a test tried to reach {said[where]!r}; give the agent a ScriptedLlm")
-            return real(self, *said)
+        def guarded(self: socket.socket, *args: Any) -> Any:
+            if not _stays_here(args[number]):
+                raise RuntimeError(f"a test tried to reach {args[number]!r}; give the agent a ScriptedLlm")
+            return real(self, *args)
 
         monkeypatch.setattr(socket.socket, name, guarded)
 
-    guard("connect", where=0)
-    guard("connect_ex", where=0)
-    guard("sendto", where=-1)
+    guard("connect", number=0)
+    guard("connect_ex", number=0)
+    guard("sendto", number=-1)
     look_up = socket.getaddrinfo
 
-    def guarded_look_up(host: Any, *said: Any, **named: Any) -> Any:
+    def guarded_look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
         if name is not None and not _stays_here((name,)):
             raise RuntimeError(f"a test tried to look up {name!r}; give the agent a ScriptedLlm")
-        return look_up(host, *said, **named)
+        return look_up(host, *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
 
