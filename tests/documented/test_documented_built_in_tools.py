@@ -55,17 +55,17 @@ def test_code_that_the_service_ran_is_told_with_what_it_gave(gemini: Script):
 
     async def call_agent(query: str) -> list[str]:
         content = types.Content(role="user", parts=[types.Part(text=query)])
-        seen: list[str] = []
+        texts: list[str] = []
         async for event in runner.run_async(user_id=USER, session_id=SESSION, new_message=content):
             for part in (event.content and event.content.parts) or []:
                 if part.executable_code:
-                    seen.append(f"code {part.executable_code.code}")
+                    texts.append(f"code {part.executable_code.code}")
                 elif part.code_execution_result:
                     ran = part.code_execution_result
-                    seen.append(f"{ran.outcome and ran.outcome.value} {ran.output}")
+                    texts.append(f"{ran.outcome and ran.outcome.value} {ran.output}")
                 elif part.text and not part.text.isspace():
-                    seen.append(part.text.strip())
-        return seen
+                    texts.append(part.text.strip())
+        return texts
 
     async def main() -> list[list[str]]:
         return [await call_agent("(5 + 7) * 3?"), await call_agent("10 factorial?")]
@@ -104,16 +104,16 @@ def test_a_store_of_documents_is_named_in_the_request(gemini: Script):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("fields", "text"),
     [
         ({}, "got neither"),
         ({"data_store_id": STORE, "search_engine_id": ENGINE}, "got both"),
         ({"data_store_id": STORE, "data_store_specs": [types.VertexAISearchDataStoreSpec()]}, "pass search_engine_id"),
     ],
 )
-def test_a_store_of_documents_is_named_by_one_id(given: dict[str, Any], said: str):
-    with pytest.raises(ValueError, match=said):
-        VertexAiSearchTool(**given)
+def test_a_store_of_documents_is_named_by_one_id(fields: dict[str, Any], text: str):
+    with pytest.raises(ValueError, match=text):
+        VertexAiSearchTool(**fields)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_store_of_documents_is_named_by_one_id(given: dict[str, Any], said: st
         (enterprise_web_search, "enterprise_web_search"),
         (VertexAiSearchTool(search_engine_id=ENGINE), "retrieval"),
     ],
-    ids=lambda one: getattr(one, "name", one),
+    ids=lambda item: getattr(item, "name", item),
 )
 def test_a_model_whose_service_does_not_search_is_refused_by_name(tool: BaseTool, field: str):
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm("never"), tools=[tool]))
@@ -149,15 +149,15 @@ def test_which_gemini_has_which_search(monkeypatch: pytest.MonkeyPatch):
 @pytest.fixture
 def backend() -> Iterator[list[str]]:
     """What a search of one's own was asked."""
-    asked: list[str] = []
+    queries: list[str] = []
 
     async def search(query: str, limit: int = 3) -> list[str]:
         """Searches the intranet."""
-        asked.append(query)
+        queries.append(query)
         return [f"{query} is sunny", "more"][:limit]
 
     register_search_backend(search)
-    yield asked
+    yield queries
     register_search_backend(None)
 
 
@@ -166,10 +166,12 @@ def test_a_model_whose_service_does_not_search_calls_a_search_of_one_s_own(backe
     talk = Talk(LlmAgent(name="a", model=model, tools=[look, google_search]))
     events = talk.say()
 
-    [declared] = [one for tool in model.requests[0].config.tools or [] for one in tool.function_declarations or []][1:]
+    [declared] = [
+        declaration for tool in model.requests[0].config.tools or [] for declaration in tool.function_declarations or []
+    ][1:]
     assert (declared.name, declared.description) == ("google_search", "Searches the intranet.")
     assert declared.parameters_json_schema["required"] == ["query"]
-    results = [one.response for event in events for one in event.get_function_responses()]
+    results = [response.response for event in events for response in event.get_function_responses()]
     assert results[0] == {"result": ["Oslo is sunny", "more"]} and "query are missing" in results[1]["error"]
     assert backend == ["Oslo"] and events[-1].text == "Sunny."
 
@@ -188,8 +190,8 @@ def test_a_service_that_searches_is_left_to_it(gemini: Script, backend: list[str
 
 
 def test_a_search_of_one_s_own_takes_a_query():
-    def search(words: str) -> str:
-        return words
+    def search(text: str) -> str:
+        return text
 
     with pytest.raises(ConfigurationError, match=r"query, .*search.*; write `def search\(query"):
         register_search_backend(search)
@@ -201,7 +203,9 @@ def test_a_search_beside_other_tools_becomes_an_agent_if_it_is_told_to(gemini: S
     root = Agent(name="root", model=NAME, tools=[look, search])
 
     assert ask(running(root), "pi?")[-1] == "It is 3.14."
-    settings = [[next(iter(tool.model_fields_set)) for tool in one.config.tools or []] for one in gemini.requests]
+    settings = [
+        [next(iter(tool.model_fields_set)) for tool in request.config.tools or []] for request in gemini.requests
+    ]
     assert settings == [["function_declarations"], ["google_search"], ["function_declarations"]]
     assert "result': 'about 3.14" in str(gemini.requests[2].contents[-1])
 
@@ -215,8 +219,8 @@ def test_a_search_has_a_model_of_its_own(gemini: Script, tools: list[Any]):
 
     ask(running(Agent(name="root", model=NAME, tools=[*tools, search])), "pi?")
 
-    searching = [bool(tool.google_search) for one in gemini.requests for tool in one.config.tools or []]
-    models = [one.model for one in gemini.requests]
+    searching = [bool(tool.google_search) for request in gemini.requests for tool in request.config.tools or []]
+    models = [request.model for request in gemini.requests]
     assert [model == "gemini-2.5-pro" for model in models] == searching
 
 
@@ -231,8 +235,8 @@ def test_a_search_that_a_model_calls_all_the_same_is_answered(gemini: Script):
     gemini.answers(call("google_search", query="x"), "ok")
 
     assert ask(running(Agent(name="a", model=NAME, tools=[google_search])), "x") == ["ok"]
-    [answered] = gemini.requests[1].contents[-1].parts or []
-    assert answered.function_response and "is not called" in str(answered.function_response.response)
+    [part] = gemini.requests[1].contents[-1].parts or []
+    assert part.function_response and "is not called" in str(part.function_response.response)
 
 
 def test_two_built_in_tools_work_as_two_agents_that_a_third_calls(gemini: Script):
@@ -246,7 +250,9 @@ def test_two_built_in_tools_work_as_two_agents_that_a_third_calls(gemini: Script
     )  # fmt: skip
 
     assert ask(running(root_agent), "twice pi?") == ["Twice pi is 6.28."]
-    settings = [[next(iter(tool.model_fields_set)) for tool in one.config.tools or []] for one in gemini.requests]
+    settings = [
+        [next(iter(tool.model_fields_set)) for tool in request.config.tools or []] for request in gemini.requests
+    ]
     declared, search, code = "function_declarations", "google_search", "code_execution"
     assert settings == [[declared], [search], [declared], [code], [declared]]
 

@@ -22,25 +22,25 @@ def agent(*answers: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name="support", model=ScriptedLlm(*answers), identity=False, **fields)
 
 
-def told(it: LlmAgent) -> list[Any]:
+def told(agent: LlmAgent) -> list[Any]:
     """The system instructions, request by request."""
-    assert isinstance(it.model, ScriptedLlm)
-    return [request.config.system_instruction for request in it.model.requests]
+    assert isinstance(agent.model, ScriptedLlm)
+    return [request.config.system_instruction for request in agent.model.requests]
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "text"),
     [
         ({"language": "Norwegian", "user:tier": "gold"}, "Speak in Norwegian. Customer tier: gold."),
         ({"language": "Norwegian"}, "Speak in Norwegian. Customer tier: ."),
     ],
 )
-def test_a_key_is_filled_in_and_one_with_a_question_mark_may_be_missing(state: dict[str, Any], said: str):
-    it = agent("ok", instruction="Speak in {language}. Customer tier: {user:tier?}.")
+def test_a_key_is_filled_in_and_one_with_a_question_mark_may_be_missing(state: dict[str, Any], text: str):
+    sub_agent = agent("ok", instruction="Speak in {language}. Customer tier: {user:tier?}.")
 
-    Talk(it, state).say()
+    Talk(sub_agent, state).say()
 
-    assert told(it) == [said]
+    assert told(sub_agent) == [text]
 
 
 @pytest.mark.parametrize("missing", ["{language}", "{artifact.notes.txt}"])
@@ -59,49 +59,49 @@ def test_it_is_filled_in_before_each_call_of_the_model_also_within_a_turn():
         tool_context.state["n"] += 1
         return "counted"
 
-    it = agent(call("count"), "done", instruction="{n} so far", tools=[count])
+    sub_agent = agent(call("count"), "done", instruction="{n} so far", tools=[count])
 
-    Talk(it, {"n": 0}).say()
+    Talk(sub_agent, {"n": 0}).say()
 
-    assert told(it) == ["0 so far", "1 so far"]
+    assert told(sub_agent) == ["0 so far", "1 so far"]
 
 
 def test_each_scope_of_the_state_has_its_prefix():
     def note(callback_context: CallbackContext) -> None:
         callback_context.state["temp:k"] = "now"
 
-    it = agent("ok", instruction="{k} {app:k} {user:k} {temp:k}", before_agent_callback=note)
+    sub_agent = agent("ok", instruction="{k} {app:k} {user:k} {temp:k}", before_agent_callback=note)
 
-    Talk(it, {"k": "here", "app:k": "all", "user:k": "you"}).say()
+    Talk(sub_agent, {"k": "here", "app:k": "all", "user:k": "you"}).say()
 
-    assert told(it) == ["here all you now"]
+    assert told(sub_agent) == ["here all you now"]
 
 
 def test_an_artifact_is_filled_in():
     async def keep(callback_context: CallbackContext) -> None:
         await callback_context.save_artifact("notes.txt", types.Part(text="Be kind to {all}."))
 
-    it = agent("ok", instruction="Notes: {artifact.notes.txt} {artifact.other?}!", before_agent_callback=keep)
+    sub_agent = agent("ok", instruction="Notes: {artifact.notes.txt} {artifact.other?}!", before_agent_callback=keep)
 
-    Talk(it).say()
+    Talk(sub_agent).say()
 
-    assert told(it) == ["Notes: Be kind to {all}. !"]
+    assert told(sub_agent) == ["Notes: Be kind to {all}. !"]
 
 
 def test_what_is_no_name_survives():
-    it = agent("ok", instruction='Answer as {"capital": "name"}, {1, 2} or { }.')
+    sub_agent = agent("ok", instruction='Answer as {"capital": "name"}, {1, 2} or { }.')
 
-    Talk(it).say()
+    Talk(sub_agent).say()
 
-    assert told(it) == ['Answer as {"capital": "name"}, {1, 2} or { }.']
+    assert told(sub_agent) == ['Answer as {"capital": "name"}, {1, 2} or { }.']
 
 
 def test_a_plain_instruction_of_many_lines_is_told_as_it_is():
-    it = agent("Paris.", instruction=CAPITAL, description="Answers questions about capitals.")
+    sub_agent = agent("Paris.", instruction=CAPITAL, description="Answers questions about capitals.")
 
-    Talk(it).say("What's the capital of France?")
+    Talk(sub_agent).say("What's the capital of France?")
 
-    assert told(it) == [CAPITAL]
+    assert told(sub_agent) == [CAPITAL]
 
 
 def test_a_function_is_asked_at_each_turn():
@@ -110,53 +110,53 @@ def test_a_function_is_asked_at_each_turn():
     async def provider(ctx: ReadonlyContext) -> str:
         return f"{next(turns)} {{n}} {ctx.state['n']}"
 
-    it = agent("1", "2", instruction=provider)
-    talk = Talk(it, {"n": 7})
+    sub_agent = agent("1", "2", instruction=provider)
+    talk = Talk(sub_agent, {"n": 7})
 
     talk.say()
     talk.say()
 
-    assert told(it) == ["first {n} 7", "second {n} 7"]
+    assert told(sub_agent) == ["first {n} 7", "second {n} 7"]
 
 
 def test_a_global_instruction_comes_before_the_instruction_after_a_blank_line():
-    it = agent("ok", global_instruction="Be {tone}.", instruction="Help with {topic}.")
+    sub_agent = agent("ok", global_instruction="Be {tone}.", instruction="Help with {topic}.")
 
-    Talk(it, {"tone": "kind", "topic": "taxes"}).say()
+    Talk(sub_agent, {"tone": "kind", "topic": "taxes"}).say()
 
-    assert told(it) == ["Be kind.\n\nHelp with taxes."]
+    assert told(sub_agent) == ["Be kind.\n\nHelp with taxes."]
 
 
 def test_with_a_static_instruction_the_system_instruction_is_the_same_every_turn():
-    it = agent("1", "2", static_instruction="You are {not templated}.", instruction="It is {hour} o'clock.")
-    talk = Talk(it, {"hour": 1})
+    sub_agent = agent("1", "2", static_instruction="You are {not templated}.", instruction="It is {hour} o'clock.")
+    talk = Talk(sub_agent, {"hour": 1})
 
     talk.say("a")
     talk.say("b", state_delta={"hour": 2})
 
-    assert told(it) == ["You are {not templated}."] * 2
-    assert ["It is 2 o'clock." in words for _, words in requests(it)[1]] == [False, False, True, False]
+    assert told(sub_agent) == ["You are {not templated}."] * 2
+    assert ["It is 2 o'clock." in text for _, text in requests(sub_agent)[1]] == [False, False, True, False]
 
 
 def test_by_default_the_whole_history_goes_before_the_users_words():
-    it = agent("1", "2")
-    talk = Talk(it)
+    sub_agent = agent("1", "2")
+    talk = Talk(sub_agent)
 
     talk.say("a")
     talk.say("b")
 
-    assert requests(it)[1] == [("user", "a"), ("model", "1"), ("user", "b")]
+    assert requests(sub_agent)[1] == [("user", "a"), ("model", "1"), ("user", "b")]
 
 
 def test_an_agent_without_history_sees_its_instruction_and_the_users_words():
-    it = agent("1", "2", instruction="Do.", include_contents="none")
-    talk = Talk(it)
+    sub_agent = agent("1", "2", instruction="Do.", include_contents="none")
+    talk = Talk(sub_agent)
 
     talk.say("a")
     talk.say("b")
 
-    assert requests(it) == [[("user", "a")], [("user", "b")]]
-    assert told(it) == ["Do.", "Do."]
+    assert requests(sub_agent) == [[("user", "a")], [("user", "b")]]
+    assert told(sub_agent) == ["Do.", "Do."]
 
 
 def test_what_one_agent_left_in_the_state_is_told_to_the_next():
@@ -171,12 +171,12 @@ def test_what_one_agent_left_in_the_state_is_told_to_the_next():
     )
     talk = Talk(extractor)
     talk.say("The heating is off.")
-    after = agent("ok", instruction="Answer this ticket: {ticket_info}")
+    later_agent = agent("ok", instruction="Answer this ticket: {ticket_info}")
 
-    Talk(after, talk.stored().state).say()
+    Talk(later_agent, talk.stored().state).say()
 
     assert told(extractor) == ["Extract the issue. Locale: "]
-    assert told(after) == ['Answer this ticket: {"summary":"no heat","severity":"high"}']
+    assert told(later_agent) == ['Answer this ticket: {"summary":"no heat","severity":"high"}']
 
 
 def test_a_callback_may_put_a_content_in_place_of_the_instruction_and_reads_the_users_words_last():
@@ -190,9 +190,9 @@ def test_a_callback_may_put_a_content_in_place_of_the_instruction_and_reads_the_
         llm_request.config.system_instruction = types.Content(role="system", parts=[text])
         return None
 
-    it = agent("fine", instruction="Be helpful.", before_model_callback=guard)
-    talk = Talk(it)
+    sub_agent = agent("fine", instruction="Be helpful.", before_model_callback=guard)
+    talk = Talk(sub_agent)
 
     assert [event.text for event in talk.say("BLOCK")] == ["Blocked."]
     assert [event.text for event in talk.say("hi")] == ["fine"]
-    assert told(it)[0].parts[0].text == "[Modified] Be helpful."
+    assert told(sub_agent)[0].parts[0].text == "[Modified] Be helpful."

@@ -38,8 +38,8 @@ def extractor(*answers: Any, **fields: Any) -> LlmAgent:
 
 
 def test_the_extractor_leaves_parsed_json_in_the_state():
-    it = extractor('{"summary": "no login", "severity": "high"}', '{"summary": "slow", "severity": "low"}')
-    talk = Talk(it, state={"user:locale": "nb"})
+    agent = extractor('{"summary": "no login", "severity": "high"}', '{"summary": "slow", "severity": "low"}')
+    talk = Talk(agent, state={"user:locale": "nb"})
 
     talk.say("I cannot log in!")
     talk.say("It is slow.")
@@ -52,15 +52,15 @@ def test_the_extractor_leaves_parsed_json_in_the_state():
         None,
         {"summary": "slow", "severity": "low"},
     ]
-    assert requests(it)[1] == [("user", "It is slow.")]  # a stateless step
+    assert requests(agent)[1] == [("user", "It is slow.")]  # a stateless step
 
 
 def test_the_extractors_request_carries_the_schema_and_the_filled_in_instruction():
-    it = extractor("{}")
-    Talk(it, state={"user:locale": "nb"}).say("Ticket")
+    agent = extractor("{}")
+    Talk(agent, state={"user:locale": "nb"}).say("Ticket")
 
-    assert isinstance(it.model, ScriptedLlm)
-    config = it.model.requests[0].config
+    assert isinstance(agent.model, ScriptedLlm)
+    config = agent.model.requests[0].config
     assert config.response_schema == TICKET and config.response_mime_type == "application/json"
     assert str(config.system_instruction).startswith("Say what the customer's trouble is. Locale: nb")
 
@@ -72,8 +72,8 @@ def test_the_next_agent_reads_it_as_json_text():
     Talk(answerer, state=talk.stored().state).say()
 
     assert isinstance(answerer.model, ScriptedLlm)
-    told = str(answerer.model.requests[0].config.system_instruction)
-    assert json.loads(told.removeprefix("Answer this: ").splitlines()[0]) == {"summary": "no login", "severity": "high"}
+    text = str(answerer.model.requests[0].config.system_instruction)
+    assert json.loads(text.removeprefix("Answer this: ").splitlines()[0]) == {"summary": "no login", "severity": "high"}
 
 
 def test_the_loop_ends_with_an_event_after_as_many_calls_as_it_may_make():
@@ -120,12 +120,12 @@ def test_each_call_has_an_id_and_a_failing_tool_is_a_value_the_model_can_react_t
         """Fetches."""
         raise TimeoutError(f"{url} did not answer")
 
-    it = LlmAgent(name="a", model=ScriptedLlm(call("fetch", url="x"), "Sorry."), tools=[fetch])
-    events = Talk(it).say()
+    agent = LlmAgent(name="a", model=ScriptedLlm(call("fetch", url="x"), "Sorry."), tools=[fetch])
+    events = Talk(agent).say()
 
-    [made], [answered] = events[0].get_function_calls(), events[1].get_function_responses()
-    assert made.id and made.id == answered.id
-    assert answered.response == {"error": "TimeoutError: x did not answer"}
+    [function_call], [response] = events[0].get_function_calls(), events[1].get_function_responses()
+    assert function_call.id and function_call.id == response.id
+    assert response.response == {"error": "TimeoutError: x did not answer"}
     assert events[-1].text == "Sorry."
 
 
@@ -134,15 +134,15 @@ def test_each_call_has_an_id_and_a_failing_tool_is_a_value_the_model_can_react_t
 
 def guard(callback_context: CallbackContext, llm_request: LlmRequest) -> LlmResponse | None:
     """Puts words before the instruction; answers itself when the user says BLOCK."""
-    asked = ""
+    text = ""
     if llm_request.contents and llm_request.contents[-1].role == "user" and llm_request.contents[-1].parts:
-        asked = llm_request.contents[-1].parts[0].text or ""
+        text = llm_request.contents[-1].parts[0].text or ""
     instruction: Any = llm_request.config.system_instruction or types.Content(role="system", parts=[])
     if not isinstance(instruction, types.Content):
         instruction = types.Content(role="system", parts=[types.Part(text=str(instruction))])
     instruction.parts[0].text = f"[{callback_context.agent_name} is guarded] {instruction.parts[0].text}"
     llm_request.config.system_instruction = instruction
-    if "BLOCK" not in asked.upper():
+    if "BLOCK" not in text.upper():
         return None
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="That was blocked.")]))
 
@@ -158,24 +158,24 @@ def guarded(*answers: Any) -> LlmAgent:
 
 
 def test_a_guardrail_changes_the_request_and_lets_it_through():
-    it = guarded("Hello!", "Again!")
-    talk = Talk(it)
+    agent = guarded("Hello!", "Again!")
+    talk = Talk(agent)
 
     assert [talk.say(text)[-1].text for text in ("callback example", "once more")] == ["Hello!", "Again!"]
-    assert isinstance(it.model, ScriptedLlm)
-    for request in it.model.requests:  # each call anew: it does not pile up
+    assert isinstance(agent.model, ScriptedLlm)
+    for request in agent.model.requests:  # each call anew: it does not pile up
         instruction: Any = request.config.system_instruction
         assert instruction.parts[0].text.startswith("[Guarded is guarded] You are a helpful assistant.")
 
 
 def test_a_guardrail_answers_in_the_models_place():
-    it = guarded()
-    talk = Talk(it)
+    agent = guarded()
+    talk = Talk(agent)
     events = talk.say("please BLOCK this")
 
     assert [event.text for event in events if event.is_final_response()] == ["That was blocked."]
     assert events[-1].author == "Guarded" and talk.stored().events[-1].text == "That was blocked."
-    assert isinstance(it.model, ScriptedLlm) and it.model.requests == []
+    assert isinstance(agent.model, ScriptedLlm) and agent.model.requests == []
 
 
 # ---- ADK: the two capital agents of the page on LLM agents
@@ -220,51 +220,51 @@ Answer with JSON of this schema alone:
     )
 
 
-def asked(it: LlmAgent, *queries: str) -> tuple[list[str], Any]:
+def asked(agent: LlmAgent, *queries: str) -> tuple[list[str], Any]:
     """The final words to each query, and what is in the state under the agent's output key."""
 
     async def run() -> tuple[list[str], Any]:
         service = InMemorySessionService()
-        where = {"user_id": "test_user_456", "session_id": "s"}
-        await service.create_session(app_name="agent_comparison_app", **where)
-        runner = Runner(agent=it, app_name="agent_comparison_app", session_service=service)
+        session_key = {"user_id": "test_user_456", "session_id": "s"}
+        await service.create_session(app_name="agent_comparison_app", **session_key)
+        runner = Runner(agent=agent, app_name="agent_comparison_app", session_service=service)
         answers: list[str] = []
         for query in queries:
             message = types.Content(role="user", parts=[types.Part(text=query)])
-            events = runner.run_async(new_message=message, **where)
+            events = runner.run_async(new_message=message, **session_key)
             answers += [event.text async for event in events if event.is_final_response() and event.content]
-        session = await service.get_session(app_name="agent_comparison_app", **where)
-        assert session and it.output_key
-        return answers, session.state.get(it.output_key)
+        session = await service.get_session(app_name="agent_comparison_app", **session_key)
+        assert session and agent.output_key
+        return answers, session.state.get(agent.output_key)
 
     return asyncio.run(run())
 
 
 def test_the_capital_agent_with_a_tool():
-    it = with_tool(
+    agent = with_tool(
         call("get_capital_city", country="France"), "The capital of France is Paris.",
         call("get_capital_city", country="Canada"), "The capital of Canada is Ottawa.",
     )  # fmt: skip
 
-    answers, kept = asked(it, '{"country": "France"}', '{"country": "Canada"}')
+    answers, stored_request = asked(agent, '{"country": "France"}', '{"country": "Canada"}')
 
     assert answers == ["The capital of France is Paris.", "The capital of Canada is Ottawa."]
-    assert kept == "The capital of Canada is Ottawa."
-    assert requests(it)[1][-1] == ("user", "answers {'result': 'Paris'}")
+    assert stored_request == "The capital of Canada is Ottawa."
+    assert requests(agent)[1][-1] == ("user", "answers {'result': 'Paris'}")
 
 
 def test_the_capital_agent_with_a_schema():
-    said = '{"capital": "Tokyo", "population_estimate": "14 million"}'
-    it = with_schema('{"capital": "Paris", "population_estimate": "2 million"}', said)
+    text = '{"capital": "Tokyo", "population_estimate": "14 million"}'
+    agent = with_schema('{"capital": "Paris", "population_estimate": "2 million"}', text)
 
-    answers, kept = asked(it, '{"country": "France"}', '{"country": "Japan"}')
+    answers, stored_request = asked(agent, '{"country": "France"}', '{"country": "Japan"}')
 
-    assert answers[-1] == said
-    assert kept == {"capital": "Tokyo", "population_estimate": "14 million"}
-    assert isinstance(it.model, ScriptedLlm)
-    request = it.model.requests[0]
+    assert answers[-1] == text
+    assert stored_request == {"capital": "Tokyo", "population_estimate": "14 million"}
+    assert isinstance(agent.model, ScriptedLlm)
+    request = agent.model.requests[0]
     assert request.config.response_schema is CapitalInfo and not request.tools_dict
-    assert str(request.config.system_instruction).startswith(str(it.instruction))  # braces of JSON are no keys
+    assert str(request.config.system_instruction).startswith(str(agent.instruction))  # braces of JSON are no keys
     assert sent(request.contents) == [("user", '{"country": "France"}')]
 
 
@@ -277,7 +277,7 @@ def test_the_users_message_must_be_the_json_that_the_agent_takes():
 
 def test_a_schema_no_longer_takes_the_tools_away():
     # The page says that an agent with an output schema cannot use tools; it can.
-    it = LlmAgent(
+    agent = LlmAgent(
         model=ScriptedLlm(
             call("get_capital_city", country="France"),
             call("set_model_response", capital="Paris", population_estimate="2 million"),
@@ -288,7 +288,7 @@ def test_a_schema_no_longer_takes_the_tools_away():
         output_key="found",
     )
 
-    answers, kept = asked(it, "France?")
+    answers, stored_request = asked(agent, "France?")
 
-    assert kept == {"capital": "Paris", "population_estimate": "2 million"}
-    assert json.loads(answers[-1]) == kept
+    assert stored_request == {"capital": "Paris", "population_estimate": "2 million"}
+    assert json.loads(answers[-1]) == stored_request

@@ -75,12 +75,12 @@ def test_a_bare_result_is_put_under_result_in_a_script_and_in_a_cell(
     gemini.answers(call("get_stock_price", symbol=symbol), "That is it.")
     runner = running(stock_agent())
 
-    said = asyncio.run(in_a_cell(runner, "how much?")) if in_cell else ask(runner, "how much?")
+    text = asyncio.run(in_a_cell(runner, "how much?")) if in_cell else ask(runner, "how much?")
 
-    assert said == ["That is it."]
-    [answered] = gemini.requests[1].contents[-1].parts or []
-    assert answered.function_response and answered.function_response.response == {"result": result}
-    assert type((answered.function_response.response or {})["result"]) is type(result)
+    assert text == ["That is it."]
+    [part] = gemini.requests[1].contents[-1].parts or []
+    assert part.function_response and part.function_response.response == {"result": result}
+    assert type((part.function_response.response or {})["result"]) is type(result)
 
 
 def test_the_docstring_is_the_description_and_the_signature_the_schema(gemini: Script):
@@ -130,19 +130,19 @@ async def walk(runner: Runner, query: str, *, inside: bool, user: str = USER) ->
     """The page's two loops: the outcome is sent while the first run is still walked through, or after it."""
     content = types.Content(role="user", parts=[types.Part(text=query)])
     unused = runner.run_async(user_id=USER, session_id=SESSION, new_message=content)
-    made, answered, said = None, None, list[str]()
+    built, answer, text = None, None, list[str]()
     async for event in runner.run_async(session_id=SESSION, user_id=user, new_message=content):
-        said += [part.text for part in event.parts if part.text]
-        if not made:
-            made = long_running_call(event)
+        text += [part.text for part in event.parts if part.text]
+        if not built:
+            built = long_running_call(event)
             continue
-        answered = response_to(event, made.id) or answered
-        if inside and response_to(event, made.id):
-            said += await approve(runner, answered)
-    if answered and not inside:
-        said += await approve(runner, answered)
+        answer = response_to(event, built.id) or answer
+        if inside and response_to(event, built.id):
+            text += await approve(runner, answer)
+    if answer and not inside:
+        text += await approve(runner, answer)
     del unused
-    return said
+    return text
 
 
 async def approve(runner: Runner, interim: types.FunctionResponse | None) -> list[str]:
@@ -158,12 +158,12 @@ async def approve(runner: Runner, interim: types.FunctionResponse | None) -> lis
 def test_an_approval_is_sent_to_the_call_that_waits_for_it(gemini: Script, inside: bool):
     """Twice `asyncio.run`, each with a run that nobody walks through."""
     waits = "It waits for approval."
-    then = [waits, call("reimburse", purpose="meals", amount=200.0), "200 are paid."]
+    follow_up = [waits, call("reimburse", purpose="meals", amount=200.0), "200 are paid."]
     if inside:  # the outer run asks its model when it goes on, after the inner one
-        then = [*then[1:], waits]
+        follow_up = [*follow_up[1:], waits]
     gemini.answers(
         call("reimburse", purpose="meals", amount=50.0), "50 are paid.",
-        call("ask_for_approval", purpose="meals", amount=200.0), *then,
+        call("ask_for_approval", purpose="meals", amount=200.0), *follow_up,
     )  # fmt: skip
     runner = running(reimbursement_agent())
 
@@ -211,11 +211,13 @@ def test_a_tool_that_reports_in_steps_is_heard_while_it_works(gemini: Script, ki
     events = list(runner.run(user_id=USER, session_id=SESSION, new_message="go"))
 
     steps = [json.loads(event.text) for event in events if event.partial and event.author == "process_file"]
-    news = [one.response for event in events for one in event.get_function_responses() if one.will_continue]
+    news = [
+        response.response for event in events for response in event.get_function_responses() if response.will_continue
+    ]
     assert steps + news == [{"status": "pending", "progress": "50 %"}]
     assert bool(news) is (kind is LongRunningFunctionTool)  # whose news is kept
-    [answered] = gemini.requests[1].contents[-1].parts or []
-    assert answered.function_response and answered.function_response.response == {
+    [part] = gemini.requests[1].contents[-1].parts or []
+    assert part.function_response and part.function_response.response == {
         "status": "completed",
         "path": "a.txt",
     }
@@ -236,9 +238,9 @@ def test_the_summary_of_one_agent_is_handed_on_by_another(gemini: Script, in_cel
     gemini.answers(call("summary_agent", request="a long text"), "short", "In short: short")
     runner = running(root_agent)
 
-    said = asyncio.run(in_a_cell(runner, "a long text")) if in_cell else ask(runner, "a long text")
+    text = asyncio.run(in_a_cell(runner, "a long text")) if in_cell else ask(runner, "a long text")
 
-    assert said == ["In short: short"]
+    assert text == ["In short: short"]
     assert [sent(request.contents) for request in gemini.requests][1:] == [
         [("user", "a long text")],
         [
@@ -298,15 +300,17 @@ def test_a_tool_of_ones_own_has_a_name_a_description_a_declaration_and_what_it_a
     talk = Talk(agent)
 
     assert told(talk.say())[1] == ("guide", "answers {'deleted': 'a.txt', 'approved': False}")
-    asked = talk.say()
-    [request] = [one for event in asked for one in event.get_function_calls() if one.name == "adk_request_confirmation"]
+    turn_events = talk.say()
+    [request] = [
+        call for event in turn_events for call in event.get_function_calls() if call.name == "adk_request_confirmation"
+    ]
     assert request.args and request.args["toolConfirmation"]["hint"] == "Delete b.keep for good?"
     yes = types.FunctionResponse(id=request.id, name=request.name, response={"confirmed": True})
     events = talk.say(types.Content(role="user", parts=[types.Part(function_response=yes)]))
     assert told(events)[0] == ("guide", "answers {'deleted': 'b.keep', 'approved': True}")
     assert isinstance(agent.model, ScriptedLlm)
     [tool] = agent.model.requests[0].config.tools or []
-    assert [one.description for one in tool.function_declarations or []] == ["Deletes a file."]
+    assert [declaration.description for declaration in tool.function_declarations or []] == ["Deletes a file."]
 
 
 class Tagging(BaseTool):
@@ -336,43 +340,43 @@ def test_a_passive_tool_changes_each_request_and_is_not_told_to_the_model():
         assert request.config.labels == {"asked_by": "guide"}
         assert str(request.config.system_instruction).endswith("Be brief.")
         [tool] = request.config.tools or []
-        assert [one.name for one in tool.function_declarations or []] == ["look"]
+        assert [declaration.name for declaration in tool.function_declarations or []] == ["look"]
 
 
 def test_what_a_tool_can_do_through_its_context():
-    seen: dict[str, Any] = {}
+    log: dict[str, Any] = {}
 
     async def work(tool_context: ToolContext) -> dict[str, Any]:
         """Does all of it."""
         invocation = tool_context.get_invocation_context()
-        seen["call"] = tool_context.function_call_id
-        seen["where"] = (invocation.session.app_name, tool_context.user_id, tool_context.invocation_id)
-        seen["decided"] = tool_context.tool_confirmation
-        seen["limit"] = invocation.run_config.max_llm_calls
+        log["call"] = tool_context.function_call_id
+        log["where"] = (invocation.session.app_name, tool_context.user_id, tool_context.invocation_id)
+        log["decided"] = tool_context.tool_confirmation
+        log["limit"] = invocation.run_config.max_llm_calls
         tool_context.state["k"] = "v"
-        seen["versions"] = [await tool_context.save_artifact("a.txt", types.Part(text=one)) for one in ("x", "y")]
+        log["versions"] = [await tool_context.save_artifact("a.txt", types.Part(text=text)) for text in ("x", "y")]
         newest, first = [await tool_context.load_artifact("a.txt", version) for version in (None, 0)]
-        seen["read"] = (newest and newest.text, first and first.text, await tool_context.load_artifact("b.txt"))
+        log["read"] = (newest and newest.text, first and first.text, await tool_context.load_artifact("b.txt"))
         tool_context.actions.skip_summarization = True
         return {"done": True}
 
     talk = Talk(guide(call("work"), tools=[work]))
-    made, answered = talk.say()
+    made_event, answered_event = talk.say()
 
-    assert seen == {
-        "call": made.get_function_calls()[0].id,
-        "where": ("app", "u", made.invocation_id),
+    assert log == {
+        "call": made_event.get_function_calls()[0].id,
+        "where": ("app", "u", made_event.invocation_id),
         "decided": None,
         "limit": 500,
         "versions": [0, 1],
         "read": ("y", "x", None),
     }
-    assert answered.is_final_response()
-    assert (answered.actions.state_delta, answered.actions.artifact_delta) == ({"k": "v"}, {"a.txt": 1})
+    assert answered_event.is_final_response()
+    assert (answered_event.actions.state_delta, answered_event.actions.artifact_delta) == ({"k": "v"}, {"a.txt": 1})
 
 
 def test_an_unknown_tool_goes_back_to_the_model_with_the_names_there_are():
-    [_, answered, _] = Talk(guide(call("lok"), "sorry", tools=[FunctionTool(get_stock_price)])).say()
+    [_, answered_event, _] = Talk(guide(call("lok"), "sorry", tools=[FunctionTool(get_stock_price)])).say()
 
-    [response] = answered.get_function_responses()
+    [response] = answered_event.get_function_responses()
     assert response.response and "get_stock_price" in response.response["error"]
