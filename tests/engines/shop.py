@@ -32,11 +32,11 @@ class Worker:
 
     def all_heard(self) -> list[Any]:
         """What it has told so far, and nobody heard yet."""
-        said: list[Any] = []
+        messages: list[Any] = []
         with suppress(EOFError):
             while self._tells.poll():
-                said.append(self._tells.recv())
-        return said
+                messages.append(self._tells.recv())
+        return messages
 
     def let_go(self) -> None:
         self._goes.send("go")
@@ -66,15 +66,15 @@ class Shop:
         self.workers: list[Worker] = []
 
     def process(self, does: Any, waits: tuple[str, ...] = (), lease: float = 1.0) -> Worker:
-        made = Worker(self.context, does, self.postgres.url(), self.app, waits, lease)
-        self.workers.append(made)
-        return made
+        worker = Worker(self.context, does, self.postgres.url(), self.app, waits, lease)
+        self.workers.append(worker)
+        return worker
 
     def worker(self, *waits: str, lease: float = 1.0) -> Worker:
         """A process; its tools in `waits` wait until they may go on. `lease`: as in `work`."""
-        made = self.process(work, waits, lease)
-        assert made.heard()[0] == "working"
-        return made
+        process = self.process(work, waits, lease)
+        assert process.heard()[0] == "working"
+        return process
 
     def do(self, use: Callable[[DbosEngine], Any]) -> Any:
         """What `use` gives, with an engine that does not work."""
@@ -88,8 +88,8 @@ class Shop:
 
         return asyncio.run(run())
 
-    def start(self, message: Any, **where: Any) -> str:
-        return self.do(lambda engine: engine.start(**WHERE | where, new_message=message))
+    def start(self, message: Any, **kwargs: Any) -> str:
+        return self.do(lambda engine: engine.start(**WHERE | kwargs, new_message=message))
 
     def ended(self, run_id: str) -> Outcome:
         return self.do(lambda engine: engine.wait(run_id))
@@ -100,9 +100,9 @@ class Shop:
         async def read() -> Any:
             service = DatabaseSessionService(self.postgres.url())
             session = await service.get_session(app_name=self.app, user_id="u", session_id=session_id)
-            left = session and await service.unfinished(session)
+            remaining_session = session and await service.unfinished(session)
             await service.close()
-            assert at_work or left == []
+            assert at_work or remaining_session == []
             return session
 
         return asyncio.run(read())
@@ -110,7 +110,5 @@ class Shop:
     def row(self, run_id: str) -> dict[str, Any]:
         """What DBOS has of a run."""
         names = ("status", "executor_id", "application_version", "serialization", "recovery_attempts")
-        found = self.postgres.sql(
-            f"SELECT {', '.join(names)} FROM dbos.workflow_status WHERE workflow_uuid = '{run_id}'"
-        )
-        return dict(zip(names, found[0], strict=True))
+        sql = self.postgres.sql(f"SELECT {', '.join(names)} FROM dbos.workflow_status WHERE workflow_uuid = '{run_id}'")
+        return dict(zip(names, sql[0], strict=True))

@@ -36,10 +36,14 @@ class Clerk(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         parts = [part for content in llm_request.contents for part in content.parts or ()]
-        asked = [part.text.split() for part in parts if part.text and part.text != DONE][-1]
-        answered = {part.function_response.name for part in parts if part.function_response}
-        left = [name for name in asked if name not in answered]
-        part = types.Part(function_call=types.FunctionCall(name=left[0], args={})) if left else types.Part(text=DONE)
+        request = [part.text.split() for part in parts if part.text and part.text != DONE][-1]
+        names = {part.function_response.name for part in parts if part.function_response}
+        remaining_names = [name for name in request if name not in names]
+        part = (
+            types.Part(function_call=types.FunctionCall(name=remaining_names[0], args={}))
+            if remaining_names
+            else types.Part(text=DONE)
+        )
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
@@ -94,8 +98,8 @@ def tell_log(url: str, app: str, tells: Connection, *rest: Any) -> None:
 
 def block(url: str, app: str, tells: Connection, *_: object) -> None:
     """Work, with an event loop that does nothing else than to wait for what a tool tells."""
-    hears, said = Pipe(duplex=False)
-    _doors[:] = said, said
+    hears, text = Pipe(duplex=False)
+    _doors[:] = text, text
 
     async def run() -> None:
         engine = engine_of(url, app)

@@ -38,24 +38,24 @@ LOCKS = (
 
 @pytest.fixture
 def shop(postgres: Postgres) -> Iterator[Shop]:
-    made = Shop(postgres)
-    yield made
-    for worker in made.workers:
+    shop = Shop(postgres)
+    yield shop
+    for worker in shop.workers:
         worker.kill()
 
 
 def told(session: Session) -> list[str]:
     """What was said and done, in order."""
-    said: list[str] = []
+    log: list[str] = []
     for event in session.events:
-        said += [f"{call.name}?" for call in event.get_function_calls() if call.name != approvals.REQUEST]
-        said += [f"{one.name}: {one.response}" for one in event.get_function_responses()]
-        said += [event.text] if event.text else []
-    return said
+        log += [f"{call.name}?" for call in event.get_function_calls() if call.name != approvals.REQUEST]
+        log += [f"{response.name}: {response.response}" for response in event.get_function_responses()]
+        log += [event.text] if event.text else []
+    return log
 
 
-def answer_to(asked: Interrupt, *, confirmed: bool = True) -> types.Content:
-    return types.Content(role="user", parts=[interrupts.answer(asked, ToolConfirmation(confirmed=confirmed))])
+def answer_to(interrupt: Interrupt, *, confirmed: bool = True) -> types.Content:
+    return types.Content(role="user", parts=[interrupts.answer(interrupt, ToolConfirmation(confirmed=confirmed))])
 
 
 @pytest.mark.postgres
@@ -67,9 +67,9 @@ def test_a_run_whose_worker_is_killed_in_a_tool_is_finished_by_another(shop: Sho
     assert (name, attempt) == ("stamp", 1)
 
     first.kill()
-    other = shop.worker()
+    other_worker = shop.worker()
 
-    assert other.heard() == ("stamp", key, 2)  # marked; and what came to its end is not done again
+    assert other_worker.heard() == ("stamp", key, 2)  # marked; and what came to its end is not done again
     outcome = shop.ended(run_id)
     session = shop.session()
     assert outcome == Outcome(status="done", invocation_id=session.events[0].invocation_id)
@@ -81,7 +81,7 @@ def test_a_run_whose_worker_is_killed_in_a_tool_is_finished_by_another(shop: Sho
         "stamp: {'result': 'stamp is done'}",
         DONE,
     ]
-    assert other.all_heard() == []
+    assert other_worker.all_heard() == []
 
 
 @pytest.mark.postgres
@@ -91,48 +91,48 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
     assert first.heard()[0] == "look"
 
     first.kill()
-    other = shop.worker()
+    other_worker = shop.worker()
 
     assert shop.ended(run_id).status == "done"
-    [asked] = open_interrupts(shop.session().events, APPROVALS)
-    assert "taken effect" in asked.prompt
-    assert shop.ended(shop.start(answer_to(asked, confirmed=False))).status == "done"
-    assert told(shop.session())[-1] == DONE and other.all_heard() == []
+    [interrupt] = open_interrupts(shop.session().events, APPROVALS)
+    assert "taken effect" in interrupt.prompt
+    assert shop.ended(shop.start(answer_to(interrupt, confirmed=False))).status == "done"
+    assert told(shop.session())[-1] == DONE and other_worker.all_heard() == []
 
 
 @pytest.mark.postgres
 def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     first = shop.worker()
     assert shop.ended(shop.start("pay")).status == "done"
-    [asked] = open_interrupts(shop.session().events, APPROVALS)
+    [interrupt] = open_interrupts(shop.session().events, APPROVALS)
 
     first.kill()
     assert first.all_heard() == []
-    other = shop.worker()
-    answers = [shop.start(answer_to(asked)) for _ in range(2)]
+    other_worker = shop.worker()
+    answers = [shop.start(answer_to(interrupt)) for _ in range(2)]
 
-    assert other.heard()[0] == "pay"
-    outcomes = [shop.ended(one) for one in answers]
-    assert [one.status for one in outcomes] == ["done", "failed"]
-    assert mentions(outcomes[1].error, f"approval {asked.id!r} … answered already")
-    assert told(shop.session())[-2:] == ["pay: {'result': 'pay is done'}", DONE] and other.all_heard() == []
+    assert other_worker.heard()[0] == "pay"
+    outcomes = [shop.ended(answer) for answer in answers]
+    assert [outcome.status for outcome in outcomes] == ["done", "failed"]
+    assert mentions(outcomes[1].error, f"approval {interrupt.id!r} … answered already")
+    assert told(shop.session())[-2:] == ["pay: {'result': 'pay is done'}", DONE] and other_worker.all_heard() == []
 
 
 @pytest.mark.postgres
 def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop: Shop):
     first = shop.worker("pay")
     assert shop.ended(shop.start("pay")).status == "done"
-    [asked] = open_interrupts(shop.session().events, APPROVALS)
-    run_id = shop.start(answer_to(asked))
+    [interrupt] = open_interrupts(shop.session().events, APPROVALS)
+    run_id = shop.start(answer_to(interrupt))
     assert first.heard()[0] == "pay"
 
     first.kill()
-    other = shop.worker()
+    other_worker = shop.worker()
 
     assert shop.ended(run_id).status == "done"
-    [again] = open_interrupts(shop.session().events, APPROVALS)
-    assert again.id != asked.id and "taken effect" in again.prompt
-    assert other.all_heard() == []
+    [repeated_interrupt] = open_interrupts(shop.session().events, APPROVALS)
+    assert repeated_interrupt.id != interrupt.id and "taken effect" in repeated_interrupt.prompt
+    assert other_worker.all_heard() == []
 
 
 @pytest.mark.postgres
@@ -146,23 +146,23 @@ def test_many_runs_of_two_workers_of_which_one_is_killed_come_to_their_ends_once
 
     first = shop.worker("stamp")
     runs = shop.do(start)
-    done = [first.heard()]
-    other = shop.worker()
-    done += [first.heard(), *first.all_heard()]
+    responses = [first.heard()]
+    other_worker = shop.worker()
+    responses += [first.heard(), *first.all_heard()]
     first.kill()
-    done += first.all_heard()
+    responses += first.all_heard()
 
-    assert {shop.ended(one).status for one in runs} == {"done"}
-    rows = [shop.row(one) for one in runs]
+    assert {shop.ended(run).status for run in runs} == {"done"}
+    rows = [shop.row(run) for run in runs]
     assert {(row["application_version"], row["serialization"]) for row in rows} == {("journal-1", "adk_nb_json")}
     assert all(row["executor_id"].startswith("process ") for row in rows)
-    done += other.all_heard()
+    responses += other_worker.all_heard()
     for place in places:
         session = shop.session(place)
-        asked = open_interrupts(session.events, APPROVALS)  # whether the dead worker had looked
-        assert (told(session)[-1] == DONE) is not bool(asked)
-    assert max(Counter((name, key, attempt) for name, key, attempt in done).values()) == 1
-    assert max(Counter(key for name, key, _ in done if name == "look").values()) == 1
+        interrupts = open_interrupts(session.events, APPROVALS)  # whether the dead worker had looked
+        assert (told(session)[-1] == DONE) is not bool(interrupts)
+    assert max(Counter((name, key, attempt) for name, key, attempt in responses).values()) == 1
+    assert max(Counter(key for name, key, _ in responses if name == "look").values()) == 1
 
 
 @pytest.mark.postgres
@@ -188,11 +188,11 @@ def test_who_is_taken_for_dead_and_is_not_keeps_its_run(shop: Shop):
 @pytest.mark.postgres
 def test_a_worker_that_lost_its_lock_takes_it_again(shop: Shop):
     first = shop.worker("stamp")
-    before = eventually(lambda: len(found := shop.postgres.sql(LOCKS)) == 1 and found[0][0])
+    earlier_eventually = eventually(lambda: len(sql := shop.postgres.sql(LOCKS)) == 1 and sql[0][0])
 
-    shop.postgres.sql(f"SELECT pg_terminate_backend({before})")
+    shop.postgres.sql(f"SELECT pg_terminate_backend({earlier_eventually})")
 
-    assert eventually(lambda: [pid for (pid,) in shop.postgres.sql(LOCKS) if pid != before])
+    assert eventually(lambda: [pid for (pid,) in shop.postgres.sql(LOCKS) if pid != earlier_eventually])
     run_id = shop.start("stamp")
     assert first.heard()[0] == "stamp"
     first.kill()
@@ -297,25 +297,25 @@ def test_a_row_that_claims_to_be_a_pickle_is_refused_and_runs_no_code(shop: Shop
     path.unlink()
 
     def poison(run_id: str, table: str, column: str) -> None:
-        where = f"WHERE workflow_uuid = '{run_id}'"
+        text = f"WHERE workflow_uuid = '{run_id}'"
         shop.postgres.sql(
-            f"UPDATE dbos.{table} SET {column} = '{b64encode(gadget).decode()}' {where}",
-            f"UPDATE dbos.workflow_status SET serialization = 'py_pickle' {where}",
+            f"UPDATE dbos.{table} SET {column} = '{b64encode(gadget).decode()}' {text}",
+            f"UPDATE dbos.workflow_status SET serialization = 'py_pickle' {text}",
         )
-        assert shop.postgres.sql(f"SELECT {column} FROM dbos.{table} {where}") == [(b64encode(gadget).decode(),)]
+        assert shop.postgres.sql(f"SELECT {column} FROM dbos.{table} {text}") == [(b64encode(gadget).decode(),)]
 
-    asked = shop.start("look")
-    poison(asked, "workflow_input", "inputs")
+    process = shop.start("look")
+    poison(process, "workflow_input", "inputs")
     worker = shop.worker()
-    assert shop.ended(asked).status == "failed" and shop.row(asked)["status"] == "ERROR"
-    done = shop.start("look")
-    assert worker.heard()[0] == "look" and shop.ended(done).status == "done"
-    poison(done, "workflow_output", "output")
+    assert shop.ended(process).status == "failed" and shop.row(process)["status"] == "ERROR"
+    steps = shop.start("look")
+    assert worker.heard()[0] == "look" and shop.ended(steps).status == "done"
+    poison(steps, "workflow_output", "output")
     failed = shop.start(types.Content(role="user"), session_id="other")
     assert shop.ended(failed).status == "failed"
     poison(failed, "workflow_output", "error")
 
-    assert shop.ended(done) == Outcome(status="failed", error="its row in the database cannot be read")
+    assert shop.ended(steps) == Outcome(status="failed", error="its row in the database cannot be read")
     assert shop.ended(failed).status == "failed"
     assert not path.exists() and worker.all_heard() == []
 
@@ -327,8 +327,8 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
     message = types.Content(role="user", parts=[blob, types.Part(text=odd), types.Part(text="look")])
 
     async def start(engine: DbosEngine) -> list[str]:
-        given: dict[str, Any] = {**WHERE, "new_message": message, "state_delta": {"é": [1, None]}, "run_id": "mine"}
-        return [await engine.start(**given) for _ in range(2)]
+        values: dict[str, Any] = {**WHERE, "new_message": message, "state_delta": {"é": [1, None]}, "run_id": "mine"}
+        return [await engine.start(**values) for _ in range(2)]
 
     assert shop.do(start) == ["mine", "mine"]
     worker = shop.worker()
@@ -336,7 +336,7 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
     session = shop.session()
     first = session.events[0]
     assert first.content and first.content.parts == message.parts
-    assert session.state["é"] == [1, None] and len([one for one in session.events if one.author == "user"]) == 1
+    assert session.state["é"] == [1, None] and len([event for event in session.events if event.author == "user"]) == 1
     assert len(worker.all_heard()) == 1
 
 
@@ -347,8 +347,8 @@ def test_what_cannot_be_kept_is_refused_before_it_is_started(shop: Shop):
         "contains a credential": [types.Part(function_response=secret)],
         "JSON.*surrogates": "half a character: \ud800",
     }
-    for words, message in wrong.items():
-        with pytest.raises(InputError, match=words):
+    for key, message in wrong.items():
+        with pytest.raises(InputError, match=key):
             shop.start(message)
     nowhere = shop.postgres.url().replace("/postgres?", "/nodb?")
     with pytest.raises(StorageError, match='database "nodb" does not exist'):
@@ -377,12 +377,12 @@ def test_an_engine_is_refused_where_no_worker_could_go_on():
     marked = App(name="app", root_agent=series, resumability_config=ResumabilityConfig(is_resumable=True))
     runner = Runner(app=marked, session_service=service)
     DbosEngine(runner, url)
-    given: Any = clerk
+    value: Any = clerk
     with pytest.raises(ConfigurationError, match=r"a Runner, got .*; write DbosEngine\(Runner"):
-        DbosEngine(given, url)
-    given = {"max_llm_calls": 1}
+        DbosEngine(value, url)
+    value = {"max_llm_calls": 1}
     with pytest.raises(ConfigurationError, match="RunConfig"):
-        DbosEngine(runner, url, run_config=given)
+        DbosEngine(runner, url, run_config=value)
     for wrong in ("sqlite:///nb.db", "nonsense", "postgresql://h"):
         with pytest.raises(InputError, match="PostgreSQL; write"):
             DbosEngine(runner, wrong)

@@ -27,11 +27,11 @@ def using(path: Path, agent: LlmAgent, use: Callable[[KeyedRuns], Awaitable[Any]
     async def run() -> tuple[Any, list[str]]:
         service = SqliteSessionService(path / "nb.db")
         runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
-        given = await asyncio.wait_for(use(KeyedRuns(runner, RunConfig())), 30)
+        value = await asyncio.wait_for(use(KeyedRuns(runner, RunConfig())), 30)
         session = await service.get_session(app_name="app", user_id="u", session_id="s")
         await service.close()
         assert session
-        return given, [f"{event.author}: {event.text}" for event in session.events if event.text]
+        return value, [f"{event.author}: {event.text}" for event in session.events if event.text]
 
     return asyncio.run(run())
 
@@ -42,20 +42,20 @@ def test_a_run_that_is_asked_for_again_is_not_done_again(tmp_path: Path):
     async def thrice(runs: KeyedRuns) -> list[str]:
         return [await runs.run(key, SAID) for key in ("a", "a", "b")]
 
-    ids, said = using(tmp_path, agent, thrice)
+    ids, text = using(tmp_path, agent, thrice)
 
     assert ids[0] == ids[1] != ids[2]
-    assert said == ["user: go", "clerk: one", "user: go", "clerk: two"]
+    assert text == ["user: go", "clerk: one", "user: go", "clerk: two"]
 
 
 def test_two_workers_execute_a_run_once(tmp_path: Path):
-    made: list[str] = []
-    began, both = asyncio.Event(), asyncio.Event()
+    texts: list[str] = []
+    began, pair = asyncio.Event(), asyncio.Event()
 
     async def stamp() -> str:
-        made.append("stamp")
+        texts.append("stamp")
         began.set()
-        await both.wait()
+        await pair.wait()
         return "stamped"
 
     agent = LlmAgent(name="clerk", model=ScriptedLlm(call("stamp"), "done"), tools=[stamp])
@@ -64,20 +64,20 @@ def test_two_workers_execute_a_run_once(tmp_path: Path):
         tasks = [asyncio.create_task(runs.run("a", SAID)) for _ in range(2)]
         await began.wait()
         assert runs.running() == ["a", "a"]
-        both.set()
+        pair.set()
         return set(await asyncio.gather(*tasks))
 
-    ids, said = using(tmp_path, agent, at_once)
+    ids, text = using(tmp_path, agent, at_once)
 
-    assert len(ids) == 1 and made == ["stamp"] and said == ["user: go", "clerk: done"]
+    assert len(ids) == 1 and texts == ["stamp"] and text == ["user: go", "clerk: done"]
 
 
 def test_a_run_that_is_stopped_while_it_waits_for_its_session_is_not_begun(tmp_path: Path):
-    holds, done = asyncio.Event(), asyncio.Event()
+    holds, steps = asyncio.Event(), asyncio.Event()
 
     async def stamp() -> str:
         holds.set()
-        await done.wait()
+        await steps.wait()
         return "stamped"
 
     agent = LlmAgent(name="clerk", model=ScriptedLlm(call("stamp"), "done"), tools=[stamp])
@@ -89,10 +89,10 @@ def test_a_run_that_is_stopped_while_it_waits_for_its_session_is_not_begun(tmp_p
         await asyncio.sleep(0)
         runs.stop("b")
         waited = await second
-        done.set()
+        steps.set()
         await first
         return waited
 
-    waited, said = using(tmp_path, agent, stopped)
+    waited, text = using(tmp_path, agent, stopped)
 
-    assert waited == "" and said == ["user: go", "clerk: done"]
+    assert waited == "" and text == ["user: go", "clerk: done"]
