@@ -194,9 +194,9 @@ def test_a_row_that_is_done_is_not_run_again_until_its_agent_or_question_changes
     service = SqliteSessionService(str(tmp_path / "rows.db"))
     cases = [{"message": "a"}, {"message": "b"}]
     evaluate(_echo(calls), cases, session_service=service)
-    again = evaluate(_echo(calls), [*cases, {"message": "c"}], session_service=service)
+    repeated_report = evaluate(_echo(calls), [*cases, {"message": "c"}], session_service=service)
     assert sorted(calls) == ["a", "b", "c"]
-    assert [row.is_reused for row in again.rows] == [True, True, False]
+    assert [row.is_reused for row in repeated_report.rows] == [True, True, False]
     edited = _echo(calls).clone(update={"instruction": "Be brief."})
     evaluate(edited, cases, session_service=service)
     assert sorted(calls) == ["a", "a", "b", "b", "c"]
@@ -210,9 +210,9 @@ def test_an_edited_callback_or_setting_runs_the_rows_again() -> None:
 
     agent = _echo([])
     first = evaluate(agent, ["a"], session_service=service)
-    other = evaluate(agent.clone(update={"before_model_callback": polite}), ["a"], session_service=service)
+    other_report = evaluate(agent.clone(update={"before_model_callback": polite}), ["a"], session_service=service)
     cooler = agent.clone(update={"generate_content_config": types.GenerateContentConfig(temperature=0)})
-    assert [first.rows[0].answer, other.rows[0].answer] == ["You said a.", "You said it, please."]
+    assert [first.rows[0].answer, other_report.rows[0].answer] == ["You said a.", "You said it, please."]
     assert not evaluate(cooler, ["a"], session_service=service).rows[0].is_reused
     assert evaluate(agent, ["a"], session_service=service).rows[0].is_reused
 
@@ -235,9 +235,9 @@ def test_what_failed_is_run_again_on_request() -> None:
 
 def test_a_difference_names_the_cases_that_flipped() -> None:
     cases = [{"id": "one", "message": "Well?", "answer": "yes"}, {"id": "two", "message": "And?", "answer": "yes"}]
-    before = evaluate(_planner("yes", "no"), cases, max_concurrency=1)
-    after = evaluate(_planner("yes", "yes"), cases, max_concurrency=1)
-    difference = after.diff(before)
+    earlier_report = evaluate(_planner("yes", "no"), cases, max_concurrency=1)
+    later_report = evaluate(_planner("yes", "yes"), cases, max_concurrency=1)
+    difference = later_report.diff(earlier_report)
     assert difference.flipped == [("two", "failed", "passed")]
     assert not difference.is_agent_changed
 
@@ -309,13 +309,13 @@ def _verdicts(*holds: bool) -> str:
 
 
 def test_a_column_of_properties_is_judged_by_a_model() -> None:
-    asked = ScriptedLlm(_verdicts(True, False))
+    model = ScriptedLlm(_verdicts(True, False))
     cases = [{"message": "Hi", "judge": "is polite\nnames a price"}]
-    evaluation = evaluate(_planner("Good day."), cases, judge_model=asked)
+    evaluation = evaluate(_planner("Good day."), cases, judge_model=model)
     score = evaluation.rows[0].scores["judge"]
     assert (score.verdict, score.value) == ("failed", 0.5)
     assert "'names a price'" in score.reason and "it says so" in score.reason
-    assert "Good day." in str(asked.requests[0].contents)
+    assert "Good day." in str(model.requests[0].contents)
 
 
 def test_samples_of_a_judge_decide_by_majority() -> None:

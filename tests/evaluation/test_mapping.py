@@ -24,10 +24,10 @@ class Label(BaseModel):
     confidence: float
 
 
-def _classifier(asked: list[str]) -> Agent:
+def _classifier(request: list[str]) -> Agent:
     def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
         text = llm_request.contents[-1].parts[-1].text
-        asked.append(text)
+        request.append(text)
         if "broken" in text:
             raise RuntimeError("no model")
         label = {"label": "good" if "Great" in text else "bad", "confidence": 0.9}
@@ -37,9 +37,9 @@ def _classifier(asked: list[str]) -> Agent:
 
 
 def test_rows_with_the_same_message_run_once() -> None:
-    asked: list[str] = []
-    table = agent_map(_classifier(asked), ROWS, message="Classify: {{text}}", schema=Label)
-    assert sorted(asked) == ["Classify: Bad.", "Classify: Great!"]
+    requests: list[str] = []
+    table = agent_map(_classifier(requests), ROWS, message="Classify: {{text}}", schema=Label)
+    assert sorted(requests) == ["Classify: Bad.", "Classify: Great!"]
     assert [row["label"] for row in table] == ["good", "bad", "good"]
     assert [row["stars"] for row in table] == [5, 1, 4]
     assert table[0]["_run"] == table[2]["_run"] != table[1]["_run"]
@@ -53,9 +53,9 @@ def test_without_a_schema_the_text_is_the_answer() -> None:
 
 
 def test_a_list_of_messages_is_a_table_with_one_column() -> None:
-    asked: list[str] = []
-    table = agent_map(_classifier(asked), ["Great!", "Bad."])
-    assert sorted(asked) == ["Bad.", "Great!"]
+    requests: list[str] = []
+    table = agent_map(_classifier(requests), ["Great!", "Bad."])
+    assert sorted(requests) == ["Bad.", "Great!"]
     assert [row["message"] for row in table] == ["Great!", "Bad."]
 
 
@@ -75,18 +75,18 @@ def test_a_csv_file_is_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("library", [pandas, polars])
 def test_a_frame_stays_of_its_library(library: Any) -> None:
     frame = library.DataFrame(ROWS)
-    answered = agent_map(_classifier([]), frame, message="{{text}}", schema=Label)
-    assert isinstance(answered, library.DataFrame)
-    assert list(answered["label"]) == ["good", "bad", "good"]
-    assert list(answered["stars"]) == [5, 1, 4]
+    mapped = agent_map(_classifier([]), frame, message="{{text}}", schema=Label)
+    assert isinstance(mapped, library.DataFrame)
+    assert list(mapped["label"]) == ["good", "bad", "good"]
+    assert list(mapped["stars"]) == [5, 1, 4]
     assert list(frame.columns) == ["text", "stars"]
 
 
 def test_a_pandas_frame_keeps_its_index() -> None:
     frame = pandas.DataFrame(ROWS, index=[30, 10, 20])
-    answered = agent_map(_classifier([]), frame, message="{{text}}", schema=Label)
-    assert list(answered.index) == [30, 10, 20]
-    assert list(answered["label"]) == ["good", "bad", "good"]
+    mapped = agent_map(_classifier([]), frame, message="{{text}}", schema=Label)
+    assert list(mapped.index) == [30, 10, 20]
+    assert list(mapped["label"]) == ["good", "bad", "good"]
 
 
 def test_a_row_that_fails_says_why_and_the_others_go_on() -> None:
@@ -96,12 +96,12 @@ def test_a_row_that_fails_says_why_and_the_others_go_on() -> None:
 
 
 def test_finished_rows_are_not_run_again() -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     service = InMemorySessionService()
-    agent = _classifier(asked)
+    agent = _classifier(requests)
     agent_map(agent, ROWS, message="{{text}}", schema=Label, session_service=service)
     agent_map(agent, [*ROWS, {"text": "Fine."}], message="{{text}}", schema=Label, session_service=service)
-    assert sorted(asked) == ["Bad.", "Fine.", "Great!"]
+    assert sorted(requests) == ["Bad.", "Fine.", "Great!"]
 
 
 def test_failed_rows_are_run_again() -> None:
@@ -113,17 +113,17 @@ def test_failed_rows_are_run_again() -> None:
 
 
 def test_another_schema_asks_again() -> None:
-    asked: list[str] = []
-    service, agent = InMemorySessionService(), _classifier(asked)
+    requests: list[str] = []
+    service, agent = InMemorySessionService(), _classifier(requests)
     agent_map(agent, ROWS, message="{{text}}", session_service=service)
     table = agent_map(agent, ROWS, message="{{text}}", schema=Label, session_service=service)
-    assert len(asked) == 4 and table[0]["label"] == "good"
+    assert len(requests) == 4 and table[0]["label"] == "good"
 
 
 def test_a_function_makes_the_message() -> None:
-    asked: list[str] = []
-    agent_map(_classifier(asked), ROWS[:1], message=lambda row: f"{row['text']} ({row['stars']} stars)")
-    assert asked == ["Great! (5 stars)"]
+    requests: list[str] = []
+    agent_map(_classifier(requests), ROWS[:1], message=lambda row: f"{row['text']} ({row['stars']} stars)")
+    assert requests == ["Great! (5 stars)"]
 
 
 @pytest.mark.parametrize(
