@@ -28,12 +28,12 @@ RAN = types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.O
 
 
 def event(*parts: types.Part | str, **fields: object) -> Event:
-    made = [types.Part(text=part) if isinstance(part, str) else part for part in parts]
-    return Event(author="a", content=types.Content(role="model", parts=made) if parts else None, **fields)
+    content_parts = [types.Part(text=part) if isinstance(part, str) else part for part in parts]
+    return Event(author="a", content=types.Content(role="model", parts=content_parts) if parts else None, **fields)
 
 
 @pytest.mark.parametrize(
-    ("what", "final"),
+    ("event", "final"),
     [
         (event("words"), True),
         (event("words", partial=True), False),
@@ -57,8 +57,8 @@ def event(*parts: types.Part | str, **fields: object) -> Event:
         (event(output={"n": 1}, partial=True), False),
     ],
 )
-def test_final_is_what_a_reader_waits_for(what: Event, final: bool):
-    assert what.is_final_response() is final
+def test_final_is_what_a_reader_waits_for(event: Event, final: bool):
+    assert event.is_final_response() is final
 
 
 def test_an_answer_has_words_of_its_own():
@@ -113,15 +113,15 @@ def test_a_shorthand_for_what_is_given_too_is_refused():
 
 
 def test_what_an_event_does_not_say_is_none_and_takes_no_room():
-    quiet, said = Event(id="1", timestamp=1.0), Event(id="1", timestamp=1.0)
+    quiet, event = Event(id="1", timestamp=1.0), Event(id="1", timestamp=1.0)
     for name in Event.model_fields:
         if Event.model_fields[name].default is None:
             assert getattr(quiet, name) is None and name not in quiet.__dict__
-    said.branch = None
+    event.branch = None
 
-    assert said == quiet and quiet == said and copy.deepcopy(said) == pickle.loads(pickle.dumps(quiet)) == quiet
-    said.branch = "a"
-    assert said != quiet and said.branch == "a" and quiet.branch is None
+    assert event == quiet and quiet == event and copy.deepcopy(event) == pickle.loads(pickle.dumps(quiet)) == quiet
+    event.branch = "a"
+    assert event != quiet and event.branch == "a" and quiet.branch is None
     assert quiet != EventActions()
 
 
@@ -140,7 +140,7 @@ def test_events_get_ids_and_times_of_their_own(frozen: None):
 
 
 def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
-    sent = Event(
+    event = Event(
         author="a",
         invocation_id="e-1",
         content=types.Content(role="model", parts=[CALL]),
@@ -150,7 +150,7 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
             requested_tool_confirmations={"c": ToolConfirmation(hint="really?")},
         ),
     )
-    wire = sent.model_dump(mode="json", by_alias=True, exclude_none=True)
+    wire = event.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     assert wire == snapshot(
         {
@@ -169,12 +169,12 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
             "timestamp": 1000.0,
         }
     )
-    assert Event.model_validate(wire) == sent
-    assert Event.model_validate_json(sent.model_dump_json()) == sent  # snake_case is read too
+    assert Event.model_validate(wire) == event
+    assert Event.model_validate_json(event.model_dump_json()) == event  # snake_case is read too
 
 
 @pytest.mark.parametrize(
-    ("make", "meant"),
+    ("make", "expected"),
     [
         (lambda: Event(auther="guide"), "author"),
         (lambda: Event(author="guide", mesage="hello"), "message"),
@@ -186,8 +186,8 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
         (lambda: ToolConfirmation(confirm=True), "confirmed"),
     ],
 )
-def test_a_constructor_refuses_an_unknown_field_and_names_the_closest(make: Callable[[], Any], meant: str):
-    with pytest.raises(ValidationError, match=f"did you mean '{meant}'"):
+def test_a_constructor_refuses_an_unknown_field_and_names_the_closest(make: Callable[[], Any], expected: str):
+    with pytest.raises(ValidationError, match=f"did you mean '{expected}'"):
         make()
 
 
@@ -217,10 +217,10 @@ def test_keys_of_a_newer_writer_are_ignored():
 
 
 def test_merged_actions_unite_dicts_in_depth_and_or_flags():
-    mine, theirs = {"a": 1, "deep": {"x": 1, "y": {"z": 1}}}, {"b": 2, "deep": {"x": 2, "y": {"w": 2}}}
-    merged = EventActions(state_delta=dict(mine), escalate=True, route="a")
+    own, foreign = {"a": 1, "deep": {"x": 1, "y": {"z": 1}}}, {"b": 2, "deep": {"x": 2, "y": {"w": 2}}}
+    merged = EventActions(state_delta=dict(own), escalate=True, route="a")
 
-    merged.merge(EventActions(state_delta=theirs, artifact_delta={"f": 0}, skip_summarization=True, escalate=False))
+    merged.merge(EventActions(state_delta=foreign, artifact_delta={"f": 0}, skip_summarization=True, escalate=False))
     merged.merge(EventActions(transfer_to_agent="x", transfer_reason="asked", agent_state={"step": 1}, route=False))
 
     assert merged == EventActions(
@@ -233,21 +233,21 @@ def test_merged_actions_unite_dicts_in_depth_and_or_flags():
         agent_state={"step": 1},
         route=False,
     )
-    assert mine["deep"] == {"x": 1, "y": {"z": 1}} and theirs["deep"] == {"x": 2, "y": {"w": 2}}
+    assert own["deep"] == {"x": 1, "y": {"z": 1}} and foreign["deep"] == {"x": 2, "y": {"w": 2}}
 
 
 def test_a_later_deletion_or_value_takes_the_place_of_a_dict():
-    gone = {"__adk_deleted__": True}
-    merged = EventActions(state_delta={"a": {"x": 1}, "b": gone, "c": {"x": 1}})
+    removed = {"__adk_deleted__": True}
+    merged = EventActions(state_delta={"a": {"x": 1}, "b": removed, "c": {"x": 1}})
 
-    merged.merge(EventActions(state_delta={"a": gone, "b": {"x": 1}, "c": [1]}))
+    merged.merge(EventActions(state_delta={"a": removed, "b": {"x": 1}, "c": [1]}))
 
-    assert merged.state_delta == {"a": gone, "b": {"x": 1}, "c": [1]}
+    assert merged.state_delta == {"a": removed, "b": {"x": 1}, "c": [1]}
 
 
 def test_every_action_travels():
     content = types.Content(role="model", parts=[types.Part(text="so far")])
-    sent = EventActions(
+    actions = EventActions(
         compaction=EventCompaction(start_timestamp=1.0, end_timestamp=2.0, compacted_content=content),
         end_of_agent=True,
         agent_state={"step": 2},
@@ -255,15 +255,15 @@ def test_every_action_travels():
         render_ui_widgets=[UiWidget(id="w", provider="mcp", payload={"uri": "ui://x"})],
         set_model_response={"n": 1},
     )
-    wire = Event(id="1", timestamp=1.0, actions=sent).model_dump(mode="json", by_alias=True, exclude_none=True)
+    wire = Event(id="1", timestamp=1.0, actions=actions).model_dump(mode="json", by_alias=True, exclude_none=True)
 
     assert wire["actions"]["compaction"]["startTimestamp"] == 1.0
     assert wire["actions"]["renderUiWidgets"] == [{"id": "w", "provider": "mcp", "payload": {"uri": "ui://x"}}]
-    assert Event.model_validate(wire).actions == sent
+    assert Event.model_validate(wire).actions == actions
 
 
 def test_a_live_answer_travels():
-    said = Event(
+    event = Event(
         id="1",
         timestamp=1.0,
         input_transcription=types.Transcription(text="hello", finished=True),
@@ -273,13 +273,13 @@ def test_a_live_answer_travels():
         cache_metadata=CacheMetadata(fingerprint="f", contents_count=2),
         interaction_id="i",
     )
-    wire = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+    wire = event.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     assert (wire["inputTranscription"], wire["turnCompleteReason"]) == (
         {"text": "hello", "finished": True},
         "NEED_MORE_INPUT",
     )
-    assert Event.model_validate(wire) == said
+    assert Event.model_validate(wire) == event
 
 
 def test_a_cache_is_known_whole_or_only_by_its_print(frozen: None):
@@ -294,10 +294,10 @@ def test_a_cache_is_known_whole_or_only_by_its_print(frozen: None):
 
 
 def test_a_message_may_be_words_parts_or_a_content():
-    words = types.Content(role="user", parts=[types.Part(text="hi")])
+    content = types.Content(role="user", parts=[types.Part(text="hi")])
 
-    assert as_content("hi") == as_content([types.Part(text="hi")]) == words
-    assert as_content(types.Content(parts=[types.Part(text="hi")])) == words
+    assert as_content("hi") == as_content([types.Part(text="hi")]) == content
+    assert as_content(types.Content(parts=[types.Part(text="hi")])) == content
     assert as_content(types.Content(role="model", parts=[])).role == "model"
 
 
@@ -325,7 +325,7 @@ JSON = st.recursive(
 
 @given(JSON, st.dictionaries(st.text(), JSON, max_size=3), st.text(), st.booleans() | st.integers() | st.text())
 def test_any_json_in_an_event_travels(value: Any, many: dict[str, Any], text: str, route: Any):
-    sent = Event(
+    event = Event(
         author=text,
         message=[types.Part(text=text), types.Part(inline_data=types.Blob(data=text.encode(), mime_type="a/b"))],
         output=value,
@@ -334,5 +334,5 @@ def test_any_json_in_an_event_travels(value: Any, many: dict[str, Any], text: st
         actions=EventActions(state_delta=many, agent_state=many, set_model_response=value, route=[route, route]),
     )
 
-    for wire in (sent.model_dump_json(by_alias=True, exclude_none=True), sent.model_dump_json()):
-        assert Event.model_validate_json(wire) == Event.model_validate(json.loads(wire)) == sent
+    for wire in (event.model_dump_json(by_alias=True, exclude_none=True), event.model_dump_json()):
+        assert Event.model_validate_json(wire) == Event.model_validate(json.loads(wire)) == event

@@ -182,18 +182,18 @@ def test_what_is_set_before_it_is_read_stays():
 
 def test_threads_that_look_at_once_see_the_same():
     events = [stored() for _ in range(200)]
-    start, seen = threading.Barrier(4, timeout=30), list[bool]()
+    start, log = threading.Barrier(4, timeout=30), list[bool]()
 
     def look() -> None:
         start.wait()
-        seen.append(all(event.author == "guide" and event.text == "hello" for event in events))
+        log.append(all(event.author == "guide" and event.text == "hello" for event in events))
 
     threads = [threading.Thread(target=look) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert seen == [True] * 4
+    assert log == [True] * 4
 
 
 def test_what_is_no_event_is_told_of_each_time_it_is_looked_at():
@@ -205,13 +205,16 @@ def test_what_is_no_event_is_told_of_each_time_it_is_looked_at():
 
 def test_what_is_set_on_an_event_is_set_on_no_other():
     raw = json.dumps(PLAIN).encode()
-    changed, other = lazy_event(raw, "a test"), lazy_event(raw, "a test")
+    changed, other_event = lazy_event(raw, "a test"), lazy_event(raw, "a test")
     changed.partial = True
     changed.actions.escalate = True
     changed.actions.state_delta["k"] = 1
-    assert changed.model_fields_set - other.model_fields_set == {"partial"}
-    assert changed.actions.model_fields_set == {"escalate"} and other.actions.model_fields_set == set()
-    assert (other.partial, other.actions) == (None, EventActions()) and other == Event.model_validate_json(raw)
+    assert changed.model_fields_set - other_event.model_fields_set == {"partial"}
+    assert changed.actions.model_fields_set == {"escalate"} and other_event.actions.model_fields_set == set()
+    assert (other_event.partial, other_event.actions) == (
+        None,
+        EventActions(),
+    ) and other_event == Event.model_validate_json(raw)
 
 
 def memory_beside_pydantic() -> float:
