@@ -65,10 +65,10 @@ class Points:
         """From now on each statement that SQLite is given in this process is a place, and each commit two if one
         `kills`: after it nothing else can go wrong before it is told.
         """
-        at = self.at
+        position = self.at
 
         def noted(opens: Callable[[SessionFile], sqlite3.Connection]) -> Any:
-            return lambda file: Statements(opens(file), at, kills)
+            return lambda file: Statements(opens(file), position, kills)
 
         SessionFile.open = noted(SessionFile.open)
 
@@ -95,8 +95,8 @@ class Statements:
         return result
 
     def executemany(self, statement: str, values: list[Any]) -> None:
-        for one in values:
-            self.execute(statement, one)
+        for value in values:
+            self.execute(statement, value)
 
     def close(self) -> None:
         self._db.close()
@@ -113,24 +113,24 @@ class Clerk(BaseLlm):
         check_as_sent(llm_request.contents)  # whatever was done before, every service takes the next question
         self.at("before the model")
         parts = [part for content in llm_request.contents for part in content.parts or ()]
-        answered = {part.function_response.name for part in parts if part.function_response}
+        names = {part.function_response.name for part in parts if part.function_response}
         *first, last = TOOLS
-        calls = [name for name in first if name not in answered]
-        calls = calls or [last] * (last not in answered)
-        said = [types.Part(function_call=types.FunctionCall(name=name, args={})) for name in calls]
-        yield LlmResponse(content=types.Content(role="model", parts=said or [types.Part(text=DONE)]))
+        calls = [name for name in first if name not in names]
+        calls = calls or [last] * (last not in names)
+        content_parts = [types.Part(function_call=types.FunctionCall(name=name, args={})) for name in calls]
+        yield LlmResponse(content=types.Content(role="model", parts=content_parts or [types.Part(text=DONE)]))
         self.at("after the model")
 
 
-def line(path: Path, said: Any) -> None:
+def line(path: Path, message: Any) -> None:
     """Write a line that outlives the process."""
     out = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(out, json.dumps(said).encode() + b"\n")
+    os.write(out, json.dumps(message).encode() + b"\n")
     os.close(out)
 
 
 def lines(path: Path) -> list[Any]:
-    return [json.loads(one) for one in path.read_text().splitlines()] if path.exists() else []
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def open_store(folder: Path, **options: Any) -> SqliteSessionService | DatabaseSessionService:
@@ -176,10 +176,10 @@ class Desk:
         for _ in range(_MOST_TURNS):
             with (self._folder / "user").open("w") as user, suppress(InvocationNotFoundError):  # cut before any word
                 fcntl.flock(user, fcntl.LOCK_EX)  # one person, who says nothing twice
-                given = await self._next(name)
-                if given is None:
+                value = await self._next(name)
+                if value is None:
                     return
-                async with aclosing(self._runner.run_async(user_id="u", session_id=name, **given)) as events:
+                async with aclosing(self._runner.run_async(user_id="u", session_id=name, **value)) as events:
                     async for event in events:
                         fcntl.flock(user, fcntl.LOCK_UN)
                         line(self._folder / "seen", [name, event.id])
@@ -193,8 +193,8 @@ class Desk:
         def does(name: str, effect: Any) -> FunctionTool:
             async def work(tool_context: ToolContext) -> str:
                 self._points.at(f"before {name}()")
-                said = [tool_context.session.id, name, tool_context.idempotency_key, tool_context.attempt]
-                line(self._folder / "done", said)
+                text = [tool_context.session.id, name, tool_context.idempotency_key, tool_context.attempt]
+                line(self._folder / "done", text)
                 self._points.at(f"after {name}()")
                 return f"{name} is done"
 
@@ -204,21 +204,25 @@ class Desk:
 
     async def _next(self, name: str) -> dict[str, Any] | None:
         """What the user does: go on with what was cut, answer what is asked, or begin. None: it is finished."""
-        where = {"app_name": "app", "user_id": "u", "session_id": name}
-        session = await self.service.get_session(**where)
+        session_key = {"app_name": "app", "user_id": "u", "session_id": name}
+        session = await self.service.get_session(**session_key)
         if session is None:
             return {"new_message": "go"}
-        if left := await self.service.unfinished(session):
-            return {"invocation_id": left[-1].id}
-        session = await self.service.get_session(**where) or session  # as it is since nobody works on it
-        if asked := open_interrupts(session.events, APPROVALS):
-            return {"new_message": types.Content(role="user", parts=[self._answer(name, one) for one in asked])}
+        if remaining_runs := await self.service.unfinished(session):
+            return {"invocation_id": remaining_runs[-1].id}
+        session = await self.service.get_session(**session_key) or session  # as it is since nobody works on it
+        if interrupts := open_interrupts(session.events, APPROVALS):
+            return {
+                "new_message": types.Content(
+                    role="user", parts=[self._answer(name, interrupt) for interrupt in interrupts]
+                )
+            }
         return None if is_done(session.events) else {"new_message": "go"}
 
     def _answer(self, name: str, asked: Interrupt) -> types.Part:
         line(self._folder / "asked", [name, asked.call.name, asked.prompt])
         if self._sees:
-            happened = any(one[:2] == [name, asked.call.name] for one in lines(self._folder / "done"))
+            happened = any(line[:2] == [name, asked.call.name] for line in lines(self._folder / "done"))
         else:
             happened = "may have taken effect" in (asked.prompt or "")
         return interrupts.answer(asked, ToolConfirmation(confirmed=not happened))

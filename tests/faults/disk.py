@@ -118,26 +118,26 @@ class Disk:
         open_file, delete = _TYPES["open"](vfs.open), _TYPES["delete"](vfs.delete)
 
         def opened(_: int, name: int | None, file: int, flags: int, out: int) -> int:
-            known = _last(name)
-            if code := self.refuses("open", known):
+            last = _last(name)
+            if code := self.refuses("open", last):
                 _File.from_address(file).methods = None
                 return code
             code = open_file(ctypes.addressof(vfs), name, file, flags, out)
             if code == 0:
-                self._names[file] = known
+                self._names[file] = last
                 self._take(file)
             return code
 
         def deleted(_: int, name: int, sync: int) -> int:
-            known = _last(name)
-            if code := self.refuses("delete", known):
+            last = _last(name)
+            if code := self.refuses("delete", last):
                 return code
             if self.log is not None:
-                self.log.append(("delete", known, 0, b""))
+                self.log.append(("delete", last, 0, b""))
             return delete(ctypes.addressof(vfs), name, sync)
 
         ours = [_TYPES["open"](opened), _TYPES["delete"](deleted)]
-        vfs.open, vfs.delete = (ctypes.cast(one, _pointer).value for one in ours)
+        vfs.open, vfs.delete = (ctypes.cast(item, _pointer).value for item in ours)
         self._kept += ours
         library.sqlite3_vfs_register(ctypes.byref(vfs), 1)
         try:
@@ -158,11 +158,11 @@ class Disk:
     def _override(self, real: _Methods, ours: _Methods) -> list[Any]:
         calls = {name: _TYPES[name](getattr(real, name)) for name in _TYPES if getattr(real, name, None)}
 
-        def read(file: int, data: int, size: int, at: int) -> int:
-            return self.refuses("read", self._names[file]) or calls["read"](file, data, size, at)
+        def read(file: int, data: int, size: int, number: int) -> int:
+            return self.refuses("read", self._names[file]) or calls["read"](file, data, size, number)
 
-        def write(file: int, data: int, size: int, at: int) -> int:
-            return self._noted("write", file, at, data, size) or calls["write"](file, data, size, at)
+        def write(file: int, data: int, size: int, number: int) -> int:
+            return self._noted("write", file, number, data, size) or calls["write"](file, data, size, number)
 
         def truncate(file: int, size: int) -> int:
             return self._noted("truncate", file, size) or calls["truncate"](file, size)
@@ -170,21 +170,21 @@ class Disk:
         def sync(file: int, flags: int) -> int:
             return self._noted("sync", file, 0) or calls["sync"](file, flags)
 
-        def shm_lock(file: int, at: int, count: int, flags: int) -> int:
-            writes = (at, flags) == _LOCK_FOR_WRITING
-            return (writes and self.refuses("lock", self._names[file])) or calls["shm_lock"](file, at, count, flags)
+        def shm_lock(file: int, number: int, count: int, flags: int) -> int:
+            writes = (number, flags) == _LOCK_FOR_WRITING
+            return (writes and self.refuses("lock", self._names[file])) or calls["shm_lock"](file, number, count, flags)
 
-        kept = [_TYPES[one.__name__](one) for one in (read, write, truncate, sync, shm_lock)]
-        for name, one in zip(("read", "write", "truncate", "sync", "shm_lock"), kept, strict=True):
+        stored = [_TYPES[item.__name__](item) for item in (read, write, truncate, sync, shm_lock)]
+        for name, item in zip(("read", "write", "truncate", "sync", "shm_lock"), stored, strict=True):
             if getattr(real, name):
-                setattr(ours, name, ctypes.cast(one, _pointer).value)
-        return [*kept, *calls.values()]
+                setattr(ours, name, ctypes.cast(item, _pointer).value)
+        return [*stored, *calls.values()]
 
-    def _noted(self, operation: str, file: int, at: int, data: int = 0, size: int = 0) -> int:
+    def _noted(self, operation: str, file: int, number: int, data: int = 0, size: int = 0) -> int:
         name = self._names[file]
         code = self.refuses(operation, name)
         if code == 0 and self.log is not None:
-            self.log.append((operation, name, at, ctypes.string_at(data, size) if size else b""))
+            self.log.append((operation, name, number, ctypes.string_at(data, size) if size else b""))
         return code
 
 

@@ -37,28 +37,35 @@ FAULTS = (
 
 def count(folder: Path) -> Counts:
     """What is wrong with the store of `folder`, and with what was done for it: a number for each of FAULTS."""
-    found = Counts(dict.fromkeys(FAULTS, 0))
+    counts = Counts(dict.fromkeys(FAULTS, 0))
     sessions = asyncio.run(_read(folder))
-    seen, done = lines(folder / "seen"), lines(folder / "done")
+    rows, text_lines = lines(folder / "seen"), lines(folder / "done")
     stored = {(name, event.id) for name, (session, _) in sessions.items() for event in session.events}
-    found["acknowledged events lost"] = len({(name, id_) for name, id_ in seen} - stored)
-    for session, left in sessions.values():
-        found["runs that did not end"] += len(left) + len(open_interrupts(session.events, APPROVALS))
-        found["runs that did not end"] += [event.text for event in session.events].count(DONE) != 1
-        said = [one for event in session.events for one in event.get_function_responses() if one.name in TOOLS]
-        found["double results"] += _more_than_one(one.id for one in said if one.response not in approvals.PLACEHOLDERS)
-        found["calls made anew"] += _more_than_one(
+    counts["acknowledged events lost"] = len({(name, id_) for name, id_ in rows} - stored)
+    for session, remaining in sessions.values():
+        counts["runs that did not end"] += len(remaining) + len(open_interrupts(session.events, APPROVALS))
+        counts["runs that did not end"] += [event.text for event in session.events].count(DONE) != 1
+        responses = [
+            response
+            for event in session.events
+            for response in event.get_function_responses()
+            if response.name in TOOLS
+        ]
+        counts["double results"] += _more_than_one(
+            response.id for response in responses if response.response not in approvals.PLACEHOLDERS
+        )
+        counts["calls made anew"] += _more_than_one(
             call.name for event in session.events for call in event.get_function_calls() if call.name in TOOLS
         )
-    found["gaps"] = _gaps(folder)
-    found["unmarked repeats"] = _more_than_one((key, attempt) for _, _, key, attempt in done)
-    found["effects that may happen once and happened twice"] = _more_than_one(
-        (name, tool) for name, tool, *_ in done if TOOLS[tool] == "once"
+    counts["gaps"] = _gaps(folder)
+    counts["unmarked repeats"] = _more_than_one((key, attempt) for _, _, key, attempt in text_lines)
+    counts["effects that may happen once and happened twice"] = _more_than_one(
+        (name, tool) for name, tool, *_ in text_lines if TOOLS[tool] == "once"
     )
-    return found
+    return counts
 
 
-def check(folder: Path, told: str, *, failed: bool = False) -> Counts:
+def check(folder: Path, message: str, *, failed: bool = False) -> Counts:
     """`count`, which has to be none; with what was done, and how much of it was marked as done before.
 
     Args:
@@ -66,19 +73,19 @@ def check(folder: Path, told: str, *, failed: bool = False) -> Counts:
         told: What was done to it.
         failed: A run ended with an error, and not with its process: the model may ask anew for what was not begun.
     """
-    found = count(folder)
+    number = count(folder)
     if failed:
-        del found["calls made anew"]
-    assert not any(found.values()), f"{told}: {found}"
-    done = lines(folder / "done")
-    found["events acknowledged"] = len(lines(folder / "seen"))
-    found["calls made"] = len(done)
-    found["marked repeats"] = sum(attempt > 1 for *_, attempt in done)
-    return found
+        del number["calls made anew"]
+    assert not any(number.values()), f"{message}: {number}"
+    rows = lines(folder / "done")
+    number["events acknowledged"] = len(lines(folder / "seen"))
+    number["calls made"] = len(rows)
+    number["marked repeats"] = sum(attempt > 1 for *_, attempt in rows)
+    return number
 
 
-def _more_than_one(things: Iterable[Any]) -> int:
-    return sum(n - 1 for n in Counter(things).values())
+def _more_than_one(items: Iterable[Any]) -> int:
+    return sum(n - 1 for n in Counter(items).values())
 
 
 def _gaps(folder: Path) -> int:
@@ -98,11 +105,11 @@ def _gaps(folder: Path) -> int:
 
 async def _read(folder: Path) -> dict[str, Any]:
     service = open_store(folder)
-    found: dict[str, Any] = {}
-    for one in (await service.list_sessions(app_name="app")).sessions:
-        session = await service.get_session(app_name="app", user_id="u", session_id=one.id)
+    matches: dict[str, Any] = {}
+    for stored_session in (await service.list_sessions(app_name="app")).sessions:
+        session = await service.get_session(app_name="app", user_id="u", session_id=stored_session.id)
         if session is None:
-            raise AdkNbError(f"session {one.id} is gone")
-        found[one.id] = session, await service.unfinished(session)
+            raise AdkNbError(f"session {stored_session.id} is gone")
+        matches[stored_session.id] = session, await service.unfinished(session)
     await service.close()
-    return found
+    return matches

@@ -28,7 +28,7 @@ BREAKS = {
 
 async def use(path: Path, disk: Disk, number: int, what: dict[str, int]) -> tuple[int, Broken]:
     """A conversation on a disk that breaks, and is mended after each error; how many there were."""
-    broken, told = disk.breaks_at(number, what), 0
+    broken, index = disk.breaks_at(number, what), 0
     service, session = SqliteSessionService(path, "full"), None
     events = [Event(author="user", message=str(n), actions=EventActions(state_delta={"n": n})) for n in range(3)]
     while session is None or len(session.events) < len(events):
@@ -37,40 +37,40 @@ async def use(path: Path, disk: Disk, number: int, what: dict[str, int]) -> tupl
                 session = await service.get_session(**S) or await service.create_session(**S)
             await service.append_event(session, events[len(session.events)])
         except StorageError as error:
-            told += 1
+            index += 1
             assert str(path) in str(error)
             disk.well()
             await same(path, session)
     await service.close()
     disk.well()
     await same(path, session)
-    return told, broken
+    return index, broken
 
 
-async def same(path: Path, held: Session | None) -> None:
+async def same(path: Path, session: Session | None) -> None:
     """What is in memory is what is on the disk."""
-    other = SqliteSessionService(path)
-    stored = await other.get_session(**S)
-    await other.close()
-    assert held is None or (stored and (stored.events, stored.state) == (held.events, held.state))
+    other_service = SqliteSessionService(path)
+    stored = await other_service.get_session(**S)
+    await other_service.close()
+    assert session is None or (stored and (stored.events, stored.state) == (session.events, session.state))
 
 
 @pytest.mark.parametrize("step", [pytest.param(9, id="some"), pytest.param(1, id="all", marks=pytest.mark.faults)])
-@pytest.mark.parametrize("what", BREAKS)
+@pytest.mark.parametrize("kind", BREAKS)
 def test_whatever_operation_fails_is_one_error_and_it_goes_on_once_the_disk_is_mended(
-    tmp_path: Path, what: str, step: int, record: Callable[[str], None]
+    tmp_path: Path, kind: str, step: int, record: Callable[[str], None]
 ):
-    number, tried, told = 1 - step, 0, 0
+    number, tried, index = 1 - step, 0, 0
     with Disk().inserted() as disk:
         while True:
             number += step
             folder = tmp_path / str(number)
             folder.mkdir()
-            errors, broken = asyncio.run(use(folder / "nb.db", disk, number, BREAKS[what]))
+            errors, broken = asyncio.run(use(folder / "nb.db", disk, number, BREAKS[kind]))
             assert errors <= 1
-            told += errors
+            index += errors
             if broken.seen < number:
                 break
             tried += 1
-    assert told > 0
-    record(f"{what}, from each of {tried} operations on: {told} errors, one each at most; nothing half written")
+    assert index > 0
+    record(f"{kind}, from each of {tried} operations on: {index} errors, one each at most; nothing half written")

@@ -36,24 +36,24 @@ def test_a_clock_that_jumps_at_every_look_changes_no_order_and_ends_no_lease(
 
     monkeypatch.setattr(clock, "time", type("Jumping", (), {"time": staticmethod(now), "monotonic": time.monotonic}))
     asyncio.run(run())
-    found = check(tmp_path, "a clock that jumps")
-    record(f"a clock that jumped {looks} times: {found}")
+    result = check(tmp_path, "a clock that jumps")
+    record(f"a clock that jumped {looks} times: {result}")
 
 
 def test_two_machines_ten_minutes_apart_write_in_the_order_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     async def run() -> list[str]:
-        mine, theirs = (SqliteSessionService(tmp_path / "nb.db") for _ in range(2))
-        where = {"app_name": "app", "user_id": "u", "session_id": "s"}
-        await mine.create_session(**where)
+        own_service, other_service = (SqliteSessionService(tmp_path / "nb.db") for _ in range(2))
+        session_key = {"app_name": "app", "user_id": "u", "session_id": "s"}
+        await own_service.create_session(**session_key)
         for number in range(10):
-            service = (mine, theirs)[number % 2]
-            session = await service.get_session(**where)
+            service = (own_service, other_service)[number % 2]
+            session = await service.get_session(**session_key)
             assert session
-            at = 1.8e9 + number - 600 * (number % 2)
-            await service.append_event(session, Event(author="user", message=str(number), timestamp=at))
-        stored = await mine.get_session(**where)
-        await mine.close()
-        await theirs.close()
+            index = 1.8e9 + number - 600 * (number % 2)
+            await service.append_event(session, Event(author="user", message=str(number), timestamp=index))
+        stored = await own_service.get_session(**session_key)
+        await own_service.close()
+        await other_service.close()
         assert stored
         return [event.text for event in stored.events]
 

@@ -57,12 +57,12 @@ async def faulted(folder: Path, points: Points, disk: Disk) -> list[Exception]:
 
 
 async def same_as_on_disk(folder: Path, desk: Desk) -> None:
-    if held := desk.held:
-        other = SqliteSessionService(folder / "nb.db")
-        stored = await other.get_session(app_name="app", user_id="u", session_id="s")
-        await other.close()
-        assert stored and [event.id for event in stored.events] == [event.id for event in held.events]
-        assert stored.state == held.state
+    if locked := desk.held:
+        other_service = SqliteSessionService(folder / "nb.db")
+        stored = await other_service.get_session(app_name="app", user_id="u", session_id="s")
+        await other_service.close()
+        assert stored and [event.id for event in stored.events] == [event.id for event in locked.events]
+        assert stored.state == locked.state
 
 
 FAULTS: dict[str, tuple[Callable[[Disk], Callable[[], None]], tuple[type[Exception], ...]]] = {
@@ -84,7 +84,7 @@ def test_an_error_at_any_place_is_told_once_and_the_next_turn_goes_on(
 ):
     open_file = sqlite_file.SessionFile.open
     do, kinds = FAULTS[fault]
-    number, names, told, passed = 1 - step // 2, set[str](), 0, 0
+    number, names, index, passed = 1 - step // 2, set[str](), 0, 0
     while True:
         number += step
         folder = tmp_path / str(number)
@@ -98,9 +98,9 @@ def test_an_error_at_any_place_is_told_once_and_the_next_turn_goes_on(
         if len(points.names) < number:
             break
         names.add(points.where)
-        passed, told = passed + 1, told + len(errors)
-    assert told > passed / 3
-    record(f"{fault} at {passed} points of {len(names)} names: {told} turns ended with it, 0 of the faults looked for")
+        passed, index = passed + 1, index + len(errors)
+    assert index > passed / 3
+    record(f"{fault} at {passed} points of {len(names)} names: {index} turns ended with it, 0 of the faults looked for")
 
 
 @pytest.mark.parametrize("step", EVERY)

@@ -82,8 +82,8 @@ def _check(folder: Path, kills: int) -> None:
     assert outcomes.keys() <= {"passed", "pending"} and outcomes.total() == ROWS  # no row is lost
     assert outcomes["pending"] <= kills * AT_ONCE  # whether these were charged, only a person can say
     assert set(charged.values()) == {1}  # no call is repeated
-    done = {row.case.question for row in result.rows if row.outcome == "passed"}
-    assert done <= charged.keys()
+    questions = {row.case.question for row in result.rows if row.outcome == "passed"}
+    assert questions <= charged.keys()
     assert paid <= CALLS + kills * AT_ONCE  # a kill costs what was under way
 
 
@@ -96,10 +96,10 @@ def test_a_kill_at_any_time_loses_no_row_and_repeats_no_call(kills: int, tmp_pat
     for number in range(kills):
         folder = tmp_path / str(number)
         folder.mkdir()
-        before = total
-        while total < kills and total - before < 6 and _kill(folder, chance):
+        earlier_total = total
+        while total < kills and total - earlier_total < 6 and _kill(folder, chance):
             total += 1
-        _check(folder, total - before)
+        _check(folder, total - earlier_total)
         if total >= kills:
             return
     raise AssertionError(f"{total} kills")

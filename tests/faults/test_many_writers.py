@@ -42,12 +42,12 @@ def write(store: Path | str, count: int, shared: int) -> str:
 
 async def read(store: Path | str) -> dict[str, Any]:
     service = DatabaseSessionService(store) if isinstance(store, str) else SqliteSessionService(store)
-    found: dict[str, Any] = {}
+    matches: dict[str, Any] = {}
     for name in [*NAMES, "shared"]:
         session = await service.get_session(app_name="app", user_id="u", session_id=name)
-        found[name] = [event.text for event in session.events] if session else []
+        matches[name] = [event.text for event in session.events] if session else []
     await service.close()
-    return found
+    return matches
 
 
 @pytest.mark.parametrize(("count", "shared"), COUNTS)

@@ -44,41 +44,41 @@ async def written(folder: Path, durability: Durability) -> list[Operation]:
 def left_of(log: Sequence[Operation], chance: random.Random) -> dict[str, bytes]:
     """The files after the power went: what was synced, and of the rest what happened to get there."""
     safe: dict[str, bytearray] = {}
-    waiting: dict[str, list[Operation]] = {}
+    pending: dict[str, list[Operation]] = {}
     for operation in log:
         kind, name, *_ = operation
         if kind == "sync":
-            for one in waiting.pop(name, []):
-                _do(safe, one)
+            for item in pending.pop(name, []):
+                _do(safe, item)
         elif kind == "delete":
-            waiting.pop(name, None)
+            pending.pop(name, None)
             safe.pop(name, None)
         elif kind != "told":
-            waiting.setdefault(name, []).append(operation)
+            pending.setdefault(name, []).append(operation)
     keeps = chance.choice([0.0, 0.5, 0.9, 1.0])
-    for one in (one for group in waiting.values() for one in group):
+    for item in (item for group in pending.values() for item in group):
         if chance.random() < keeps:
-            kind, name, at, data = one
+            kind, name, position, data = item
             torn = len(data) > SECTOR and chance.random() < 0.1
-            _do(safe, (kind, name, at, data[: SECTOR * chance.randrange(len(data) // SECTOR)] if torn else data))
+            _do(safe, (kind, name, position, data[: SECTOR * chance.randrange(len(data) // SECTOR)] if torn else data))
     return {name: bytes(data) for name, data in safe.items()}
 
 
 def _do(files: dict[str, bytearray], operation: Operation) -> None:
-    kind, name, at, data = operation
+    kind, name, position, data = operation
     file = files.setdefault(name, bytearray())
     if kind == "truncate":
-        del file[at:]
+        del file[position:]
     elif data:
-        file.extend(bytes(max(at - len(file), 0)))
-        file[at : at + len(data)] = data
+        file.extend(bytes(max(position - len(file), 0)))
+        file[position : position + len(data)] = data
 
 
 async def read(path: Path) -> Session | None:
     service = SqliteSessionService(path)
-    found = await service.get_session(**S)
+    session = await service.get_session(**S)
     await service.close()
-    return found
+    return session
 
 
 @pytest.mark.usefixtures("checkpoints")
@@ -92,17 +92,17 @@ def test_what_was_told_to_be_stored_outlives_the_power_where_it_is_to_and_nothin
     assert [kind for kind, name, *_ in log if name == "nb.db"].count("sync") > 3, "there were no checkpoints"
     chance, lost = random.Random(f"{durability} {cuts}"), 0
     for number in range(cuts):
-        at = chance.randrange(len(log) + 1)
+        index = chance.randrange(len(log) + 1)
         folder = tmp_path / str(number)
         folder.mkdir()
-        for name, data in left_of(log[:at], chance).items():
+        for name, data in left_of(log[:index], chance).items():
             (folder / name).write_bytes(data)
-        told = sum(kind == "told" for kind, *_ in log[:at])
-        found = asyncio.run(read(folder / "nb.db"))
-        texts = [event.text for event in found.events] if found else []
-        assert texts == [str(n) for n in range(len(texts))], (number, at)
-        assert not texts or (found and found.state["n"] == len(texts) - 1), (number, at)
-        assert durability == "normal" or len(texts) >= told, (number, at)
-        lost += max(told - len(texts), 0)
+        total = sum(kind == "told" for kind, *_ in log[:index])
+        text = asyncio.run(read(folder / "nb.db"))
+        texts = [event.text for event in text.events] if text else []
+        assert texts == [str(n) for n in range(len(texts))], (number, index)
+        assert not texts or (text and text.state["n"] == len(texts) - 1), (number, index)
+        assert durability == "normal" or len(texts) >= total, (number, index)
+        lost += max(total - len(texts), 0)
     assert (lost > 0) == (durability == "normal")
     record(f"durability {durability}: power lost {cuts} times: {lost} events lost that were told to be stored, 0 gaps")

@@ -73,24 +73,24 @@ class Rivals:
 
 
 def campaign(
-    folder: Path, times: int, seed: str, lease: float, what: str, new_url: Callable[[], str] = lambda: ""
+    folder: Path, times: int, seed: str, lease: float, kind: str, new_url: Callable[[], str] = lambda: ""
 ) -> Counts:
     """Do `what` to one of two, `times` times; what was found. `new_url` makes a database; without it, it is a file."""
-    chance, found = random.Random(seed), Counts(dict.fromkeys(FAULTS, 0))
+    chance, counts = random.Random(seed), Counts(dict.fromkeys(FAULTS, 0))
     for first in range(0, times, A_ROUND):
-        rivals = Rivals(folder / str(first), lease, sees=what == "kill", url=new_url())
+        rivals = Rivals(folder / str(first), lease, sees=kind == "kill", url=new_url())
         try:
             for _ in range(min(A_ROUND, times - first)):
                 which = chance.randrange(2)
                 rivals.wait_until_ready(which)
                 assert rivals.ends_within(which, chance.uniform(0, LONGEST)) is False
-                getattr(rivals, what)(which)
+                getattr(rivals, kind)(which)
             rivals.end()
         finally:
             rivals.give_up()
-        found.update(check(folder / str(first), f"{what}, seed {seed}, round {first}"))
-        found["runs"] += len(list((folder / str(first)).glob("ended-*")))
-    return found
+        counts.update(check(folder / str(first), f"{kind}, seed {seed}, round {first}"))
+        counts["runs"] += len(list((folder / str(first)).glob("ended-*")))
+    return counts
 
 
 MANY = [pytest.mark.faults, pytest.mark.timeout(1800)]
@@ -98,9 +98,9 @@ MANY = [pytest.mark.faults, pytest.mark.timeout(1800)]
 
 @pytest.mark.parametrize("times", [pytest.param(8, id="some"), pytest.param(1000, id="all", marks=MANY)])
 def test_killed_at_any_time(tmp_path: Path, times: int, record: Callable[[str], None]):
-    found = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill")
-    assert found["events acknowledged"] > 0  # how many depends on the machine
-    record(f"{times} SIGKILLs: {found}")
+    result = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill")
+    assert result["events acknowledged"] > 0  # how many depends on the machine
+    record(f"{times} SIGKILLs: {result}")
 
 
 @pytest.mark.postgres
@@ -115,15 +115,15 @@ def test_killed_at_any_time_beside_a_database_server(
         postgres.sql(f"CREATE SCHEMA {name}")
         return f"postgresql://tester@/postgres?host={postgres.folder}&options=-csearch_path%3D{name}"
 
-    found = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill", new_url)
-    assert found["events acknowledged"] > 0  # how many depends on the machine
-    record(f"PostgreSQL, {times} SIGKILLs: {found}")
+    result = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill", new_url)
+    assert result["events acknowledged"] > 0  # how many depends on the machine
+    record(f"PostgreSQL, {times} SIGKILLs: {result}")
 
 
 @pytest.mark.parametrize("times", [pytest.param(2, id="some"), pytest.param(300, id="all", marks=MANY)])
 def test_standing_still_for_longer_than_the_lease_at_any_time(
     tmp_path: Path, times: int, record: Callable[[str], None]
 ):
-    found = campaign(tmp_path / "rounds", times, f"still {times}", LEASE, "stand_still")
-    assert found["events acknowledged"] > 0  # how many depends on the machine
-    record(f"{times} times SIGSTOP, {STILL} s, SIGCONT, where a lease is {LEASE} s: {found}")
+    result = campaign(tmp_path / "rounds", times, f"still {times}", LEASE, "stand_still")
+    assert result["events acknowledged"] > 0  # how many depends on the machine
+    record(f"{times} times SIGSTOP, {STILL} s, SIGCONT, where a lease is {LEASE} s: {result}")

@@ -96,12 +96,12 @@ def append_many(store: Path | str, name: str, count: int, shared: int) -> None:
 
     async def run() -> None:
         service = DatabaseSessionService(store) if isinstance(store, str) else SqliteSessionService(store)
-        where = {"app_name": "app", "user_id": "u"}
-        mine = await service.create_session(**where, session_id=name)
+        session_key = {"app_name": "app", "user_id": "u"}
+        own_session = await service.create_session(**session_key, session_id=name)
         with suppress(AlreadyExistsError):
-            await service.create_session(**where, session_id="shared")
+            await service.create_session(**session_key, session_id="shared")
         for number in range(count - shared):
-            await service.append_event(mine, Event(author=name, message=str(number)))
+            await service.append_event(own_session, Event(author=name, message=str(number)))
             if number % ((count - shared) // shared) == 0:
                 await append_shared(service, Event(author=name, message=name))
         await service.close()
