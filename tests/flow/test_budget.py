@@ -90,10 +90,10 @@ def test_tokens_behind_a_tool_s_agents_are_on_the_event_with_its_result():
     )
     events = Talk(guide(call("inner", request="say it"), "done", tools=[AgentTool(inner)])).say()
 
-    told = usage_of(events)
-    assert (told.model_calls, told.input_tokens, told.output_tokens) == (3, 60, 100_005)
+    usage = usage_of(events)
+    assert (usage.model_calls, usage.input_tokens, usage.output_tokens) == (3, 60, 100_005)
     assert [usage_of([event]).model_calls for event in events] == [0, 3, 0]
-    assert [one.model for one in usages_of(events[1])] == [FLASH, "other", FLASH]
+    assert [usage.model for usage in usages_of(events[1])] == [FLASH, "other", FLASH]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.support.talk import Talk, look, requests, told
 class Answers(BaseCodeExecutor):
     """Says what it was told to say."""
 
-    answer: Callable[[CodeExecutionInput], CodeExecutionResult] = lambda asked: CodeExecutionResult(
+    answer: Callable[[CodeExecutionInput], CodeExecutionResult] = lambda request: CodeExecutionResult(
         stdout="2\n", exit_code=0
     )
     asked: list[CodeExecutionInput] = Field(default_factory=list[CodeExecutionInput])
@@ -35,13 +35,13 @@ class Answers(BaseCodeExecutor):
 
 def coder(*answers: Any, says: CodeExecutionResult | None = None, **fields: Any) -> LlmAgent:
     if "code_executor" not in fields:
-        fields["code_executor"] = Answers(**({"answer": lambda asked: says} if says else {}))
+        fields["code_executor"] = Answers(**({"answer": lambda request: says} if says else {}))
     return LlmAgent(name="a", model=ScriptedLlm(*answers), **fields)
 
 
 def codes(agent: LlmAgent) -> list[str]:
     assert isinstance(agent.code_executor, Answers)
-    return [one.code for one in agent.code_executor.asked]
+    return [request.code for request in agent.code_executor.asked]
 
 
 def instruction(agent: LlmAgent, request: int) -> str:
@@ -83,7 +83,7 @@ def test_the_first_block_is_run_and_what_it_gave_is_told_to_the_model():
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("text", "code"),
     [
         ("```python\nx\n```", "x"),
         ("```python\n\n```", None),
@@ -93,8 +93,8 @@ def test_the_first_block_is_run_and_what_it_gave_is_told_to_the_model():
         ("```python\na\n```\n```tool_code\nb\n```", "a"),
     ],
 )
-def test_which_block_is_code(words: str, code: str | None):
-    agent = coder(words, "done")
+def test_which_block_is_code(text: str, code: str | None):
+    agent = coder(text, "done")
 
     Talk(agent).say()
 
@@ -122,10 +122,10 @@ def test_thoughts_are_not_run_but_a_planners_action_is():
 
 
 def test_an_agent_whose_state_has_a_schema_can_run_code():
-    class Kept(BaseModel):
+    class stored_values(BaseModel):
         answer: str
 
-    talk = Talk(coder("```python\nx\n```", "2", state_schema=Kept, output_key="answer"))
+    talk = Talk(coder("```python\nx\n```", "2", state_schema=stored_values, output_key="answer"))
 
     talk.say()
 
@@ -154,14 +154,14 @@ def test_code_that_fails_is_told_and_after_two_in_a_row_none_is_run():
         ("OUTCOME_FAILED", "so far\n\nNameError: x")
     ] * 2
     assert told(events)[-1] == ("a", f"{block} .")
-    assert ["```tool_code" in instruction(agent, at) for at in range(3)] == [True, True, False]
+    assert ["```tool_code" in instruction(agent, index) for index in range(3)] == [True, True, False]
     assert talk.stored().state["_code_executor_error_counts"] == {talk.stored().events[0].invocation_id: 2}
 
 
 def test_one_that_works_between_two_that_fail_counts_anew_and_a_new_turn_does_too():
     block = "```python\nx\n```"
     codes_given = iter([1, 0, 1, 1, 1])
-    executor = Answers(answer=lambda asked: CodeExecutionResult(stderr="hm", exit_code=next(codes_given)))
+    executor = Answers(answer=lambda request: CodeExecutionResult(stderr="hm", exit_code=next(codes_given)))
     agent = coder(block, block, block, block, block, block, "end", code_executor=executor)
     talk = Talk(agent)
 
@@ -230,7 +230,7 @@ def test_a_data_file_is_looked_into_once_and_given_to_the_code_instead_of_the_mo
     assert name.startswith("data_")
     assert f"read_csv('{name}')" in looks.code
     assert [(file.name, file.data) for file in runs.input_files] == [(name, b"x,y\n1,2\n")]
-    assert {one.execution_id for one in agent.code_executor.asked} == {"s"}
+    assert {request.execution_id for request in agent.code_executor.asked} == {"s"}
     assert len(events) == 5
     first, _, last = requests(agent)
     assert first[0] == ("user", f"\nAvailable file: `{name}`\n; sum?")
@@ -262,8 +262,8 @@ def code_part(code: str) -> types.Part:
     return types.Part(executable_code=types.ExecutableCode(code=code, language=types.Language.PYTHON))
 
 
-def result_part(said: str) -> types.Part:
-    return types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output=said))
+def result_part(text: str) -> types.Part:
+    return types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output=text))
 
 
 def test_the_models_service_is_offered_its_own_code_execution_and_asked_again_after_a_bare_result():

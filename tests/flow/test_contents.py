@@ -19,32 +19,30 @@ from tests.support.talk import sent
 from tests.support.transcripts import call_line, result_line
 
 
-def text(words: str, author: str = "user", **more: Any) -> Event:
+def text(text: str, author: str = "user", **kwargs: Any) -> Event:
     role = "user" if author == "user" else "model"
-    return Event(author=author, content=types.Content(role=role, parts=[types.Part(text=words)]), **more)
+    return Event(author=author, content=types.Content(role=role, parts=[types.Part(text=text)]), **kwargs)
 
 
-def call(*ids: str, author: str = "me", name: str = "f", **more: Any) -> Event:
-    parts = [types.Part(function_call=types.FunctionCall(id=one, name=name, args={"of": one})) for one in ids]
-    return Event(author=author, content=types.Content(role="model", parts=parts), **more)
+def call(*ids: str, author: str = "me", name: str = "f", **kwargs: Any) -> Event:
+    parts = [types.Part(function_call=types.FunctionCall(id=id, name=name, args={"of": id})) for id in ids]
+    return Event(author=author, content=types.Content(role="model", parts=parts), **kwargs)
 
 
-def answer(*ids: str, author: str = "me", name: str = "f", says: str = "ok", **more: Any) -> Event:
-    parts = [
-        types.Part(function_response=types.FunctionResponse(id=one, name=name, response={says: one})) for one in ids
-    ]
-    return Event(author=author, content=types.Content(role="user", parts=parts), **more)
+def answer(*ids: str, author: str = "me", name: str = "f", says: str = "ok", **kwargs: Any) -> Event:
+    parts = [types.Part(function_response=types.FunctionResponse(id=id, name=name, response={says: id})) for id in ids]
+    return Event(author=author, content=types.Content(role="user", parts=parts), **kwargs)
 
 
 def seen(*events: Event, agent: str = "me", branch: str | None = None) -> list[tuple[str, str]]:
     return sent(contents_for(Session(id="s", events=list(events)), agent, branch))
 
 
-def quotes(told: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def quotes(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """`told` without the words that each quote starts with, which must be there."""
     start = "For your information, this is what another agent of this conversation did."
-    assert all(words.startswith(start) for _, words in told)
-    return [(role, words.split("; ", 1)[1]) for role, words in told]
+    assert all(text.startswith(start) for _, text in lines)
+    return [(role, text.split("; ", 1)[1]) for role, text in lines]
 
 
 def test_text_and_calls_keep_their_order():
@@ -62,18 +60,18 @@ def test_text_and_calls_keep_their_order():
 
 
 def test_the_contents_are_the_sessions_own_and_the_list_is_the_callers():
-    said = text("hi")
-    session = Session(id="s", events=[said])
+    output = text("hi")
+    session = Session(id="s", events=[output])
 
     first = contents_for(session, "me", None)
-    assert first[0] is said.content
+    assert first[0] is output.content
     first.clear()
 
     assert len(contents_for(session, "me", None)) == 1
 
 
 @pytest.mark.parametrize(
-    ("events", "mine", "visible"),
+    ("events", "own", "visible"),
     [
         (None, None, True),
         (None, "p.a", True),
@@ -86,32 +84,32 @@ def test_the_contents_are_the_sessions_own_and_the_list_is_the_callers():
         ("", "p.a", True),
     ],
 )
-def test_a_branch_sees_what_leads_to_it(events: str | None, mine: str | None, visible: bool):
-    assert bool(seen(text("hi", "me", branch=events), branch=mine)) is visible
+def test_a_branch_sees_what_leads_to_it(events: str | None, own: str | None, visible: bool):
+    assert bool(seen(text("hi", "me", branch=events), branch=own)) is visible
 
 
 def test_what_says_nothing_is_left_out():
     thought = Event(author="me", content=types.Content(role="model", parts=[types.Part(text="hm", thought=True)]))
     empty = Event(author="me", content=types.Content(role="model", parts=[types.Part(text="")]))
     failed = Event(author="me", error_code="SAFETY")
-    nothing = Event(author="me", content=types.Content(role="model", parts=[]))
+    event = Event(author="me", content=types.Content(role="model", parts=[]))
 
-    assert seen(thought, empty, failed, nothing, text("hi")) == [("user", "hi")]
+    assert seen(thought, empty, failed, event, text("hi")) == [("user", "hi")]
 
 
 def test_own_thoughts_stay_beside_own_words():
-    said = Event(
+    event = Event(
         author="me",
         content=types.Content(role="model", parts=[types.Part(text="hm", thought=True), types.Part(text="Oslo")]),
     )
 
-    [content] = contents_for(Session(id="s", events=[said]), "me", None)
+    [content] = contents_for(Session(id="s", events=[event]), "me", None)
 
-    assert content is said.content
+    assert content is event.content
 
 
 def test_another_agents_actions_are_quoted():
-    said = Event(
+    event = Event(
         author="other",
         content=types.Content(
             role="model",
@@ -124,7 +122,7 @@ def test_another_agents_actions_are_quoted():
         ),
     )
 
-    assert quotes(seen(said, answer("1", author="other"))) == snapshot(
+    assert quotes(seen(event, answer("1", author="other"))) == snapshot(
         [
             (
                 "user",
@@ -187,7 +185,7 @@ def test_a_request_for_approval_that_a_model_made_up_stays_with_its_refusal():
 
 
 def test_a_late_answer_takes_the_place_of_the_first_and_hides_what_came_between():
-    waiting = [
+    pending = [
         text("go"),
         call("1", long_running_tool_ids={"1"}),
         answer("1", says="pending"),
@@ -196,7 +194,7 @@ def test_a_late_answer_takes_the_place_of_the_first_and_hides_what_came_between(
         text("sure", "me"),
     ]
 
-    assert seen(*waiting) == snapshot(
+    assert seen(*pending) == snapshot(
         [
             ("user", "go"),
             ("model", "calls f({'of': '1'})"),
@@ -206,10 +204,10 @@ def test_a_late_answer_takes_the_place_of_the_first_and_hides_what_came_between(
             ("model", "sure"),
         ]
     )
-    assert seen(*waiting, answer("1", author="user")) == snapshot(
+    assert seen(*pending, answer("1", author="user")) == snapshot(
         [("user", "go"), ("model", "calls f({'of': '1'})"), ("user", "answers {'ok': '1'}")]
     )
-    assert seen(*waiting, answer("1", author="user"), text("done", "me")) == snapshot(
+    assert seen(*pending, answer("1", author="user"), text("done", "me")) == snapshot(
         [
             ("user", "go"),
             ("model", "calls f({'of': '1'})"),
@@ -240,9 +238,11 @@ def test_a_late_answer_to_a_call_without_a_first_one_is_put_behind_its_call():
 
 
 def test_late_answers_to_an_event_are_sent_together():
-    both = call("1", "2", long_running_tool_ids={"1", "2"})
+    function_call = call("1", "2", long_running_tool_ids={"1", "2"})
 
-    assert seen(text("go"), both, answer("2", author="user"), text("hm", "me"), answer("1", author="user")) == snapshot(
+    assert seen(
+        text("go"), function_call, answer("2", author="user"), text("hm", "me"), answer("1", author="user")
+    ) == snapshot(
         [
             ("user", "go"),
             ("model", "; ".join([call_line("f", of="1"), call_line("f", of="2")])),
@@ -256,16 +256,16 @@ def test_an_answer_to_no_call_in_view_is_dropped():
 
 
 def test_a_call_that_nothing_answers_is_dropped_and_its_words_stay():
-    words = call("1")
-    assert words.content and words.content.parts
-    words.content.parts.insert(0, types.Part(text="let me see"))
+    function_call = call("1")
+    assert function_call.content and function_call.content.parts
+    function_call.content.parts.insert(0, types.Part(text="let me see"))
 
-    assert seen(text("hi"), words, call("2"), text("again")) == [
+    assert seen(text("hi"), function_call, call("2"), text("again")) == [
         ("user", "hi"),
         ("model", "let me see"),
         ("user", "again"),
     ]
-    assert len(words.content.parts) == 2  # the session's own is as it was
+    assert len(function_call.content.parts) == 2  # the session's own is as it was
 
 
 def test_of_two_calls_the_answered_one_stays():
@@ -294,7 +294,7 @@ def test_an_id_that_a_model_uses_again_and_again_is_no_trouble():
     )
     assert seen(*events, call("c"), text("stopped")) == [*seen(*events), ("user", "stopped")]
     late = [*events, call("c", long_running_tool_ids={"c"}), text("waiting", "me"), answer("c", says="third")]
-    assert [words for _, words in seen(*late) if words.startswith("answers")] == [
+    assert [text for _, text in seen(*late) if text.startswith("answers")] == [
         "answers {'first': 'c'}",
         "answers {'second': 'c'}",
         "answers {'third': 'c'}",
@@ -326,7 +326,7 @@ EVENT = st.one_of(
         st.sampled_from(["me", "me", "user", "other"]),
         st.sampled_from(["ok", "pending"]),
     ),
-    st.builds(lambda one: call(one, name=APPROVAL_REQUEST, long_running_tool_ids={one}), IDS),
+    st.builds(lambda item: call(item, name=APPROVAL_REQUEST, long_running_tool_ids={item}), IDS),
 )
 EVENTS = st.lists(EVENT, max_size=12)
 RUNS = st.sampled_from("xyz")
@@ -350,9 +350,9 @@ def test_a_view_kept_up_to_date_is_the_one_made_anew(events: list[Event], branch
 
     for event in events:
         session.events.append(event)
-        kept = contents_for(session, "me", branch)
+        stored_contents = contents_for(session, "me", branch)
         anew = contents_for(Session(id="s", events=list(session.events)), "me", branch)
-        assert kept == anew
+        assert stored_contents == anew
 
 
 @given(REWOUND, st.lists(st.integers(1, 4), max_size=12))
@@ -362,9 +362,9 @@ def test_a_view_kept_up_to_date_skips_what_was_undone(events: list[Event], steps
     for step in [*steps, len(events)]:
         new, events = events[:step], events[step:]
         session.events.extend(new)
-        kept = contents_for(session, "me", None)
-        assert kept == contents_for(Session(id="s", events=list(session.events)), "me", None)
-        assert kept == contents_for(Session(id="s", events=surviving(session.events)), "me", None)
+        stored_contents = contents_for(session, "me", None)
+        assert stored_contents == contents_for(Session(id="s", events=list(session.events)), "me", None)
+        assert stored_contents == contents_for(Session(id="s", events=surviving(session.events)), "me", None)
 
 
 MANY = st.lists(st.one_of(st.builds(of_run, EVENT, RUNS), st.builds(mark, RUNS)), min_size=20, max_size=60)
@@ -386,9 +386,9 @@ def test_two_agents_that_read_a_growing_history_in_slices_see_all_of_it(events: 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "ticks", itertools.count().__next__)  # each look at the clock is a second later
-        found = asyncio.run(read())
+        text = asyncio.run(read())
     anew = contents_for(Session(id="s", events=list(session.events)), "me", None)
-    assert found == [anew, anew]
+    assert text == [anew, anew]
 
 
 @given(EVENTS)
@@ -398,11 +398,11 @@ def test_every_answer_follows_its_call_and_every_call_is_answered_or_waits(event
 
     for index, content in enumerate(contents):
         parts = content.parts or []
-        answered = {part.function_response.id for part in parts if part.function_response}
-        before = contents[index - 1].parts or [] if index else []
-        assert answered <= {part.function_call.id for part in before if part.function_call}
-        after = contents[index + 1].parts or [] if index + 1 < len(contents) else []
-        results = [part.function_response.id for part in after if part.function_response]
+        ids = {part.function_response.id for part in parts if part.function_response}
+        earlier_parts = contents[index - 1].parts or [] if index else []
+        assert ids <= {part.function_call.id for part in earlier_parts if part.function_call}
+        later_parts = contents[index + 1].parts or [] if index + 1 < len(contents) else []
+        results = [part.function_response.id for part in later_parts if part.function_response]
         called = {part.function_call.id for part in parts if part.function_call}
         assert called - set(results) <= waits
         assert len(results) == len(set(results))
@@ -411,8 +411,8 @@ def test_every_answer_follows_its_call_and_every_call_is_answered_or_waits(event
 
 @given(EVENTS)
 def test_events_are_history_and_reading_does_not_change_them(events: list[Event]):
-    before = [event.model_dump_json() for event in events]
+    earlier_json_texts = [event.model_dump_json() for event in events]
 
     contents_for(Session(id="s", events=events), "me", None)
 
-    assert [event.model_dump_json() for event in events] == before
+    assert [event.model_dump_json() for event in events] == earlier_json_texts

@@ -20,17 +20,17 @@ IDENTITY = 'You are an agent. Your internal name is "guide".'
 BEGIN, END = "<<<BEGIN_SYSTEM_INSTRUCTION>>>", "<<<END_SYSTEM_INSTRUCTION>>>"
 
 
-def told(agent: LlmAgent, at: int = -1) -> list[str]:
+def told(agent: LlmAgent, number: int = -1) -> list[str]:
     """The system instruction of one request, cut at its blank lines."""
     assert isinstance(agent.model, ScriptedLlm)
-    instruction: Any = agent.model.requests[at].config.system_instruction
+    instruction: Any = agent.model.requests[number].config.system_instruction
     return (instruction or "").split("\n\n")
 
 
-def conversation(agent: LlmAgent, at: int = -1) -> list[tuple[str, str]]:
+def conversation(agent: LlmAgent, number: int = -1) -> list[tuple[str, str]]:
     """The contents of one request; an instruction among them as `[instruction]`."""
     assert isinstance(agent.model, ScriptedLlm)
-    return [(role, _short(words)) for role, words in sent(agent.model.requests[at].contents)]
+    return [(role, _short(text)) for role, text in sent(agent.model.requests[number].contents)]
 
 
 def _short(words: str) -> str:
@@ -302,7 +302,7 @@ def test_all_that_is_told_for_one_call_stands_between_what_is_static_and_the_mes
     talk.say("q1", config=CONTEXT)
     talk.say("q2", config=CONTEXT)
 
-    first, second = ([words for _, words in conversation(agent, at)] for at in (0, 1))
+    first, second = ([text for _, text in conversation(agent, number)] for number in (0, 1))
     assert first[1:] == ["found", "[Now.]", "It is noon.", "q1"]
     assert second[1:] == ["q1", "1", "found", "[Now.]", "It is noon.", "q2"]
     assert first[0] == second[0]

@@ -69,8 +69,8 @@ class LiveTalk(Talk):
         after: Callable[[Event, LiveRequestQueue], None] = lambda event, queue: None,
     ) -> list[Event]:
         queue = queue or LiveRequestQueue()
-        waiting = list(messages)
-        say_next(queue, waiting)
+        pending_messages = list(messages)
+        say_next(queue, pending_messages)
         events: list[Event] = []
         self.error = None
         run = self.runner.run_live(**WHERE, live_request_queue=queue, run_config=config)
@@ -80,16 +80,16 @@ class LiveTalk(Talk):
                     events.append(event)
                     after(event, queue)
                     if event.turn_complete:
-                        say_next(queue, waiting)
+                        say_next(queue, pending_messages)
         except Exception as error:
             self.error = error
         return events
 
 
-def say_next(queue: LiveRequestQueue, waiting: list[Any]) -> None:
-    if not waiting:
+def say_next(queue: LiveRequestQueue, pending: list[Any]) -> None:
+    if not pending:
         queue.close()
-    elif isinstance(message := waiting.pop(0), LiveRequest):
+    elif isinstance(message := pending.pop(0), LiveRequest):
         queue.send(message)
     elif isinstance(message, str | types.Content):
         queue.send_content(message)
@@ -103,15 +103,13 @@ def told(events: list[Event]) -> list[tuple[str, str]]:
 
 
 def _told(event: Event) -> str:
-    words = "; ".join(said(part) for part in event.parts)
-    for way, one in (("hears", event.input_transcription), ("speaks", event.output_transcription)):
-        words += f"{way} {one.text!r}" if one else ""
-    words += " interrupted" if event.interrupted else ""
-    words += " done" if event.turn_complete else ""
-    words += (
-        f" handle {event.live_session_resumption_update.new_handle}" if event.live_session_resumption_update else ""
-    )
-    return words.strip() + ("..." if event.partial else "")
+    text = "; ".join(said(part) for part in event.parts)
+    for output, item in (("hears", event.input_transcription), ("speaks", event.output_transcription)):
+        text += f"{output} {item.text!r}" if item else ""
+    text += " interrupted" if event.interrupted else ""
+    text += " done" if event.turn_complete else ""
+    text += f" handle {event.live_session_resumption_update.new_handle}" if event.live_session_resumption_update else ""
+    return text.strip() + ("..." if event.partial else "")
 
 
 def guide(*answers: Any, **fields: Any) -> LlmAgent:
@@ -126,7 +124,8 @@ def model(talk: Talk) -> ScriptedLlm:
 def asked(talk: Talk, connection: int = 0) -> list[Any]:
     """What was sent over a connection: words as `(role, text)`, the rest as it is."""
     return [
-        sent([one])[0] if isinstance(one, types.Content) else one for one in model(talk).connections[connection].sent
+        sent([item])[0] if isinstance(item, types.Content) else item
+        for item in model(talk).connections[connection].sent
     ]
 
 
@@ -356,8 +355,8 @@ def test_a_call_is_run_and_its_result_goes_back_to_the_model():
     ]
     assert told(events)[-1] == ("guide", "done")
     assert asked(talk)[1:] == [("user", result_line(result="mild in Oslo"))]
-    called, answered = (event for event in events if event.get_function_calls() or event.get_function_responses())
-    assert called.get_function_calls()[0].id == answered.get_function_responses()[0].id
+    called, answered_event = (event for event in events if event.get_function_calls() or event.get_function_responses())
+    assert called.get_function_calls()[0].id == answered_event.get_function_responses()[0].id
     assert told(talk.stored().events)[1:3] == told(events)[:2]
 
 
@@ -390,7 +389,7 @@ def test_a_call_that_needs_approval_waits_for_it_and_runs_once_it_is_given():
     requests: list[types.FunctionCall] = []
 
     def answer(event: Event, queue: LiveRequestQueue) -> None:
-        requests.extend(one for one in event.get_function_calls() if one.name == "adk_request_confirmation")
+        requests.extend(call for call in event.get_function_calls() if call.name == "adk_request_confirmation")
         if event.turn_complete and requests:
             assert ran == []
             request = requests.pop()
@@ -400,12 +399,12 @@ def test_a_call_that_needs_approval_waits_for_it_and_runs_once_it_is_given():
     events = asyncio.run(talk.alive("Pay 3", LiveRequest(), after=answer))
 
     assert ran == ["paid 3"]
-    results = [one.response for event in events for one in event.get_function_responses()]
+    results = [response.response for event in events for response in event.get_function_responses()]
     assert results == [
         {"error": approvals.PENDING},
         {"result": "paid"},
     ]
-    assert [words for role, words in asked(talk)[1:]] == [f"answers {one}" for one in results]
+    assert [text for role, text in asked(talk)[1:]] == [f"answers {result}" for result in results]
 
 
 def test_the_result_of_a_call_may_come_later_from_the_user():
@@ -456,14 +455,14 @@ def test_a_streaming_tool_is_answered_at_once_and_the_model_told_each_thing_it_y
     events = talk.live("Count")
 
     assert ("guide", PENDING) in told(events)
-    words = [one[1] for one in asked(talk) if isinstance(one, tuple)]
-    assert words == ["Count", PENDING, "answers {'result': 'number 0'}", "answers {'result': 'number 1'}"]
+    text = [request[1] for request in asked(talk) if isinstance(request, tuple)]
+    assert text == ["Count", PENDING, "answers {'result': 'number 0'}", "answers {'result': 'number 1'}"]
     ids = {
-        one.id
+        response.id
         for content in model(talk).connections[0].sent
         if isinstance(content, types.Content)
         for part in content.parts or []
-        if (one := part.function_response)
+        if (response := part.function_response)
     }
     assert len(ids) == 1
 
@@ -479,8 +478,8 @@ def test_a_sync_generator_tells_its_progress_to_the_reader_and_its_last_value_to
     events = talk.live("Go")
 
     assert ("steps", "half way...") in told(events)
-    words = [one[1] for one in asked(talk) if isinstance(one, tuple)]
-    assert words == ["Go", "answers {'result': 'there'}"]
+    text = [request[1] for request in asked(talk) if isinstance(request, tuple)]
+    assert text == ["Go", "answers {'result': 'there'}"]
 
 
 def test_results_of_a_streaming_tool_say_when_the_model_reacts():
@@ -494,7 +493,7 @@ def test_results_of_a_streaming_tool_say_when_the_model_reacts():
 
     talk.live("Count")
 
-    contents = [one for one in model(talk).connections[0].sent if isinstance(one, types.Content)]
+    contents = [item for item in model(talk).connections[0].sent if isinstance(item, types.Content)]
     responses = [part.function_response for content in contents for part in content.parts or []]
     assert [response.scheduling for response in responses if response] == [silent, silent]
 
@@ -507,8 +506,8 @@ def test_the_model_hears_that_a_tool_streams_before_it_hears_what():
 
     async def counted() -> AsyncGenerator[str, None]:
         """Counts."""
-        async for one in count(2):
-            yield one
+        async for item in count(2):
+            yield item
         all_given.set()
 
     all_given = asyncio.Event()
@@ -516,7 +515,7 @@ def test_the_model_hears_that_a_tool_streams_before_it_hears_what():
 
     talk.live("Count")
 
-    assert [one[1] for one in asked(talk)[1:]] == [
+    assert [request[1] for request in asked(talk)[1:]] == [
         f"{PENDING}; answers {{'result': 'done'}}",
         "answers {'result': 'number 0'}",
         "answers {'result': 'number 1'}",
@@ -524,13 +523,13 @@ def test_the_model_hears_that_a_tool_streams_before_it_hears_what():
 
 
 def test_a_streaming_tool_hears_what_the_user_sends():
-    got: list[Any] = []
+    blobs: list[Any] = []
 
     async def watch(input_stream: LiveRequestQueue) -> AsyncGenerator[str, None]:
         """Watches."""
         while not (request := await input_stream.get()).close:
             if request.blob:
-                got.append(request.blob)
+                blobs.append(request.blob)
                 yield "seen"
 
     talk = LiveTalk(guide(call("watch"), "Watching.", "Still.", tools=[watch]))
@@ -539,7 +538,7 @@ def test_a_streaming_tool_hears_what_the_user_sends():
 
     talk.live("Watch", MICROPHONE)
 
-    assert got == [MICROPHONE]
+    assert blobs == [MICROPHONE]
 
 
 def test_a_streaming_tool_can_be_stopped_by_the_model():
@@ -560,7 +559,10 @@ def test_a_streaming_tool_can_be_stopped_by_the_model():
 
     assert stopped == ["tick"]
     statuses = [
-        one.response for event in events for one in event.get_function_responses() if one.name == "stop_streaming"
+        response.response
+        for event in events
+        for response in event.get_function_responses()
+        if response.name == "stop_streaming"
     ]
     assert statuses == [
         {"status": "Successfully stopped streaming function tick"},
@@ -596,7 +598,7 @@ def test_a_streaming_tool_that_needs_approval_does_not_start_without_it():
     events = talk.live("Go")
 
     assert started == []
-    assert any(one.name == "adk_request_confirmation" for event in events for one in event.get_function_calls())
+    assert any(call.name == "adk_request_confirmation" for event in events for call in event.get_function_calls())
 
 
 def test_a_streaming_tool_ends_with_its_conversation():
@@ -619,13 +621,16 @@ def test_a_streaming_tool_ends_with_its_conversation():
 
 
 def test_agent_callbacks_stand_around_the_whole_conversation():
-    seen: list[str] = []
-    before, after = (lambda callback_context: seen.append("before")), (lambda callback_context: seen.append("after"))
-    talk = LiveTalk(guide("Hello.", "Bye.", before_agent_callback=before, after_agent_callback=after))
+    texts: list[str] = []
+    previous, following = (
+        (lambda callback_context: texts.append("before")),
+        (lambda callback_context: texts.append("after")),
+    )
+    talk = LiveTalk(guide("Hello.", "Bye.", before_agent_callback=previous, after_agent_callback=following))
 
     talk.live("Hi", "Bye")
 
-    assert seen == ["before", "after"]
+    assert texts == ["before", "after"]
 
 
 def test_an_answer_of_before_agent_takes_the_place_of_the_conversation():
@@ -666,12 +671,12 @@ def test_before_model_is_asked_of_speech_once_it_is_heard_and_what_the_model_say
 
 
 def test_after_model_is_asked_of_a_voice_with_all_that_it_said_so_far():
-    shown: list[str] = []
+    texts: list[str] = []
 
     def no_numbers(callback_context: CallbackContext, llm_response: LlmResponse) -> LlmResponse | None:
-        if told := llm_response.output_transcription:
-            shown.append(told.text or "")
-        return LlmResponse(content=types.ModelContent("No numbers.")) if shown[-1:] == ["It is 42"] else None
+        if output_transcription := llm_response.output_transcription:
+            texts.append(output_transcription.text or "")
+        return LlmResponse(content=types.ModelContent("No numbers.")) if texts[-1:] == ["It is 42"] else None
 
     talk = LiveTalk(
         guide(
@@ -683,7 +688,7 @@ def test_after_model_is_asked_of_a_voice_with_all_that_it_said_so_far():
 
     events = talk.live(MICROPHONE, "Bye")
 
-    assert shown == ["It is", "It is 42"]
+    assert texts == ["It is", "It is 42"]
     assert told(events)[:2] == [("guide", "speaks 'It is'..."), ("guide", "No numbers. done")]
     assert len(model(talk).connections) == 2
 
@@ -735,12 +740,12 @@ def test_plugins_are_asked_before_the_agent_and_see_every_event():
 # --- connections
 
 
-def then_say(words: str, when: str) -> Callable[[Event, LiveRequestQueue], None]:
+def then_say(text: str, when: str) -> Callable[[Event, LiveRequestQueue], None]:
     """Says `words` when an event is told as `when`."""
 
     def say(event: Event, queue: LiveRequestQueue) -> None:
         if _told(event) == when:
-            queue.send_content(words)
+            queue.send_content(text)
 
     return say
 
@@ -910,7 +915,9 @@ def test_the_settings_of_the_run_and_the_agent_reach_the_model():
         "system_instruction": "Be brief.",
         "temperature": 0.5,
     }
-    assert [one.name for tool in settings.tools or [] for one in tool.function_declarations or []] == ["weather"]
+    assert [declaration.name for tool in settings.tools or [] for declaration in tool.function_declarations or []] == [
+        "weather"
+    ]
 
 
 def test_a_run_that_says_nothing_of_it_is_answered_with_a_voice_and_both_sides_are_written_down():
@@ -933,8 +940,8 @@ def test_the_history_of_a_new_conversation_is_marked_as_such():
 
 def test_an_agent_without_a_model_of_its_own_speaks_with_the_default_for_live_conversations():
     assert LlmAgent(name="guide").canonical_live_model.model == LlmAgent.DEFAULT_LIVE_MODEL
-    named = LlmAgent(name="guide", model="gemini-2.5-flash")
-    assert named.canonical_live_model is named.canonical_model
+    agent = LlmAgent(name="guide", model="gemini-2.5-flash")
+    assert agent.canonical_live_model is agent.canonical_model
 
 
 # --- what cannot speak

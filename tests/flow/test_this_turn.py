@@ -17,8 +17,8 @@ from tests.support.talk import Talk, guide, requests
 from tests.support.transcripts import quoted_call, quoted_result
 
 
-def now(*events: Event, **how: Any) -> list[tuple[str, str]]:
-    return told(seen(*events, this_turn=True, **how))
+def now(*events: Event, **kwargs: Any) -> list[tuple[str, str]]:
+    return told(seen(*events, this_turn=True, **kwargs))
 
 
 def transfer(author: str = "other") -> list[Event]:
@@ -39,10 +39,16 @@ def test_the_newest_message_of_the_user_begins_the_turn():
 
 
 def test_so_does_what_another_agent_said_last():
-    said = [text("go"), text("A", "other"), call("1", author="other"), answer("1", author="other"), text("B", "other")]
+    message = [
+        text("go"),
+        text("A", "other"),
+        call("1", author="other"),
+        answer("1", author="other"),
+        text("B", "other"),
+    ]
 
-    assert now(*said) == [("user", "[other] said: <B>")]
-    assert now(*said, text("mine", "me")) == [("user", "[other] said: <B>"), ("model", "mine")]
+    assert now(*message) == [("user", "[other] said: <B>")]
+    assert now(*message, text("mine", "me")) == [("user", "[other] said: <B>"), ("model", "mine")]
 
 
 def test_a_transfer_starts_no_bar_and_is_reported():
@@ -73,14 +79,16 @@ def test_a_message_that_the_agent_cannot_see_begins_none():
 
 
 def test_a_result_that_comes_later_goes_on_with_the_turn_of_its_call():
-    asked = [text("old"), text("buy"), call("1", long_running_tool_ids={"1"}), text("waiting", "me")]
+    request = [text("old"), text("buy"), call("1", long_running_tool_ids={"1"}), text("waiting", "me")]
     bought = [("user", "buy"), ("model", "calls f({'of': '1'})"), ("user", "answers {'ok': '1'}")]
 
-    assert now(*asked, answer("1", author="user")) == bought
-    assert now(*asked, text("hi?"), text("sure", "me")) == [("user", "hi?"), ("model", "sure")]
-    assert now(*asked, text("hi?"), text("sure", "me"), answer("1", author="user")) == bought
-    assert now(*asked, text("hi?"), answer("1", author="user"), text("done", "me"))[:3] == bought
-    assert now(*asked, text("hi?"), answer("1", author="user"), text("done", "me"), text("next")) == [("user", "next")]
+    assert now(*request, answer("1", author="user")) == bought
+    assert now(*request, text("hi?"), text("sure", "me")) == [("user", "hi?"), ("model", "sure")]
+    assert now(*request, text("hi?"), text("sure", "me"), answer("1", author="user")) == bought
+    assert now(*request, text("hi?"), answer("1", author="user"), text("done", "me"))[:3] == bought
+    assert now(*request, text("hi?"), answer("1", author="user"), text("done", "me"), text("next")) == [
+        ("user", "next")
+    ]
 
 
 def test_a_result_of_no_call_begins_none():
@@ -113,9 +121,9 @@ def test_an_approved_call_is_shown_with_the_message_that_led_to_it():
     talk = Talk(agent)
     events = talk.say("pay it")
     talk.say("are you there?")
-    [asked] = [one for event in events for one in event.get_function_calls() if one.name == APPROVAL_REQUEST]
+    [call] = [call for event in events for call in event.get_function_calls() if call.name == APPROVAL_REQUEST]
 
-    yes = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": True})
+    yes = types.FunctionResponse(id=call.id, name=call.name, response={"confirmed": True})
     talk.say([types.Part(function_response=yes)])
 
     assert talk.error is None
@@ -147,8 +155,8 @@ def test_a_view_of_the_turn_kept_up_to_date_is_the_one_made_anew(events: list[Ev
     for step in [*steps, len(events)]:
         new, events = events[:step], events[step:]
         session.events.extend(new)
-        kept = contents_for(session, "me", None, this_turn=True)
-        assert kept == contents_for(session_of(session.events), "me", None, this_turn=True)
+        stored_contents = contents_for(session, "me", None, this_turn=True)
+        assert stored_contents == contents_for(session_of(session.events), "me", None, this_turn=True)
 
 
 @given(st.lists(EVENT, max_size=12))
