@@ -37,11 +37,11 @@ BROKEN: dict[str, tuple[Answer, str]] = {
 }
 
 
-def agent(service: Service, name: str, **more: Any) -> Any:
+def agent(service: Service, name: str, **kwargs: Any) -> Any:
     return create_llm_agent(
         id=name,
         http_config={"url": f"{service.url}/{name}"},
-        **{"activity_config": ONCE, "output_key": name, **more},
+        **{"activity_config": ONCE, "output_key": name, **kwargs},
     )
 
 
@@ -53,13 +53,13 @@ def test_a_failing_service_ends_the_run_with_one_error_and_the_next_message_work
     answer, code = BROKEN[kind]
     agents = {"id": "root", "sub_agents": ["a", "b"]}
     if container == "sequence":
-        root, before = create_sequential_agent(agents), ["a"]
+        root, earlier_texts = create_sequential_agent(agents), ["a"]
     elif container == "loop":
-        root, before = create_loop_agent({**agents, "maxAgentLoopIterations": 1}), ["a"]
+        root, earlier_texts = create_loop_agent({**agents, "maxAgentLoopIterations": 1}), ["a"]
     else:
-        root, before = create_parallel_agent(agents), []
+        root, earlier_texts = create_parallel_agent(agents), []
     say(service, b=answer)
-    service.make("/a", lambda asked: {"content": "A"})
+    service.make("/a", lambda request: {"content": "A"})
     impatient = {**ONCE, "startToCloseTimeout": "50ms"} if answer.silent else ONCE
     graph = graph_of(service, root, agent(service, "a"), agent(service, "b", activity_config=impatient))
 
@@ -71,18 +71,18 @@ def test_a_failing_service_ends_the_run_with_one_error_and_the_next_message_work
         service.say_now("/b", {"content": "B"})
         return handle, [failed, events, await handle.receive_message("again")]
 
-    _, (failed, events, again) = sync.run(talk())
+    _, (failed, events, repeated) = sync.run(talk())
     assert failed.error_details["error_code"] == code and failed.error_details["agent"] == "b"
     assert [event.error_code for event in events if event.error_code] == [code]
-    assert all(failed.session_state[name] == "A" for name in before)
-    assert (again.error_details, again.session_state["a"], again.session_state["b"]) == (None, "A", "B")
+    assert all(failed.session_state[name] == "A" for name in earlier_texts)
+    assert (repeated.error_details, repeated.session_state["a"], repeated.session_state["b"]) == (None, "A", "B")
 
 
 def test_a_service_that_is_killed_between_two_agents_loses_nothing():
     with Service() as first, Service() as second:
         line = create_sequential_agent(id="line", sub_agents=["a", "b"])
 
-        def last_words(asked: Any) -> Any:
+        def last_words(request: Any) -> Any:
             return {"content": "A"}
 
         first.make("/a", last_words)
@@ -120,12 +120,12 @@ def tool_result(service: Service, graph: GraphCompose) -> Any:
     service.say("/a", LOOK, {"content": "Well.", "exitFlow": True})
     result = sync.run(graph.execute("go"))
     assert result.error_details is None
-    [said] = service.bodies("/a")[-1]["messages"][-1]["content"]
-    return said["function_response"]["response"]
+    [text] = service.bodies("/a")[-1]["messages"][-1]["content"]
+    return text["function_response"]["response"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "words"),
+    ("answer", "status", "text"),
     [
         (Answer({"why": "no such thing"}, 404), 404, "no such thing"),
         (Answer(b"busy", 503), 503, "busy"),
@@ -133,15 +133,15 @@ def tool_result(service: Service, graph: GraphCompose) -> Any:
         (Answer({"half": "body"}, cut=4), None, "RemoteProtocolError"),
     ],
 )
-def test_a_failing_tool_is_reported_to_the_agent(service: Service, answer: Answer, status: int | None, words: str):
+def test_a_failing_tool_is_reported_to_the_agent(service: Service, answer: Answer, status: int | None, text: str):
     service.say("/look", answer)
-    told = tool_result(service, with_tool(service, http_config={"url": f"{service.url}/look", "method": "GET"}))
-    assert told["status_code"] == status and words in told["error"]
+    lines = tool_result(service, with_tool(service, http_config={"url": f"{service.url}/look", "method": "GET"}))
+    assert lines["status_code"] == status and text in lines["error"]
     assert "elsewhere" not in asked(service)
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "lines"),
     [
         (Answer(b"\xff\xfehello"), {"result": "\ufffd\ufffdhello"}),
         (Answer(b"<html>"), {"result": "<html>"}),
@@ -159,16 +159,16 @@ def test_a_failing_tool_is_reported_to_the_agent(service: Service, answer: Answe
     ],
 )
 def test_what_a_tool_answers_is_told_and_kept_and_what_is_no_answer_is_told_alone(
-    service: Service, answer: Answer, told: Any
+    service: Service, answer: Answer, lines: Any
 ):
     service.say("/look", answer)
     service.say("/a", LOOK, {"content": "Well.", "exitFlow": True})
     result = sync.run(with_tool(service, output_key="found").execute("go"))
     assert result.error_details is None
-    [said] = service.bodies("/a")[-1]["messages"][-1]["content"]
-    response = said["function_response"]["response"]
-    assert response == told if isinstance(told, dict) else told in response["error"]
-    assert result.session_state.get("found") == (told if isinstance(told, dict) else None)
+    [text] = service.bodies("/a")[-1]["messages"][-1]["content"]
+    response = text["function_response"]["response"]
+    assert response == lines if isinstance(lines, dict) else lines in response["error"]
+    assert result.session_state.get("found") == (lines if isinstance(lines, dict) else None)
 
 
 def test_a_tool_that_is_too_slow_is_told_to_the_agent(service: Service):
@@ -190,7 +190,7 @@ def test_a_tool_may_give_the_answer_as_it_came(service: Service):
 
 
 def test_a_tool_is_filled_in_and_its_secret_is_kept_from_agents_and_state(service: Service):
-    service.make("/shops/a%2Fb", lambda asked: {"echo": asked.headers["authorization"]})
+    service.make("/shops/a%2Fb", lambda request: {"echo": request.headers["authorization"]})
     http = {
         "url": f"{service.url}/shops/{{{{state.shop}}}}",
         "headers": {"Authorization": "Bearer {{$secret('token')}}"},
@@ -198,18 +198,18 @@ def test_a_tool_is_filled_in_and_its_secret_is_kept_from_agents_and_state(servic
     }
     graph = with_tool(service, http_config=http, output_key="found")
     graph.workflow.state = {"shop": "a/b"}
-    told = tool_result(service, graph)
-    [sent] = [one for one in service.asked if one.path.startswith("/shops")]
-    assert sent.headers["authorization"] == "Bearer tool-secret-99"
-    assert (sent.body["shop"], sent.body["session_state"]) == ("a/b", {"shop": "a/b"})
-    assert told == service.bodies("/a")[-1]["state"]["found"] == {"echo": "[secret]"}
+    lines = tool_result(service, graph)
+    [request] = [request for request in service.asked if request.path.startswith("/shops")]
+    assert request.headers["authorization"] == "Bearer tool-secret-99"
+    assert (request.body["shop"], request.body["session_state"]) == ("a/b", {"shop": "a/b"})
+    assert lines == service.bodies("/a")[-1]["state"]["found"] == {"echo": "[secret]"}
     assert "tool-secret-99" not in str(service.bodies("/a"))
 
 
 def test_wrong_arguments_do_not_reach_a_tool_with_a_schema(service: Service):
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    told = tool_result(service, with_tool(service, parameters=schema))
-    assert "wrong arguments" in told["error"] and "look" not in asked(service)
+    lines = tool_result(service, with_tool(service, parameters=schema))
+    assert "wrong arguments" in lines["error"] and "look" not in asked(service)
     assert service.bodies("/a")[0]["tools"][0]["function"]["parameters"] == schema
 
 
@@ -224,7 +224,7 @@ def test_an_app_runs_in_any_runner(service: Service):
                 events += await runner.run_debug(message, quiet=True)
             except Exception as error:
                 events.append(error)
-        return [str(getattr(one, "text", "") or one) for one in events]
+        return [str(getattr(event, "text", "") or event) for event in events]
 
     first, second = sync.run(talk())
     assert "HTTP 500" in first and second == "A"
