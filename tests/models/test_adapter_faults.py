@@ -62,8 +62,8 @@ def test_no_call_comes_of_a_stream_that_is_cut_wherever_that_is(
     outcomes = asyncio.run(_each(vendor.model(server, attempts=1), len(cuts)))
 
     for cut, (responses, error) in zip(cuts, outcomes, strict=True):
-        whole = [one for one in responses if not one.partial]
-        calls = [(call.name, call.args) for one in responses for call in one.get_function_calls()]
+        whole = [response for response in responses if not response.partial]
+        calls = [(call.name, call.args) for response in responses for call in response.get_function_calls()]
         if error is not None:
             assert isinstance(error, ModelError), (cut, error)
             assert "m-1" in str(error)
@@ -80,11 +80,11 @@ async def _each(
 ) -> list[tuple[list[LlmResponse], Exception | None]]:
     """What the model answers, `times` times, and what each attempt ended with."""
     outcomes: list[tuple[list[LlmResponse], Exception | None]] = []
-    asked = request or LlmRequest(contents=[types.UserContent("Go")])
+    sent_request = request or LlmRequest(contents=[types.UserContent("Go")])
     for _ in range(times):
         responses: list[LlmResponse] = []
         try:
-            async with aclosing(model.generate_content_async(asked, stream=True)) as stream:
+            async with aclosing(model.generate_content_async(sent_request, stream=True)) as stream:
                 async for response in stream:
                     responses.append(response)  # noqa: PERF401  # a list of what came before an error
         except Exception as error:
@@ -126,8 +126,8 @@ def test_after_a_broken_stream_there_is_one_clear_error_event_and_the_session_go
 
     assert talk.error is None
     assert paid == [100]
-    for asked in server.requests:
-        vendor.check(asked.body)
+    for request in server.requests:
+        vendor.check(request.body)
 
 
 # --- histories
@@ -189,7 +189,7 @@ def test_the_rules_of_turns_hold_for_any_history(
     refusing: GeminiServer, vendor: Vendor, contents: list[types.Content], lacks: set[str]
 ):
     model = vendor.kind(model="m-1", base_url=refusing.url, api_key="k", lacks=lacks)
-    said = json.dumps([one.model_dump(mode="json") for one in contents])
+    text = json.dumps([content.model_dump(mode="json") for content in contents])
     vendor.refuse(refusing, 400, "enough")
 
     ((responses, error),) = asyncio.run(_each(model, 1, LlmRequest(contents=contents)))
@@ -197,21 +197,21 @@ def test_the_rules_of_turns_hold_for_any_history(
     assert responses == []
     assert isinstance(error, ModelError)
     vendor.check(refusing.requests.pop().body)
-    assert json.dumps([one.model_dump(mode="json") for one in contents]) == said
+    assert json.dumps([content.model_dump(mode="json") for content in contents]) == text
 
 
 @given(contents=st.lists(CONTENTS, max_size=7))
 def test_no_message_or_answer_is_lost(contents: list[types.Content]):
     turns = pair_turns(contents)
 
-    def count(of: Sequence[types.Content], name: str) -> int:
-        return sum(1 for one in of for part in one.parts or () if getattr(part, name))
+    def count(owner: Sequence[types.Content], name: str) -> int:
+        return sum(1 for item in owner for part in item.parts or () if getattr(part, name))
 
     assert count(turns, "function_call") == count(contents, "function_call")
     assert count(turns, "inline_data") == count(contents, "inline_data")
     assert count(turns, "function_response") == count(turns, "function_call")
-    words = json.dumps([one.model_dump(mode="json", exclude_none=True) for one in turns])
-    assert words.count('"seen"') + words.count('\\"seen\\"') == count(contents, "function_response")
+    text = json.dumps([turn.model_dump(mode="json", exclude_none=True) for turn in turns])
+    assert text.count('"seen"') + text.count('\\"seen\\"') == count(contents, "function_response")
 
 
 def test_a_result_that_comes_after_more_words_is_still_the_result():
@@ -246,13 +246,13 @@ def boom() -> str:
     raise ValueError("bad")
 
 
-async def _leave(talk: Talk, message: str, after: int) -> None:
+async def _leave(talk: Talk, message: str, later_number: int) -> None:
     """Say something and stop listening after some events."""
     turn: AsyncGenerator[Any, None] = talk.runner.run_async(user_id="u", session_id="s", new_message=message)
     async with aclosing(turn) as events:
         async for _ in events:
-            after -= 1
-            if not after:
+            later_number -= 1
+            if not later_number:
                 return
 
 
@@ -279,8 +279,8 @@ def test_the_next_turn_after_a_fault_keeps_the_rules_of_the_service(vendor: Vend
 
     assert talk.error is None
     assert told(events)[-1] == ("guide", "Fine. .")
-    for asked in server.requests:
-        vendor.check(asked.body)
+    for request in server.requests:
+        vendor.check(request.body)
 
 
 def test_wherever_a_kill_has_cut_the_history_the_next_turn_keeps_the_rules(vendor: Vendor, server: GeminiServer):
@@ -301,8 +301,8 @@ def test_wherever_a_kill_has_cut_the_history_the_next_turn_keeps_the_rules(vendo
         assert cut.error is None
 
     assert len(server.requests) == 3 + len(stored)
-    for asked in server.requests:
-        vendor.check(asked.body)
+    for request in server.requests:
+        vendor.check(request.body)
 
 
 async def _append(talk: Talk, events: Sequence[Event]) -> None:
@@ -319,16 +319,18 @@ def test_an_answered_approval_keeps_the_rules_of_the_service(vendor: Vendor, ser
     vendor.say(server, "Fine.", framing="close")
     asks = FunctionTool(look, require_confirmation=True)
     talk = Talk(LlmAgent(name="guide", model=vendor.model(server), tools=[asks, boom]))
-    (asked,) = [call for event in talk.say("Look.") for call in event.get_function_calls() if call.name == REQUEST]
+    (function_call,) = [
+        call for event in talk.say("Look.") for call in event.get_function_calls() if call.name == REQUEST
+    ]
 
-    answer = types.FunctionResponse(id=asked.id, name=REQUEST, response={"confirmed": confirmed})
+    answer = types.FunctionResponse(id=function_call.id, name=REQUEST, response={"confirmed": confirmed})
     talk.say(types.Content(role="user", parts=[types.Part(function_response=answer)]))
     talk.say("And now?")
 
     assert talk.error is None
     assert len(server.requests) >= 2
-    for sent in server.requests:
-        vendor.check(sent.body)
+    for request in server.requests:
+        vendor.check(request.body)
 
 
 def test_what_waits_for_a_yes_keeps_the_rules_of_the_service(vendor: Vendor, server: GeminiServer):
@@ -343,5 +345,5 @@ def test_what_waits_for_a_yes_keeps_the_rules_of_the_service(vendor: Vendor, ser
     talk.say("Look.")
     talk.say("And now?")
 
-    for asked in server.requests:
-        vendor.check(asked.body)
+    for request in server.requests:
+        vendor.check(request.body)

@@ -41,15 +41,15 @@ def vendor(request: pytest.FixtureRequest) -> Vendor:
 
 def question(*contents: str | types.Content, **config: Any) -> LlmRequest:
     return LlmRequest(
-        contents=[types.UserContent(one) if isinstance(one, str) else one for one in contents],
+        contents=[types.UserContent(content) if isinstance(content, str) else content for content in contents],
         config=types.GenerateContentConfig(**config),
     )
 
 
 def ask(model: Any, request: LlmRequest | None = None, *, stream: bool = False) -> list[LlmResponse]:
     async def collect() -> list[LlmResponse]:
-        asked = request or question("How is Oslo?")
-        async with aclosing(model.generate_content_async(asked, stream=stream)) as responses:
+        sent_request = request or question("How is Oslo?")
+        async with aclosing(model.generate_content_async(sent_request, stream=stream)) as responses:
             return [response async for response in responses]
 
     return asyncio.run(collect())
@@ -87,8 +87,8 @@ def test_a_turn_with_a_tool_call_runs_through_the_runner(vendor: Vendor, server:
     streamed = "".join(event.text for event in events if event.partial)
     assert streamed == ("Let me look." + "It is mild." if stream else "")
     assert len(server.requests) == 2
-    for asked in server.requests:
-        vendor.check(asked.body)
+    for request in server.requests:
+        vendor.check(request.body)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -109,8 +109,8 @@ def test_thoughts_stay_apart_from_words(vendor: Vendor, server: GeminiServer, st
 
     assert [(part.text, bool(part.thought)) for part in whole.parts] == [("Oslo is north.", True), ("Mild.", False)]
     assert whole.text == "Mild."
-    shown = [part for piece in pieces for part in piece.parts]
-    assert "".join(part.text or "" for part in shown if part.thought) == ("Oslo is north." if stream else "")
+    parts = [part for piece in pieces for part in piece.parts]
+    assert "".join(part.text or "" for part in parts if part.thought) == ("Oslo is north." if stream else "")
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -131,12 +131,12 @@ def test_the_request_is_not_changed(vendor: Vendor, server: GeminiServer, stream
     request = question(
         types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(name="f", args={}))])
     )
-    before, contents = request.model_copy(deep=True), list(request.contents)
+    earlier_request, contents = request.model_copy(deep=True), list(request.contents)
 
     ask(vendor.model(server, lacks={"images", "system_prompt", "parallel_calls"}), request, stream=stream)
 
-    assert request == before
-    assert all(one is other for one, other in zip(request.contents, contents, strict=True))
+    assert request == earlier_request
+    assert all(content is other_content for content, other_content in zip(request.contents, contents, strict=True))
 
 
 # --- what is asked
@@ -175,11 +175,11 @@ def test_settings_tools_images_and_a_schema_arrive_as_the_service_spells_them(ve
     settings = body.get("generationConfig", body)
     assert "m-1" in (body.get("model") or server.requests[0].path)
     assert (settings["temperature"], settings.get("top_p") or settings.get("topP")) == (0.2, 0.9)
-    spelled = str(body)
+    text = str(body)
     notes = "bm90ZXMgw7w=" if vendor.name == "gemini" else "notes ü"
-    assert all(said in spelled for said in ("iVBORw0KGgo=", "JVBERg==", "https://x.test/a.jpg", notes, "Be brief."))
-    assert "degrees" in spelled
-    assert "END" in spelled
+    assert all(message in text for message in ("iVBORw0KGgo=", "JVBERg==", "https://x.test/a.jpg", notes, "Be brief."))
+    assert "degrees" in text
+    assert "END" in text
 
 
 def test_an_agent_that_forbids_calls_or_allows_some_says_so(vendor: Vendor, server: GeminiServer):
@@ -196,12 +196,12 @@ def test_an_agent_that_forbids_calls_or_allows_some_says_so(vendor: Vendor, serv
         vendor.check(server.requests[-1].body)
 
     if vendor.name == "gemini":  # it is told which of those that it is offered are allowed
-        told_so = [asked.body["toolConfig"]["functionCallingConfig"] for asked in server.requests]
-        assert [one["mode"] for one in told_so] == ["NONE", "AUTO", "ANY", "ANY"]
-        assert [one.get("allowedFunctionNames") for one in told_so] == [None, None, ["two"], ["two", "three"]]
+        told_so = [sent_request.body["toolConfig"]["functionCallingConfig"] for sent_request in server.requests]
+        assert [item["mode"] for item in told_so] == ["NONE", "AUTO", "ANY", "ANY"]
+        assert [item.get("allowedFunctionNames") for item in told_so] == [None, None, ["two"], ["two", "three"]]
         return
-    assert [len(asked.body["tools"]) for asked in server.requests] == [3, 3, 1, 2]
-    choices = [asked.body.get("tool_choice") for asked in server.requests]
+    assert [len(sent_request.body["tools"]) for sent_request in server.requests] == [3, 3, 1, 2]
+    choices = [sent_request.body.get("tool_choice") for sent_request in server.requests]
     assert "none" in str(choices[0])
     assert ("two" if vendor.name == "anthropic" else "required") in str(choices[2])
     (offered,) = server.requests[2].body["tools"]
@@ -213,10 +213,10 @@ def test_a_model_without_parallel_calls_is_asked_for_one_and_told_of_one_at_a_ti
     vendor: Vendor, server: GeminiServer
 ):
     vendor.say(server, "Mild.")
-    calls = [types.Part(function_call=types.FunctionCall(id=own, name="weather", args={})) for own in ("a", "b")]
+    calls = [types.Part(function_call=types.FunctionCall(id=text, name="weather", args={})) for text in ("a", "b")]
     results = [
-        types.Part(function_response=types.FunctionResponse(id=own, name="weather", response={"result": own}))
-        for own in ("b", "a")
+        types.Part(function_response=types.FunctionResponse(id=text, name="weather", response={"result": text}))
+        for text in ("b", "a")
     ]
     request = question(
         "Go",
@@ -229,7 +229,7 @@ def test_a_model_without_parallel_calls_is_asked_for_one_and_told_of_one_at_a_ti
 
     body = server.requests[0].body
     vendor.check(body)
-    assert sum(one["role"] in ("assistant", "model") for one in vendor.turns(body)) == 2
+    assert sum(turn["role"] in ("assistant", "model") for turn in vendor.turns(body)) == 2
     if vendor.name != "gemini":  # its API has no word for that
         flags = body if "parallel_tool_calls" in body else body["tool_choice"]
         assert flags.get("parallel_tool_calls", not flags.get("disable_parallel_tool_use")) is False
@@ -251,9 +251,9 @@ def test_a_model_without_images_system_prompts_and_schemas_is_told_in_words(vend
     assert not {"system", "systemInstruction", "response_format", "output_config"} & body.keys()
     assert "responseSchema" not in str(body)
     assert {turn["role"] for turn in vendor.turns(body)} == {"user"}
-    said = str(vendor.turns(body))
-    assert said.index("Be brief.") < said.index("degrees") < said.index("What is it?") < said.index("cat.png")
-    assert "iVBOR" not in said
+    text = str(vendor.turns(body))
+    assert text.index("Be brief.") < text.index("degrees") < text.index("What is it?") < text.index("cat.png")
+    assert "iVBOR" not in text
 
 
 # --- refusals, retries and time
@@ -287,10 +287,10 @@ def test_a_busy_service_is_asked_again_and_history_has_one_event(
     assert talk.error is None
     assert told(talk.stored().events) == [("user", "How is Oslo? ."), ("guide", "Mild. .")]
     tries = [record.getMessage() for record in caplog.records if record.name == "adk_nb.models.retrying"]
-    assert ["asking again in" in one for one in tries] == [True, True]
+    assert ["asking again in" in attempt for attempt in tries] == [True, True]
     assert "in 0.0 s (try 3)" in tries[1]
     attempts = talk.stored().events[-1].attempts
-    assert attempts and [(one.model, one.error) for one in attempts] == [
+    assert attempts and [(attempt.model, attempt.error) for attempt in attempts] == [
         (vendor.prefix + "m-1", "HTTP 503"),
         (vendor.prefix + "m-1", "HTTP 429"),
     ]
@@ -311,7 +311,7 @@ def test_a_service_that_stays_busy_is_one_error_event_that_tells_every_attempt(
     assert isinstance(talk.error, ModelHTTPError)
     assert talk.error.status == 500
     _, failed = talk.stored().events
-    assert [one.error for one in failed.attempts or ()] == ["HTTP 503", "HTTP 429"]
+    assert [attempt.error for attempt in failed.attempts or ()] == ["HTTP 503", "HTTP 429"]
     assert "(3 attempts, with 0." in (failed.error_message or "")
 
 
@@ -324,9 +324,9 @@ def test_a_refusal_that_does_not_pass_is_not_asked_again(vendor: Vendor, server:
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(("asked", "hint"), [("3600", "wait 3600 s, as it asks"), ("1e999", "wait")])
-def test_the_requested_wait_of_a_service_is_reported(vendor: Vendor, server: GeminiServer, asked: str, hint: str):
-    vendor.refuse(server, 429, "slower", headers={"Retry-After": asked})
+@pytest.mark.parametrize(("question", "hint"), [("3600", "wait 3600 s, as it asks"), ("1e999", "wait")])
+def test_the_requested_wait_of_a_service_is_reported(vendor: Vendor, server: GeminiServer, question: str, hint: str):
+    vendor.refuse(server, 429, "slower", headers={"Retry-After": question})
 
     with pytest.raises(ModelHTTPError, match=rf"; {hint}, or .*quota$"):
         ask(vendor.model(server, attempts=3))
@@ -354,10 +354,10 @@ def test_the_meaning_of_each_error_is_looked_up_once(vendor: Vendor, server: Gem
 
 def test_an_unreachable_service_is_reported(vendor: Vendor):
     with GeminiServer() as server:
-        gone = vendor.model(server)
+        removed_model = vendor.model(server)
 
     with pytest.raises(ModelError, match="m-1"):
-        ask(gone)
+        ask(removed_model)
 
 
 def too_late(model: Any, silent: threading.Event, *, stream: bool = False) -> tuple[str, float]:
@@ -377,9 +377,9 @@ def too_late(model: Any, silent: threading.Event, *, stream: bool = False) -> tu
 def test_a_first_word_is_waited_for_as_long_as_was_said(vendor: Vendor, server: GeminiServer, stream: bool):
     vendor.say(server, "Mild.", stream=stream, cut=0, then_wait=True)
 
-    said, seconds = too_late(vendor.model(server), server.silent, stream=stream)
+    text, seconds = too_late(vendor.model(server), server.silent, stream=stream)
 
-    assert re.search(r"; raise \w+\(timeout=300\)", said)
+    assert re.search(r"; raise \w+\(timeout=300\)", text)
     assert 300 <= seconds < 360
     assert server.client_left.wait(30)
 
@@ -390,39 +390,39 @@ def test_a_total_limit_that_ends_the_wait_for_the_first_word_is_named(
 ):
     vendor.say(server, "Mild.", stream=stream, cut=0, then_wait=True)
 
-    said, seconds = too_late(vendor.model(server, total_timeout=60), server.silent, stream=stream)
+    text, seconds = too_late(vendor.model(server, total_timeout=60), server.silent, stream=stream)
 
-    assert re.search(r"raise \w+\(total_timeout=60\)", said)
+    assert re.search(r"raise \w+\(total_timeout=60\)", text)
     assert 60 <= seconds < 120
 
 
-@pytest.mark.parametrize(("limits", "after"), [({}, 120), ({"stall_timeout": 500, "total_timeout": 60}, 60)])
+@pytest.mark.parametrize(("limits", "later_number"), [({}, 120), ({"stall_timeout": 500, "total_timeout": 60}, 60)])
 def test_a_stream_that_stalls_is_ended_by_the_nearer_of_its_two_limits(
-    vendor: Vendor, server: GeminiServer, limits: dict[str, int], after: int
+    vendor: Vendor, server: GeminiServer, limits: dict[str, int], later_number: int
 ):
     vendor.begin(server, "It is mild.")
 
-    said, seconds = too_late(vendor.model(server, **limits), server.silent, stream=True)
+    text, seconds = too_late(vendor.model(server, **limits), server.silent, stream=True)
 
-    assert re.search(r"\(stall_timeout=\d+ or total_timeout=\d+\)", said)
-    assert after <= seconds < after + 60
+    assert re.search(r"\(stall_timeout=\d+ or total_timeout=\d+\)", text)
+    assert later_number <= seconds < later_number + 60
     assert server.client_left.wait(30)
 
 
 def test_a_connection_is_waited_for_as_long_as_was_said(vendor: Vendor):
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as waiting:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as pending_stack:
         for _ in range(2):  # nobody lets them in, so nobody else is let in
-            caller = waiting.enter_context(socket.socket())
+            caller = pending_stack.enter_context(socket.socket())
             caller.setblocking(False)
             caller.connect_ex(full.getsockname())
         model = vendor.model(SimpleNamespace(url=f"http://127.0.0.1:{full.getsockname()[1]}"))
         silent = threading.Event()
         silent.set()
 
-        said, seconds = too_late(model, silent)
+        text, seconds = too_late(model, silent)
 
-    assert "no connection to " in said
-    assert "within 10 s; " in said
+    assert "no connection to " in text
+    assert "within 10 s; " in text
     assert 10 <= seconds < 70
 
 
@@ -474,9 +474,9 @@ def test_a_call_with_arguments_that_are_no_object_is_not_made(vendor: Vendor, se
 def test_an_error_within_a_stream_says_what_the_service_said(vendor: Vendor, server: GeminiServer):
     vendor.say(server, "It is mild.", stream=True)
     events = vendor.events(["It is mild."], "")[: vendor.begun]
-    named = b"event: error\n" if vendor.name == "anthropic" else b""
+    data = b"event: error\n" if vendor.name == "anthropic" else b""
     told_so = b"data: " + json.dumps(vendor.refusal("odd_error", "the rack burns")).encode() + b"\n\n"
-    server.replies[-1].body = b"".join(events) + named + told_so
+    server.replies[-1].body = b"".join(events) + data + told_so
 
     with pytest.raises(ModelError, match=r"m-1.*rack burns"):
         ask(vendor.model(server), stream=True)

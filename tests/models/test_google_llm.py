@@ -40,15 +40,15 @@ def gemini(server: GeminiServer, *, attempts: int = 1, **fields: Any) -> Gemini:
 
 def question(*contents: str | types.Content, **config: Any) -> LlmRequest:
     return LlmRequest(
-        contents=[types.UserContent(one) if isinstance(one, str) else one for one in contents],
+        contents=[types.UserContent(content) if isinstance(content, str) else content for content in contents],
         config=types.GenerateContentConfig(**config),
     )
 
 
 def ask(model: Gemini, request: LlmRequest | None = None, *, stream: bool = False) -> list[LlmResponse]:
     async def collect() -> list[LlmResponse]:
-        asked = request or question("How is Oslo?")
-        return [response async for response in model.generate_content_async(asked, stream=stream)]
+        sent_request = request or question("How is Oslo?")
+        return [response async for response in model.generate_content_async(sent_request, stream=stream)]
 
     return asyncio.run(collect())
 
@@ -72,13 +72,13 @@ def test_the_request_that_arrives_is_what_was_asked(server: GeminiServer):
 
     ask(gemini(server), request)
 
-    (asked,) = server.requests
-    assert asked.path.endswith("/models/gemini-2.5-flash:generateContent")
-    assert asked.headers["x-goog-api-key"] == KEY
+    (sent_request,) = server.requests
+    assert sent_request.path.endswith("/models/gemini-2.5-flash:generateContent")
+    assert sent_request.headers["x-goog-api-key"] == KEY
     # google-genai 3.4 spells this one as in Python; the service reads both.
-    (declared,) = asked.body["tools"][0]["functionDeclarations"]
+    (declared,) = sent_request.body["tools"][0]["functionDeclarations"]
     declared["parametersJsonSchema"] = declared.pop("parameters_json_schema", None) or declared["parametersJsonSchema"]
-    assert asked.body == {
+    assert sent_request.body == {
         "systemInstruction": {"parts": [{"text": "Be brief."}], "role": "user"},
         "contents": [
             {"role": "user", "parts": [{"text": "How is Oslo?"}]},
@@ -132,8 +132,8 @@ def test_a_service_is_not_told_that_a_result_is_an_interim_one(server: GeminiSer
     interim = _result("f-9").model_copy(update={"will_continue": True})
 
     called = types.Content(role="model", parts=[types.Part(function_call=_call("f-9"))])
-    answered = types.Content(role="user", parts=[types.Part(function_response=interim)])
-    ask(gemini(server), question("Go", called, answered))
+    content = types.Content(role="user", parts=[types.Part(function_response=interim)])
+    ask(gemini(server), question("Go", called, content))
 
     assert server.requests[0].body["contents"][2]["parts"][0]["functionResponse"] == {
         "id": "f-9",
@@ -146,12 +146,14 @@ def test_a_service_is_not_told_that_a_result_is_an_interim_one(server: GeminiSer
 def test_the_request_is_not_changed(server: GeminiServer, stream: bool):
     server.say(answer("Mild.", finish="STOP"), stream=stream)
     request = question(types.Content(role="model", parts=[types.Part(function_call=_call("adk-1"))]), temperature=0.1)
-    before, contents = request.model_copy(deep=True), list(request.contents)
+    earlier_request, contents = request.model_copy(deep=True), list(request.contents)
 
     ask(gemini(server), request, stream=stream)
 
-    assert request == before
-    assert [one is other for one, other in zip(request.contents, contents, strict=True)] == [True]
+    assert request == earlier_request
+    assert [content is other_content for content, other_content in zip(request.contents, contents, strict=True)] == [
+        True
+    ]
 
 
 @pytest.mark.parametrize("contents", [[], [types.ModelContent("Well?")]])
@@ -255,7 +257,7 @@ def test_a_busy_service_is_retried_after_the_requested_wait(
     assert responses[-1].text == "Mild."
     assert len(server.requests) == 2
     assert server.requests[0] == server.requests[1]
-    [message] = [one.getMessage() for one in caplog.records if one.name.startswith("adk_nb")]
+    [message] = [record.getMessage() for record in caplog.records if record.name.startswith("adk_nb")]
     assert message.startswith("model 'gemini-2.5-flash': HTTP 429; ")
     assert message.endswith("in 0.1 s (try 2)")
 
@@ -363,7 +365,7 @@ def test_a_service_that_cannot_be_reached_is_tried_again_and_named(stream: bool,
     with pytest.raises(ModelError, match=r"'gemini-2.5-flash' at http.*\(ConnectError.*base_url"):
         ask(nobody_there, stream=stream)
 
-    assert len([one for one in caplog.records if one.name.startswith("adk_nb")]) == 2
+    assert len([record for record in caplog.records if record.name.startswith("adk_nb")]) == 2
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -396,13 +398,13 @@ def test_a_missing_key_is_told_before_anything_is_sent(server: GeminiServer, str
     with pytest.raises(MissingKeyError) as caught:
         ask(gemini(server, api_key=None), stream=stream)
 
-    for word in ("'gemini-2.5-flash'", "GOOGLE_API_KEY", "GEMINI_API_KEY", 'model="offline"', "-m offline"):
-        assert word in str(caught.value)
+    for text in ("'gemini-2.5-flash'", "GOOGLE_API_KEY", "GEMINI_API_KEY", 'model="offline"', "-m offline"):
+        assert text in str(caught.value)
     assert server.connections == 0
 
 
 @pytest.mark.parametrize(
-    ("environment", "sent"),
+    ("environment", "payload"),
     [
         ({"GOOGLE_API_KEY": "one"}, "one"),
         ({"GEMINI_API_KEY": "two"}, "two"),
@@ -411,7 +413,7 @@ def test_a_missing_key_is_told_before_anything_is_sent(server: GeminiServer, str
     ],
 )
 def test_the_key_comes_from_the_environment(
-    server: GeminiServer, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], sent: str
+    server: GeminiServer, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], payload: str
 ):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -419,7 +421,7 @@ def test_the_key_comes_from_the_environment(
 
     ask(gemini(server, api_key=None))
 
-    assert server.requests[0].headers["x-goog-api-key"] == sent
+    assert server.requests[0].headers["x-goog-api-key"] == payload
 
 
 def test_a_key_that_was_mended_is_used_at_the_next_question(server: GeminiServer, monkeypatch: pytest.MonkeyPatch):
@@ -427,13 +429,13 @@ def test_a_key_that_was_mended_is_used_at_the_next_question(server: GeminiServer
     for _ in range(2):
         server.say(answer("Mild.", finish="STOP"))
 
-    async def both() -> None:
+    async def run_pair() -> None:
         for key in ("wrong", "right"):
             monkeypatch.setenv("GOOGLE_API_KEY", key)
             async for _ in model.generate_content_async(question("Hi")):
                 pass
 
-    asyncio.run(both())
+    asyncio.run(run_pair())
 
     assert [request.headers["x-goog-api-key"] for request in server.requests] == ["wrong", "right"]
 
@@ -456,10 +458,10 @@ def test_a_model_of_a_project_is_asked_of_vertex_with_its_own_credentials(server
 
     ask(gemini(server, api_key=None, client_kwargs=vertex))
 
-    (asked,) = server.requests
+    (request,) = server.requests
     place = "projects/p-1/locations/europe-west4/publishers/google/models/gemini-2.5-flash:generateContent"
-    assert asked.path.endswith(place)
-    assert asked.headers["authorization"] == "Bearer its-token"
+    assert request.path.endswith(place)
+    assert request.headers["authorization"] == "Bearer its-token"
     assert gemini(server, client_kwargs=vertex).capabilities.output_schema_and_tools
     assert "its-token" not in repr(gemini(server, client_kwargs=vertex))
 
@@ -518,22 +520,22 @@ def test_questions_on_one_loop_share_a_connection(server: GeminiServer):
     assert server.connections == 1
 
 
-@pytest.mark.parametrize("left", ["closed", "dropped", "kept"])
+@pytest.mark.parametrize("remaining", ["closed", "dropped", "kept"])
 def test_a_stream_that_is_left_early_is_closed_without_a_word(
-    server: GeminiServer, left: str, caplog: pytest.LogCaptureFixture
+    server: GeminiServer, remaining: str, caplog: pytest.LogCaptureFixture
 ):
     server.say(answer("It is "), answer("mild."), then_wait=True)
     model = gemini(server)
-    kept: list[AsyncGenerator[LlmResponse, None]] = []
+    stored_responses: list[AsyncGenerator[LlmResponse, None]] = []
 
     async def leave_early() -> str:
         responses = model.generate_content_async(question("Hi"), stream=True)
-        heard = (await anext(responses)).text
-        if left == "closed":
+        text = (await anext(responses)).text
+        if remaining == "closed":
             await responses.aclose()
-        elif left == "kept":
-            kept.append(responses)
-        return heard
+        elif remaining == "kept":
+            stored_responses.append(responses)
+        return text
 
     assert asyncio.run(leave_early()) == "It is "
     assert server.client_left.wait(30)
@@ -545,14 +547,14 @@ def test_a_cancelled_question_is_closed(server: GeminiServer):
     model = gemini(server)
 
     async def cancel() -> None:
-        heard = asyncio.Event()
+        received = asyncio.Event()
 
         async def listen() -> None:
             async for _ in model.generate_content_async(question("Hi"), stream=True):
-                heard.set()
+                received.set()
 
         task = asyncio.create_task(listen())
-        await asyncio.wait_for(heard.wait(), 30)
+        await asyncio.wait_for(received.wait(), 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -593,23 +595,23 @@ def test_a_copied_model_opens_its_own_connections(server: GeminiServer):
 
 
 def test_what_belongs_to_a_loop_is_closed_with_it():
-    said: list[str] = []
+    texts: list[str] = []
 
     class Pool:
         def __init__(self) -> None:
-            said.append("open")
+            texts.append("open")
 
         async def aclose(self) -> None:
-            said.append("close")
+            texts.append("close")
 
-    kept: PerLoop[Pool] = PerLoop()
+    stored_loop: PerLoop[Pool] = PerLoop()
 
     async def twice() -> bool:
-        return await kept.get("a", Pool) is await kept.get("a", Pool)
+        return await stored_loop.get("a", Pool) is await stored_loop.get("a", Pool)
 
     assert asyncio.run(twice())
     assert asyncio.run(twice())
-    assert said == ["open", "close", "open", "close"]
+    assert texts == ["open", "close", "open", "close"]
 
 
 def _call(call_id: str) -> types.FunctionCall:

@@ -36,7 +36,7 @@ def service() -> Iterator[Service]:
 NOTE = {"toolCalls": [{"function_name": "note", "function_args": {"text": "first"}, "id": "one"}]}
 
 
-def agent_of(url: str, *, patience: float | None = None, **more: Any) -> LlmAgent:
+def agent_of(url: str, *, patience: float | None = None, **kwargs: Any) -> LlmAgent:
     """`patience`: seconds that the service has from the first call of the tool on."""
 
     def note(text: str, tool_context: Any) -> str:
@@ -50,7 +50,7 @@ def agent_of(url: str, *, patience: float | None = None, **more: Any) -> LlmAgen
         headers={"Authorization": "Bearer {{$secret('h')}}"},
         body={"account": "{{$secret('b')}}"},
         secrets=dict(zip("hub", SECRETS, strict=True)),
-        **{"retry_options": SOON, **more},
+        **{"retry_options": SOON, **kwargs},
     )
     return LlmAgent(name="guide", model=model, identity=False, tools=[note])
 
@@ -85,8 +85,8 @@ REFUSED: list[tuple[str, Any, Fails]] = [
     ("500", Answer(b"Traceback ...", 500), Fails("HTTP_500", "Traceback ...; see the log of the service", AGAIN)),
     ("503", Answer(b"\xff\x00", 503), Fails("HTTP_503", "see the log of the service", AGAIN)),
     ("599", Answer(b"", 599), Fails("HTTP_599", "see the log of the service", AGAIN)),
-    ("echo", lambda asked: Answer(str(asked.headers | asked.query).encode(), 418), Fails("HTTP_418", "[secret]")),
-    ("echo-json", lambda asked: Answer({"body": asked.body["account"]}, 500), Fails("HTTP_500", "[secret]", AGAIN)),
+    ("echo", lambda request: Answer(str(request.headers | request.query).encode(), 418), Fails("HTTP_418", "[secret]")),
+    ("echo-json", lambda request: Answer({"body": request.body["account"]}, 500), Fails("HTTP_500", "[secret]", AGAIN)),
 ]
 LOST: list[tuple[str, Any, Fails]] = [
     ("half", Answer({"content": "Hello"}, cut=9), Fails("HTTP_CONNECTION", "received 9 bytes", AGAIN)),
@@ -152,7 +152,7 @@ GARBAGE: list[tuple[str, Any, str]] = [
     ("hitl as text", {"hitlRequest": "May I?"}, "'hitlRequest' must be {'prompt': '...'"),
     ("nobody to ask", {"hitlRequest": {"prompt": "?"}}, "write LlmAgent(tools=[ask_a_person]"),
 ]
-ALL = [*REFUSED, *LOST, *((name, said, Fails("INVALID_RESPONSE", says)) for name, said, says in GARBAGE)]
+ALL = [*REFUSED, *LOST, *((name, text, Fails("INVALID_RESPONSE", says)) for name, text, says in GARBAGE)]
 
 
 @pytest.mark.parametrize(("answer", "fails"), [pytest.param(*row[1:], id=row[0]) for row in ALL])
@@ -162,39 +162,39 @@ def test_a_failure_is_one_clear_error_and_nothing_is_lost(
     caplog.set_level(logging.DEBUG)
     slow = "within 0.2 s" in fails.says
     talk = Talk(agent := agent_of(service.url, patience=0.2 if slow else None))
-    said = Answer(answer) if isinstance(answer, bytes) else answer
-    service.say("/chat", NOTE, *([] if callable(said) else [said] * fails.times))
-    if callable(said):
-        service.make("/chat", said)
+    text = Answer(answer) if isinstance(answer, bytes) else answer
+    service.say("/chat", NOTE, *([] if callable(text) else [text] * fails.times))
+    if callable(text):
+        service.make("/chat", text)
 
-    *before, event = talk.say("go")
+    *previous, event = talk.say("go")
 
-    assert [text.partition(" ")[0] for _, text in told(before)] == ["calls", "answers"]
-    assert before[-1].actions.state_delta == {"noted": "first"}
+    assert [text.partition(" ")[0] for _, text in told(previous)] == ["calls", "answers"]
+    assert previous[-1].actions.state_delta == {"noted": "first"}
     message = event.error_message or ""
     assert (event.author, event.error_code) == ("guide", fails.code)
     assert len(service.asked) == 1 + fails.times or slow  # a busy machine may not have sent it in time
     assert f"'{service.url}/chat'" in message and fails.says in message and len(message) < 1_000
-    assert {one.path for one in service.asked} == {"/chat"}  # nor is it gone where it was sent on to
+    assert {request.path for request in service.asked} == {"/chat"}  # nor is it gone where it was sent on to
     assert talk.stored().state == {"noted": "first"}
 
     model = agent.model
     assert isinstance(model, HttpLlm)
     model.timeout = 5.0
     service.say_now("/chat", {"content": "Here I am."})
-    assert [one.text for one in talk.say("again")] == ["Here I am."]
-    sent = service.asked[-1].body
-    assert [one["role"] for one in sent["messages"]] == ["user", "assistant", "tool", "user"]
-    assert sent["state"] == {"noted": "first"}
-    shown = f"{talk.error} {talk.stored().model_dump_json()} {caplog.text} {model!r} {message}"
-    assert not [one for one in SECRETS if one in shown]
+    assert [run_event.text for run_event in talk.say("again")] == ["Here I am."]
+    body = service.asked[-1].body
+    assert [error["role"] for error in body["messages"]] == ["user", "assistant", "tool", "user"]
+    assert body["state"] == {"noted": "first"}
+    output = f"{talk.error} {talk.stored().model_dump_json()} {caplog.text} {model!r} {message}"
+    assert not [secret for secret in SECRETS if secret in output]
 
 
 # ---- what is no failure
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("message", "text"),
     [
         (Answer(b'\xef\xbb\xbf{"content": "Hello"}'), "Hello"),
         (Answer(b'{"content": "Hello"}', headers={"Content-Type": "text/html"}), "Hello"),
@@ -204,13 +204,13 @@ def test_a_failure_is_one_clear_error_and_nothing_is_lost(
         (Answer(b'{"content": "a\\ud800b"}'), "a?b"),
     ],
 )
-def test_what_can_be_read_is_read(service: Service, said: Any, text: str):
-    service.say("/chat", said)
+def test_what_can_be_read_is_read(service: Service, message: Any, text: str):
+    service.say("/chat", message)
     assert [event.text for event in Talk(agent_of(service.url)).say()] == [text]
 
 
 @pytest.mark.parametrize(
-    ("sent", "answered"),
+    ("payload", "answer"),
     [
         (call(function_name="nota", function_args={"text": "x"}), "did you mean note()?"),
         (call(function_name="note"), "text are missing"),
@@ -220,27 +220,27 @@ def test_what_can_be_read_is_read(service: Service, said: Any, text: str):
         (call(function_name="adk_request_confirmation", function_args={}), "names that start with 'adk_'"),
     ],
 )
-def test_a_call_that_cannot_be_made_is_told_to_the_service(service: Service, sent: Any, answered: str):
-    service.say("/chat", sent, {"content": "I see."})
+def test_a_call_that_cannot_be_made_is_told_to_the_service(service: Service, payload: Any, answer: str):
+    service.say("/chat", payload, {"content": "I see."})
     talk = Talk(agent_of(service.url))
     *_, last = talk.say()
     assert (last.text, talk.error, talk.stored().state) == ("I see.", None, {})
     [response] = service.asked[-1].body["messages"][-1]["content"]
-    assert answered in response["function_response"]["response"]["error"]
+    assert answer in response["function_response"]["response"]["error"]
 
 
 @pytest.mark.parametrize("key", ["x", 7, "", None, {"a": 1}, ["x"]], ids=str)
 def test_each_call_gets_its_own_result_whatever_its_id(service: Service, key: Any):
-    two = [{"function_name": "note", "function_args": {"text": one}, "id": key} for one in "ab"]
+    two = [{"function_name": "note", "function_args": {"text": item}, "id": key} for item in "ab"]
     service.say("/chat", {"toolCalls": two}, {"toolCalls": two[:1]}, {"content": "Done."}, {"content": "Yes."})
     talk = Talk(agent_of(service.url))
     assert talk.say()[-1].text == "Done."
     assert talk.say()[-1].text == "Yes."
-    roles = [(one["role"], len(one["content"])) for one in service.asked[-1].body["messages"][:5]]
+    roles = [(message["role"], len(message["content"])) for message in service.asked[-1].body["messages"][:5]]
     assert roles == [("user", 2), ("assistant", 2), ("tool", 2), ("assistant", 1), ("tool", 1)]
-    for said, answers in (service.asked[-1].body["messages"][at : at + 2] for at in (1, 3)):
-        keys = [one["function_call"]["id"] for one in said["content"]]
-        assert keys == [one["function_response"]["id"] for one in answers["content"]] and all(keys)
+    for text, answers in (service.asked[-1].body["messages"][number : number + 2] for number in (1, 3)):
+        keys = [item["function_call"]["id"] for item in text["content"]]
+        assert keys == [item["function_response"]["id"] for item in answers["content"]] and all(keys)
 
 
 # ---- again
@@ -278,7 +278,7 @@ def test_a_wait_that_cannot_be_read_is_the_usual_one(service: Service, odd: str)
 
 
 def test_all_attempts_together_have_their_time(service: Service):
-    service.make("/chat", lambda asked: Answer(silent=True))
+    service.make("/chat", lambda request: Answer(silent=True))
     many = types.HttpRetryOptions(attempts=1_000, initial_delay=0.001, jitter=0)
     [event] = Talk(agent_of(service.url, timeout=0.02, total_timeout=0.1, retry_options=many)).say()
     assert event.error_code == "HTTP_CONNECTION" and len(service.asked) < 100
@@ -304,7 +304,12 @@ def test_a_service_that_is_gone_is_one_error_and_after_it_is_back_the_next_messa
     with Service(int(url.rpartition(":")[2])) as service:
         service.say("/chat", {"content": "Here I am."})
         assert [event.text for event in talk.say("second")] == ["Here I am."]
-        assert [one["content"] for one in service.asked[0].body["messages"]] == ["zero", "One.", "first", "second"]
+        assert [message["content"] for message in service.asked[0].body["messages"]] == [
+            "zero",
+            "One.",
+            "first",
+            "second",
+        ]
 
 
 SERVER = """

@@ -32,16 +32,16 @@ WEATHER: dict[str, Any] = {
 
 
 def asking(
-    *said: str | types.Content,
+    *args: str | types.Content,
     instruction: str = "Be kind.\nBe short.",
     tools: tuple[dict[str, Any], ...] = (WEATHER,),
     model: str | None = None,
     **config: Any,
 ) -> LlmRequest:
-    declared = [types.FunctionDeclaration(**one) for one in tools]
+    declared = [types.FunctionDeclaration(**tool) for tool in tools]
     return LlmRequest(
         model=model,
-        contents=[types.UserContent(parts=[types.Part(text=one)]) if isinstance(one, str) else one for one in said],
+        contents=[types.UserContent(parts=[types.Part(text=arg)]) if isinstance(arg, str) else arg for arg in args],
         config=types.GenerateContentConfig(
             system_instruction=instruction, tools=[types.Tool(function_declarations=declared)], **config
         ),
@@ -50,16 +50,16 @@ def asking(
 
 def heard(model: BaseLlm, request: LlmRequest, stream: bool = False) -> list[LlmResponse]:
     async def ask() -> list[LlmResponse]:
-        return [one async for one in model.generate_content_async(request, stream)]
+        return [response async for response in model.generate_content_async(request, stream)]
 
     return asyncio.run(ask())
 
 
-def recorded(path: Path, *asked: LlmRequest, stream: bool = False) -> None:
-    answers = [f"answer {n}" for n in range(1, len(asked) + 1)]
+def recorded(path: Path, *args: LlmRequest, stream: bool = False) -> None:
+    answers = [f"answer {n}" for n in range(1, len(args) + 1)]
     model = RecordedLlm(path, record=ScriptedLlm(*answers, model="real"))
-    for one in asked:
-        heard(model, one, stream)
+    for arg in args:
+        heard(model, arg, stream)
 
 
 def miss(path: Path, request: LlmRequest, stream: bool = False) -> str:
@@ -76,7 +76,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_recorded_answer_is_replayed_without_the_model(path: Path):
     recorded(path, asking("hello"))
 
-    assert [one.text for one in heard(RecordedLlm(path), asking("hello"))] == ["answer 1"]
+    assert [response.text for response in heard(RecordedLlm(path), asking("hello"))] == ["answer 1"]
 
 
 def test_a_replay_has_the_pieces_of_the_recording_and_the_same_whole_answer(path: Path):
@@ -84,7 +84,7 @@ def test_a_replay_has_the_pieces_of_the_recording_and_the_same_whole_answer(path
 
     replayed = heard(RecordedLlm(path), asking("count"), stream=True)
 
-    assert [(one.text, one.partial) for one in replayed] == [
+    assert [(item.text, item.partial) for item in replayed] == [
         ("one ", True),
         ("two ", True),
         ("three", True),
@@ -168,9 +168,9 @@ def test_equal_requests_are_answered_in_recorded_order_each_once(path: Path):
     recorded(path, asking("roll"), asking("roll"), asking("other"))
     model = RecordedLlm(path)
 
-    said = [heard(model, asking(text))[0].text for text in ("other", "roll", "roll")]
+    texts = [heard(model, asking(text))[0].text for text in ("other", "roll", "roll")]
 
-    assert said == ["answer 3", "answer 1", "answer 2"]
+    assert texts == ["answer 3", "answer 1", "answer 2"]
     with pytest.raises(RecordingMismatchError, match=r"recorded 2 times .*demo"):
         heard(model, asking("roll"))
 
@@ -179,27 +179,29 @@ def test_models_that_share_a_cassette_share_its_order(path: Path):
     recorded(path, asking("roll", model="m"), asking("roll", model="m"))
     cassette = Cassette(path)
 
-    said = [heard(RecordedLlm(cassette), asking("roll", model="m"))[0].text for _ in range(2)]
+    texts = [heard(RecordedLlm(cassette), asking("roll", model="m"))[0].text for _ in range(2)]
 
-    assert said == ["answer 1", "answer 2"]
+    assert texts == ["answer 1", "answer 2"]
 
 
 def conversation(call_id: str, result: Any = "mild") -> LlmRequest:
-    asked = types.FunctionCall(id=call_id, name="get_weather", args={"city": "Oslo"})
-    answered = types.FunctionResponse(id=call_id, name="get_weather", response={"result": result})
+    call = types.FunctionCall(id=call_id, name="get_weather", args={"city": "Oslo"})
+    response = types.FunctionResponse(id=call_id, name="get_weather", response={"result": result})
     return asking(
         "how is Oslo?",
-        types.ModelContent(parts=[types.Part(function_call=asked, thought_signature=call_id.encode())]),
-        types.UserContent(parts=[types.Part(function_response=answered)]),
+        types.ModelContent(parts=[types.Part(function_call=call, thought_signature=call_id.encode())]),
+        types.UserContent(parts=[types.Part(function_response=response)]),
     )
 
 
 def test_ids_of_calls_and_times_in_texts_do_not_count(path: Path):
     recorded(path, conversation("adk-" + str(uuid.uuid4()), f"measured 2026-01-02T03:04:05Z, ticket {uuid.uuid4()}"))
 
-    again = conversation("adk-" + str(uuid.uuid4()), f"measured 2026-05-06T07:08:09.1+02:00, ticket {uuid.uuid4()}")
+    repeated_conversation = conversation(
+        "adk-" + str(uuid.uuid4()), f"measured 2026-05-06T07:08:09.1+02:00, ticket {uuid.uuid4()}"
+    )
 
-    assert heard(RecordedLlm(path), again)[0].text == "answer 1"
+    assert heard(RecordedLlm(path), repeated_conversation)[0].text == "answer 1"
 
 
 def test_two_requests_that_differ_only_in_an_id_each_get_their_own_answer(path: Path):
@@ -212,7 +214,7 @@ def test_two_requests_that_differ_only_in_an_id_each_get_their_own_answer(path: 
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         (
             asking("hello", instruction="Be kind.\nBe long."),
@@ -229,20 +231,20 @@ def test_two_requests_that_differ_only_in_an_id_each_get_their_own_answer(path: 
         (asking("hello", tools=(WEATHER | {"description": "Sky."},)), "tool 'get_weather': its description changed"),
     ],
 )
-def test_a_miss_says_which_part_changed(path: Path, changed: LlmRequest, told: str):
+def test_a_miss_says_which_part_changed(path: Path, changed: LlmRequest, message: str):
     recorded(path, asking("hello"))
 
-    said = miss(path, changed)
+    text = miss(path, changed)
 
-    assert f": {told} (" in said
-    assert "recording 1)" in said
-    assert f"delete {path} and " in said
-    assert f"RecordedLlm({str(path)!r}, record=model)" in said
-    assert "\n" not in said
+    assert f": {message} (" in text
+    assert "recording 1)" in text
+    assert f"delete {path} and " in text
+    assert f"RecordedLlm({str(path)!r}, record=model)" in text
+    assert "\n" not in text
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         ({"properties": {"city": {"type": "string"}, "day": {"type": "string"}}}, "parameter 'day' is new"),
         ({"properties": {}, "required": []}, "parameter 'city' is gone"),
@@ -250,12 +252,12 @@ def test_a_miss_says_which_part_changed(path: Path, changed: LlmRequest, told: s
         ({"required": []}, "parameter 'city' is optional now"),
     ],
 )
-def test_a_miss_names_the_parameter_of_the_tool(path: Path, schema: dict[str, Any], told: str):
+def test_a_miss_names_the_parameter_of_the_tool(path: Path, schema: dict[str, Any], message: str):
     recorded(path, asking("hello"))
 
     tool = WEATHER | {"parameters_json_schema": WEATHER["parameters_json_schema"] | schema}
 
-    assert f"tool 'get_weather': {told}" in miss(path, asking("hello", tools=(tool,)))
+    assert f"tool 'get_weather': {message}" in miss(path, asking("hello", tools=(tool,)))
 
 
 def test_a_miss_compares_with_the_nearest_recording(path: Path):
@@ -270,10 +272,10 @@ def test_a_miss_compares_with_the_nearest_recording(path: Path):
 def test_a_long_message_is_shown_where_it_parts(path: Path):
     recorded(path, asking("a" * 500 + " Oslo " + "b" * 500))
 
-    said = miss(path, asking("a" * 500 + " Rome " + "b" * 500))
+    text = miss(path, asking("a" * 500 + " Rome " + "b" * 500))
 
-    assert re.search(r"'…a+ Rome b+….*'…a+ Oslo b+…", said)
-    assert len(said.replace(str(path), "")) < 400
+    assert re.search(r"'…a+ Rome b+….*'…a+ Oslo b+…", text)
+    assert len(text.replace(str(path), "")) < 400
 
 
 def test_a_changed_tool_result_is_reported(path: Path):
@@ -293,15 +295,15 @@ def test_keys_and_tokens_do_not_reach_the_file(path: Path):
         "abc123token456",
         "hunter2hunter2",
     ]
-    said = f"use {secrets[0]}, {secrets[1]} or {secrets[2]}; Bearer {secrets[3]}; Authorization: Bearer {secrets[4]}"
-    request = asking(said, http_options=types.HttpOptions(headers={"x-goog-api-key": secrets[0]}))
+    text = f"use {secrets[0]}, {secrets[1]} or {secrets[2]}; Bearer {secrets[3]}; Authorization: Bearer {secrets[4]}"
+    request = asking(text, http_options=types.HttpOptions(headers={"x-goog-api-key": secrets[0]}))
     answer = [f"your key is {secrets[0]}", call("login", password=secrets[5], user="ann@example.org")]
     heard(RecordedLlm(path, record=ScriptedLlm(answer)), request)
 
-    written = path.read_text()
+    output = path.read_text()
 
-    assert [secret for secret in secrets if secret in written] == []
-    assert "ann@example.org" in written
+    assert [secret for secret in secrets if secret in output] == []
+    assert "ann@example.org" in output
     replayed = heard(RecordedLlm(path), request)[0]
     assert replayed.text == "your key is [redacted]"
     assert replayed.get_function_calls()[0].args == {"password": "[redacted]", "user": "ann@example.org"}
@@ -346,8 +348,8 @@ class OnlyPieces(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        for word in ("one ", "two"):
-            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=word)]), partial=True)
+        for text in ("one ", "two"):
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), partial=True)
 
 
 def test_a_model_that_only_streams_is_recorded_as_it_answers(path: Path):
@@ -376,7 +378,10 @@ def test_a_second_recording_goes_to_the_end_of_the_file(path: Path):
     path.write_bytes(path.read_bytes().rstrip(b"\n"))  # as some editors leave it
     recorded(path, asking("two"))
 
-    assert [one.request.contents[0]["parts"][0]["text"] for one in Cassette(path).recordings] == ["one", "two"]
+    assert [recording.request.contents[0]["parts"][0]["text"] for recording in Cassette(path).recordings] == [
+        "one",
+        "two",
+    ]
 
 
 def test_calls_side_by_side_keep_their_lines_whole(path: Path):
@@ -405,7 +410,7 @@ def test_a_line_that_was_cut_off_is_named(path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param("[" * 100_000 + "]" * 100_000 + "\n", r"line 1 .* too deep", id="deep"),
         ("{]\n{}\n", r"line 1 is not JSON .*; delete that line"),
@@ -418,10 +423,10 @@ def test_a_line_that_was_cut_off_is_named(path: Path):
         ("\ufeff\u0000\n", r"line 1 is not JSON"),
     ],
 )
-def test_a_file_that_is_no_cassette_is_refused_in_one_line(path: Path, text: str, told: str):
+def test_a_file_that_is_no_cassette_is_refused_in_one_line(path: Path, text: str, message: str):
     path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(InputError, match=told) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         RecordedLlm(path)
 
     assert "\n" not in str(caught.value)
@@ -468,16 +473,16 @@ class Answer(BaseModel):
 def test_settings_that_are_classes_other_tools_and_long_instructions_are_matched_too(path: Path):
     def request(text: str) -> LlmRequest:
         image = types.Part(inline_data=types.Blob(data=text.encode(), mime_type="image/png"))
-        made = asking(types.UserContent(parts=[image]), response_schema=Answer)
-        made.config.tools = [types.Tool(google_search=types.GoogleSearch()), types.Tool(function_declarations=[])]
-        made.config.system_instruction = types.Content(parts=[types.Part(text="One."), types.Part(text="Two.")])
-        return made
+        built = asking(types.UserContent(parts=[image]), response_schema=Answer)
+        built.config.tools = [types.Tool(google_search=types.GoogleSearch()), types.Tool(function_declarations=[])]
+        built.config.system_instruction = types.Content(parts=[types.Part(text="One."), types.Part(text="Two.")])
+        return built
 
     recorded(path, request("picture"))
-    asked = Cassette(path).recordings[0].request
+    sent_request = Cassette(path).recordings[0].request
 
-    assert asked.instruction == "One.\nTwo."
-    assert asked.config["response_schema"]["properties"]["name"]["type"] == "string"
+    assert sent_request.instruction == "One.\nTwo."
+    assert sent_request.config["response_schema"]["properties"]["name"]["type"] == "string"
     assert heard(RecordedLlm(path), request("picture"))[0].text == "answer 1"
     assert "bytes, sha256" in miss(path, request("another"))
 
@@ -489,10 +494,10 @@ def test_a_schema_that_is_a_union_is_told_from_another(path: Path):
     assert "response_schema" in miss(path, asking("hi", response_schema=Answer | int))
 
 
-@pytest.mark.parametrize("said", [None, "", "off", " OFF "])
-def test_nothing_is_replayed_by_default(monkeypatch: pytest.MonkeyPatch, said: str | None):
-    if said is not None:
-        monkeypatch.setenv("ADK_NB_REPLAY", said)
+@pytest.mark.parametrize("text", [None, "", "off", " OFF "])
+def test_nothing_is_replayed_by_default(monkeypatch: pytest.MonkeyPatch, text: str | None):
+    if text is not None:
+        monkeypatch.setenv("ADK_NB_REPLAY", text)
 
     assert replay_cassette() is None
 
@@ -504,9 +509,9 @@ def test_the_environment_names_a_cassette(monkeypatch: pytest.MonkeyPatch, path:
     assert replay_cassette() == path
 
 
-@pytest.mark.parametrize("said", ["auto", "record", "replay", "missing.jsonl"])
-def test_a_replay_mode_or_file_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, said: str):
-    monkeypatch.setenv("ADK_NB_REPLAY", said)
+@pytest.mark.parametrize("text", ["auto", "record", "replay", "missing.jsonl"])
+def test_a_replay_mode_or_file_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, text: str):
+    monkeypatch.setenv("ADK_NB_REPLAY", text)
 
     with pytest.raises(UserError, match=r"ADK_NB_REPLAY.* set it to .*, or to off"):
         replay_cassette()
@@ -523,13 +528,13 @@ def test_a_notebook_is_not_taken_for_its_cassette(monkeypatch: pytest.MonkeyPatc
 def test_what_was_recorded_for_a_run_that_does_not_stream_is_replayed_in_pieces_for_one_that_does(path: Path):
     heard(RecordedLlm(path, record=ScriptedLlm("one two three")), asking("count"))
 
-    assert [one.text for one in heard(RecordedLlm(path), asking("count"), stream=True)] == [
+    assert [response.text for response in heard(RecordedLlm(path), asking("count"), stream=True)] == [
         "one ",
         "two ",
         "three",
         "one two three",
     ]
-    assert [one.text for one in heard(RecordedLlm(path), asking("count"))] == ["one two three"]
+    assert [response.text for response in heard(RecordedLlm(path), asking("count"))] == ["one two three"]
 
 
 def test_the_tap_of_a_turn_is_not_that_of_another_at_the_same_time(path: Path):
@@ -547,10 +552,10 @@ def test_the_tap_of_a_turn_is_not_that_of_another_at_the_same_time(path: Path):
         await inside.wait()
         return agent.canonical_model
 
-    async def both() -> list[BaseLlm]:
+    async def run_pair() -> list[BaseLlm]:
         return await asyncio.gather(asks(), replays())
 
-    asked, replayed = asyncio.run(both())
+    request, replayed = asyncio.run(run_pair())
 
-    assert isinstance(asked, OfflineLlm)
+    assert isinstance(request, OfflineLlm)
     assert isinstance(replayed, RecordedLlm)

@@ -68,8 +68,8 @@ class Vendor:
 
     def model(self, server: GeminiServer, *, attempts: int = 1, **fields: Any) -> Any:
         patience = types.HttpRetryOptions(attempts=attempts, initial_delay=0.01, max_delay=0.02, jitter=0.01)
-        given = {"model": f"{self.prefix}m-1", "base_url": server.url + self.path, "api_key": KEY}
-        return self.kind(**given | {"retry_options": patience} | fields)
+        value = {"model": f"{self.prefix}m-1", "base_url": server.url + self.path, "api_key": KEY}
+        return self.kind(**value | {"retry_options": patience} | fields)
 
     @property
     def path(self) -> str:
@@ -83,26 +83,26 @@ class Vendor:
     def turns(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         return body["contents" if self.name == "gemini" else "messages"]
 
-    def say(self, server: GeminiServer, *said: Said, finish: str = "", stream: bool = False, **more: Any) -> None:
+    def say(self, server: GeminiServer, *args: Said, finish: str = "", stream: bool = False, **kwargs: Any) -> None:
         """Answer the next request."""
         headers = {"Content-Type": "text/event-stream"} if stream else {}
         if self.name == "litellm":  # it keeps its connections for longer than a loop
             headers["Connection"] = "close"
         if stream:
-            body = b"".join(self.events(said, finish))
-            server.replies.append(Reply(body, headers=headers, **{"framing": "chunked"} | more))
+            body = b"".join(self.events(args, finish))
+            server.replies.append(Reply(body, headers=headers, **{"framing": "chunked"} | kwargs))
         else:
-            server.replies.append(Reply(json.dumps(self.whole(said, finish)).encode(), headers=headers, **more))
+            server.replies.append(Reply(json.dumps(self.whole(args, finish)).encode(), headers=headers, **kwargs))
 
-    def begin(self, server: GeminiServer, *said: Said) -> None:
+    def begin(self, server: GeminiServer, *args: Said) -> None:
         """Answer the next request with a stream that stops after some words and is left open."""
-        self.say(server, *said, stream=True, then_wait=True)
-        server.replies[-1].body = b"".join(self.events(said, "")[: self.begun])
+        self.say(server, *args, stream=True, then_wait=True)
+        server.replies[-1].body = b"".join(self.events(args, "")[: self.begun])
 
-    def refuse(self, server: GeminiServer, status: int, message: str, **more: Any) -> None:
-        headers = {"Connection": "close", **more.pop("headers", {})}
+    def refuse(self, server: GeminiServer, status: int, message: str, **kwargs: Any) -> None:
+        headers = {"Connection": "close", **kwargs.pop("headers", {})}
         body = json.dumps(self.refusal(f"error_{status}", message)).encode()
-        server.replies.append(Reply(body, status, headers=headers, **more))
+        server.replies.append(Reply(body, status, headers=headers, **kwargs))
 
 
 def _halves(text: str) -> Iterator[str]:
@@ -113,16 +113,16 @@ def _halves(text: str) -> Iterator[str]:
 # ---- OpenAI
 
 
-def _completion(said: Iterable[Said], finish: str) -> dict[str, Any]:
+def _completion(replies: Iterable[Said], finish: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": None}
-    for one in said:
-        if isinstance(one, str):
-            message["content"] = (message["content"] or "") + one
-        elif isinstance(one, Thought):
-            message["reasoning_content"] = one.text
+    for reply in replies:
+        if isinstance(reply, str):
+            message["content"] = (message["content"] or "") + reply
+        elif isinstance(reply, Thought):
+            message["reasoning_content"] = reply.text
         else:
-            function = {"name": one.name, "arguments": one.json}
-            message.setdefault("tool_calls", []).append({"id": one.id, "type": "function", "function": function})
+            function = {"name": reply.name, "arguments": reply.json}
+            message.setdefault("tool_calls", []).append({"id": reply.id, "type": "function", "function": function})
     reason = finish or ("tool_calls" if "tool_calls" in message else "stop")
     return {
         "id": "chatcmpl-1",
@@ -143,19 +143,24 @@ _OPENAI_USAGE = {
 }
 
 
-def _chunks(said: Iterable[Said], finish: str) -> list[bytes]:
+def _chunks(replies: Iterable[Said], finish: str) -> list[bytes]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     calls = 0
-    for one in said:
-        if isinstance(one, str):
-            deltas += [{"content": piece} for piece in _halves(one)]
-        elif isinstance(one, Thought):
-            deltas += [{"reasoning_content": piece} for piece in _halves(one.text)]
+    for reply in replies:
+        if isinstance(reply, str):
+            deltas += [{"content": piece} for piece in _halves(reply)]
+        elif isinstance(reply, Thought):
+            deltas += [{"reasoning_content": piece} for piece in _halves(reply.text)]
         else:
-            begun = {"index": calls, "id": one.id, "type": "function", "function": {"name": one.name, "arguments": ""}}
-            deltas.append({"tool_calls": [begun]})
+            started = {
+                "index": calls,
+                "id": reply.id,
+                "type": "function",
+                "function": {"name": reply.name, "arguments": ""},
+            }
+            deltas.append({"tool_calls": [started]})
             deltas += [
-                {"tool_calls": [{"index": calls, "function": {"arguments": piece}}]} for piece in _halves(one.json)
+                {"tool_calls": [{"index": calls, "function": {"arguments": piece}}]} for piece in _halves(reply.json)
             ]
             calls += 1
     bodies = [_chunk([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
@@ -165,8 +170,8 @@ def _chunks(said: Iterable[Said], finish: str) -> list[bytes]:
 
 
 def _chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
-    about = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m-1-2025"}
-    return {**about, "choices": choices}
+    envelope = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m-1-2025"}
+    return {**envelope, "choices": choices}
 
 
 def check_openai(body: dict[str, Any]) -> None:
@@ -174,7 +179,9 @@ def check_openai(body: dict[str, Any]) -> None:
 
     `reasoning_content` is DeepSeek's word and not OpenAI's: a server that has said it wants it back.
     """
-    messages = [{name: one for name, one in told.items() if name != "reasoning_content"} for told in body["messages"]]
+    messages = [
+        {name: value for name, value in message.items() if name != "reasoning_content"} for message in body["messages"]
+    ]
     _as_typed(_openai_types(bool(body.get("stream"))), body | {"messages": messages})
     check_openai_turns(body["messages"])
 
@@ -188,8 +195,8 @@ def _openai_types(stream: bool) -> TypeAdapter[Any]:
 # ---- Anthropic
 
 
-def _message(said: Iterable[Said], finish: str) -> dict[str, Any]:
-    blocks = [_block(one) for one in said]
+def _message(replies: Iterable[Said], finish: str) -> dict[str, Any]:
+    blocks = [_block(reply) for reply in replies]
     return _begun() | {"content": blocks, "stop_reason": finish or _stopped(blocks), "usage": _ANTHROPIC_USAGE}
 
 
@@ -203,50 +210,50 @@ _ANTHROPIC_USAGE = {
 
 
 def _begun() -> dict[str, Any]:
-    about = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m-1-2025", "content": []}
-    return {**about, "stop_reason": None, "stop_sequence": None, "usage": _ANTHROPIC_USAGE | {"output_tokens": 1}}
+    envelope = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m-1-2025", "content": []}
+    return {**envelope, "stop_reason": None, "stop_sequence": None, "usage": _ANTHROPIC_USAGE | {"output_tokens": 1}}
 
 
-def _block(one: Said) -> dict[str, Any]:
-    if isinstance(one, str):
-        return {"type": "text", "text": one}
-    if isinstance(one, Thought):
-        return {"type": "thinking", "thinking": one.text, "signature": "c2lnbmVk"}
-    return {"type": "tool_use", "id": one.id, "name": one.name, "input": one.args}
+def _block(item: Said) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    if isinstance(item, Thought):
+        return {"type": "thinking", "thinking": item.text, "signature": "c2lnbmVk"}
+    return {"type": "tool_use", "id": item.id, "name": item.name, "input": item.args}
 
 
 def _stopped(blocks: list[dict[str, Any]]) -> str:
     return "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
 
 
-def _message_events(said: Iterable[Said], finish: str) -> list[bytes]:
+def _message_events(replies: Iterable[Said], finish: str) -> list[bytes]:
     events: list[dict[str, Any]] = [{"type": "message_start", "message": _begun()}, {"type": "ping"}]
-    said = list(said)
-    for index, one in enumerate(said):
-        events.append({"type": "content_block_start", "index": index, "content_block": _empty(one)})
-        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in _deltas(one)]
+    replies = list(replies)
+    for index, reply in enumerate(replies):
+        events.append({"type": "content_block_start", "index": index, "content_block": _empty(reply)})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in _deltas(reply)]
         events.append({"type": "content_block_stop", "index": index})
-    reason = finish or _stopped([_block(one) for one in said])
+    reason = finish or _stopped([_block(reply) for reply in replies])
     delta = {"stop_reason": reason, "stop_sequence": None}
     events.append({"type": "message_delta", "delta": delta, "usage": _ANTHROPIC_USAGE})
     events.append({"type": "message_stop"})
-    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events]
+    return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
 
 
-def _empty(one: Said) -> dict[str, Any]:
-    block = _block(one)
+def _empty(item: Said) -> dict[str, Any]:
+    block = _block(item)
     return block | {name: type(block[name])() for name in ("text", "thinking", "signature", "input") if name in block}
 
 
-def _deltas(one: Said) -> Iterator[dict[str, Any]]:
-    if isinstance(one, str):
-        yield from ({"type": "text_delta", "text": piece} for piece in _halves(one))
-    elif isinstance(one, Thought):
-        yield from ({"type": "thinking_delta", "thinking": piece} for piece in _halves(one.text))
+def _deltas(item: Said) -> Iterator[dict[str, Any]]:
+    if isinstance(item, str):
+        yield from ({"type": "text_delta", "text": piece} for piece in _halves(item))
+    elif isinstance(item, Thought):
+        yield from ({"type": "thinking_delta", "thinking": piece} for piece in _halves(item.text))
         yield {"type": "signature_delta", "signature": "c2lnbmVk"}
     else:
         yield {"type": "input_json_delta", "partial_json": ""}
-        yield from ({"type": "input_json_delta", "partial_json": piece} for piece in _halves(one.json))
+        yield from ({"type": "input_json_delta", "partial_json": piece} for piece in _halves(item.json))
 
 
 def check_anthropic(body: dict[str, Any]) -> None:
@@ -269,8 +276,8 @@ def _anthropic_types(stream: bool) -> TypeAdapter[Any]:
 # ---- Gemini
 
 
-def _generated(said: Iterable[Said], finish: str) -> dict[str, Any]:
-    content = {"role": "model", "parts": [_part(one) for one in said]}
+def _generated(replies: Iterable[Said], finish: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": [_part(reply) for reply in replies]}
     return _candidate({"content": content, "finishReason": finish or "STOP"}) | {"usageMetadata": _GEMINI_USAGE}
 
 
@@ -287,24 +294,24 @@ def _candidate(candidate: dict[str, Any]) -> dict[str, Any]:
     return {"candidates": [{"index": 0} | candidate], "modelVersion": "m-1-2025"}
 
 
-def _part(one: Said) -> dict[str, Any]:
-    if isinstance(one, str):
-        return {"text": one}
-    if isinstance(one, Thought):
-        return {"text": one.text, "thought": True}
-    return {"functionCall": {"id": one.id, "name": one.name, "args": one.args}}
+def _part(item: Said) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"text": item}
+    if isinstance(item, Thought):
+        return {"text": item.text, "thought": True}
+    return {"functionCall": {"id": item.id, "name": item.name, "args": item.args}}
 
 
-def _generated_pieces(said: Iterable[Said], finish: str) -> list[bytes]:
+def _generated_pieces(replies: Iterable[Said], finish: str) -> list[bytes]:
     pieces: list[Said] = []
-    for one in said:
-        if isinstance(one, Call):
-            pieces.append(one)
-        elif isinstance(one, Thought):
-            pieces += [Thought(half) for half in _halves(one.text)]
+    for reply in replies:
+        if isinstance(reply, Call):
+            pieces.append(reply)
+        elif isinstance(reply, Thought):
+            pieces += [Thought(half) for half in _halves(reply.text)]
         else:
-            pieces += _halves(one)
-    bodies = [_candidate({"content": {"role": "model", "parts": [_part(one)]}}) for one in pieces]
+            pieces += _halves(reply)
+    bodies = [_candidate({"content": {"role": "model", "parts": [_part(piece)]}}) for piece in pieces]
     bodies.append(_candidate({"finishReason": finish or "STOP"}) | {"usageMetadata": _GEMINI_USAGE})
     return [b"data: " + json.dumps(body).encode() + b"\r\n\r\n" for body in bodies]
 
@@ -337,10 +344,10 @@ def _as_typed(adapter: TypeAdapter[Any], body: dict[str, Any]) -> None:
 def _walked(value: Any) -> Any:
     """`value`, with the lists that pydantic only checks when they are walked through."""
     if isinstance(value, dict):
-        return {key: _walked(one) for key, one in value.items()}
+        return {key: _walked(item) for key, item in value.items()}
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         return value
-    return [_walked(one) for one in value]
+    return [_walked(item) for item in value]
 
 
 OPENAI = Vendor(
