@@ -30,38 +30,38 @@ def paying(shell: Shell, *amounts: int, agent: str = "clerk") -> None:
     """An agent that asks for payments, one a turn, and then has a word for everything."""
     shell.names.setdefault("paid", [])
     shell.cell(PAY)
-    said = [one for amount in amounts for one in (call("pay", amount=amount), f"{amount} is done")]
-    shell.names[f"model_{agent}"] = ScriptedLlm(*said)
+    text = [item for amount in amounts for item in (call("pay", amount=amount), f"{amount} is done")]
+    shell.names[f"model_{agent}"] = ScriptedLlm(*text)
     shell.cell(f"%%agent {agent} -m model_{agent} -t pay\nPay.")
 
 
 def typed(said: str, ending: str) -> str:
     """What a message tells to type for a yes or a no."""
-    [found] = set(re.findall(rf"(?:%confirm|chat\.)[^,;`<%]*?{re.escape(ending)}", said))
-    return found
+    [match] = set(re.findall(rf"(?:%confirm|chat\.)[^,;`<%]*?{re.escape(ending)}", said))
+    return match
 
 
 @pytest.mark.parametrize("session", ["main", "other", "my money"])
 @pytest.mark.parametrize(("ending", "paid"), [("--yes", [(2, "Ada")]), ("--no", [])])
-@pytest.mark.parametrize("where", ["reply", "text/plain", "text/markdown", "text/html", "error"])
+@pytest.mark.parametrize("place", ["reply", "text/plain", "text/markdown", "text/html", "error"])
 def test_what_a_message_says_settles_the_call_it_speaks_of(
-    shell: Shell, session: str, ending: str, paid: list[object], where: str
+    shell: Shell, session: str, ending: str, paid: list[object], place: str
 ) -> None:
     paying(shell, 1, agent="clerk")
     paying(shell, 2, agent="teller")
     shell.cell("%chat -s here clerk Pay 1" if session == "main" else "%chat clerk Pay 1")
     reply = shell.cell(f"%chat -s '{session}' teller Pay 2")
-    if where == "error":
-        said = shell.fails(f"%chat -s '{session}' teller Well?")
-    elif where == "reply":
-        said = str(reply)
+    if place == "error":
+        message = shell.fails(f"%chat -s '{session}' teller Well?")
+    elif place == "reply":
+        message = str(reply)
     else:
-        said = shell.cell(f"%confirm -s '{session}'")._repr_mimebundle_()[where]
+        message = shell.cell(f"%confirm -s '{session}'")._repr_mimebundle_()[place]
 
-    assert "chat." not in said
-    done = shell.cell(typed(said.replace("&#x27;", "'").replace("&#39;", "'"), ending))
+    assert "chat." not in message
+    next_reply = shell.cell(typed(message.replace("&#x27;", "'").replace("&#39;", "'"), ending))
 
-    assert (done.text, done.agent) == ("2 is done", "teller")
+    assert (next_reply.text, next_reply.agent) == ("2 is done", "teller")
     assert shell.names["paid"] == paid
 
 
@@ -92,24 +92,24 @@ def test_what_a_tool_wants_to_know_is_said_and_filled_in(shell: Shell, line: str
     ordering(shell)
     waits = shell.names["_run"]._repr_mimebundle_()
 
-    for said in (*waits.values(), str(shell.cell("%confirm"))):
-        assert "From where?" in said
-        assert "savings" in said
+    for text in (*waits.values(), str(shell.cell("%confirm"))):
+        assert "From where?" in text
+        assert "savings" in text
     assert shell.cell(line).text == "Done."
     assert shell.names["got"] == [{"account": account, "limit": 9}]
     assert f'payload: {{"account": "{account}", "limit": 9}}' in str(shell.cell("%trace"))
 
 
 @pytest.mark.parametrize(
-    ("given", "got"),
+    ("value", "actual"),
     [
         ({}, {"account": "savings", "limit": 9}),
         ({"payload": {"account": "cash"}}, {"account": "cash"}),
         ({"payload": "cash"}, "cash"),
     ],
 )
-def test_a_yes_in_python_has_a_payload_or_takes_the_suggested_one(given: dict[str, object], got: object) -> None:
-    told: list[object] = []
+def test_a_yes_in_python_has_a_payload_or_takes_the_suggested_one(value: dict[str, object], actual: object) -> None:
+    payloads: list[object] = []
 
     @tool
     def order(tool_context: ToolContext) -> str:
@@ -117,28 +117,28 @@ def test_a_yes_in_python_has_a_payload_or_takes_the_suggested_one(given: dict[st
         if tool_context.tool_confirmation is None:
             tool_context.request_confirmation(payload={"account": "savings", "limit": 9})
             return "asked"
-        told.append(tool_context.tool_confirmation.payload)
+        payloads.append(tool_context.tool_confirmation.payload)
         return "ordered"
 
     chat = Chat(LlmAgent(name="clerk", model=ScriptedLlm(call("order"), "Done."), tools=[order]))
     chat.ask("A boat")
 
-    assert chat.approve(**given).text == "Done."
-    assert told == [got]
+    assert chat.approve(**value).text == "Done."
+    assert payloads == [actual]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("%confirm --yes --payload acount=cash", "account, limit"),
         ("%confirm --no --payload account=cash", "--payload … --no"),
         ("%confirm --payload account=cash", "add --yes or --no"),
     ],
 )
-def test_a_payload_that_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, told: str) -> None:
+def test_a_payload_that_cannot_be_is_refused_and_the_call_waits_on(shell: Shell, line: str, message: str) -> None:
     ordering(shell)
 
-    assert mentions(shell.fails(line), told)
+    assert mentions(shell.fails(line), message)
 
     assert shell.names["got"] == []
     assert shell.cell("%confirm --yes").text == "Done."
@@ -154,16 +154,16 @@ def test_a_reply_takes_the_decision_on_what_it_asks() -> None:
         return "paid"
 
     calls = (call("pay", amount=amount) for amount in (1, 2))
-    script = ScriptedLlm(*(one for asked in calls for one in (asked, "done")))
+    script = ScriptedLlm(*(item for call in calls for item in (call, "done")))
     chat = Chat(LlmAgent(name="clerk", model=script, tools=[pay]), show="off")
 
-    asked = chat.ask("Pay 1")
-    assert (asked.approve(amount=5).text, paid) == ("done", [5])
+    reply = chat.ask("Pay 1")
+    assert (reply.approve(amount=5).text, paid) == ("done", [5])
     with pytest.raises(InputError):
-        asked.approve()
+        reply.approve()
     assert (chat.ask("Pay 2").reject(reason="too much").text, paid) == ("done", [5])
     with pytest.raises(InputError, match="chat of this reply"):
-        Reply(view_of_reply(asked)).approve()
+        Reply(view_of_reply(reply)).approve()
 
 
 def test_a_call_that_was_held_back_wants_a_yes_alone(shell: Shell) -> None:
@@ -178,10 +178,10 @@ def test_the_trace_of_an_answer_names_the_call_that_was_answered(shell: Shell) -
     shell.cell("%chat clerk Pay 7")
     shell.cell("%confirm --yes")
 
-    told = str(shell.cell("%trace --last"))
+    text = str(shell.cell("%trace --last"))
 
-    assert "approves pay" in told
-    assert "pay(amount=7)" in told
+    assert "approves pay" in text
+    assert "pay(amount=7)" in text
 
 
 @pytest.mark.parametrize(("ending", "paid"), [("--yes", [(1, "Ada")]), ("--no", [])])
@@ -192,33 +192,37 @@ def test_of_several_the_first_is_said_by_its_number(shell: Shell, ending: str, p
     shell.cell("%%agent clerk -m model -t pay\nPay.")
     reply = shell.cell("%chat clerk Pay both")
 
-    left = shell.cell(typed(str(reply), ending))
+    remaining_reply = shell.cell(typed(str(reply), ending))
 
-    assert shell.names["paid"] == paid and [one.call.args for one in left.interrupts] == [{"amount": 2}]
-    assert shell.cell(typed(str(left), "--no")).status == "done"
+    assert shell.names["paid"] == paid and [interrupt.call.args for interrupt in remaining_reply.interrupts] == [
+        {"amount": 2}
+    ]
+    assert shell.cell(typed(str(remaining_reply), "--no")).status == "done"
 
 
 def test_each_of_several_keeps_its_number_while_others_are_answered(shell: Shell) -> None:
     shell.names["paid"] = []
     shell.cell(PAY)
-    shell.names["model"] = ScriptedLlm([call("pay", amount=one) for one in (1, 2, 3)], *("On." for _ in range(3)))
+    shell.names["model"] = ScriptedLlm([call("pay", amount=number) for number in (1, 2, 3)], *("On." for _ in range(3)))
     shell.cell("%%agent clerk -m model -t pay\nPay.")
     shell.cell("%chat clerk Pay all three")
 
-    left = shell.cell("%confirm 1 --yes")
-    assert "(2): pay(amount=2)\n" in str(left)
-    assert "(3): pay(amount=3)" in str(left)
-    assert "%confirm 2 --yes or %confirm" in str(left)
-    again = shell.fails("%confirm 1 --yes")
-    assert again.startswith("InputError: no approval '1'")
-    assert "%confirm" in again
+    remaining_reply = shell.cell("%confirm 1 --yes")
+    assert "(2): pay(amount=2)\n" in str(remaining_reply)
+    assert "(3): pay(amount=3)" in str(remaining_reply)
+    assert "%confirm 2 --yes or %confirm" in str(remaining_reply)
+    repeated_message = shell.fails("%confirm 1 --yes")
+    assert repeated_message.startswith("InputError: no approval '1'")
+    assert "%confirm" in repeated_message
     with pytest.raises(InputError, match="no approval 1 "):
-        left.approve(1)
+        remaining_reply.approve(1)
     listed = str(shell.cell("%confirm"))
     last = shell.cell("%confirm 3 --no")
 
     assert [line.split()[:1] for line in listed.splitlines()] == [["2"], ["3"], ["Answer"]]
-    assert shell.names["paid"] == [(1, "Ada")] and [one.call.args for one in last.interrupts] == [{"amount": 2}]
+    assert shell.names["paid"] == [(1, "Ada")] and [interrupt.call.args for interrupt in last.interrupts] == [
+        {"amount": 2}
+    ]
     assert shell.cell(typed(str(last), "--yes")).status == "done" and shell.names["paid"][1:] == [(2, "Ada")]
 
 
@@ -232,11 +236,11 @@ def test_what_is_asked_later_in_a_turn_has_the_next_numbers_and_the_next_turn_be
     shell.cell("%confirm 2 --yes")
     later = shell.cell("%confirm 1 --yes")
 
-    assert [one.number for one in later.interrupts] == [3, 4]
+    assert [interrupt.number for interrupt in later.interrupts] == [3, 4]
     assert "no approval '1'" in shell.fails("%confirm 1 --yes")
     shell.cell("%confirm 4 --no")
     shell.cell("%confirm 3 --yes")
-    assert [one.number for one in shell.cell("%chat clerk One more").interrupts] == [1]
+    assert [interrupt.number for interrupt in shell.cell("%chat clerk One more").interrupts] == [1]
     assert [amount for amount, _ in shell.names["paid"]] == [2, 1, 3]
 
 
@@ -249,28 +253,28 @@ def test_a_reason_without_quotes_is_refused_with_a_hint(shell: Shell, line: str)
     assert len(shell.names["_run"].interrupts) == 1
 
 
-@pytest.mark.parametrize(("way", "count"), [("chat.approve()", 1), ("chat.reject()", 0)])
-@pytest.mark.parametrize("where", ["reply", "error"])
-def test_a_chat_made_in_python_speaks_of_python_only(way: str, count: int, where: str) -> None:
+@pytest.mark.parametrize(("kind", "count"), [("chat.approve()", 1), ("chat.reject()", 0)])
+@pytest.mark.parametrize("place", ["reply", "error"])
+def test_a_chat_made_in_python_speaks_of_python_only(kind: str, count: int, place: str) -> None:
     paid: list[int] = []
     chat = own_chat(paid, call("pay", amount=1), "done")
-    said = str(chat.ask("Pay"))
-    if where == "error":
+    text = str(chat.ask("Pay"))
+    if place == "error":
         with pytest.raises(PendingError) as error:
             chat.ask("Well?")
-        said = str(error.value)
+        text = str(error.value)
 
-    assert way in said and "%" not in said
-    assert eval(way, {"chat": chat}).text == "done"
+    assert kind in text and "%" not in text
+    assert eval(kind, {"chat": chat}).text == "done"
     assert len(paid) == count
 
 
 def test_a_chat_made_in_python_tells_several_apart_by_number() -> None:
     paid: list[int] = []
     chat = own_chat(paid, [call("pay", amount=1), call("pay", amount=2)], "one", "two")
-    said = str(chat.ask("Pay"))
+    text = str(chat.ask("Pay"))
 
-    assert "chat.approve(1)" in said and "chat.reject(1)" in said
+    assert "chat.approve(1)" in text and "chat.reject(1)" in text
     with pytest.raises(InputError, match=r"number: 1 \(pay\), 2 \(pay\)"):
         chat.approve()
     chat.approve(2)
@@ -321,12 +325,12 @@ def test_a_tool_redefined_since_it_was_asked_about_is_not_approved_but_can_be_re
     shell.cell("%chat clerk Pay 1")
     shell.cell(PAY.replace("paid.append((amount, to))", "paid.append((amount * 100, to))"))
 
-    said = shell.fails("%confirm --yes")
+    message = shell.fails("%confirm --yes")
     edited = shell.fails("%confirm --yes --edit amount=3")
-    assert said == edited
-    assert said.startswith("InputError: pay was redefined")
-    assert "%confirm --reask" in said
-    assert "%confirm --old" in said
+    assert message == edited
+    assert message.startswith("InputError: pay was redefined")
+    assert "%confirm --reask" in message
+    assert "%confirm --old" in message
     assert shell.cell("%confirm --no").text == "1 is done"
     assert shell.names["paid"] == []
 
@@ -367,10 +371,10 @@ def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(
     shell.names["other"] = ScriptedLlm("hello")
     shell.cell("%%agent guide -m other\nTalk.")
 
-    said = shell.fails("%confirm --yes")
-    assert said.startswith("InputError: agent 'clerk'")
-    assert "\n" not in said
-    refused = shell.cell(typed(said, "--no") + " --reason 'not now'")
+    message = shell.fails("%confirm --yes")
+    assert message.startswith("InputError: agent 'clerk'")
+    assert "\n" not in message
+    refused = shell.cell(typed(message, "--no") + " --reason 'not now'")
 
     assert (refused.status, refused.interrupts, shell.names["paid"]) == ("done", [], [])
     assert "clerk was removed" in str(refused) and "not now" in refused._repr_mimebundle_()["text/html"]
@@ -380,19 +384,19 @@ def test_a_call_of_an_agent_that_is_gone_can_be_refused_and_the_session_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "text"),
     [
         ("%confirm --no --edit amount=3", "--edit … --no"),
         ("%confirm --yes --edit amount=4 to=Bo", "; add --edit to=Bo"),
     ],
 )
-def test_an_edit_that_would_be_lost_is_refused(shell: Shell, line: str, said: str) -> None:
+def test_an_edit_that_would_be_lost_is_refused(shell: Shell, line: str, text: str) -> None:
     paying(shell, 1)
     shell.cell("%chat clerk Pay 1")
 
-    told = shell.fails(line)
+    message = shell.fails(line)
 
-    assert mentions(told, said) and "\n" not in told
+    assert mentions(message, text) and "\n" not in message
     assert shell.names["paid"] == [] and len(shell.names["_run"].interrupts) == 1
 
 

@@ -34,13 +34,13 @@ Types = Callable[..., list[str]]
 def types(monkeypatch: pytest.MonkeyPatch) -> Iterator[Types]:
     """Lets a person type these lines; the prompts come to the list that it returns."""
 
-    def lines(*said: str) -> list[str]:
+    def lines(*args: str) -> list[str]:
         prompts: list[str] = []
-        waiting = iter(said)
+        pending_args = iter(args)
 
         def typed(prompt: str = "") -> str:
             prompts.append(prompt)
-            line = next(waiting, None)
+            line = next(pending_args, None)
             if line is None:
                 raise EOFError
             return line
@@ -67,7 +67,7 @@ def test_in_a_terminal_it_asks_for_line_after_line_until_an_empty_one(shell: She
     assert shell.printed.splitlines()[1:] == ["guide > Hello!", "guide > It is 9 degrees."]
     assert prompts == ["you > "] * 3
     assert shell.names["_run"].text == "It is 9 degrees."
-    assert [one.text for one in shell.names["model"].requests[1].contents[-1].parts] == ["How warm is it in Oslo?"]
+    assert [part.text for part in shell.names["model"].requests[1].contents[-1].parts] == ["How warm is it in Oslo?"]
 
 
 @pytest.mark.parametrize(("typed", "ran"), [("y", True), ("", False)])
@@ -79,7 +79,7 @@ def test_an_approval_is_asked_for_in_the_same_place(shell: Shell, types: Types, 
 
     assert prompts[1] == 'approve refund(order="A17")? [y/N] '
     assert "guide > Done." in shell.printed
-    answers = [one.response for event in shell.names["_run"].events for one in event.get_function_responses()]
+    answers = [response.response for event in shell.names["_run"].events for response in event.get_function_responses()]
     assert ({"result": "paid A17"} in answers) is ran
 
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_said_is_told_and_the_conversation_goes_on(shell: Shell, 
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "text"),
     [
         ("%chat --height 300 guide Hello", "%chat --height: "),
         ("%chat --height low guide", "--height"),
@@ -106,11 +106,11 @@ def test_what_cannot_be_said_is_told_and_the_conversation_goes_on(shell: Shell, 
         ("%%chat guide\n\n", "no text"),
     ],
 )
-def test_a_line_that_does_not_fit_a_box_is_refused(shell: Shell, types: Types, line: str, said: str) -> None:
+def test_a_line_that_does_not_fit_a_box_is_refused(shell: Shell, types: Types, line: str, text: str) -> None:
     guide(shell, "never")
     types()
 
-    assert said in shell.fails(line)
+    assert text in shell.fails(line)
 
 
 def test_a_box_is_for_the_session_that_its_line_names(shell: Shell, types: Types) -> None:
@@ -135,24 +135,24 @@ def test_a_saved_notebook_keeps_questions_answers_calls_and_approvals(shell: She
     guide(shell, call("refund", order="<b>A17</b>"), "All **settled**.", "Goodbye.")
     first = replace(view_of_reply(shell.cell("%chat --yes guide Pay me back.")), question="Pay me back, <i>now</i>.")
 
-    kept = bundle(conversation_document([first, view_of_reply(shell.cell("%chat guide Bye."))]))
+    stored_bundle = bundle(conversation_document([first, view_of_reply(shell.cell("%chat guide Bye."))]))
 
-    assert kept["text/plain"].splitlines()[:1] == ["you > Pay me back, <i>now</i>."]
-    assert kept["text/plain"].endswith("you > Bye.\nguide > Goodbye.")
-    assert "<strong>you:</strong> Pay me back, &lt;i&gt;now&lt;/i&gt;." in kept["text/html"]
-    assert "approves refund by %chat --yes" in visible_text(kept["text/html"])
-    assert "<b>" not in kept["text/html"] and "<i>" not in kept["text/html"]
-    assert "**you:** Bye." in kept["text/markdown"]
-    answered = bundle(conversation_document([replace(first, question=None)]))
-    assert not any("you" in one.splitlines()[0] for one in answered.values())
+    assert stored_bundle["text/plain"].splitlines()[:1] == ["you > Pay me back, <i>now</i>."]
+    assert stored_bundle["text/plain"].endswith("you > Bye.\nguide > Goodbye.")
+    assert "<strong>you:</strong> Pay me back, &lt;i&gt;now&lt;/i&gt;." in stored_bundle["text/html"]
+    assert "approves refund by %chat --yes" in visible_text(stored_bundle["text/html"])
+    assert "<b>" not in stored_bundle["text/html"] and "<i>" not in stored_bundle["text/html"]
+    assert "**you:** Bye." in stored_bundle["text/markdown"]
+    answer = bundle(conversation_document([replace(first, question=None)]))
+    assert not any("you" in value.splitlines()[0] for value in answer.values())
     assert bundle(conversation_document([])) == {"text/plain": "", "text/markdown": "", "text/html": ""}
 
 
 class Kept(queue.Queue[str]):
     """What a saved notebook keeps, each time that it is written."""
 
-    def update(self, kept: dict[str, str], *, raw: bool) -> None:
-        self.put(kept["text/plain"])
+    def update(self, stored: dict[str, str], *, raw: bool) -> None:
+        self.put(stored["text/plain"])
 
 
 class Busy(InMemorySessionService):
@@ -173,35 +173,37 @@ def box(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Wi
         refund = FunctionTool(lambda: "paid", name="refund", require_confirmation=True)
         chat = Chat(Agent(name="guide", model=ScriptedLlm(*answers), tools=[refund]), session_service=service)
         runner = turn_runner(chat)
-        made = ChatBox(chat.agent, "main", "", lambda text, view: runner.send_in_box(text, view, TurnOptions()), 400)
-        runner.open_box(made)
-        kept = made.shown._text_output = Kept()  # pyright: ignore[reportPrivateUsage]
-        return cast(Wire, made.shown._view.comm), kept  # pyright: ignore[reportPrivateUsage]
+        box = ChatBox(chat.agent, "main", "", lambda text, view: runner.send_in_box(text, view, TurnOptions()), 400)
+        runner.open_box(box)
+        stored = box.shown._text_output = Kept()  # pyright: ignore[reportPrivateUsage]
+        return cast(Wire, box.shown._view.comm), stored  # pyright: ignore[reportPrivateUsage]
 
     return opened
 
 
 def told(wire: Wire, op: str, **fields: Any) -> list[dict[str, Any]]:
     """The rows or cards that the page was told of and that have these fields."""
-    told = [one[op] for batch in wire.batches for one in batch["ops"] if op in one]
-    return [one for one in told if fields.items() <= one.items()]
+    lines = [item[op] for batch in wire.batches for item in batch["ops"] if op in item]
+    return [line for line in lines if fields.items() <= line.items()]
 
 
 def ops(wire: Wire, op: str) -> list[dict[str, Any]]:
     """What the page was told to do of that kind."""
-    return [one for batch in wire.batches for one in batch["ops"] if one["op"] == op]
+    return [item for batch in wire.batches for item in batch["ops"] if item["op"] == op]
 
 
 def test_what_is_refused_while_something_waits_is_not_what_its_answer_is_to(box: Any) -> None:
-    wire, kept = box(call("refund"), "Paid.")
+    wire, stored = box(call("refund"), "Paid.")
     wire.says(kind="ask", text="Pay me back.")
-    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > (waiting for you)")
+    assert stored.get(timeout=WAIT).startswith("you > Pay me back.\nguide > (waiting for you)")
 
     wire.says(kind="ask", text="And now?")
     wire.wait_for(lambda wire: told(wire, "row", id="refused1"))
     wire.says(kind="answer", id=told(wire, "card", state="asked")[0]["id"], decision="approve")
 
-    assert kept.get(timeout=WAIT).startswith("you > Pay me back.\nguide > Paid.  [1 tool call]\n✓ You approved refund(")
+    assert stored.get(timeout=WAIT).startswith(
+        "you > Pay me back.\nguide > Paid.  [1 tool call]\n✓ You approved refund("
+    )
 
 
 def test_a_page_that_asks_as_soon_as_it_hears_of_the_end_is_told_all_of_the_turn(box: Any) -> None:
@@ -223,9 +225,9 @@ def test_a_page_that_asks_as_soon_as_it_hears_of_the_end_is_told_all_of_the_turn
 
 
 def test_a_turn_that_cannot_be_taken_back_now_can_be_later(box: Any) -> None:
-    wire, kept = box(RuntimeError("no"), service=Busy())
+    wire, stored = box(RuntimeError("no"), service=Busy())
     wire.says(kind="ask", text="Hi")
-    kept.get(timeout=WAIT)
+    stored.get(timeout=WAIT)
     [card] = told(wire, "card", kind="error", state="asked")
 
     wire.says(kind="answer", id=card["id"], decision="drop")
@@ -249,8 +251,8 @@ def pages(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Pages:
     """A notebook that is shown in a page."""
     views = Pages()
 
-    def connected(**given: Any) -> Wire:
-        views.put(view := Wire(**given))
+    def connected(**kwargs: Any) -> Wire:
+        views.put(view := Wire(**kwargs))
         return view
 
     monkeypatch.setattr(comm, "create_comm", connected)
@@ -276,9 +278,9 @@ def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
     else:
         (run if answered_in == "the cell" else box).says(kind="answer", id=card["id"], decision="approve")
 
-    where = clicks.get(answered_in) or cell_of(shell)
+    session_key = clicks.get(answered_in) or cell_of(shell)
     for page in {"the cell": [box], "the box": [run], "a line": [run, box]}[answered_in]:
-        page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note=where))
+        page.wait_for(lambda page: told(page, "card", id=card["id"], state="approved", note=session_key))
     answering = run if answered_in == "the cell" else box
     answering.wait_for(lambda page: any(op["status"] == "done" for op in ops(page, "status")))
     assert len(shell.names["model"].requests) == 2
@@ -313,8 +315,8 @@ def test_what_is_settled_in_another_cell_waits_nowhere_any_more(
 
     row, note = (text.replace("CELL", cell_of(shell)) for text in (row, note))
     box.wait_for(lambda page: told(page, "card", note=note))
-    [asked] = told(box, "row", kind="call")
-    box.wait_for(lambda page: [one["text"] for one in ops(page, "patch") if one["id"] == asked["id"]][-1] == row)
+    [line] = told(box, "row", kind="call")
+    box.wait_for(lambda page: [op["text"] for op in ops(page, "patch") if op["id"] == line["id"]][-1] == row)
     assert ops(box, "status")[-1]["status"] in ("done", "idle")
 
 
@@ -323,14 +325,14 @@ def test_a_box_that_was_just_opened_can_rerun_and_write_state(shell: Shell, page
     shell.cell("%chat guide Count.")
     shell.cell("%chat guide")
     _, box = pages.next(), pages.next()
-    [asked] = told(box, "row", kind="user")
+    [line] = told(box, "row", kind="user")
 
     box.says(kind="state", key="speed", text="3")
     box.wait_for(lambda page: '"speed"' in json.dumps(page.batches))
-    box.says(kind="rerun", event=asked["id"].partition("/")[0])
-    again = pages.next()
-    again.wait_for(lambda page: "Another one." in json.dumps(page.batches))
-    assert "asked again in session 'main-2', a copy" in json.dumps(again.batches)
+    box.says(kind="rerun", event=line["id"].partition("/")[0])
+    repeated = pages.next()
+    repeated.wait_for(lambda page: "Another one." in json.dumps(page.batches))
+    assert "asked again in session 'main-2', a copy" in json.dumps(repeated.batches)
 
 
 def test_a_box_that_is_opened_after_a_parallel_team_shows_nobody_at_work(shell: Shell, pages: Pages) -> None:
@@ -395,8 +397,10 @@ def test_cards_of_several_say_their_numbers(shell: Shell, pages: Pages, line: st
     page.wait_for(lambda page: told(page, "card", state="asked", args={"order": "C3"}))
 
     assert told(page, "card", args={"order": "C3"})[0]["how"] == "%confirm --yes"
-    paid = [one.parts[0].function_response for one in shell.names["model"].requests[-1].contents if one.parts]
-    assert [one.response for one in paid if one][-1] == {"result": "paid A1"}
+    paid = [
+        content.parts[0].function_response for content in shell.names["model"].requests[-1].contents if content.parts
+    ]
+    assert [item.response for item in paid if item][-1] == {"result": "paid A1"}
 
 
 def test_a_card_of_a_member_of_a_team_has_the_form_of_its_tool(shell: Shell, pages: Pages) -> None:

@@ -38,18 +38,18 @@ def look(city: str) -> str:
     return f"{city}: sunny"
 
 
-def agent(name: str, *answers: object, **more: object) -> LlmAgent:
-    return LlmAgent(name=name, model=ScriptedLlm(*(answers or ("done",))), **more)
+def agent(name: str, *answers: object, **kwargs: object) -> LlmAgent:
+    return LlmAgent(name=name, model=ScriptedLlm(*(answers or ("done",))), **kwargs)
 
 
 def team() -> SequentialAgent:
     refine = LoopAgent(
         name="refine", max_iterations=2, sub_agents=[agent("draft", "a", "b"), agent("review", "c", "d")]
     )
-    both = ParallelAgent(
+    sub_agent = ParallelAgent(
         name="both", sub_agents=[agent("weather", call("look", city="Oslo"), "sun", tools=[look]), agent("news")]
     )
-    return SequentialAgent(name="pipeline", sub_agents=[refine, both, agent("editor")])
+    return SequentialAgent(name="pipeline", sub_agents=[refine, sub_agent, agent("editor")])
 
 
 def choose(node_input: object) -> Event:
@@ -62,8 +62,8 @@ def flow() -> Workflow:
         ("START", draft, choose, {"revise": draft, "ok": (agent("left"), agent("right")), "no": "END"}),
         (("left", "right"), join),
     ]
-    left, right = edges[0][3]["ok"]
-    return Workflow(name="flow", edges=[edges[0], ((left, right), join, agent("last"), "END")])
+    remaining, right = edges[0][3]["ok"]
+    return Workflow(name="flow", edges=[edges[0], ((remaining, right), join, agent("last"), "END")])
 
 
 def framed(drawing: Drawing) -> dict[str, list[str]]:
@@ -73,7 +73,8 @@ def framed(drawing: Drawing) -> dict[str, list[str]]:
 
 def arrows(drawing: Drawing) -> list[str]:
     return [
-        f"{one.start} -{one.label}-> {one.end}" if one.label else f"{one.start} -> {one.end}" for one in drawing.lines
+        f"{line.start} -{line.label}-> {line.end}" if line.label else f"{line.start} -> {line.end}"
+        for line in drawing.lines
     ]
 
 
@@ -119,11 +120,11 @@ def test_a_workflow_or_a_team_in_a_workflow_is_a_frame_with_its_own_nodes() -> N
 
 
 def test_agents_that_are_called_as_tools_are_drawn_once_even_if_they_call_each_other() -> None:
-    one = agent("one")
-    other = agent("other", tools=[AgentTool(one)])
-    one.tools = [look, AgentTool(other)]
+    sub_agent = agent("one")
+    other_agent = agent("other", tools=[AgentTool(sub_agent)])
+    sub_agent.tools = [look, AgentTool(other_agent)]
 
-    drawing = drawing_of(one)
+    drawing = drawing_of(sub_agent)
 
     assert sorted(arrows(drawing)) == ["one -calls-> other", "other -calls-> one"]
     assert drawing.nodes["one"].tools == ("look",)
@@ -148,10 +149,10 @@ def test_a_workflow_is_drawn_with_its_routes_and_its_ends() -> None:
 
 def test_who_is_called_and_what_runs_for_each_item_says_so() -> None:
     guide = agent("guide", sub_agents=[agent("other", mode="single_turn")])
-    each = Workflow(name="each", edges=[("START", node(look, parallel_worker=True))])
+    workflow = Workflow(name="each", edges=[("START", node(look, parallel_worker=True))])
 
     assert arrows(drawing_of(guide)) == ["guide -calls-> other"]
-    assert drawing_of(each).nodes["look"].note.startswith("function, ")
+    assert drawing_of(workflow).nodes["look"].note.startswith("function, ")
 
 
 def test_the_tree_says_the_same_in_text() -> None:
@@ -232,13 +233,13 @@ def test_boxes_do_not_touch_and_lines_lead_down_but_for_those_that_lead_back() -
     for drawing in (drawing_of(team()), drawing_of(flow())):
         whole = layout_of(drawing)
         for layout in layouts(whole):
-            for one in layout.boxes:
-                assert one.x - one.width / 2 >= 0
-                assert one.x + one.width / 2 <= whole.width
-                assert one.y + one.height <= whole.height
-                for other in layout.boxes:
-                    apart = abs(one.x - other.x) >= (one.width + other.width) / 2
-                    assert one is other or apart or abs(one.y - other.y) >= min(one.height, other.height)
+            for box in layout.boxes:
+                assert box.x - box.width / 2 >= 0
+                assert box.x + box.width / 2 <= whole.width
+                assert box.y + box.height <= whole.height
+                for other_box in layout.boxes:
+                    apart = abs(box.x - other_box.x) >= (box.width + other_box.width) / 2
+                    assert box is other_box or apart or abs(box.y - other_box.y) >= min(box.height, other_box.height)
             labels += [route.line.label for route in layout.routes if route.back]
             for route in layout.routes:
                 assert route.back or [y for _, y in route.points] == sorted(y for _, y in route.points)
@@ -257,44 +258,56 @@ def test_what_is_inside_a_frame_stays_inside_it() -> None:
 
 def walked(path: str) -> Iterator[tuple[float, float]]:
     """Points along a path, each near the next."""
-    here = (0.0, 0.0)
+    bend = (0.0, 0.0)
     for step, numbers in re.findall(r"([MLCQ])([^MLCQZ]*)", path):
-        xs = [float(one) for one in numbers.split()]
-        bends = [here, *zip(xs[::2], xs[1::2], strict=True)]
+        xs = [float(item) for item in numbers.split()]
+        bends = [bend, *zip(xs[::2], xs[1::2], strict=True)]
         for part in range(0 if step == "M" else 201):
             between = bends
             while len(between) > 1:
                 between = [
-                    tuple(a + (b - a) * part / 200 for a, b in zip(one, other, strict=True))
-                    for one, other in itertools.pairwise(between)
+                    tuple(a + (b - a) * part / 200 for a, b in zip(earlier, other_later, strict=True))
+                    for earlier, other_later in itertools.pairwise(between)
                 ]
             yield between[0]
-        here = bends[-1]
+        bend = bends[-1]
 
 
 def crossed(drawing: Drawing) -> list[str]:
     """The labels of lines that a line, a box or another label runs through."""
     shapes = live_drawing(drawing)["shapes"]
-    points = [point for one in shapes if one["tag"] == "path" for point in walked(one["at"]["d"])]
+    points = [point for shape in shapes if shape["tag"] == "path" for point in walked(shape["at"]["d"])]
     labels: list[tuple[str, float, float, float, float]] = []
-    for one in shapes:
-        if one["tag"] == "text" and one["key"].startswith("e:"):
-            x, y, half = float(one["at"]["x"]), float(one["at"]["y"]), text_width(one["text"], SMALL) / 2
-            labels.append((one["text"], x - half, x + half, y - 9, y + 2))
-    found = [label for label, *at in labels if any(at[0] < x < at[1] and at[2] < y < at[3] for x, y in points)]
-    boxes = [
-        [float(one["at"][name]) for name in ("x", "y", "width", "height")] for one in shapes if one["tag"] == "rect"
+    for shape in shapes:
+        if shape["tag"] == "text" and shape["key"].startswith("e:"):
+            x, y, half = float(shape["at"]["x"]), float(shape["at"]["y"]), text_width(shape["text"], SMALL) / 2
+            labels.append((shape["text"], x - half, x + half, y - 9, y + 2))
+    result = [
+        label
+        for label, *position in labels
+        if any(position[0] < x < position[1] and position[2] < y < position[3] for x, y in points)
     ]
-    others = [("", x, x + width, y, y + height) for x, y, width, height in boxes]
-    for one, other in itertools.product(labels, [*labels, *others]):
-        label, left, right, top, bottom = one
-        if one is not other and left < other[2] and other[1] < right and top < other[4] and other[3] < bottom:
-            found.append(label)
-    return found
+    boxes = [
+        [float(shape["at"][name]) for name in ("x", "y", "width", "height")]
+        for shape in shapes
+        if shape["tag"] == "rect"
+    ]
+    rivals = [("", x, x + width, y, y + height) for x, y, width, height in boxes]
+    for shape, second in itertools.product(labels, [*labels, *rivals]):
+        label, remaining, right, top, bottom = shape
+        if (
+            shape is not second
+            and remaining < second[2]
+            and second[1] < right
+            and top < second[4]
+            and second[3] < bottom
+        ):
+            result.append(label)
+    return result
 
 
 @pytest.mark.parametrize(
-    "ways",
+    "routes",
     [
         "ab:lamp ac:pothole,crack ad:otherwise",
         "ab:one ac:a-rather-long-route ad:three ae:a-rather-long-route-too af:five bg cg dg eg fg",
@@ -303,8 +316,8 @@ def crossed(drawing: Drawing) -> list[str]:
         "ab:yes ac:no bb:again ca:revise bd cd",
     ],
 )
-def test_nothing_runs_through_the_label_of_a_line(ways: str) -> None:
-    lines = [Line(way[0], way[1], way[3:]) for way in ways.split()]
+def test_nothing_runs_through_the_label_of_a_line(routes: str) -> None:
+    lines = [Line(mode[0], mode[1], mode[3:]) for mode in routes.split()]
     keys = sorted({key for line in lines for key in (line.start, line.end)})
 
     assert crossed(Drawing("d", {key: Node(key, f"node {key}", "agent") for key in keys}, lines)) == []
@@ -356,17 +369,17 @@ def test_no_label_is_cut_off_at_either_side() -> None:
 
 def test_a_line_that_leads_back_passes_no_box() -> None:
     nodes = {key: Node(key, key, "agent") for key in "abcdef"}
-    ways = ["ab", "ac", "bd", "ce", "df", "db", "fb", "dd", "ed"]
-    layout = layout_of(Drawing("d", nodes, [Line(*way) for way in ways]))
+    texts = ["ab", "ac", "bd", "ce", "df", "db", "fb", "dd", "ed"]
+    layout = layout_of(Drawing("d", nodes, [Line(*text) for text in texts]))
     back = [route for route in layout.routes if route.back]
 
     assert len(back) == 3
     for route in back:
         for (x, y), (to_x, to_y) in itertools.pairwise(route.points):
             for box in layout.boxes:
-                left, right = sorted((x, to_x))
+                remaining, right = sorted((x, to_x))
                 top, bottom = sorted((y, to_y))
-                apart = right <= box.x - box.width / 2 or left >= box.x + box.width / 2
+                apart = right <= box.x - box.width / 2 or remaining >= box.x + box.width / 2
                 assert apart or bottom <= box.y or top >= box.y + box.height
 
 
@@ -403,12 +416,12 @@ def test_hostile_names_stay_words(payload: str) -> None:
     drawing.lines.append(Line("sub", "root", payload))
 
     tree = ElementTree.fromstring(svg(drawing))
-    shown = html.write(drawn(drawing, tree_of(root)))
+    view = html.write(drawn(drawing, tree_of(root)))
 
-    assert {one.tag for one in tree.iter()} <= TAGS
-    assert {name for one in tree.iter() for name in one.attrib} <= ATTRIBUTES
+    assert {item.tag for item in tree.iter()} <= TAGS
+    assert {name for item in tree.iter() for name in item.attrib} <= ATTRIBUTES
     allowed = {"section", "svg", "rect", "path", "text", "tspan", "details", "summary", "pre", "code", "p"}
-    assert set(re.findall(r"</?([^\s>/]*)", shown)) <= allowed
+    assert set(re.findall(r"</?([^\s>/]*)", view)) <= allowed
     assert all(shape["tag"] in ("rect", "path", "text") for shape in live_drawing(drawing)["shapes"])
     assert not re.search(r"[^<>\s][$\\]|[$\\][^<\s]", "".join(re.findall(r"<text[^>]*>(.*?)</text>", svg(drawing))))
 
@@ -417,12 +430,12 @@ def test_an_agent_at_the_end_of_a_cell_draws_itself(shell: Shell) -> None:
     shell.cell("%%agent draft\nBe brief.")
     shell.cell("%%agent pipeline --kind sequential\ndraft")
 
-    shown = shown_of(shell.ip, shell.names["pipeline"])
+    view = shown_of(shell.ip, shell.names["pipeline"])
     alone = shown_of(shell.ip, shell.names["draft"])
 
-    assert shown["text/plain"] == "pipeline (sequential) v1\n└─ draft v1"
-    assert "<svg" in shown["text/html"]
-    assert "<code>pipeline (sequential) v1\n└─ draft v1" in shown["text/html"]
+    assert view["text/plain"] == "pipeline (sequential) v1\n└─ draft v1"
+    assert "<svg" in view["text/html"]
+    assert "<code>pipeline (sequential) v1\n└─ draft v1" in view["text/html"]
     assert alone["text/plain"] == "draft v1"
     assert "<svg" not in alone["text/html"]
 
@@ -444,10 +457,10 @@ def test_the_drawing_of_an_agent_is_asked_for_by_its_name(shell: Shell) -> None:
     shell.cell("%%agent draft\nBe brief.")
     shell.cell("%%workflow flow\nSTART -> draft -> END")
 
-    shown = shell.cell("%agents --graph flow")
+    reply = shell.cell("%agents --graph flow")
 
-    assert shown.mermaid.splitlines()[0] == "flowchart TD"
-    assert shown.svg.startswith("<svg ")
+    assert reply.mermaid.splitlines()[0] == "flowchart TD"
+    assert reply.svg.startswith("<svg ")
     assert "'flow'?" in shell.fails("%agents --graph flaw")
 
 

@@ -27,15 +27,15 @@ def told_by(root_agent: Any, notebook: Notebook) -> list[dict[str, Any]]:
     """What a session of an exported agent tells."""
     talk = Talk(root_agent, notebook.state)
     ANSWERS[:] = notebook.answers
-    waiting: list[Any] = []
+    pending: list[Any] = []
     for message in notebook.messages:
-        said: Any = message
+        content: Any = message
         if isinstance(message, bool):
-            answer = types.FunctionResponse(id=waiting[-1].id, name=ASKS, response={"confirmed": message})
-            said = types.Content(role="user", parts=[types.Part(function_response=answer)])
-        events = talk.say(said)
+            answer = types.FunctionResponse(id=pending[-1].id, name=ASKS, response={"confirmed": message})
+            content = types.Content(role="user", parts=[types.Part(function_response=answer)])
+        events = talk.say(content)
         assert not talk.error
-        waiting += [call for event in events for call in event.get_function_calls() if call.name == ASKS]
+        pending += [call for event in events for call in event.get_function_calls() if call.name == ASKS]
     return heard(talk.stored().events)
 
 
@@ -51,20 +51,20 @@ def written(file: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_what_is_exported_tells_the_events_of_the_notebook(name: str, shell: Shell, work: Path):
-    told = told_in_the_notebook(shell, NOTEBOOKS[name])
+    output = told_in_the_notebook(shell, NOTEBOOKS[name])
     shell.cell("%export agent.py")
     shell.cell("%export exported/")
 
-    assert told_by(written(work / "agent.py")["root_agent"], NOTEBOOKS[name]) == told
-    assert told_by(written(work / "exported")["root_agent"], NOTEBOOKS[name]) == told
+    assert told_by(written(work / "agent.py")["root_agent"], NOTEBOOKS[name]) == output
+    assert told_by(written(work / "exported")["root_agent"], NOTEBOOKS[name]) == output
 
 
 def test_the_package_is_as_adk_wants_it_and_names_only_google_adk(shell: Shell, work: Path):
     shell.cell("%%tool\ndef look(city: str) -> str:\n    'Looks.'\n    return city")
-    said = str(shell.cell("%%agent guide -t look -m gemini-2.5-pro\nLook."))
-    said = str(shell.cell("%export my_agents/"))
+    text = str(shell.cell("%%agent guide -t look -m gemini-2.5-pro\nLook."))
+    text = str(shell.cell("%export my_agents/"))
 
-    assert said == (
+    assert text == (
         "wrote my_agents/__init__.py, my_agents/agent.py: root_agent is guide\n"
         "next, in a terminal: adk run my_agents, or adk web ."
     )
@@ -82,32 +82,32 @@ def test_the_package_is_as_adk_wants_it_and_names_only_google_adk(shell: Shell, 
 def test_a_script_answers_in_a_terminal(shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch):
     shell.cell("%%tool\ndef look(city: str) -> dict:\n    'The sky over a city.'\n    return {'sky': f'sunny {city}'}")
     shell.cell("%%agent guide -t look\nLook.")
-    said = str(shell.cell("%export agent.py"))
+    text = str(shell.cell("%export agent.py"))
     monkeypatch.setattr("sys.argv", ["agent.py", "The", "sky", "over", "Oslo"])
     capsys.readouterr()
     runpy.run_path(str(work / "agent.py"), run_name="__main__")
 
-    assert "terminal: python agent.py your question" in said
+    assert "terminal: python agent.py your question" in text
     assert "sunny Oslo" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("answer", "words"), [("y", "paid 7"), ("", "not approved")])
+@pytest.mark.parametrize(("answer", "text"), [("y", "paid 7"), ("", "not approved")])
 def test_a_script_asks_in_the_terminal_before_a_call_that_needs_a_person(
-    answer: str, words: str, shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    answer: str, text: str, shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ):
     shell.cell("%%tool --confirm\ndef pay(euros: int) -> str:\n    'Pays some euros.'\n    return f'paid {euros}'")
     shell.cell("%%agent clerk -t pay\nPay.")
     shell.cell("%export agent.py")
-    asked: list[str] = []
+    requests: list[str] = []
     monkeypatch.setattr(
-        "builtins.input", lambda words="": asked.append(words) or (answer if "may" in words else "Pay 7")
+        "builtins.input", lambda text="": requests.append(text) or (answer if "may" in text else "Pay 7")
     )
     monkeypatch.setattr("sys.argv", ["agent.py"])
     capsys.readouterr()
     runpy.run_path(str(work / "agent.py"), run_name="__main__")
 
-    assert asked == ["you: ", "may pay run with {'euros': 7}? [y/N] "]
-    assert words in capsys.readouterr().out
+    assert requests == ["you: ", "may pay run with {'euros': 7}? [y/N] "]
+    assert text in capsys.readouterr().out
 
 
 def test_a_script_asks_for_each_of_several_calls_and_its_own_names_are_no_tool_s(
@@ -119,13 +119,13 @@ def test_a_script_asks_for_each_of_several_calls_and_its_own_names_are_no_tool_s
     shell.cell("%%tool --confirm\ndef pay(euros: int) -> str:\n    'Pays.'\n    print(reply(euros))\n    return 'ok'")
     shell.cell("%%agent clerk -t pay -m script\nPay.")
     shell.cell("%export agent.py")
-    asked: list[str] = []
-    monkeypatch.setattr("builtins.input", lambda words="": asked.append(words) or "y")
+    requests: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda text="": requests.append(text) or "y")
     monkeypatch.setattr("sys.argv", ["agent.py", "Pay", "both"])
     capsys.readouterr()
     runpy.run_path(str(work / "agent.py"), run_name="__main__")
 
-    assert asked == [f"may pay run with {{'euros': {euros}}}? [y/N] " for euros in (7, 8)]
+    assert requests == [f"may pay run with {{'euros': {euros}}}? [y/N] " for euros in (7, 8)]
     assert capsys.readouterr().out == "paid 7\npaid 8\nBoth.\n"
 
 
@@ -184,10 +184,10 @@ def test_state_keys_stay_and_variables_are_frozen(shell: Shell, work: Path):
     shell.cell("city = 'Oslo'\n")
     shell.cell("%%agent guide\nIn {{city}} for {user:name?} with {app:plan}.")
     shell.cell("city = 'Rome'")
-    said = str(shell.cell("%export agent.py"))
+    text = str(shell.cell("%export agent.py"))
 
     assert 'instruction="In Oslo for {user:name?} with {app:plan}."' in (work / "agent.py").read_text()
-    assert "note: guide reads app:plan from the state: set it before the first turn" in said
+    assert "note: guide reads app:plan from the state: set it before the first turn" in text
 
 
 class Context:
@@ -240,8 +240,8 @@ def test_a_condition_of_a_tool_is_a_function_there(shell: Shell, work: Path):
     shell.cell("%export exported")
     names = written(work / "exported")
 
-    assert [names["_pay_asks"](amount=one, to="x") for one in (4, 6)] == [False, True]
-    assert [names["_send_asks"](**one, to="x") for one in ({}, {"amount": 3}, {"amount": "?"})] == [True, False, True]
+    assert [names["_pay_asks"](amount=number, to="x") for number in (4, 6)] == [False, True]
+    assert [names["_send_asks"](**item, to="x") for item in ({}, {"amount": 3}, {"amount": "?"})] == [True, False, True]
 
 
 def test_a_key_is_not_written(shell: Shell, work: Path):
@@ -249,11 +249,11 @@ def test_a_key_is_not_written(shell: Shell, work: Path):
     shell.cell("%%tool\ndef look(city: str) -> str:\n    'Looks.'\n    return KEY")
     shell.cell("%%agent guide -t look\nLook.")
 
-    said = shell.fails("%export agent.py")
+    message = shell.fails("%export agent.py")
     assert (
-        "InputError: %export: the file" in said
-        and 'token: KEY = "[redacted]"; read' in said
-        and 'os.environ["NAME"]' in said
+        "InputError: %export: the file" in message
+        and 'token: KEY = "[redacted]"; read' in message
+        and 'os.environ["NAME"]' in message
     )
     assert not (work / "agent.py").exists()
 
@@ -262,9 +262,9 @@ def test_a_file_that_was_written_by_hand_stays(shell: Shell, work: Path):
     shell.cell("%%agent guide\nLook.")
     (work / "agent.py").write_text("mine = 1\n")
 
-    said = shell.fails("%export agent.py")
-    assert said.startswith("InputError: %export: ")
-    assert "agent.py exists and %export" in said
+    message = shell.fails("%export agent.py")
+    assert message.startswith("InputError: %export: ")
+    assert "agent.py exists and %export" in message
     assert (work / "agent.py").read_text() == "mine = 1\n"
     shell.cell("%export other.py")
     shell.cell("%export other.py")
@@ -330,9 +330,9 @@ def test_an_agent_that_cannot_be_written_is_left_out_if_it_is_not_the_root(shell
     shell.cell("seller = Agent(name='seller', model='gemini-2.5-pro', tools=[price])")
     shell.cell("%%agent guide --root\nLook.")
 
-    said = str(shell.cell("%export exported"))
-    assert "root_agent is guide, with seller\n" in said
-    assert "note: asking is left out: google-adk has no Chat" in said
+    text = str(shell.cell("%export exported"))
+    assert "root_agent is guide, with seller\n" in text
+    assert "note: asking is left out: google-adk has no Chat" in text
     names = written(work / "exported")
     assert names["root_agent"].name == "guide"
     assert names["price"]("tea") == 2

@@ -69,8 +69,8 @@ def open_kinds(chat: Any) -> dict[str, int]:
 
 
 def test_every_kind_is_in_one_list_and_answered_by_number_id_or_name():
-    done: list[str] = []
-    chat = chat_of(done, EVERY_KIND, *["Well."] * 4)
+    steps: list[str] = []
+    chat = chat_of(steps, EVERY_KIND, *["Well."] * 4)
 
     reply = chat.ask("go")
     open_ = chat.interrupts
@@ -84,12 +84,12 @@ def test_every_kind_is_in_one_list_and_answered_by_number_id_or_name():
     chat.answer(SECRET, which=by_kind["credential"].number)
     chat.answer({"status": "sent"}, by_kind["long_running"])
     last = chat.answer("A1")
-    assert (sorted(done), chat.interrupts, last.interrupts) == (["mail", "paid 7"], [], [])
+    assert (sorted(steps), chat.interrupts, last.interrupts) == (["mail", "paid 7"], [], [])
 
 
 def test_which_of_several_is_said_by_number_and_name_and_nothing_counts_as_answered():
-    done: list[str] = []
-    chat = chat_of(done, [call("pay", amount=1), call("adk_request_input", message="?")], "Well.")
+    steps: list[str] = []
+    chat = chat_of(steps, [call("pay", amount=1), call("adk_request_input", message="?")], "Well.")
     chat.ask("go")
 
     with pytest.raises(InputError, match=r"2 interrupts are open; .* 1 \(\w+\), 2 \(\w+\)$") as error:
@@ -97,7 +97,7 @@ def test_which_of_several_is_said_by_number_and_name_and_nothing_counts_as_answe
     assert "(pay)" in str(error.value) and "(clerk)" in str(error.value)
     with pytest.raises(InputError, match="'refund'"):
         chat.answer(True, "refund")
-    assert len(chat.interrupts) == 2 and done == []
+    assert len(chat.interrupts) == 2 and steps == []
 
 
 @pytest.mark.parametrize(
@@ -113,24 +113,24 @@ def test_which_of_several_is_said_by_number_and_name_and_nothing_counts_as_answe
     ],
 )
 def test_an_approval_is_answered_in_any_form_once(value: Any, paid: list[str]):
-    done: list[str] = []
-    chat = chat_of(done, call("pay", amount=7), "Well.")
+    steps: list[str] = []
+    chat = chat_of(steps, call("pay", amount=7), "Well.")
     chat.ask("go")
 
-    assert chat.answer(value).text == "Well." and done == paid
+    assert chat.answer(value).text == "Well." and steps == paid
     with pytest.raises(InputError, match="no interrupt"):
         chat.answer(value)
 
 
 @pytest.mark.parametrize("value", ["perhaps", 1, None, {"confirmed": "yes"}, {"args": {}}, []])
 def test_what_is_neither_a_yes_nor_a_no_leaves_an_approval_open(value: Any):
-    done: list[str] = []
-    chat = chat_of(done, call("pay", amount=7), "Well.")
+    steps: list[str] = []
+    chat = chat_of(steps, call("pay", amount=7), "Well.")
     chat.ask("go")
 
     with pytest.raises(InputError, match="approve or reject pay"):
         chat.answer(value)
-    assert len(chat.interrupts) == 1 and done == []
+    assert len(chat.interrupts) == 1 and steps == []
 
 
 def gated() -> Workflow:
@@ -160,11 +160,11 @@ def test_the_arguments_of_a_node_cannot_be_changed():
 
 
 def test_a_credential_is_refused_with_none():
-    done: list[str] = []
-    chat = chat_of(done, call("mail"), "As you wish.")
+    steps: list[str] = []
+    chat = chat_of(steps, call("mail"), "As you wish.")
     chat.ask("go")
 
-    assert chat.answer(None).text == "As you wish." and done == []
+    assert chat.answer(None).text == "As you wish." and steps == []
 
 
 def clerk(shell: Shell, done: list[str], *answers: Any) -> None:
@@ -176,7 +176,9 @@ def clerk(shell: Shell, done: list[str], *answers: Any) -> None:
 
 def answered(shell: Shell) -> list[Any]:
     events = shell.ip.adk_nb.sessions.events()
-    return [one.response for event in events if event.author == "user" for one in event.get_function_responses()]
+    return [
+        response.response for event in events if event.author == "user" for response in event.get_function_responses()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -204,10 +206,10 @@ def test_an_answer_that_does_not_fit_is_refused_and_the_question_stays_open(shel
 
 
 def test_each_kind_is_answered_in_a_line_by_its_number(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
+    steps: list[str] = []
     prompts: list[str] = []
     monkeypatch.setattr(getpass, "getpass", lambda prompt: prompts.append(prompt) or SECRET)
-    clerk(shell, done, EVERY_KIND, *["Well."] * 4)
+    clerk(shell, steps, EVERY_KIND, *["Well."] * 4)
     number = open_kinds(shell.names["_run"])
     listed = str(shell.cell("%confirm"))
 
@@ -219,7 +221,7 @@ def test_each_kind_is_answered_in_a_line_by_its_number(shell: Shell, monkeypatch
     for kind in ("credential", "long_running"):
         assert f"%confirm {number[kind]}" in listed
     assert prompts == ["mail needs a key (header X-Key): "]
-    assert (sorted(done), shell.names["_run"].interrupts) == (["mail", "paid 7"], [])
+    assert (sorted(steps), shell.names["_run"].interrupts) == (["mail", "paid 7"], [])
     assert {"status": "sent"} in answered(shell) and {"result": "A1 and A2"} in answered(shell)
     events = shell.ip.adk_nb.sessions.events()
     assert SECRET not in "".join(event.model_dump_json() for event in events)
@@ -227,21 +229,21 @@ def test_each_kind_is_answered_in_a_line_by_its_number(shell: Shell, monkeypatch
 
 @pytest.mark.parametrize("line", [f"%confirm 1 {SECRET}", f"%confirm mail {SECRET}", f"%confirm {SECRET}"])
 def test_a_credential_in_a_line_is_refused_and_not_repeated(shell: Shell, line: str) -> None:
-    done: list[str] = []
-    clerk(shell, done, call("mail"), "Well.")
+    steps: list[str] = []
+    clerk(shell, steps, call("mail"), "Well.")
 
-    told = shell.fails(line)
+    message = shell.fails(line)
 
-    assert " type %confirm 1," in told and SECRET not in told and "\n" not in told
-    assert done == [] and answered(shell) == []
+    assert " type %confirm 1," in message and SECRET not in message and "\n" not in message
+    assert steps == [] and answered(shell) == []
 
 
 @pytest.mark.parametrize("line", ["%confirm --no", "%confirm 1 --no", "%confirm mail --no"])
 def test_a_credential_request_is_refused_in_a_line(shell: Shell, line: str) -> None:
-    done: list[str] = []
-    clerk(shell, done, call("mail"), "As you wish.")
+    steps: list[str] = []
+    clerk(shell, steps, call("mail"), "As you wish.")
 
-    assert shell.cell(line).text == "As you wish." and done == []
+    assert shell.cell(line).text == "As you wish." and steps == []
 
 
 def test_a_yes_to_what_is_no_approval_says_where_to_look(shell: Shell) -> None:
@@ -253,37 +255,37 @@ def test_a_yes_to_what_is_no_approval_says_where_to_look(shell: Shell) -> None:
 
 
 def test_a_value_for_what_is_not_open_and_a_value_beside_a_yes_are_refused(shell: Shell) -> None:
-    done: list[str] = []
-    clerk(shell, done, [call("pay", amount=1), call("pay", amount=2)], "Well.", "Well.")
+    steps: list[str] = []
+    clerk(shell, steps, [call("pay", amount=1), call("pay", amount=2)], "Well.", "Well.")
 
     assert "'3'" in shell.fails("%confirm 3 x")
     assert "1 (pay), 2 (pay)" in shell.fails("%confirm --yes")
     assert "unexpected '2'" in shell.fails("%confirm 1 2 --yes")
     assert "type %confirm 1 yes, or %confirm 1 no" in shell.fails("%confirm 1")
-    assert done == []
+    assert steps == []
     shell.cell("%confirm 1 yes")
-    assert shell.cell("%confirm 2 no").text == "Well." and done == ["paid 1"]
+    assert shell.cell("%confirm 2 no").text == "Well." and steps == ["paid 1"]
 
 
 @pytest.mark.parametrize("line", ["maybe", "yes please", "yes, if it is under 50", "nothing", "True?", "1", "pay ok"])
 def test_only_a_plain_yes_or_no_decides_an_approval_and_the_line_to_type_is_named(shell: Shell, line: str) -> None:
-    done: list[str] = []
-    clerk(shell, done, call("pay", amount=1), "Well.")
+    steps: list[str] = []
+    clerk(shell, steps, call("pay", amount=1), "Well.")
 
     refused = shell.fails(f"%confirm {line}")
 
     assert "type %confirm yes, or %confirm no" in refused and "True or False" not in refused
-    assert done == [] and len(shell.ip.adk_nb.sessions.history().interrupts()) == 1
+    assert steps == [] and len(shell.ip.adk_nb.sessions.history().interrupts()) == 1
 
 
 @pytest.mark.parametrize("line", ["no too dear", 'no "too dear"', "No: too dear", "1 no too dear", "pay no, too dear"])
 def test_a_reason_stands_behind_the_no(shell: Shell, line: str) -> None:
-    done: list[str] = []
-    clerk(shell, done, call("pay", amount=1), "Well.")
+    steps: list[str] = []
+    clerk(shell, steps, call("pay", amount=1), "Well.")
 
     reply = shell.cell(f"%confirm {line}")
 
-    assert done == [] and "too dear" in str(reply) and "rejected" in str(reply)
+    assert steps == [] and "too dear" in str(reply) and "rejected" in str(reply)
     assert "was already rejected by %confirm" in str(shell.cell("%confirm no"))
     assert "was already rejected by %confirm" in shell.fails("%confirm yes")
 
@@ -310,10 +312,10 @@ def test_the_schema_of_a_credential_names_its_fields_and_which_are_secret(config
     model = ScriptedLlm(call("mail"), "Well.")
     chat = Chat(LlmAgent(name="clerk", model=model, tools=[FunctionTool(mail, auth_config=config)]), show="off")
     chat.ask("go")
-    [asked] = chat.interrupts
+    [interrupt] = chat.interrupts
 
-    shown = asked.schema["properties"]
-    assert {name: field.get("format") for name, field in shown.items()} == fields
+    properties = interrupt.schema["properties"]
+    assert {name: field.get("format") for name, field in properties.items()} == fields
     assert chat.answer(dict.fromkeys(fields, "x")).text == "Well."
 
 
@@ -342,8 +344,8 @@ def test_a_task_that_waits_for_words_is_an_interrupt_and_plain_words_go_to_it() 
     assert chat.ask("Tomorrow.").text == "For how many?"
     [task] = chat.interrupts
     assert task.prompt == "For how many?"
-    done = reply.answer("Two.", task.id)
-    assert (done.text, done.interrupts) == ("All done.", [])
+    events = reply.answer("Two.", task.id)
+    assert (events.text, events.interrupts) == ("All done.", [])
     assert [event.text for event in chat.events if event.author == "user" and event.text] == [
         "Book it.",
         "Tomorrow.",
@@ -384,33 +386,33 @@ def test_a_task_is_listed_and_takes_its_words_in_a_line(shell: Shell) -> None:
 def test_a_yes_that_was_given_before_is_no_error_beside_a_task(shell: Shell) -> None:
     shell.names["boss"] = booking(call("pay", amount=7), "Which date?", BOOKED)
     shell.cell("%chat boss Book it.")
-    assert [one.kind for one in shell.cell("%confirm --yes").interrupts] == ["task"]
+    assert [interrupt.kind for interrupt in shell.cell("%confirm --yes").interrupts] == ["task"]
 
     assert "already approved" in str(shell.cell("%confirm --yes"))
 
 
 def test_a_question_beside_an_approval_names_a_line_that_answers_it(shell: Shell) -> None:
-    done: list[str] = []
+    steps: list[str] = []
     asks = call("adk_request_input", message="Who are you?")
     model = ScriptedLlm([asks, call("pay", amount=5)], "Paid.", "Done.")
-    shell.names["clerk"] = LlmAgent(name="clerk", model=model, tools=tools_of(done))
+    shell.names["clerk"] = LlmAgent(name="clerk", model=model, tools=tools_of(steps))
 
-    waiting = shell.cell("%chat clerk Pay.")
-    question, approval = waiting.interrupts
+    pending_reply = shell.cell("%chat clerk Pay.")
+    question, approval = pending_reply.interrupts
     assert (question.kind, approval.kind) == ("input", "approval")
-    assert f"%confirm {question.number} ..." in str(waiting) and "%chat ..." not in str(waiting)
-    assert [one.kind for one in shell.cell(f"%confirm {question.number} Ann").interrupts] == ["approval"]
+    assert f"%confirm {question.number} ..." in str(pending_reply) and "%chat ..." not in str(pending_reply)
+    assert [interrupt.kind for interrupt in shell.cell(f"%confirm {question.number} Ann").interrupts] == ["approval"]
 
 
 def test_true_is_not_the_number_of_an_approval() -> None:
-    done: list[str] = []
+    steps: list[str] = []
     model = ScriptedLlm([call("pay", amount=5), call("pay", amount=6)], "Paid.")
-    chat = Chat(LlmAgent(name="clerk", model=model, tools=tools_of(done)), show="off")
+    chat = Chat(LlmAgent(name="clerk", model=model, tools=tools_of(steps)), show="off")
     chat.ask("Pay.")
 
     with pytest.raises(InputError):
         chat.approve(True)
-    assert done == [] and [one.number for one in chat.interrupts] == [1, 2]
+    assert steps == [] and [interrupt.number for interrupt in chat.interrupts] == [1, 2]
 
 
 def test_an_answer_that_comes_while_the_approved_call_runs_does_not_claim_to_count() -> None:

@@ -43,40 +43,40 @@ def test_a_link_is_shown_and_the_address_it_leads_to_lets_the_tool_in(server: Au
 
     reply = chat.ask("mail?")
 
-    [asked] = reply.interrupts
-    shown = reply._repr_mimebundle_()
+    [interrupt] = reply.interrupts
+    bundle = reply._repr_mimebundle_()
     assert reply.status == "pending" and view_of_reply(reply).pending == []
     assert (
-        f'<a href="{(asked.auth_uri or "").replace("&", "&amp;")}" rel="noopener noreferrer">this page</a>'
-        in (shown["text/html"])
+        f'<a href="{(interrupt.auth_uri or "").replace("&", "&amp;")}" rel="noopener noreferrer">this page</a>'
+        in (bundle["text/html"])
     )
-    assert f"[this page](<{asked.auth_uri}>)" in shown["text/markdown"]
-    assert f"    Open this page {asked.auth_uri}\n    Then paste the address it leads to into chat.answer()" in str(
+    assert f"[this page](<{interrupt.auth_uri}>)" in bundle["text/markdown"]
+    assert f"    Open this page {interrupt.auth_uri}\n    Then paste the address it leads to into chat.answer()" in str(
         reply
     )
 
-    done = chat.answer(server.let_in(asked.auth_uri or ""))
+    events = chat.answer(server.let_in(interrupt.auth_uri or ""))
 
-    assert (done.status, done.text, done.interrupts) == ("done", "one mail", [])
+    assert (events.status, events.text, events.interrupts) == ("done", "one mail", [])
     assert box.tokens == list(server.access_tokens)
-    assert box.tokens[0] not in str(done._repr_mimebundle_())
+    assert box.tokens[0] not in str(events._repr_mimebundle_())
 
 
 def test_without_an_answer_a_field_asks_for_it_and_does_not_show_it(monkeypatch: pytest.MonkeyPatch):
     chat, box = chat_with(KEY, call("mail"), "one mail")
-    asked: list[str] = []
+    prompts: list[str] = []
 
     def field(prompt: str) -> str:
-        asked.append(prompt)
+        prompts.append(prompt)
         return " a-persons-key "
 
     monkeypatch.setattr(getpass, "getpass", field)
     reply = chat.ask("mail?")
 
-    done = reply.answer()
+    events = reply.answer()
 
-    assert asked == ["mail needs a key (header X-Key): "] and done.text == "one mail"
-    assert [one and one.api_key for one in box.seen] == ["a-persons-key"]
+    assert prompts == ["mail needs a key (header X-Key): "] and events.text == "one mail"
+    assert [item and item.api_key for item in box.seen] == ["a-persons-key"]
     assert "a-persons-key" not in "".join(event.model_dump_json() for event in chat.events)
 
 
@@ -98,31 +98,31 @@ def test_nothing_else_can_be_asked_meanwhile_and_a_refusal_is_told_to_the_model(
 
     with pytest.raises(PendingError, match=r"mail needs a key .* chat\.answer\(None\)"):
         chat.ask("hello?")
-    done = chat.answer(None)
+    events = chat.answer(None)
 
-    assert done.text == "as you wish" and box.seen == []
+    assert events.text == "as you wish" and box.seen == []
     assert chat.ask("hello?").text == "hello"
     with pytest.raises(InputError, match="no interrupt"):
         chat.answer("late")
 
 
 @pytest.mark.parametrize(
-    ("scheme", "given", "seen"),
+    ("scheme", "value", "log"),
     [
         ("basic", "ada:love:lace", ("basic", "ada", "love:lace", None)),
         ("bearer", "a-token", ("bearer", None, None, "a-token")),
         ("bearer", {"token": "a-token"}, ("bearer", None, None, "a-token")),
     ],
 )
-def test_text_is_read_as_what_was_asked_for(scheme: str, given: Any, seen: Any):
+def test_text_is_read_as_what_was_asked_for(scheme: str, value: Any, log: Any):
     chat, box = chat_with(AuthConfig(auth_scheme=HTTPBase(scheme=scheme)), call("mail"), "one mail")
     chat.ask("mail?")
 
-    chat.answer(given)
+    chat.answer(value)
 
-    [http] = [one.http for one in box.seen if one and one.http]
-    said = http.credentials
-    assert (http.scheme, said.username, said.password, said.token) == seen
+    [http] = [item.http for item in box.seen if item and item.http]
+    credentials = http.credentials
+    assert (http.scheme, credentials.username, credentials.password, credentials.token) == log
 
 
 def test_a_password_without_its_name_is_not_taken_for_a_token():
@@ -138,19 +138,19 @@ def test_a_password_without_its_name_is_not_taken_for_a_token():
 def test_a_credential_may_be_given_whole():
     chat, box = chat_with(KEY, call("mail"), "one mail")
     chat.ask("mail?")
-    given = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-persons-key")
+    credential = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-persons-key")
 
-    chat.answer(given)
+    chat.answer(credential)
 
-    assert box.seen == [given]
+    assert box.seen == [credential]
 
 
 def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: AuthServer):
     chat, _ = chat_with(by_code(server), call("mail"), "one mail")
     reply = chat.ask("mail?")
-    done = chat.answer(server.let_in(reply.interrupts[0].auth_uri or ""))
+    events = chat.answer(server.let_in(reply.interrupts[0].auth_uri or ""))
 
-    first, second = rows_of(reply.events), rows_of(done.events, history=reply.events)
+    first, second = rows_of(reply.events), rows_of(events.events, history=reply.events)
 
     assert [(row["kind"], row["text"]) for row in first[1:]] == [
         ("call", "needs sign-in"),
@@ -162,13 +162,13 @@ def test_the_rows_of_a_turn_tell_it_without_the_names_of_the_runtime(server: Aut
 
 @pytest.mark.parametrize("uri", ["javascript:alert(1)", "data:text/html,x", 'https://a"onclick="x', "https://a/)[b](x"])
 def test_an_address_that_is_no_link_is_none(uri: str):
-    asked = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(auth_uri=uri))
-    config = KEY.model_copy(update={"exchanged_auth_credential": asked})
-    one = Interrupt(id="r", kind="credential", call=types.FunctionCall(), auth_config=config, agent="a")
+    credential = AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=OAuth2Auth(auth_uri=uri))
+    config = KEY.model_copy(update={"exchanged_auth_credential": credential})
+    interrupt = Interrupt(id="r", kind="credential", call=types.FunctionCall(), auth_config=config, agent="a")
 
-    said = interrupt_text.link(one) or ""
+    link = interrupt_text.link(interrupt) or ""
 
-    assert not set(said) & set("\"'()<> `") and (said == "" or said.startswith("https://a"))
+    assert not set(link) & set("\"'()<> `") and (link == "" or link.startswith("https://a"))
 
 
 def test_in_a_notebook_of_magics_the_last_reply_lets_it_in(shell: Shell):
@@ -190,17 +190,19 @@ def test_confirm_tells_what_waits_to_be_let_in_and_what_to_type(shell: Shell, se
     shell.names["pay"] = FunctionTool(Mail().mail, require_confirmation=True, name="pay", description="Pays.")
     shell.names["script"] = ScriptedLlm([call("mail"), call("pay")])
     shell.cell("%%agent clerk -m script -t mail,pay\nRead mail.")
-    [asked] = [one for one in shell.cell("%chat clerk mail?").interrupts if one.kind == "credential"]
+    [interrupt] = [
+        interrupt for interrupt in shell.cell("%chat clerk mail?").interrupts if interrupt.kind == "credential"
+    ]
 
-    both = shell.cell("%confirm")._repr_mimebundle_()
+    bundle = shell.cell("%confirm")._repr_mimebundle_()
     shell.broke_off("%confirm --no --all")
     alone = str(shell.cell("%confirm"))
     no_approval = shell.fails("%confirm --yes")
 
-    told = f"""mail needs sign-in
-    Open this page {asked.auth_uri}
-    Then paste the address it leads to into %confirm {asked.number}"""
-    assert alone == told and both["text/plain"].endswith(f"\n\n{told}")
-    assert "pay" in both["text/plain"].splitlines()[0] and "pay" in both["text/html"]
-    assert [form.count(f"%confirm {asked.number}") for form in both.values()] == [1, 1, 1]
+    text = f"""mail needs sign-in
+    Open this page {interrupt.auth_uri}
+    Then paste the address it leads to into %confirm {interrupt.number}"""
+    assert alone == text and bundle["text/plain"].endswith(f"\n\n{text}")
+    assert "pay" in bundle["text/plain"].splitlines()[0] and "pay" in bundle["text/html"]
+    assert [form.count(f"%confirm {interrupt.number}") for form in bundle.values()] == [1, 1, 1]
     assert "'main'" in no_approval and "; type %confirm" in no_approval

@@ -44,11 +44,11 @@ def one_line(said: str, kind: str) -> str:
     return said.removeprefix(f"{kind}: ")
 
 
-def asking_for_refunds(shell: Shell, *after: object, calls: int = 1) -> None:
+def asking_for_refunds(shell: Shell, *later_args: object, calls: int = 1) -> None:
     shell.names["calls"] = []
     shell.cell(REFUND)
-    wanted = [call("refund", order=str(number), amount=250.0) for number in range(calls)]
-    shell.names["model"] = ScriptedLlm(wanted, *after)  # type: ignore[arg-type]
+    function_calls = [call("refund", order=str(number), amount=250.0) for number in range(calls)]
+    shell.names["model"] = ScriptedLlm(function_calls, *later_args)  # type: ignore[arg-type]
     shell.cell("%%agent support -m model -t refund\nHelp.")
 
 
@@ -65,9 +65,9 @@ def test_loading_costs_little_and_loads_no_model_and_no_widget() -> None:
         "spent = time.process_time() - before\n"
         "print(spent, [one for one in ('google.genai', 'anywidget', 'ipywidgets', 'pydantic') if one in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
 
-    spent, loaded = done.stdout.splitlines()[-1].split(" ", 1)
+    spent, loaded = output.stdout.splitlines()[-1].split(" ", 1)
     assert loaded == "[]"
     assert float(spent) <= 0.25
 
@@ -94,7 +94,7 @@ def test_loading_twice_and_reloading_keep_what_was_defined(shell: Shell) -> None
     shell.cell(TOOLS)
     scripted(shell, "One.", "Two.")
     shell.cell("%chat guide First")
-    before = len(shell.ip.Completer.custom_matchers), len(shell.ip.input_transformer_manager.token_transformers)
+    earlier_counts = len(shell.ip.Completer.custom_matchers), len(shell.ip.input_transformer_manager.token_transformers)
 
     shell.cell("%load_ext adk_nb")
     shell.cell("%reload_ext adk_nb")
@@ -102,8 +102,8 @@ def test_loading_twice_and_reloading_keep_what_was_defined(shell: Shell) -> None
     load_ipython_extension(shell.ip)
     reply = shell.cell("%chat guide Second")
 
-    after = len(shell.ip.Completer.custom_matchers), len(shell.ip.input_transformer_manager.token_transformers)
-    assert before == after
+    later_counts = len(shell.ip.Completer.custom_matchers), len(shell.ip.input_transformer_manager.token_transformers)
+    assert earlier_counts == later_counts
     assert reply.text == "Two."
     assert "First" in str(shell.cell("%trace"))
 
@@ -113,7 +113,7 @@ def test_unloading_takes_everything_out(shell: Shell) -> None:
 
     assert "`%chat` not found" in shell.fails("%chat weather hi")
     assert "`%%agent` not found" in shell.fails("%%agent weather\nhi")
-    assert "AdkNb" not in [type(one).__name__ for one in shell.ip.configurables]
+    assert "AdkNb" not in [type(configurable).__name__ for configurable in shell.ip.configurables]
 
 
 # ---- %%agent, %%tool
@@ -142,8 +142,8 @@ def test_a_text_that_ends_in_a_question_mark_is_said_not_looked_up(shell: Shell)
     shell.cell("for _ in range(1):\n    %chat guide It's (really fine?")
     shell.cell("%%chat guide\nAnd Paris?")
 
-    said = [request.contents[-1].parts[0].text for request in model.requests]
-    assert said == ["How is Oslo?", "And Rome?", "It's (really fine?", "And Paris?"]
+    texts = [request.contents[-1].parts[0].text for request in model.requests]
+    assert texts == ["How is Oslo?", "And Rome?", "It's (really fine?", "And Paris?"]
 
 
 def test_help_is_shown_for_both_forms_of_every_magic(shell: Shell) -> None:
@@ -175,14 +175,14 @@ def test_a_semicolon_silences_and_free_text_with_odd_quotes_is_no_trouble(shell:
 
 
 def test_the_functions_of_a_tool_cell_are_tools_and_the_rest_of_it_stays(shell: Shell) -> None:
-    said = shell.cell(
+    reply = shell.cell(
         "%%tool\nimport math\nlimit = 3\ndef _half(x): return x / 2\n"
         "def area(r: float) -> float:\n    'Area.'\n    return math.pi * _half(2 * r) ** 2\n"
         "async def later(x: int) -> int:\n    'Later.'\n    return x\n"
         "class Thing: ...\narea(1.0)\n"
     )
 
-    assert str(said) == "area v1\nlater v1"
+    assert str(reply) == "area v1\nlater v1"
     assert "Out[2]: 3.14" in shell.printed  # an expression at the end shows itself as in any cell
     assert {"math", "limit", "_half", "Thing"} <= shell.names.keys()
     assert isinstance(shell.names["area"], FunctionTool)
@@ -192,25 +192,25 @@ def test_the_functions_of_a_tool_cell_are_tools_and_the_rest_of_it_stays(shell: 
 
 def test_an_error_in_a_tool_cell_points_at_the_line_of_the_cell(shell: Shell) -> None:
     shell.cell("x = 1")
-    said = shell.fails("%%tool\n\ndef f(x: int) -> int:\n    'F.'\n    return x\n1 / 0")
+    message = shell.fails("%%tool\n\ndef f(x: int) -> int:\n    'F.'\n    return x\n1 / 0")
 
-    assert "ZeroDivisionError" in said
-    assert "In[3], line 6" in said or "In[3] line 6" in said
-    assert "tool_cell.py" not in said
+    assert "ZeroDivisionError" in message
+    assert "In[3], line 6" in message or "In[3] line 6" in message
+    assert "tool_cell.py" not in message
     assert not shell.ip.adk_nb.tool_names
 
 
 def test_a_syntax_error_in_a_tool_cell_is_pythons_own(shell: Shell) -> None:
-    said = shell.fails("%%tool\ndef f(x: int) -> int\n    return x")
+    message = shell.fails("%%tool\ndef f(x: int) -> int\n    return x")
 
-    assert "SyntaxError" in said
-    assert "line 2" in said
+    assert "SyntaxError" in message
+    assert "line 2" in message
 
 
 def test_options_of_a_tool_cell(shell: Shell) -> None:
     g = "def g(x: int) -> int:\n    'G.'\n    return x\n"
-    both = "def f(x: int) -> int:\n    'F.'\n    return x\n" + g
-    cells = ["--only f --rename f=eff\n" + both, "--confirm=always --thread\n" + both, "gee --timeout 2.5\n" + g]
+    text = "def f(x: int) -> int:\n    'F.'\n    return x\n" + g
+    cells = ["--only f --rename f=eff\n" + text, "--confirm=always --thread\n" + text, "gee --timeout 2.5\n" + g]
 
     asks = "; asks before each call"
     assert [str(shell.cell(f"%%tool {cell}")) for cell in cells] == ["eff v1", f"f v1{asks}\ng v1{asks}", "gee v1"]
@@ -239,7 +239,7 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
 
 
 @pytest.mark.parametrize(
-    ("cell", "kind", "said"),
+    ("cell", "kind", "text"),
     [
         ("%%agent", "InputError", "%%agent: NAME is missing; type %%agent NAME [options]"),
         ("%%agent other", "InputError", "%%agent other has no instruction; "),
@@ -323,16 +323,16 @@ def test_existing_functions_and_decorated_ones_become_tools(shell: Shell) -> Non
         ("%confirm --edit amount=3", "InputError", "add --yes or --no"),
     ],
 )
-def test_what_is_typed_wrong_gets_one_line_and_loses_nothing(shell: Shell, cell: str, kind: str, said: str) -> None:
+def test_what_is_typed_wrong_gets_one_line_and_loses_nothing(shell: Shell, cell: str, kind: str, text: str) -> None:
     shell.cell(TOOLS)
     scripted(shell, "Still here.")
     shell.cell("data = [1]\nsecret = 'sk-' + 'a1' * 20\ndef func(x): return x\n%state budget=4")
-    kept = {one: shell.names[one] for one in ("guide", "weather_in", "data", "func")}
+    stored = {text: shell.names[text] for text in ("guide", "weather_in", "data", "func")}
 
-    told = one_line(shell.fails(cell), kind)
+    line = one_line(shell.fails(cell), kind)
 
-    assert said in told
-    assert {one: shell.names[one] for one in kept} == kept
+    assert text in line
+    assert {item: shell.names[item] for item in stored} == stored
     reply = shell.cell("%chat guide Are you there?")
     assert reply.text == "Still here."
     assert shell.cell("%state budget") == 4
@@ -377,9 +377,9 @@ def test_no_error_of_ours_is_one_that_test_runners_overlook(shell: Shell) -> Non
 
 
 def test_without_any_agent_chat_says_how_to_begin(shell: Shell) -> None:
-    said = one_line(shell.fails("%chat How are you?"), "InputError")
+    line = one_line(shell.fails("%chat How are you?"), "InputError")
 
-    assert "%%agent NAME" in said and said.endswith("see %%agent?")
+    assert "%%agent NAME" in line and line.endswith("see %%agent?")
 
 
 def test_a_missing_state_key_is_said_when_the_agent_is_asked(shell: Shell) -> None:
@@ -399,9 +399,9 @@ def test_a_missing_state_key_is_said_when_the_agent_is_asked(shell: Shell) -> No
 def test_a_missing_key_of_a_model_is_one_line(shell: Shell) -> None:
     shell.cell("%%agent real -m gemini-2.5-flash\nBe brief.")
 
-    said = shell.fails("%chat real Hi").splitlines()[-1]
+    line = shell.fails("%chat real Hi").splitlines()[-1]
 
-    assert "GOOGLE_API_KEY" in one_line(said, "MissingKeyError")
+    assert "GOOGLE_API_KEY" in one_line(line, "MissingKeyError")
 
 
 def test_a_tool_that_raises_does_not_end_the_turn(shell: Shell) -> None:
@@ -434,10 +434,10 @@ def test_without_a_root_the_last_one_asked_is_meant_and_before_that_nobody(shell
     scripted(shell, "guide 1", "guide 2")
     shell.cell("%%agent other -m offline\nHi.")
 
-    said = one_line(shell.fails("%chat What is up?"), "InputError")
+    line = one_line(shell.fails("%chat What is up?"), "InputError")
     shell.cell("%chat guide Hello")
 
-    assert "guide, other" in said and "--root" in said
+    assert "guide, other" in line and "--root" in line
     assert shell.cell("%chat What is up?").text == "guide 2"
 
 
@@ -474,13 +474,13 @@ def test_sessions_are_apart_and_new_ones_become_the_current_one(shell: Shell) ->
     assert [len(request.contents) for request in model.requests] == [1, 1, 3, 1]
     assert "Four" in str(shell.cell("%trace"))
     assert "Three" in str(shell.cell("%trace -s main"))
-    again = shell.fails("%chat --new -s side guide Five")
-    assert "'side'" in one_line(again, "InputError")
+    repeated_message = shell.fails("%chat --new -s side guide Five")
+    assert "'side'" in one_line(repeated_message, "InputError")
 
 
 def test_state_is_shown_set_deleted_and_explained(shell: Shell) -> None:
-    said = shell.cell('%state budget=400 user:name="Ada L" places=\'["Oslo"]\' note=NaN')
-    assert str(said).splitlines() == ["budget: 400", 'user:name: "Ada L"', 'places: ["Oslo"]', 'note: "NaN"']
+    reply = shell.cell('%state budget=400 user:name="Ada L" places=\'["Oslo"]\' note=NaN')
+    assert str(reply).splitlines() == ["budget: 400", 'user:name: "Ada L"', 'places: ["Oslo"]', 'note: "NaN"']
     assert str(shell.cell("%state budget=300")) == "budget: 400 → 300"
     assert shell.cell("%state places") == ["Oslo"]
     assert str(shell.cell("%state --del budget")) == "budget is deleted"
@@ -531,8 +531,8 @@ def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> Non
     wrong = one_line(shell.fails("%confirm --yes --edit amout=100"), "InputError")
     misfit = one_line(shell.fails("%confirm --yes --edit amount=much"), "InputError")
 
-    done = shell.cell('%confirm --edit amount=100 --yes --reason "half, as agreed"')
-    again = str(shell.cell("%confirm --yes"))
+    next_reply = shell.cell('%confirm --edit amount=100 --yes --reason "half, as agreed"')
+    repeated_text = str(shell.cell("%confirm --yes"))
     likewise = str(shell.cell("%confirm --yes --edit amount=100"))
     edited = one_line(shell.fails("%confirm --yes --edit amount=99"), "InputError")
     against = one_line(shell.fails("%confirm --no"), "InputError")
@@ -544,15 +544,15 @@ def test_an_approval_is_listed_edited_given_and_counts_once(shell: Shell) -> Non
     assert "(refund)" in busy
     assert wrong.startswith("refund() ") and "'amout'" in wrong and "'amount'?" in wrong
     assert "'much'" in misfit and "%confirm --yes --edit amount=" in misfit
-    assert (done.status, done.text) == ("done", "Paid.")
+    assert (next_reply.status, next_reply.text) == ("done", "Paid.")
     assert shell.names["calls"] == [("0", 100)]
-    assert again == likewise
-    assert again.startswith('refund(order="0", amount=100) ') and again.endswith("%confirm")
+    assert repeated_text == likewise
+    assert repeated_text.startswith('refund(order="0", amount=100) ') and repeated_text.endswith("%confirm")
     for wrong in (edited, against, by_id):
-        assert wrong.endswith(again)
-    other = one_line(shell.fails("%confirm 7 --yes"), "InputError")
-    assert "'main'" in other and "refund" not in other and "%confirm 7" not in other
-    assert shell.names["_run"] is done
+        assert wrong.endswith(repeated_text)
+    other_line = one_line(shell.fails("%confirm 7 --yes"), "InputError")
+    assert "'main'" in other_line and "refund" not in other_line and "%confirm 7" not in other_line
+    assert shell.names["_run"] is next_reply
     shell.cell("%chat support Thanks")
     assert "%trace" in one_line(shell.fails("%confirm --yes"), "InputError")
 
@@ -572,23 +572,23 @@ def test_several_approvals_are_answered_one_by_one_or_all_at_once(shell: Shell) 
     asking_for_refunds(shell, "Both.", calls=2)
     shell.cell("%chat support Refund both")
 
-    said = one_line(shell.fails("%confirm --yes"), "InputError")
+    line = one_line(shell.fails("%confirm --yes"), "InputError")
     unknown = one_line(shell.fails("%confirm 7 --yes"), "InputError")
     twin = one_line(shell.fails("%confirm refund --yes"), "InputError")
     reply = shell.cell("%confirm --yes --all")
 
-    assert said.startswith("2 approvals ") and "1 (refund), 2 (refund)" in said and said.endswith("--all")
+    assert line.startswith("2 approvals ") and "1 (refund), 2 (refund)" in line and line.endswith("--all")
     assert "'7'" in unknown and "%confirm" in unknown
     assert "1 (refund), 2 (refund)" in twin
     assert reply.text == "Both."
     assert sorted(shell.names["calls"]) == [("0", 250.0), ("1", 250.0)]
 
 
-@pytest.mark.parametrize(("how", "calls"), [("--yes", 1), ("--no", 0)])
-def test_a_line_of_chat_can_answer_the_approvals_of_its_turn(shell: Shell, how: str, calls: int) -> None:
+@pytest.mark.parametrize(("mode", "calls"), [("--yes", 1), ("--no", 0)])
+def test_a_line_of_chat_can_answer_the_approvals_of_its_turn(shell: Shell, mode: str, calls: int) -> None:
     asking_for_refunds(shell, "Over.")
 
-    reply = shell.cell(f"%chat {how} support Refund")
+    reply = shell.cell(f"%chat {mode} support Refund")
 
     assert (reply.status, reply.text, len(shell.names["calls"])) == ("done", "Over.", calls)
 
@@ -608,13 +608,13 @@ def test_a_session_that_its_line_begins_is_told_once_and_a_likely_slip_with_the_
     shell.names["model"] = ScriptedLlm(*["Fine."] * 5)
     shell.cell("%%agent planner -m model\nPlan.")
 
-    said: list[str] = []
+    lines: list[str] = []
     for line in ("-s summer", "-s summer", "-s sumer", "--new -s autumn", "-s main"):
         shell.cell(f"%chat {line} planner Go")
-        said.append(shell.printed.splitlines()[0])
-    assert said[0] == "a new session 'summer'"
-    assert "'sumer'" in said[2] and said[2].endswith("'summer'?")
-    assert not any("a new session" in one for one in (said[1], said[3], said[4]))
+        lines.append(shell.printed.splitlines()[0])
+    assert lines[0] == "a new session 'summer'"
+    assert "'sumer'" in lines[2] and lines[2].endswith("'summer'?")
+    assert not any("a new session" in item for item in (lines[1], lines[3], lines[4]))
 
 
 def test_a_session_begins_with_a_line_that_names_no_agent_too(shell: Shell) -> None:

@@ -38,22 +38,26 @@ def test_a_question_is_shown_and_the_next_words_answer_it():
     talk = chat(call("adk_request_input", message="Which *order*?"), "A1 then.", tools=[request_input])
 
     asks = talk.ask("refund it")
-    answered = talk.ask("A1")
+    reply = talk.ask("A1")
 
-    assert (asks.status, asks.text, [one.prompt for one in asks.interrupts]) == ("pending", "", ["Which *order*?"])
+    assert (asks.status, asks.text, [interrupt.prompt for interrupt in asks.interrupts]) == (
+        "pending",
+        "",
+        ["Which *order*?"],
+    )
     assert lines(asks) == [
         "clerk > (waiting for you)",
         "clerk asks: Which *order*?",
         "    Answer with chat.ask('...')",
     ]
-    shown = reply_forms(asks)
-    assert "**clerk asks: Which &#42;order&#42;?**" in shown["text/markdown"]
-    assert "<strong>clerk asks: Which *order*?</strong>" in shown["text/html"]
-    assert (answered.status, answered.text, answered.interrupts) == ("done", "A1 then.", [])
+    forms = reply_forms(asks)
+    assert "**clerk asks: Which &#42;order&#42;?**" in forms["text/markdown"]
+    assert "<strong>clerk asks: Which *order*?</strong>" in forms["text/html"]
+    assert (reply.status, reply.text, reply.interrupts) == ("done", "A1 then.", [])
     assert rows_of(asks.events)[1]["text"] == "asks: Which *order*?"
-    kept = reply_forms(answered, history=view_of_reply(answered).history)
-    assert "| you | A1 |" in kept["text/markdown"]
-    assert '✓ You answered "Which *order*?": A1' in kept["text/plain"]
+    stored_forms = reply_forms(reply, history=view_of_reply(reply).history)
+    assert "| you | A1 |" in stored_forms["text/markdown"]
+    assert '✓ You answered "Which *order*?": A1' in stored_forms["text/plain"]
 
 
 @pytest.mark.parametrize(("typed", "chosen"), [("Coffee", "coffee"), ("2", "coffee"), ("juice", "juice"), ("9", "9")])
@@ -119,8 +123,8 @@ def test_an_outcome_is_sent_from_a_cell():
         'waiting for the outcome of order(item="tea")',
         "    Send it with chat.answer(...)",
     ]
-    done = first.answer({"status": "here"})
-    assert (done.status, done.text) == ("done", "It came.")
+    events = first.answer({"status": "here"})
+    assert (events.status, events.text) == ("done", "It came.")
     with pytest.raises(InputError, match="no interrupt"):
         talk.answer("again")
 
@@ -129,22 +133,22 @@ def test_what_takes_long_is_no_question_that_words_would_answer():
     talk = chat(call("order", item="tea"), "Hello.", "It came.", tools=[LongRunningFunctionTool(order)])
     talk.ask("order tea")
 
-    said = talk.ask("hi?")
+    reply = talk.ask("hi?")
 
-    assert (said.status, said.text) == ("done", "Hello.")
+    assert (reply.status, reply.text) == ("done", "Hello.")
     assert talk.answer("here").text == "It came."
 
 
 def test_several_questions_are_answered_the_oldest_first_or_by_their_number():
-    asked = [call("adk_request_input", message=one) for one in ("one?", "two?")]
-    talk = chat(asked, "both?", "both", tools=[request_input])
+    calls = [call("adk_request_input", message=text) for text in ("one?", "two?")]
+    talk = chat(calls, "both?", "both", tools=[request_input])
     talk.ask("go")
 
     talk.answer("2nd", 2)
-    assert [one.prompt for one in talk.ask("1st").interrupts] == []
+    assert [interrupt.prompt for interrupt in talk.ask("1st").interrupts] == []
 
-    said = [one.response for event in talk.events for one in event.get_function_responses()]
-    assert said == [{"result": "2nd"}, {"result": "1st"}]
+    responses = [response.response for event in talk.events for response in event.get_function_responses()]
+    assert responses == [{"result": "2nd"}, {"result": "1st"}]
     with pytest.raises(InputError, match="no interrupt"):
         talk.answer("x", 3)
 
@@ -172,8 +176,8 @@ def refund(order: str) -> str:
 def calling(*child: Any, root: tuple[Any, ...] = ("All done.",)) -> LlmAgent:
     tools = [FunctionTool(refund, require_confirmation=True), request_input]
     expert = LlmAgent(name="expert", model=ScriptedLlm(*child), tools=tools)
-    said = (call("expert", request="Refund A1"), *root)
-    return LlmAgent(name="guide", model=ScriptedLlm(*said), tools=[AgentTool(expert, stream_events=True)])
+    text = (call("expert", request="Refund A1"), *root)
+    return LlmAgent(name="guide", model=ScriptedLlm(*text), tools=[AgentTool(expert, stream_events=True)])
 
 
 def test_what_a_called_agent_asks_is_approved_in_the_chat_with_its_caller():
@@ -182,11 +186,11 @@ def test_what_a_called_agent_asks_is_approved_in_the_chat_with_its_caller():
     first = talk.ask("refund")
     with pytest.raises(PendingError, match=r"1 approval is open \(refund\)"):
         talk.ask("well?")
-    done = talk.approve(order="A2")
+    reply = talk.approve(order="A2")
 
-    assert (first.status, [one.agent for one in first.interrupts]) == ("pending", ["expert"])
-    assert (done.status, done.text) == ("done", "All done.")
-    assert done.events[1].get_function_responses()[0].response == {
+    assert (first.status, [interrupt.agent for interrupt in first.interrupts]) == ("pending", ["expert"])
+    assert (reply.status, reply.text) == ("done", "All done.")
+    assert reply.events[1].get_function_responses()[0].response == {
         "result": "refunded A2",
         "note": "a person changed the arguments before approving them, to {'order': 'A2'}",
     }
@@ -267,8 +271,8 @@ def test_the_pieces_of_a_called_agents_answer_are_its_own_row():
         op for event in Talk(root).say(config=RunConfig(streaming_mode=StreamingMode.SSE)) for op in rows.feed(event)
     ]
 
-    begun = [op["row"]["author"] for op in ops if op["op"] == "append" and op["row"].get("streaming")]
-    assert "↳ expert" in begun
+    authors = [op["row"]["author"] for op in ops if op["op"] == "append" and op["row"].get("streaming")]
+    assert "↳ expert" in authors
 
 
 def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
@@ -279,12 +283,12 @@ def test_a_question_of_a_graph_is_told_without_its_id(shell: Shell):
     shell.cell("%%workflow repair\nSTART -> budget")
 
     shell.cell("%chat repair lamps")
-    shown = reply_forms(answered := shell.cell("%chat 250"), history=view_of_reply(answered).history)
+    forms = reply_forms(reply := shell.cell("%chat 250"), history=view_of_reply(reply).history)
 
-    assert '✓ You answered "lamps: how much?": 250' in shown["text/plain"]
+    assert '✓ You answered "lamps: how much?": 250' in forms["text/plain"]
     trace = str(shell.cell("%trace"))
     assert "asks: lamps: how much?" in trace
-    for view in (*shown.values(), trace):
+    for view in (*forms.values(), trace):
         assert "adk_request_input" not in view
 
 
@@ -301,7 +305,7 @@ def test_a_graph_that_asks_has_no_answer_yet_and_calls_no_tool():
     talk = Chat(Workflow(name="repair", edges=[(START, look, budget, order)]), show="off")
 
     asks = talk.ask("Harbour Street")
-    done = talk.ask("250")
+    reply = talk.ask("250")
 
     assert (asks.status, asks.text, asks.answered_by) == ("pending", "", "")
     assert lines(asks) == [
@@ -309,7 +313,7 @@ def test_a_graph_that_asks_has_no_answer_yet_and_calls_no_tool():
         "repair asks: How much?",
         "    Answer (a whole number) with chat.ask('...')",
     ]
-    assert lines(done) == ["repair · order > ordered for 250", '✓ You answered "How much?": 250']
+    assert lines(reply) == ["repair · order > ordered for 250", '✓ You answered "How much?": 250']
 
 
 def test_what_a_node_says_before_it_asks_is_shown_above_the_question():
@@ -334,10 +338,10 @@ def test_what_one_member_said_is_no_answer_while_another_waits(kind: Any):
     talk = Chat(kind(name="team", sub_agents=[says, asks]), show="off")
 
     waits = talk.ask("go")
-    done = waits.approve()
+    reply = waits.approve()
 
     assert lines(waits)[0] == "team > (waiting for you)  [1 tool call]"
-    assert (done.text, done.answered_by) == ("Paid.", "asks")
+    assert (reply.text, reply.answered_by) == ("Paid.", "asks")
 
 
 def gated() -> Workflow:
@@ -351,9 +355,9 @@ def gated() -> Workflow:
 def test_whether_a_node_may_run_is_answered_like_any_approval(shell: Shell, typed: str, value: str) -> None:
     shell.names["desk"] = gated()
 
-    told = str(shell.cell("%chat -s bill desk 7"))
-    assert "Answer with %confirm -s bill --yes or %confirm -s bill --no" in told
-    assert told.splitlines()[-2:] == str(shell.cell("%confirm -s bill")).splitlines()
+    text = str(shell.cell("%chat -s bill desk 7"))
+    assert "Answer with %confirm -s bill --yes or %confirm -s bill --no" in text
+    assert text.splitlines()[-2:] == str(shell.cell("%confirm -s bill")).splitlines()
     assert "cannot be changed" in shell.fails("%confirm -s bill --yes --edit node_input=8")
     assert value in shell.cell(f"%confirm -s bill {typed}").text
     assert "no approval" in shell.fails("%confirm -s bill --yes")

@@ -53,7 +53,7 @@ class Seen:
             write=lambda key, text: self.wrote.append((key, text)),
             rerun=self.reruns.append,
         )
-        self.run = LiveRun(root, "How warm?", None, lambda asked: None)
+        self.run = LiveRun(root, "How warm?", None, lambda request: None)
         self.run.trace = self.reply.trace
         sync.run(self._ran(clicks))
         self.wire: Any = self.run._view.comm  # pyright: ignore[reportPrivateUsage]
@@ -83,11 +83,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 def test_a_row_opens_into_the_events_that_it_tells_of(seen: Seen):
     row = next(row for row in seen.snapshot["rows"] if row["kind"] == "call")
 
-    asked, answered = seen.told("event", row["id"])
+    asked_line, answered_line = seen.told("event", row["id"])
 
-    assert asked["content"]["parts"][0]["functionCall"]["args"] == {"city": "Oslo"}
-    assert answered["content"]["parts"][0]["functionResponse"]["response"] == {"temp_c": 9}
-    assert answered["actions"]["stateDelta"] == {"asked": "Oslo"}
+    assert asked_line["content"]["parts"][0]["functionCall"]["args"] == {"city": "Oslo"}
+    assert answered_line["content"]["parts"][0]["functionResponse"]["response"] == {"temp_c": 9}
+    assert answered_line["actions"]["stateDelta"] == {"asked": "Oslo"}
 
 
 def test_each_of_several_calls_at_once_has_the_time_of_its_own_tool(monkeypatch: pytest.MonkeyPatch):
@@ -124,18 +124,18 @@ def test_the_waterfall_has_a_bar_for_agent_model_and_tool(seen: Seen):
 
 
 def test_a_prompt_is_told_one_at_a_time_with_what_was_put_in(seen: Seen):
-    assert [(one["agent"], one["model"]) for one in seen.told("prompts")] == [("clerk", "scripted")] * 2
+    assert [(line["agent"], line["model"]) for line in seen.told("prompts")] == [("clerk", "scripted")] * 2
 
     prompt = seen.told("prompt", "1")
 
     assert {"text": "Ada", "source": "{user:name}"} in prompt["system"]
     assert [tool["name"] for tool in prompt["tools"]] == ["weather"]
-    assert [said["kind"] for said in prompt["history"]] == ["text", "call", "result"]
+    assert [text["kind"] for text in prompt["history"]] == ["text", "call", "result"]
 
 
-@pytest.mark.parametrize(("what", "id"), [("prompt", "9"), ("prompt", "-1"), ("event", "no"), ("secrets", "")])
-def test_what_is_not_there_is_not_answered(seen: Seen, what: str, id: str):
-    assert seen.told(what, id) is None
+@pytest.mark.parametrize(("kind", "id"), [("prompt", "9"), ("prompt", "-1"), ("event", "no"), ("secrets", "")])
+def test_what_is_not_there_is_not_answered(seen: Seen, kind: str, id: str):
+    assert seen.told(kind, id) is None
 
 
 def test_the_log_is_every_event_on_a_line(seen: Seen):
@@ -173,28 +173,28 @@ def test_a_value_that_was_written_is_a_row_and_a_refused_one_is_told(seen: Seen)
 
 def test_a_long_history_and_long_words_are_told_in_part():
     panels = RunPanels(PanelRun())
-    words = types.Part(text="x" * 50_000)
-    event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[words]))
+    part = types.Part(text="x" * 50_000)
+    event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[part]))
     panels.run.feed(event, [{"op": "append", "row": {"id": "e/text"}}])
 
-    told = panels.answer("event", "e/text")
+    events = panels.answer("event", "e/text")
 
-    assert told and len(told["data"][0]["content"]["parts"][0]["text"]) == 2_000
+    assert events and len(events["data"][0]["content"]["parts"][0]["text"]) == 2_000
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_events_are_told_without_keys_and_without_what_is_not_seen(payload: str):
     panels = RunPanels(PanelRun())
-    asked = types.FunctionCall(id="c", name="pay", args={"api_key": "hunter2hunter2", payload: payload})
-    event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[types.Part(function_call=asked)]))
+    call = types.FunctionCall(id="c", name="pay", args={"api_key": "hunter2hunter2", payload: payload})
+    event = Event(id="e", author="clerk", content=types.Content(role="model", parts=[types.Part(function_call=call)]))
     panels.run.feed(event, [{"op": "append", "row": {"id": "e/call0"}}])
 
-    told = panels.answer("event", "e/call0")
+    events = panels.answer("event", "e/call0")
 
-    assert told and "hunter2" not in repr(told) and "hunter2" not in repr(panels.answer("log", ""))
-    [args] = [part["functionCall"]["args"] for part in told["data"][0]["content"]["parts"]]
-    for words in (*args, *args.values()):
-        assert_nothing_unseen(words)
+    assert events and "hunter2" not in repr(events) and "hunter2" not in repr(panels.answer("log", ""))
+    [args] = [part["functionCall"]["args"] for part in events["data"][0]["content"]["parts"]]
+    for text in (*args, *args.values()):
+        assert_nothing_unseen(text)
 
 
 def test_what_is_in_an_artifact_is_told_when_it_is_looked_at():
@@ -205,8 +205,8 @@ def test_what_is_in_an_artifact_is_told_when_it_is_looked_at():
     [pushed] = panels.follow(lambda follower: follower.saved("a.csv", 0, table))
 
     assert pushed["artifact"].keys() == {"id", "name", "version", "mime", "size"}
-    told = panels.answer("artifact", pushed["artifact"]["id"])
-    assert told and told["data"]["data"] and "<table" in told["data"]["html"]
+    events = panels.answer("artifact", pushed["artifact"]["id"])
+    assert events and events["data"]["data"] and "<table" in events["data"]["html"]
     assert "'artifact'" in repr(panels.offers())
 
 
@@ -237,15 +237,15 @@ def words() -> Iterator[Panel]:
 
 @pytest.mark.usefixtures("words")
 def test_a_panel_of_ones_own_has_a_tab_and_its_data(monkeypatch: pytest.MonkeyPatch):
-    seen = Seen(monkeypatch, agent())
+    visible = Seen(monkeypatch, agent())
 
-    tabs = seen.run._view.panels  # pyright: ignore[reportPrivateUsage]
+    tabs = visible.run._view.panels  # pyright: ignore[reportPrivateUsage]
     assert [panel["title"] for panel in tabs[:-1]] == ["Events", "Waterfall", "State", "Graph", "Prompt", "Artifacts"]
     assert tabs[-1] == {"name": "words", "title": "Words", "module": MODULE}
-    assert "words" in seen.snapshot["offers"]
-    assert seen.told("words") == [{"author": "user", "words": 2}, {"author": "clerk", "words": 4}]
-    seen.told("words", "broken")
-    [notice] = [op["text"] for batch in seen.wire.batches for op in batch["ops"] if op["op"] == "notice"]
+    assert "words" in visible.snapshot["offers"]
+    assert visible.told("words") == [{"author": "user", "words": 2}, {"author": "clerk", "words": 4}]
+    visible.told("words", "broken")
+    [notice] = [op["text"] for batch in visible.wire.batches for op in batch["ops"] if op["op"] == "notice"]
     assert "Words" in notice and "ZeroDivisionError: no words" in notice
 
 
@@ -254,11 +254,11 @@ def test_a_panel_sees_the_status_of_its_run_and_the_state_after_its_events(
 ):
     register(replace(words, data=lambda run, id: [run.status, run.state], exists=lambda run: run.status == "running"))
 
-    seen = Seen(monkeypatch, agent())
+    visible = Seen(monkeypatch, agent())
 
-    assert seen.told("words") == ["done", {"asked": "Oslo"}]
-    seen.run.state_written("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
-    assert seen.told("words") == ["done", {"asked": "Rome"}]
+    assert visible.told("words") == ["done", {"asked": "Oslo"}]
+    visible.run.state_written("asked", Event(author="user", actions={"state_delta": {"asked": "Rome"}}))
+    assert visible.told("words") == ["done", {"asked": "Rome"}]
 
 
 def test_a_panel_has_its_tab_as_soon_as_it_exists(words: Panel):
@@ -346,7 +346,7 @@ def test_a_typed_value_is_json_or_else_text(text: str, value: Any):
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "why"),
+    ("key", "text", "reason"),
     [
         ("temp:x", "1", "leave temp: out"),
         ("a b", "1", "be a key"),
@@ -355,8 +355,8 @@ def test_a_typed_value_is_json_or_else_text(text: str, value: Any):
         ("places", "[" * 100_000, "begins like JSON"),
     ],
 )
-def test_a_typed_value_that_cannot_be_is_refused(key: str, text: str, why: str):
-    with pytest.raises(InputError, match=why):
+def test_a_typed_value_that_cannot_be_is_refused(key: str, text: str, reason: str):
+    with pytest.raises(InputError, match=reason):
         typed_change(key, text)
 
 
@@ -364,13 +364,13 @@ def test_asking_again_from_an_event_keeps_the_conversation_as_it_was():
     chat = Chat(Agent(name="clerk", model=ScriptedLlm("One.", "Two.", "Three.")), show="off")
     chat.ask("First?")
     second = chat.ask("Second?")
-    before = [event.id for event in chat.events]
+    earlier_ids = [event.id for event in chat.events]
 
-    again = sync.run(turn_runner(chat).rerun_in_fork(second.events[-1].id))
+    repeated_fork = sync.run(turn_runner(chat).rerun_in_fork(second.events[-1].id))
 
-    assert (again.question, again.text) == ("Second?", "Three.")
-    assert "main-2" in (view_of_reply(again).notice or "")
-    assert [event.id for event in chat.events] == before
+    assert (repeated_fork.question, repeated_fork.text) == ("Second?", "Three.")
+    assert "main-2" in (view_of_reply(repeated_fork).notice or "")
+    assert [event.id for event in chat.events] == earlier_ids
 
 
 def test_what_cannot_be_asked_again_leaves_no_copy_behind():

@@ -93,14 +93,14 @@ def test_a_chat_of_a_later_kernel_goes_on_with_the_same_file(shell: Shell, tmp_p
 def test_a_line_without_a_name_finds_who_was_spoken_to_before(shell: Shell) -> None:
     scripted(shell, "One.")
     shell.cell(KEPT)
-    both = ["%%agent clerk -m model\nA.", "%%agent guide -m model\nB."]
-    for cell in both:
+    texts = ["%%agent clerk -m model\nA.", "%%agent guide -m model\nB."]
+    for cell in texts:
         shell.cell(cell)
     shell.cell("%chat guide Hi")
 
     another_kernel(shell, "Two.")
     shell.cell(KEPT)
-    for cell in both:
+    for cell in texts:
         shell.cell(cell)
 
     assert shell.cell("%chat And now?").agent == "guide"
@@ -140,12 +140,12 @@ WRONG_ADDRESSES = {
 def test_a_wrong_address_is_refused_in_one_line_with_what_to_write(
     shell: Shell, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for typed, meant in WRONG_ADDRESSES.items():
+    for typed, wrong_address in WRONG_ADDRESSES.items():
         caplog.clear()
         shell.run(f"%config AdkNb.sessions = {typed!r}")
 
         assert len(caplog.records) == 1, typed
-        assert f'write "{meant}" for a file beside the notebook, "postgresql://user' in caplog.text, typed
+        assert f'write "{wrong_address}" for a file beside the notebook, "postgresql://user' in caplog.text, typed
         assert 'or "" for memory' in caplog.text
         assert "kret" not in caplog.text + shell.printed
         assert shell.cell("%config AdkNb.sessions") == ""
@@ -176,9 +176,9 @@ UNUSABLE: list[tuple[str, Callable[[Path], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "make", "said"), UNUSABLE)
+@pytest.mark.parametrize(("name", "make", "text"), UNUSABLE)
 def test_what_no_session_can_be_kept_in_is_refused_in_one_line_and_they_stay_where_they_are(
-    shell: Shell, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str, make: Callable[[Path], Any], said: str
+    shell: Shell, caplog: pytest.LogCaptureFixture, tmp_path: Path, name: str, make: Callable[[Path], Any], text: str
 ) -> None:
     make(tmp_path / name)
     shell.cell('%config AdkNb.sessions = "sqlite:///old.db"')
@@ -186,7 +186,7 @@ def test_what_no_session_can_be_kept_in_is_refused_in_one_line_and_they_stay_whe
 
     shell.run(f'%config AdkNb.sessions = "sqlite:///{name}"')
 
-    assert [said in record.getMessage() for record in caplog.records] == [True]
+    assert [text in record.getMessage() for record in caplog.records] == [True]
     assert "\n" not in caplog.records[0].getMessage()
     assert shell.cell("%config AdkNb.sessions") == "sqlite:///old.db"
     assert shell.cell("%state a") == 1
@@ -237,7 +237,7 @@ def test_what_was_said_in_memory_moves_into_the_file_and_writes_over_nothing(she
     shell.cell(CLERK)
     shell.cell("%chat clerk In memory")
     shell.cell("%state note=1 user:name=Ada")
-    before = shell.ip.adk_nb.sessions.find()
+    earlier_store = shell.ip.adk_nb.sessions.find()
 
     shell.cell(KEPT)
 
@@ -246,7 +246,7 @@ def test_what_was_said_in_memory_moves_into_the_file_and_writes_over_nothing(she
         "session 'main' continues: 2 events",
     ]
     moved = shell.ip.adk_nb.sessions.find("main-2")
-    assert (moved.events, moved.state) == (before.events, before.state)
+    assert (moved.events, moved.state) == (earlier_store.events, earlier_store.state)
     shell.cell("%chat clerk Who?")
     assert told(model) == ["In the file", "One.", "Who?"]
     shell.cell(KEPT)
@@ -296,13 +296,13 @@ def test_a_reloaded_extension_keeps_the_file(shell: Shell) -> None:
 # ---- an approval that outlives its kernel
 
 
-def asked(shell: Shell, *answers: Any, cells: tuple[str, ...] = (PAY, CLERK), who: str = "clerk") -> None:
+def asked(shell: Shell, *answers: Any, cells: tuple[str, ...] = (PAY, CLERK), author: str = "clerk") -> None:
     """A notebook in a file, whose agent waits for an approval."""
     scripted(shell, call("pay", amount=5), *answers)
     shell.cell(KEPT)
     for cell in cells:
         shell.cell(cell)
-    assert shell.cell(f"%chat {who} Pay 5").status == "pending"
+    assert shell.cell(f"%chat {author} Pay 5").status == "pending"
 
 
 def test_an_approval_of_an_earlier_kernel_is_answered_once(shell: Shell) -> None:
@@ -356,7 +356,7 @@ def test_an_agent_that_was_edited_meanwhile_goes_on_and_that_is_said(shell: Shel
 
 def test_what_a_member_of_a_team_asked_goes_on_in_the_team(shell: Shell) -> None:
     team = (PAY, CLERK, "%%agent thanks -m model\nSay thanks.", "%%agent both --kind sequential\nclerk -> thanks")
-    asked(shell, cells=team, who="both")
+    asked(shell, cells=team, author="both")
 
     another_kernel(shell, "Paid it.", "Thanks!")
     shell.cell(KEPT)
@@ -403,24 +403,24 @@ def test_a_saved_session_is_loaded_in_another_kernel_equal(shell: Shell, tmp_pat
     asked(shell, "Done.")
     shell.cell("%confirm --no")
     shell.cell('%state note={"deep": [1, null]} user:name="Ada é"')
-    before = shell.ip.adk_nb.sessions.find()
-    count = len(before.events)
+    earlier_store = shell.ip.adk_nb.sessions.find()
+    count = len(earlier_store.events)
     assert str(shell.cell("%session save trip.json")) == f"session 'main' ({count} events) is saved in trip.json"
-    again = f"session 'main' ({count} events) is saved in trip.json, replacing the session that was saved there"
-    assert str(shell.cell("%session save trip.json")) == again
+    repeated_text = f"session 'main' ({count} events) is saved in trip.json, replacing the session that was saved there"
+    assert str(shell.cell("%session save trip.json")) == repeated_text
 
     another_kernel(shell, "Done.")
     shell.cell("%session load trip.json --as trip")
 
-    after = shell.ip.adk_nb.sessions.find()
-    left = [event for event in before.events if not names_of(event) & {"adk_request_confirmation"}]
-    assert [event.id for event in after.events] == [event.id for event in left]
-    assert after.state == before.state
+    later_store = shell.ip.adk_nb.sessions.find()
+    remaining_events = [event for event in earlier_store.events if not names_of(event) & {"adk_request_confirmation"}]
+    assert [event.id for event in later_store.events] == [event.id for event in remaining_events]
+    assert later_store.state == earlier_store.state
     assert "Ada é" in (tmp_path / "trip.json").read_text("utf-8")
 
 
 def names_of(event: Event) -> set[str | None]:
-    return {one.name for one in [*event.get_function_calls(), *event.get_function_responses()]}
+    return {item.name for item in [*event.get_function_calls(), *event.get_function_responses()]}
 
 
 def test_an_approval_that_was_open_in_a_file_is_asked_for_again(shell: Shell) -> None:
@@ -444,14 +444,14 @@ def test_another_conversation_of_the_same_name_is_not_written_over(shell: Shell,
     shell.cell("%%agent guide -m model\nHi.")
     shell.cell("%chat guide Hi")
     shell.cell("%session save conv.json")
-    before = (tmp_path / "conv.json").read_bytes()
+    earlier_data = (tmp_path / "conv.json").read_bytes()
 
     another_kernel(shell, "Other.")
     shell.cell("%%agent guide -m model\nHi.")
     shell.cell("%chat guide Hello")
 
     assert "session 'main'" in shell.fails("%session save conv.json")
-    assert (tmp_path / "conv.json").read_bytes() == before
+    assert (tmp_path / "conv.json").read_bytes() == earlier_data
     assert "replacing" in str(shell.cell("%session save conv.json --replace"))
 
 
@@ -460,8 +460,8 @@ def test_loading_never_writes_over_what_is_there(shell: Shell) -> None:
     shell.cell("%session save one.json")
     shell.cell("%state a=2 user:name=Bo")
 
-    said = shell.fails("%session load one.json")
-    assert "session 'main' already; add --as main-2 for another" in said
+    message = shell.fails("%session load one.json")
+    assert "session 'main' already; add --as main-2 for another" in message
     loaded = str(shell.cell("%session load one.json --as old"))
 
     assert "user:name" in loaded
@@ -487,7 +487,7 @@ def test_saving_writes_over_no_other_file(shell: Shell, tmp_path: Path) -> None:
     shell.cell("%session save notes.json --replace")
     assert json.loads((tmp_path / "notes.json").read_text())["name"] == "main"
     assert "cannot be written" in shell.fails("%session save nowhere/notes.json")
-    assert not [one for one in tmp_path.iterdir() if one.name.startswith(".notes")]
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".notes")]
 
 
 WRONG_LINES = [
@@ -519,8 +519,8 @@ WRONG_LINES = [
 def test_every_wrong_line_is_answered_by_what_to_type(shell: Shell) -> None:
     shell.cell("%state a=1")
 
-    for line, said in WRONG_LINES:
-        assert said in shell.fails(line), line
+    for line, text in WRONG_LINES:
+        assert text in shell.fails(line), line
     assert shell.cell("%state a") == 1
 
 
@@ -555,14 +555,14 @@ def cut(tmp_path: Path, version: str = "") -> SqliteSessionService:
     service = SqliteSessionService(tmp_path / "nb.db")
 
     async def leave() -> None:
-        where = {"app_name": "notebook", "user_id": "user", "session_id": "main"}
-        session = await service.get_session(**where) or await service.create_session(**where)
+        session_key = {"app_name": "notebook", "user_id": "user", "session_id": "main"}
+        session = await service.get_session(**session_key) or await service.create_session(**session_key)
         await service.claim(session, "run-1", owner=f"process {ended.pid} on {platform.node()}", version=version)
-        wanted = types.Part(function_call=types.FunctionCall(id="call-1", name="pay", args={"amount": 5}))
-        said = {"invocation_id": "run-1", "custom_metadata": {"spoken_to": "clerk", "defined_as": "other"}}
-        await service.append_event(session, Event(author="user", message="Pay 5", **said))
-        asks = types.Content(role="model", parts=[wanted])
-        await service.append_event(session, Event(author="clerk", content=asks, **said))
+        part = types.Part(function_call=types.FunctionCall(id="call-1", name="pay", args={"amount": 5}))
+        text = {"invocation_id": "run-1", "custom_metadata": {"spoken_to": "clerk", "defined_as": "other"}}
+        await service.append_event(session, Event(author="user", message="Pay 5", **text))
+        asks = types.Content(role="model", parts=[part])
+        await service.append_event(session, Event(author="clerk", content=asks, **text))
 
     sync.run(leave())
     return service
@@ -623,8 +623,10 @@ def test_a_tool_that_was_edited_since_a_run_was_cut_is_a_choice_too(tmp_path: Pa
     with pytest.raises(PendingError, match=r"chat.resume\(edited=True\)"):
         chat.resume()
 
-    asked = chat.resume(edited=True).interrupts
-    assert [one.prompt for one in asked] == ["agents or tools were edited after pay() was called. Call it now?"]
+    interrupts = chat.resume(edited=True).interrupts
+    assert [interrupt.prompt for interrupt in interrupts] == [
+        "agents or tools were edited after pay() was called. Call it now?"
+    ]
     assert chat.approve().text == "Paid."
 
 
@@ -650,8 +652,8 @@ def test_an_interrupted_run_may_be_dropped(shell: Shell, tmp_path: Path) -> None
     shell.cell("%session drop")
     shell.cell("%chat clerk What now?")
 
-    results = [part.function_response for one in model.requests[-1].contents for part in one.parts or ()]
-    assert [one.response for one in results if one] == [{"error": "the run was cut before this call was made"}]
+    results = [part.function_response for content in model.requests[-1].contents for part in content.parts or ()]
+    assert [result.response for result in results if result] == [{"error": "the run was cut before this call was made"}]
     assert shell.names["paid"] == []
     assert "session 'main' was interrupted" in shell.fails("%session drop")
 
@@ -665,9 +667,11 @@ def test_of_a_run_that_is_left_as_it_is_what_is_known_is_told(tmp_path: Path, mo
     Chat(agent, session_service=service, app_name="app", user_id="u", session="s").drop()
 
     session = sync.run(stored(service))
-    told = {one.name: one.response for event in session.events for one in event.get_function_responses()}
+    lines = {
+        response.name: response.response for event in session.events for response in event.get_function_responses()
+    }
     doubt = {"error": IN_DOUBT}
-    assert told == {"look": doubt, "put": doubt, "pay": doubt, "send": {"result": "stamped"}}
+    assert lines == {"look": doubt, "put": doubt, "pay": doubt, "send": {"result": "stamped"}}
     assert session.state == {"sent": "stamped"} and sync.run(service.unfinished(session)) == []
     sync.run(service.close())
 
@@ -677,10 +681,10 @@ def test_an_approval_that_is_looked_for_where_a_run_was_cut_is_answered_by_what_
 ) -> None:
     cut(tmp_path)
     shell.cell(KEPT)
-    told = "no approval is open in session 'main'; a run was interrupted: %session resume, or %session drop"
+    text = "no approval is open in session 'main'; a run was interrupted: %session resume, or %session drop"
 
-    assert told in str(shell.cell("%confirm"))
-    assert shell.fails("%confirm --yes").endswith(told)
+    assert text in str(shell.cell("%confirm"))
+    assert shell.fails("%confirm --yes").endswith(text)
 
     shell.cell("%session new other")
     assert "interrupted: %session resume -s main, or %session drop -s" in shell.fails("%confirm -s main --all --no")
@@ -785,8 +789,8 @@ NO_JSON = ["", "{", "[" * 100_000, '{"a": 1e999}', "\udcff", '{"format": "adk_nb
 
 
 def test_a_file_that_cannot_be_is_refused_whole(shell: Shell, tmp_path: Path) -> None:
-    for changed, said in REFUSED:
-        assert said in shell.fails(f"%session load {saved(tmp_path, **changed)}"), changed
+    for changed, message in REFUSED:
+        assert message in shell.fails(f"%session load {saved(tmp_path, **changed)}"), changed
     for text in NO_JSON:
         (tmp_path / "s.json").write_bytes(text.encode("utf-8", "surrogateescape"))
         assert shell.fails("%session load s.json").startswith("InputError: 's.json' is not "), text[:40]
@@ -823,27 +827,27 @@ class Counting(SqliteSessionService):
 
     reads = 0
 
-    async def get_session(self, **asked: Any) -> Any:
+    async def get_session(self, **kwargs: Any) -> Any:
         self.reads += 1
-        return await super().get_session(**asked)
+        return await super().get_session(**kwargs)
 
 
 def test_a_turn_reads_nothing_back_that_the_last_one_has_left(tmp_path: Path) -> None:
     service = Counting(tmp_path / "nb.db")
     chat = Chat(LlmAgent(name="guide", model=ScriptedLlm("One.", "Two.", "Three.")), session_service=service)
     chat.ask("First")
-    before = service.reads
+    earlier_reads = service.reads
 
     chat.ask("Second")
-    mine = chat.events
+    own_events = chat.events
     chat.ask("Third")
 
-    assert service.reads == before
-    assert [event.text for event in mine] == ["First", "One.", "Second", "Two."]
-    other = Chat(
+    assert service.reads == earlier_reads
+    assert [event.text for event in own_events] == ["First", "One.", "Second", "Two."]
+    other_chat = Chat(
         LlmAgent(name="guide", model=ScriptedLlm("Four.")), session_service=SqliteSessionService(tmp_path / "nb.db")
     )
-    other.ask("Elsewhere")
+    other_chat.ask("Elsewhere")
     assert chat.events[-1].text == "Four."
 
 
@@ -859,16 +863,16 @@ def test_what_is_done_to_a_chats_state_as_it_was_read_does_not_reach_the_session
 
 
 def test_an_outcome_a_login_and_a_question_that_were_waited_for_are_given_in_a_later_kernel(tmp_path: Path) -> None:
-    done: list[str] = []
+    texts: list[str] = []
 
     def order(item: str) -> str:
         """Order."""
-        done.append(f"order {item}")
+        texts.append(f"order {item}")
         return "ordered"
 
     def mail(folder: str) -> str:
         """Look."""
-        done.append(f"mail {folder}")
+        texts.append(f"mail {folder}")
         return "one mail"
 
     key = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
@@ -885,6 +889,6 @@ def test_an_outcome_a_login_and_a_question_that_were_waited_for_are_given_in_a_l
     assert later("tea", "It came.").answer("delivered").text == "It came."
     assert later("mail", "One.").answer("a-persons-key").text == "One."
     assert later("asks", "A1 then.").ask("A1").text == "A1 then."
-    assert done == ["order tea", "mail in"]
+    assert texts == ["order tea", "mail in"]
     with pytest.raises(InputError, match="no interrupt"):
         later("mail", "Two.").answer("a-persons-key")

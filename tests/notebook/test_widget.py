@@ -43,11 +43,11 @@ CARD = {"id": "c", "agent": "a", "tool": "refund", "args": {"order": "17", "amou
 
 
 def asked(view: LiveView, **card: Any) -> list[dict[str, Any]]:
-    heard: list[dict[str, Any]] = []
-    view.on_answer(heard.append)
+    received: list[dict[str, Any]] = []
+    view.on_answer(received.append)
     view.push({"op": "card", "card": {**CARD, **card}})
     view.flush()
-    return heard
+    return received
 
 
 def card(view: LiveView) -> tuple[str, str]:
@@ -155,44 +155,44 @@ def test_a_page_that_asks_gets_the_whole_even_when_it_was_sent_before(view: Live
 
 
 def test_an_answer_is_handed_on_once_per_card(view: LiveView, wire: Wire):
-    heard = asked(view)
+    requests = asked(view)
 
     wire.says(kind="answer", id="c", decision="approve", args=None, reason=None)
     wire.says(kind="answer", id="c", decision="reject", args=None, reason="second thoughts")
 
-    assert heard == [{"kind": "answer", "id": "c", "value": {"confirmed": True}}]
+    assert requests == [{"kind": "answer", "id": "c", "value": {"confirmed": True}}]
     assert card(view) == ("approved", "")
 
 
 def test_edited_arguments_come_whole_and_are_shown_as_a_difference(view: LiveView, wire: Wire):
-    heard = asked(view, args={"order": "17", "amount": 250, "big": 2**60})
+    requests = asked(view, args={"order": "17", "amount": 250, "big": 2**60})
 
     wire.says(kind="answer", id="c", decision="approve", args={"amount": 100}, reason=None)
 
-    assert heard[0]["value"]["args"] == {"order": "17", "amount": 100, "big": 2**60}
+    assert requests[0]["value"]["args"] == {"order": "17", "amount": 100, "big": 2**60}
     assert card(view) == ("edited", "amount 250 → 100")
 
 
 def test_arguments_edited_back_to_what_they_were_are_a_plain_approval(view: LiveView, wire: Wire):
-    heard = asked(view)
+    requests = asked(view)
 
     wire.says(kind="answer", id="c", decision="approve", args={"amount": 250}, reason=None)
 
-    assert heard[0]["value"] == {"confirmed": True}
+    assert requests[0]["value"] == {"confirmed": True}
     assert card(view) == ("approved", "")
 
 
 def test_a_rejection_carries_its_reason_and_no_arguments(view: LiveView, wire: Wire):
-    heard = asked(view)
+    requests = asked(view)
 
     wire.says(kind="answer", id="c", decision="reject", args={"amount": 1}, reason="too much")
 
-    assert heard == [{"kind": "answer", "id": "c", "value": {"confirmed": False, "reason": "too much"}}]
+    assert requests == [{"kind": "answer", "id": "c", "value": {"confirmed": False, "reason": "too much"}}]
     assert card(view) == ("rejected", "too much")
 
 
 def test_a_card_asked_again_can_be_answered_again_once(view: LiveView, wire: Wire):
-    heard = asked(view)
+    requests = asked(view)
     edit = {"kind": "answer", "id": "c", "decision": "approve", "args": {"amount": -1}, "reason": None}
     wire.says(**edit)
     view.push({"op": "card", "card": {"id": "c", "state": "asked", "note": "amount: at least 0"}})
@@ -201,18 +201,18 @@ def test_a_card_asked_again_can_be_answered_again_once(view: LiveView, wire: Wir
     wire.says(**{**edit, "args": {"amount": 1}})
     wire.says(**{**edit, "args": {"amount": 2}})
 
-    assert [said["value"]["args"]["amount"] for said in heard] == [-1, 1]
+    assert [request["value"]["args"]["amount"] for request in requests] == [-1, 1]
     assert card(view) == ("edited", "amount 250 → 1")
 
 
 @pytest.mark.parametrize("state", ["approved", "rejected", "superseded"])
 def test_a_card_that_was_answered_elsewhere_hears_no_click(view: LiveView, wire: Wire, state: str):
-    heard = asked(view)
+    requests = asked(view)
     view.push({"op": "card", "card": {"id": "c", "state": state}})
 
     wire.says(kind="answer", id="c", decision="approve", args=None, reason=None)
 
-    assert heard == []
+    assert requests == []
     assert card(view)[0] == state
 
 
@@ -230,11 +230,11 @@ def test_a_card_that_was_answered_elsewhere_hears_no_click(view: LiveView, wire:
     ],
 )
 def test_words_that_mean_nothing_are_ignored(view: LiveView, wire: Wire, message: dict[str, Any]):
-    heard = asked(view)
+    requests = asked(view)
 
     wire.says(**message)
 
-    assert heard == []
+    assert requests == []
     assert card(view)[0] == "asked"
 
 
@@ -247,27 +247,27 @@ LET_IN = {
 
 
 def test_what_lets_a_tool_in_is_handed_on_once_and_kept_nowhere(view: LiveView, wire: Wire):
-    heard = asked(view, **LET_IN)
+    requests = asked(view, **LET_IN)
 
     wire.says(kind="answer", id="c", decision="answer", value={"apiKey": " a-persons-key "})
     wire.says(kind="answer", id="c", decision="answer", value={"apiKey": "another"})
 
-    assert heard == [{"kind": "answer", "id": "c", "value": {"apiKey": "a-persons-key"}}]
+    assert requests == [{"kind": "answer", "id": "c", "value": {"apiKey": "a-persons-key"}}]
     assert card(view) == ("given", "")
     assert "a-persons-key" not in str(wire.sent) + str(view.get_state())
 
 
 def test_a_tool_without_credentials_is_not_called(view: LiveView, wire: Wire):
-    heard = asked(view, **LET_IN)
+    requests = asked(view, **LET_IN)
 
     wire.says(kind="answer", id="c", decision="refuse", value={"apiKey": "typed all the same"})
 
-    assert heard == [{"kind": "answer", "id": "c", "value": None}]
+    assert requests == [{"kind": "answer", "id": "c", "value": None}]
     assert card(view) == ("refused", "")
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [
         {"decision": "answer", "value": {"apiKey": "  "}},
         {"decision": "answer", "value": {"access_token": "x"}},
@@ -277,28 +277,28 @@ def test_a_tool_without_credentials_is_not_called(view: LiveView, wire: Wire):
         {"decision": "approve", "args": None, "reason": None},
     ],
 )
-def test_what_lets_nobody_in_leaves_the_card_open(view: LiveView, wire: Wire, said: dict[str, Any]):
-    heard = asked(view, **LET_IN)
+def test_what_lets_nobody_in_leaves_the_card_open(view: LiveView, wire: Wire, response: dict[str, Any]):
+    requests = asked(view, **LET_IN)
 
-    wire.says(kind="answer", id="c", **said)
+    wire.says(kind="answer", id="c", **response)
 
-    assert heard == [] and card(view)[0] == "asked"
+    assert requests == [] and card(view)[0] == "asked"
 
 
 def test_no_approval_is_given_by_what_lets_a_tool_in(view: LiveView, wire: Wire):
-    heard = asked(view)
+    requests = asked(view)
 
     wire.says(kind="answer", id="c", decision="answer", value={"confirmed": True})
 
-    assert heard == [] and card(view)[0] == "asked"
+    assert requests == [] and card(view)[0] == "asked"
 
 
 def test_stop_is_handed_on(view: LiveView, wire: Wire):
-    heard = asked(view)
+    requests = asked(view)
 
     wire.says(kind="stop")
 
-    assert heard == [{"kind": "stop"}]
+    assert requests == [{"kind": "stop"}]
 
 
 def test_a_listener_that_raises_is_told_in_the_view(view: LiveView, wire: Wire, caplog: pytest.LogCaptureFixture):
@@ -320,9 +320,9 @@ def test_the_view_shows_itself_with_a_constant_stub_beside_it(view: LiveView):
 
 
 def test_no_thread_stays_when_there_is_nothing_to_send(view: LiveView, wire: Wire):
-    before = set(threading.enumerate())
+    previous = set(threading.enumerate())
     view.push(row())
-    [ticker] = set(threading.enumerate()) - before
+    [ticker] = set(threading.enumerate()) - previous
     view.close_run()
 
     ticker.join(WAIT)
@@ -338,23 +338,23 @@ def test_a_page_loads_the_code_of_all_views_once_and_it_is_small(monkeypatch: py
 
     opened = [view.comm.sent[0] for view in views if isinstance(view.comm, Wire)]
     [code] = widget._codes
-    assert {sent["state"]["code"] for sent in opened} == {code.model_id}
+    assert {payload["state"]["code"] for payload in opened} == {code.model_id}
     assert 50_000 < len(code.js) + len(code.css) <= 110_000
-    assert len(opened) == 50 and max(len(json.dumps(sent)) for sent in opened) <= 3_000
+    assert len(opened) == 50 and max(len(json.dumps(payload)) for payload in opened) <= 3_000
     for view in views:
         view.close()
 
 
 def test_what_a_page_says_runs_no_hooks_of_cells(view: LiveView, wire: Wire, shell: Any):
     ran: list[str] = []
-    heard: list[Any] = []
+    received: list[Any] = []
     for name in ("pre_execute", "post_execute"):
         shell.ip.events.register(name, lambda name=name: ran.append(name))
-    view.on_answer(heard.append)
+    view.on_answer(received.append)
 
     wire.says(kind="stop")
 
-    assert (len(heard), ran) == (1, [])
+    assert (len(received), ran) == (1, [])
 
 
 # -- what a page gets of a call, and of the state
@@ -369,14 +369,14 @@ def sent_json(wire: Wire) -> str:
 def test_a_known_secret_is_not_sent_to_the_page_and_reaches_the_tool(view: LiveView, wire: Wire):
     remember(SECRET)
     login = {"user": "ada", "token": SECRET}
-    heard = asked(view, args={"order": SECRET, "login": login, "tags": [SECRET, "a"]})
+    requests = asked(view, args={"order": SECRET, "login": login, "tags": [SECRET, "a"]})
     view.close_run()
 
     wire.says(kind="need", what="call", id="c")
     edited = {"login": {"user": "bob", "token": HIDDEN}, "tags": [HIDDEN, "b"]}
     wire.says(kind="answer", id="c", decision="approve", args=edited, reason=None)
 
-    assert heard[0]["value"]["args"] == {
+    assert requests[0]["value"]["args"] == {
         "order": SECRET,
         "login": {"user": "bob", "token": SECRET},
         "tags": [SECRET, "b"],
@@ -387,11 +387,11 @@ def test_a_known_secret_is_not_sent_to_the_page_and_reaches_the_tool(view: LiveV
 
 def test_the_mark_of_a_hidden_secret_in_another_value_is_asked_again(view: LiveView, wire: Wire):
     remember(SECRET)
-    heard = asked(view, args={"order": f"key {SECRET}"})
+    requests = asked(view, args={"order": f"key {SECRET}"})
 
     wire.says(kind="answer", id="c", decision="approve", args={"order": f"other {HIDDEN}"}, reason=None)
 
-    assert heard == []
+    assert requests == []
     state, note = card(view)
     assert state == "asked" and note.startswith(f"order: {HIDDEN}")
     assert view.snapshot["cards"][0]["again"] == 1
@@ -407,16 +407,16 @@ def test_a_call_of_a_megabyte_is_short_on_its_card_and_whole_when_the_page_asks(
     assert len(json.dumps(view.snapshot)) < 1_000_000
     assert len(sent_json(wire)) < 2_000_000
     [*_, last] = view.snapshot["cards"]
-    assert [(one["name"], one["left_out"] > 900_000) for one in last["arguments"]] == [
+    assert [(argument["name"], argument["left_out"] > 900_000) for argument in last["arguments"]] == [
         ("note", True),
         ("amount", False),
     ]
     assert (last["args"], last["schema"]) == (None, None)
     wire.says(kind="need", what="call", id="c199")
     view.flush()
-    [told] = [op for batch in wire.batches for op in batch["ops"] if op["op"] == "panel"]
-    assert told["data"]["args"] == args and told["data"]["schema"] == schema
-    assert told["data"]["texts"] == [json.dumps(args["note"]), "9000"]
+    [lines] = [op for batch in wire.batches for op in batch["ops"] if op["op"] == "panel"]
+    assert lines["data"]["args"] == args and lines["data"]["schema"] == schema
+    assert lines["data"]["texts"] == [json.dumps(args["note"]), "9000"]
 
 
 def test_what_a_tool_does_not_have_and_cannot_be_seen_is_told_on_the_card(view: LiveView, wire: Wire):
@@ -424,15 +424,15 @@ def test_what_a_tool_does_not_have_and_cannot_be_seen_is_told_on_the_card(view: 
     asked(view, args=args, schema={"properties": {"amount": {}, "days": {"default": 3}}})
     view.close_run()
 
-    [told] = view.snapshot["cards"]
+    [card] = view.snapshot["cards"]
 
-    shown = [(one["name"], one["text"], one["note"]) for one in told["arguments"]]
-    assert shown == [
+    display = [(argument["name"], argument["text"], argument["note"]) for argument in card["arguments"]]
+    assert display == [
         ("amount", r'"\u202e00.1"', ""),
         (r"\u0430mount", '"1"', "unknown"),
         ("days", "3", "default"),
     ]
-    [remark] = told["remarks"]
+    [remark] = card["remarks"]
     assert remark.endswith(r" argument \u0430mount")
 
 
