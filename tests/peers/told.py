@@ -63,8 +63,8 @@ def scripted(kit: SimpleNamespace) -> Any:
             answer = self.answers.pop(0)
             if isinstance(answer, str):
                 if stream:
-                    for word in answer.split():
-                        yield kit.LlmResponse(content=content(kit, word), partial=True)
+                    for token in answer.split():
+                        yield kit.LlmResponse(content=content(kit, token), partial=True)
                 yield kit.LlmResponse(content=content(kit, answer))
             else:
                 parts = [
@@ -87,7 +87,7 @@ def capable(kit: SimpleNamespace, capabilities: Any) -> Any:
 
         async def generate_content_async(self, llm_request: Any, stream: bool = False):
             tools = llm_request.config.tools or []
-            self.configured.append([setting(one) for one in tools])
+            self.configured.append([setting(tool) for tool in tools])
             async for answer in super().generate_content_async(llm_request, stream):
                 yield answer
 
@@ -97,7 +97,7 @@ def capable(kit: SimpleNamespace, capabilities: Any) -> Any:
 def setting(tool: Any) -> Any:
     """A tool of a request; of functions their names, the rest of them has tests of its own."""
     if tool.function_declarations:
-        return [one.name for one in tool.function_declarations]
+        return [declaration.name for declaration in tool.function_declarations]
     return tool.model_dump(mode="json", exclude_none=True)
 
 
@@ -109,8 +109,8 @@ async def configured(kit: SimpleNamespace, **agent: Any) -> list[Any]:
         session_service=kit.InMemorySessionService(),
     )
     session = await runner.session_service.create_session(app_name="peers", user_id="u")
-    where = {"user_id": "u", "session_id": session.id}
-    async for _ in runner.run_async(**where, new_message=content(kit, "Look it up", "user")):
+    session_key = {"user_id": "u", "session_id": session.id}
+    async for _ in runner.run_async(**session_key, new_message=content(kit, "Look it up", "user")):
         pass
     return model.configured
 
@@ -120,17 +120,17 @@ def content(kit: SimpleNamespace, text: str, role: str = "model") -> Any:
 
 
 def said(content: Any) -> list[Any]:
-    told: list[Any] = [content.role]
+    roles: list[Any] = [content.role]
     for part in content.parts or []:
         if part.function_call:
             args = {} if part.function_call.name.startswith("adk_") else part.function_call.args
-            told.append(["calls", part.function_call.name, args])
+            roles.append(["calls", part.function_call.name, args])
         elif part.function_response:
             response = part.function_response.response
-            told.append(["answers", part.function_response.name, list(response) if "error" in response else response])
+            roles.append(["answers", part.function_response.name, list(response) if "error" in response else response])
         else:
-            told.append(part.text)
-    return told
+            roles.append(part.text)
+    return roles
 
 
 def seen(event: Any) -> dict[str, Any]:
@@ -165,18 +165,18 @@ async def converse(
     )
     runner = kit.Runner(app=app, session_service=service)
     session = await service.create_session(app_name="peers", user_id="u", state={"city": "Oslo"})
-    where = {"user_id": "u", "session_id": session.id}
+    session_key = {"user_id": "u", "session_id": session.id}
     config = kit.RunConfig(streaming_mode=kit.StreamingMode.SSE if stream else kit.StreamingMode.NONE)
     events: list[Any] = []
-    told: list[dict[str, Any]] = []
+    seens: list[dict[str, Any]] = []
     for message in messages:
         new_message = message(events) if callable(message) else content(kit, message, "user")
-        async for event in runner.run_async(**where, new_message=new_message, run_config=config):
+        async for event in runner.run_async(**session_key, new_message=new_message, run_config=config):
             events.append(event)
-            told.append(seen(event))
-    stored = await service.get_session(app_name="peers", **where)
+            seens.append(seen(event))
+    stored = await service.get_session(app_name="peers", **session_key)
     return {
-        "events": told,
+        "events": seens,
         "told": model.told,
         "asked": model.asked,
         "state": dict(stored.state),
@@ -200,8 +200,8 @@ async def call_an_agent(
     model = kit.Scripted(model="scripted", answers=expert.pop("says"), asked=[], told=[])
     agent = kit.LlmAgent(name="expert", description="Knows.", model=model, **expert)
     tool = kit.AgentTool(agent=agent, skip_summarization=skip)
-    told = await converse(kit, answers, messages, tools=[tool])
-    return told | {"expert": {"told": model.told, "asked": model.asked}}
+    conversation = await converse(kit, answers, messages, tools=[tool])
+    return conversation | {"expert": {"told": model.told, "asked": model.asked}}
 
 
 async def call_a_sub_agent(
@@ -213,8 +213,8 @@ async def call_a_sub_agent(
     """
     model = kit.Scripted(model="scripted", answers=says, asked=[], told=[])
     agent = kit.LlmAgent(name="expert", description="Knows.", instruction="Know.", model=model, **expert)
-    told = await converse(kit, answers, messages, sub_agents=[agent])
-    return told | {"expert": {"asked": model.asked} | ({"told": model.told} if words else {})}
+    conversation = await converse(kit, answers, messages, sub_agents=[agent])
+    return conversation | {"expert": {"asked": model.asked} | ({"told": model.told} if words else {})}
 
 
 async def tell(kit: SimpleNamespace) -> dict[str, Any]:
@@ -249,8 +249,8 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
 
     def answer(name: str, value: str) -> Any:
         def said(events: list[Any]) -> Any:
-            [asked] = [one for event in events for one in event.get_function_calls() if one.name == name]
-            response = kit.types.FunctionResponse(id=asked.id, name=name, response={"result": value})
+            [call] = [call for event in events for call in event.get_function_calls() if call.name == name]
+            response = kit.types.FunctionResponse(id=call.id, name=name, response={"result": value})
             return kit.types.Content(role="user", parts=[kit.types.Part(function_response=response)])
 
         return said
@@ -362,7 +362,7 @@ async def tell(kit: SimpleNamespace) -> dict[str, Any]:
             mode="task",
             output_schema=Found,
         ),
-        **{f"the request with {name}": await configured(kit, tools=[one]) for name, one in kit.built_in.items()},
+        **{f"the request with {name}": await configured(kit, tools=[value]) for name, value in kit.built_in.items()},
         "the request with a store of documents": await configured(
             kit, tools=[kit.VertexAiSearchTool(data_store_id=STORE, max_results=3, filter="a")]
         ),

@@ -82,32 +82,32 @@ def scripted(kit: SimpleNamespace) -> Any:
 
 
 def parts(content: Any) -> str:
-    told: list[str] = []
+    texts: list[str] = []
     for part in (content.parts if content else None) or []:
         if part.function_call:
-            told.append(f"calls {part.function_call.name}({part.function_call.args})")
+            texts.append(f"calls {part.function_call.name}({part.function_call.args})")
         elif part.function_response:
-            told.append(f"answers {part.function_response.response}")
+            texts.append(f"answers {part.function_response.response}")
         elif part.inline_data:
-            told.append("sound")
+            texts.append("sound")
         elif part.file_data:
-            told.append(f"a file in {part.file_data.file_uri.split('/')[-2]}")
+            texts.append(f"a file in {part.file_data.file_uri.split('/')[-2]}")
         else:
-            told.append(part.text)
-    return "; ".join(told)
+            texts.append(part.text)
+    return "; ".join(texts)
 
 
 def line(event: Any) -> str:
-    told = [event.author, parts(event.content)]
-    for way, one in (("hears", event.input_transcription), ("speaks", event.output_transcription)):
-        told += [way, one.text, "and is done" if one.finished else ""] if one else []
-    told += ["handle"] if event.live_session_resumption_update else []
-    told += ["interrupted"] if event.interrupted else []
-    told += ["complete"] if event.turn_complete else []
-    told += [str(event.actions.state_delta)] if event.actions.state_delta else []
-    told += ["later"] if event.long_running_tool_ids else []
-    told += ["..."] if event.partial else []
-    return " ".join(one for one in told if one)
+    lines = [event.author, parts(event.content)]
+    for text, item in (("hears", event.input_transcription), ("speaks", event.output_transcription)):
+        lines += [text, item.text, "and is done" if item.finished else ""] if item else []
+    lines += ["handle"] if event.live_session_resumption_update else []
+    lines += ["interrupted"] if event.interrupted else []
+    lines += ["complete"] if event.turn_complete else []
+    lines += [str(event.actions.state_delta)] if event.actions.state_delta else []
+    lines += ["later"] if event.long_running_tool_ids else []
+    lines += ["..."] if event.partial else []
+    return " ".join(line for line in lines if line)
 
 
 class Says:
@@ -123,12 +123,12 @@ class Says:
         return self.part(function_call=self.types.FunctionCall(id="c1", name=name, args=args))
 
     def heard(self, text: str, finished: bool = True) -> Any:
-        told = self.types.Transcription(text=text, finished=finished)
-        return self.response(input_transcription=told, partial=not finished)
+        transcription = self.types.Transcription(text=text, finished=finished)
+        return self.response(input_transcription=transcription, partial=not finished)
 
     def spoken(self, text: str, finished: bool = True) -> Any:
-        told = self.types.Transcription(text=text, finished=finished)
-        return self.response(output_transcription=told, partial=not finished)
+        transcription = self.types.Transcription(text=text, finished=finished)
+        return self.response(output_transcription=transcription, partial=not finished)
 
     def handle(self) -> Any:
         update = self.types.LiveServerSessionResumptionUpdate(new_handle="h1", resumable=True)
@@ -146,7 +146,7 @@ Scene = tuple[dict[str, Any], list[list[Any]], list[Any], dict[str, Any]]
 
 def scenes(kit: SimpleNamespace) -> dict[str, Scene]:
     says = Says(kit)
-    done, interrupted = says.response(turn_complete=True), says.response(interrupted=True)
+    response, interrupted = says.response(turn_complete=True), says.response(interrupted=True)
 
     def no_secrets(callback_context: Any, llm_request: Any) -> Any:
         if "secret" in (llm_request.contents[-1].parts[0].text or ""):
@@ -157,24 +157,24 @@ def scenes(kit: SimpleNamespace) -> dict[str, Scene]:
     piece = says.part(text="It")
     piece.partial = True
     sound = says.part(inline_data=kit.types.Blob(**SOUND))
-    asked = [says.heard("How is ", False), says.heard("How is Oslo?")]
-    voice = [*asked, sound, says.spoken("Mi", False), says.spoken("Mild.")]
+    responses = [says.heard("How is ", False), says.heard("How is Oslo?")]
+    voice = [*responses, sound, says.spoken("Mi", False), says.spoken("Mild.")]
     tokens = says.response(usage_metadata=kit.types.GenerateContentResponseUsageMetadata(total_token_count=3))
     return {
-        "words": ({"output_key": "k"}, [[piece, says.part(text="It is."), done], [done]], ["Hi", "Bye"], {}),
-        "voice": ({}, [[*voice, done]], [SOUND], {}),
-        "recorded": ({}, [[*voice, interrupted, done]], [SOUND], {"save_live_blob": True}),
+        "words": ({"output_key": "k"}, [[piece, says.part(text="It is."), response], [response]], ["Hi", "Bye"], {}),
+        "voice": ({}, [[*voice, response]], [SOUND], {}),
+        "recorded": ({}, [[*voice, interrupted, response]], [SOUND], {"save_live_blob": True}),
         "a tool": (
             {"tools": [weather]},
-            [[says.calls("weather", city="Oslo")], [says.part(text="Mild."), done]],
+            [[says.calls("weather", city="Oslo")], [says.part(text="Mild."), response]],
             ["Hi"],
             {},
         ),
-        "a handle": ({}, [[says.handle(), tokens, done]], ["Hi"], {}),
-        "words that are refused": ({"before_model_callback": no_secrets}, [[done]], ["a secret", "Hi"], {}),
+        "a handle": ({}, [[says.handle(), tokens, response]], ["Hi"], {}),
+        "words that are refused": ({"before_model_callback": no_secrets}, [[response]], ["a secret", "Hi"], {}),
         "speech that is refused": (
             {"before_model_callback": no_secrets},
-            [[says.heard("a secret"), says.spoken("Well."), done], [done]],
+            [[says.heard("a secret"), says.spoken("Well."), response], [response]],
             [SOUND, "Hi"],
             {},
         ),
@@ -185,29 +185,29 @@ async def hold(kit: SimpleNamespace, scene: Scene) -> Any:
     fields, turns, says, config = scene
     model = scripted(kit)(model="scripted", turns=turns, connections=[])
     runner = kit.InMemoryRunner(agent=kit.LlmAgent(name="guide", model=model, **fields), app_name="app")
-    where = {"user_id": "u", "session_id": "s"}
-    await runner.session_service.create_session(app_name="app", **where)
-    queue, waiting = kit.LiveRequestQueue(), list(says)
+    session_key = {"user_id": "u", "session_id": "s"}
+    await runner.session_service.create_session(app_name="app", **session_key)
+    queue, pending_says = kit.LiveRequestQueue(), list(says)
 
     def say_next() -> None:
-        if not waiting:
+        if not pending_says:
             queue.close()
-        elif isinstance(said := waiting.pop(0), str):
-            queue.send_content(kit.types.Content(role="user", parts=[kit.types.Part(text=said)]))
+        elif isinstance(text := pending_says.pop(0), str):
+            queue.send_content(kit.types.Content(role="user", parts=[kit.types.Part(text=text)]))
         else:
-            queue.send_realtime(kit.types.Blob(**said))
+            queue.send_realtime(kit.types.Blob(**text))
             queue.send_activity_end()
 
     say_next()
     yielded: list[str] = []
     async with asyncio.timeout(20):
-        async for event in runner.run_live(**where, live_request_queue=queue, run_config=kit.RunConfig(**config)):
+        async for event in runner.run_live(**session_key, live_request_queue=queue, run_config=kit.RunConfig(**config)):
             yielded.append(line(event))
             if event.turn_complete:
                 say_next()
-    session = await runner.session_service.get_session(app_name="app", **where)
-    kept = [line(event) for event in session.events]
-    return {"yielded": yielded, "kept": kept, "sent": [connection.sent for connection in model.connections]}
+    session = await runner.session_service.get_session(app_name="app", **session_key)
+    stored_lines = [line(event) for event in session.events]
+    return {"yielded": yielded, "kept": stored_lines, "sent": [connection.sent for connection in model.connections]}
 
 
 async def told(package: str) -> dict[str, Any]:

@@ -33,11 +33,11 @@ def names_of(package: str) -> Names:
 def scripted(names: Names, *answers: Any) -> Any:
     """A model that gives `answers`: texts, or lists of (tool, args)."""
     response = names("models.LlmResponse")
-    left = list(answers)
+    remaining_answers = list(answers)
 
     class Scripted(names("models.BaseLlm")):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[Any, None]:
-            answer = left.pop(0)
+            answer = remaining_answers.pop(0)
             calls = [] if isinstance(answer, str) else answer
             parts = [types.Part(function_call=types.FunctionCall(name=name, args=args)) for name, args in calls]
             yield response(content=types.Content(role="model", parts=parts or [types.Part(text=answer)]))
@@ -52,7 +52,7 @@ async def run(names: Names, agent: Any, *messages: str, **runner: Any) -> list[A
     events: list[Any] = []
     for message in messages:
         content = types.Content(role="user", parts=[types.Part(text=message)])
-        events += [one async for one in runner.run_async(user_id="u", session_id=session.id, new_message=content)]
+        events += [event async for event in runner.run_async(user_id="u", session_id=session.id, new_message=content)]
     return events
 
 
@@ -89,17 +89,17 @@ def fields_of_a_response(names: Names) -> Any:
 
 
 async def private_invocation_context(names: Names) -> Any:
-    seen: dict[str, Any] = {}
+    log: dict[str, Any] = {}
 
     def before(callback_context: Any) -> None:
         ctx = callback_context._invocation_context
-        seen["callback"] = [ctx.app_name, ctx.user_id, ctx.agent.name, type(ctx.session).__name__]
-        seen["plugins"] = [plugin.name for plugin in ctx.plugin_manager.plugins]
+        log["callback"] = [ctx.app_name, ctx.user_id, ctx.agent.name, type(ctx.session).__name__]
+        log["plugins"] = [plugin.name for plugin in ctx.plugin_manager.plugins]
 
     def look(tool_context: Any) -> str:
         """Look."""
         ctx = tool_context._invocation_context
-        seen["tool"] = [ctx.user_id, ctx.invocation_id == tool_context.invocation_id, ctx.end_invocation]
+        log["tool"] = [ctx.user_id, ctx.invocation_id == tool_context.invocation_id, ctx.end_invocation]
         ctx.end_invocation = True
         return "seen"
 
@@ -108,23 +108,23 @@ async def private_invocation_context(names: Names) -> Any:
     model = scripted(names, [("look", {})], "never said")
     agent = names("agents.LlmAgent")(name="guide", model=model, tools=[look], before_agent_callback=before)
     events = await run(names, agent, "go", plugins=[plugin])
-    return seen | {"texts": texts(events)}
+    return log | {"texts": texts(events)}
 
 
 async def contexts_of_a_run(names: Names) -> Any:
-    seen: list[Any] = []
+    log: list[Any] = []
 
     def look(tool_context: Any) -> str:
         """Look."""
         tool_context.custom_metadata["looked"] = True
-        seen.append(["tool", tool_context.is_aborted, tool_context.branch, tool_context.isolation_scope])
+        log.append(["tool", tool_context.is_aborted, tool_context.branch, tool_context.isolation_scope])
         return "seen"
 
     def after(callback_context: Any) -> None:
-        seen.append(["after", callback_context.is_aborted, dict(callback_context.custom_metadata)])
+        log.append(["after", callback_context.is_aborted, dict(callback_context.custom_metadata)])
 
     def instruction(context: Any) -> str:
-        seen.append(["instruction", context.is_aborted, dict(context.custom_metadata)])
+        log.append(["instruction", context.is_aborted, dict(context.custom_metadata)])
         return "Guide."
 
     look.__annotations__["tool_context"] = names("tools.ToolContext")
@@ -136,10 +136,10 @@ async def contexts_of_a_run(names: Names) -> Any:
     session = await runner.session_service.create_session(app_name="moving", user_id="u")
     config = names("agents.RunConfig")(custom_metadata={"trace": "t1"})
     content = types.Content(role="user", parts=[types.Part(text="go")])
-    where = {"user_id": "u", "session_id": session.id}
-    async for _ in runner.run_async(**where, new_message=content, run_config=config):
+    session_key = {"user_id": "u", "session_id": session.id}
+    async for _ in runner.run_async(**session_key, new_message=content, run_config=config):
         pass
-    return seen
+    return log
 
 
 async def a_context_made_by_hand(names: Names) -> Any:
@@ -159,7 +159,7 @@ async def a_context_made_by_hand(names: Names) -> Any:
         )
 
     async def said(agent: Any, **fields: Any) -> Any:
-        return texts([one async for one in agent.run_async(context(agent, **fields))])
+        return texts([run_event async for run_event in agent.run_async(context(agent, **fields))])
 
     greeter, guide = Greeter(name="greeter"), names("agents.LlmAgent")(name="guide", model=scripted(names, "Hello"))
     everything = context(
@@ -192,13 +192,13 @@ async def stored_sessions(names: Names) -> Any:
     session = await service.create_session(app_name="shop", user_id="ada", session_id="s1", state={"step": 1})
     event, actions = names("events.Event"), names("events.EventActions")
     stored = service.sessions
-    before = [event.author for event in stored["shop"]["ada"]["s1"].events]
+    earlier_authors = [event.author for event in stored["shop"]["ada"]["s1"].events]
     await service.append_event(session, event(author="user", actions=actions(state_delta={"step": 2})))
-    found = stored["shop"]["ada"]["s1"]
+    s1 = stored["shop"]["ada"]["s1"]
     return {
-        "before": before,
-        "after": [event.author for event in found.events],
-        "state": dict(found.state),
+        "before": earlier_authors,
+        "after": [event.author for event in s1.events],
+        "state": dict(s1.state),
         "names": [list(stored), list(stored["shop"]), list(stored["shop"]["ada"])],
         "has": ["shop" in stored, "no" in stored, stored["shop"]["ada"].get("no"), len(stored["shop"]["ada"])],
     }
@@ -240,10 +240,10 @@ async def tools_that_only_prepare(names: Names) -> Any:
         async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
             llm_request.append_instructions(["Take notes."])
 
-    asked: list[Any] = []
+    messages: list[Any] = []
 
     def before(callback_context: Any, llm_request: Any) -> None:
-        asked.append("Take notes." in str(llm_request.config.system_instruction))
+        messages.append("Take notes." in str(llm_request.config.system_instruction))
 
     tool = Notes(name="notes", description="Notes.")
     agent = names("agents.LlmAgent")(
@@ -253,8 +253,8 @@ async def tools_that_only_prepare(names: Names) -> Any:
     try:
         await tool.run_async(args={}, tool_context=None)
     except NotImplementedError:
-        asked.append("not implemented")
-    return [texts(events), asked]
+        messages.append("not implemented")
+    return [texts(events), messages]
 
 
 async def prefixed_tools(names: Names) -> Any:
@@ -279,19 +279,21 @@ async def prefixed_tools(names: Names) -> Any:
 
 async def a_model_of_the_search(names: Names) -> Any:
     tool = names("tools.google_search_tool.GoogleSearchTool")(model="gemini-2.5-pro")
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def before(callback_context: Any, llm_request: Any) -> Any:
-        asked.append([llm_request.model, [bool(one.google_search) for one in llm_request.config.tools]])
+        requests.append(
+            [llm_request.model, [bool(function_tool.google_search) for function_tool in llm_request.config.tools]]
+        )
         return names("models.LlmResponse")(content=types.Content(role="model", parts=[types.Part(text="found")]))
 
     agent = names("agents.LlmAgent")(name="guide", model="gemini-2.5-flash", tools=[tool], before_model_callback=before)
-    return [texts(await run(names, agent, "go")), asked]
+    return [texts(await run(names, agent, "go")), requests]
 
 
 async def printed_lines(names: Names) -> Any:
     printed: list[str] = []
-    was, builtins.print = builtins.print, lambda *words, **_: printed.append(" ".join(map(str, words)))
+    was, builtins.print = builtins.print, lambda *args, **_: printed.append(" ".join(map(str, args)))
     try:
         agent = names("agents.LlmAgent")(name="guide", model=scripted(names, "Hello"))
         await names("runners.InMemoryRunner")(agent=agent).run_debug("Hi", quiet=False)
@@ -310,15 +312,15 @@ def docx(*paragraphs: str) -> bytes:
 
 
 async def loaded_files(names: Names) -> Any:
-    word = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    text = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><text>Oslo</text></svg>'
     files = {
-        "report.docx": (docx("Sales rose.", "By a third."), word),
+        "report.docx": (docx("Sales rose.", "By a third."), text),
         "attachment": (docx("Unnamed."), "application/octet-stream"),
         "map.svg": (svg, "image/svg+xml"),
         "plan": (svg, "application/svg+xml"),
     }
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     async def keep(callback_context: Any) -> None:
         for name, (data, kind) in files.items():
@@ -327,7 +329,7 @@ async def loaded_files(names: Names) -> Any:
 
     def before(callback_context: Any, llm_request: Any) -> None:
         parts = [part for content in llm_request.contents for part in content.parts if part.text]
-        asked[:] = [part.text for part in parts if "Artifact" not in part.text]
+        requests[:] = [part.text for part in parts if "Artifact" not in part.text]
 
     agent = names("agents.LlmAgent")(
         name="guide",
@@ -336,7 +338,7 @@ async def loaded_files(names: Names) -> Any:
         before_agent_callback=keep,
         before_model_callback=before,
     )
-    return [texts(await run(names, agent, "go")), asked]
+    return [texts(await run(names, agent, "go")), requests]
 
 
 async def scheduled_responses(names: Names) -> Any:
@@ -352,7 +354,7 @@ async def scheduled_responses(names: Names) -> Any:
     model = scripted(names, [("quiet", {}), ("loud", {})], "done")
     events = await run(names, names("agents.LlmAgent")(name="guide", model=model, tools=tools), "go")
     responses = [response for event in events for response in event.get_function_responses()]
-    return [[one.name, one.scheduling and one.scheduling.value] for one in responses]
+    return [[response.name, response.scheduling and response.scheduling.value] for response in responses]
 
 
 def credentials_as_parameters(names: Names) -> Any:
@@ -362,7 +364,7 @@ def credentials_as_parameters(names: Names) -> Any:
     pair = names("auth.auth_credential.HttpCredentials")
     kinds = names("auth.AuthCredentialTypes")
 
-    def told(found: Any) -> Any:
+    def summary(found: Any) -> Any:
         param, values = found
         return param and [param.original_name, param.param_location, param.py_name, values]
 
@@ -372,13 +374,13 @@ def credentials_as_parameters(names: Names) -> Any:
     open_id = scheme_of({"type": "openIdConnect", "openIdConnectUrl": "https://a/.well-known/openid-configuration"})
     colon = http(scheme="basic", credentials=pair(username="a:b", password="c"))
     return {
-        "query": told(to_param(*helpers.token_to_scheme_credential("apikey", "query", "key", "k-1"))),
-        "cookie": told(to_param(*helpers.token_to_scheme_credential("apikey", "cookie", "key", "k-1"))),
-        "token": told(to_param(*helpers.token_to_scheme_credential("oauth2Token", None, None, "t-1"))),
-        "basic": told(to_param(scheme, credential(auth_type=kinds.HTTP, http=basic))),
-        "open id": told(to_param(open_id, credential(auth_type=kinds.HTTP, http=bearer))),
-        "none": told(to_param(scheme, None)),
-        "no token yet": told(to_param(open_id, credential(auth_type=kinds.OPEN_ID_CONNECT))),
+        "query": summary(to_param(*helpers.token_to_scheme_credential("apikey", "query", "key", "k-1"))),
+        "cookie": summary(to_param(*helpers.token_to_scheme_credential("apikey", "cookie", "key", "k-1"))),
+        "token": summary(to_param(*helpers.token_to_scheme_credential("oauth2Token", None, None, "t-1"))),
+        "basic": summary(to_param(scheme, credential(auth_type=kinds.HTTP, http=basic))),
+        "open id": summary(to_param(open_id, credential(auth_type=kinds.HTTP, http=bearer))),
+        "none": summary(to_param(scheme, None)),
+        "no token yet": summary(to_param(open_id, credential(auth_type=kinds.OPEN_ID_CONNECT))),
         "no key": is_refused(
             lambda: to_param(
                 scheme_of({"type": "apiKey", "in": "header", "name": "k"}), credential(auth_type=kinds.API_KEY)
@@ -417,22 +419,22 @@ async def open_id_by_url(names: Names) -> Any:
         return False
 
     scheme, credential = await asyncio.to_thread(fetch, f"{url}/found", ["openid", "mail"], client)
-    told = [await refused(path) for path in ("/none", "/page")]
+    refusals = [await refused(path) for path in ("/none", "/page")]
     server.close()
     return [
         [scheme.authorization_endpoint, scheme.token_endpoint, scheme.scopes],
         [credential.auth_type.value, credential.oauth2.client_id, credential.oauth2.redirect_uri],
-        told,
+        refusals,
     ]
 
 
 async def agents_as_nodes(names: Names) -> Any:
     agent, retry = names("agents.LlmAgent"), names("workflow.RetryConfig")
-    response, left = names("models.LlmResponse"), ["fails", "fails", "done"]
+    response, remaining_texts = names("models.LlmResponse"), ["fails", "fails", "done"]
 
     class Flaky(names("models.BaseLlm")):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[Any, None]:
-            answer = left.pop(0)
+            answer = remaining_texts.pop(0)
             if answer == "fails":
                 raise ConnectionError("no line")
             yield response(content=types.Content(role="model", parts=[types.Part(text=answer)]))
@@ -452,7 +454,7 @@ async def agents_as_nodes(names: Names) -> Any:
     config = retry(max_attempts=3, initial_delay=0.001, jitter=0)
     flaky = agent(name="flaky", model=Flaky(model="m"), retry_config=config)
     return {
-        "retried": [await outcome(flaky), left],
+        "retried": [await outcome(flaky), remaining_texts],
         "late": await outcome(agent(name="slow", model=Slow(model="m"), timeout=0.05)),
         "fields": [flaky.retry_config.max_attempts, flaky.timeout],
         "taken": agent(name="a", rerun_on_resume=True, wait_for_output=True).wait_for_output,
@@ -479,11 +481,11 @@ def a_node_of_a_function(names: Names) -> Any:
     def name_of(schema: Any) -> Any:
         return getattr(schema, "__name__", schema)
 
-    made = node(func=plan)
+    built = node(func=plan)
     bound = node(func=price, parameter_binding="node_input")
     return {
-        "names": [made.name, made.description, node(func=plan, name="other").name],
-        "schemas": [name_of(made.input_schema), name_of(made.output_schema)],
+        "names": [built.name, built.description, node(func=plan, name="other").name],
+        "schemas": [name_of(built.input_schema), name_of(built.output_schema)],
         "items": [name_of(schema) for schema in (node(func=many).input_schema, node(func=many).output_schema)],
         "bound": [sorted(bound.input_schema["properties"]), bound.input_schema["required"]],
     }
@@ -536,11 +538,11 @@ SCENES: list[Callable[[Names], Any]] = [
 
 
 async def tell(names: Names) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    lines: dict[str, Any] = {}
     for scene in SCENES:
         result = scene(names)
-        told[scene.__name__] = await result if inspect.isawaitable(result) else result
-    return told
+        lines[scene.__name__] = await result if inspect.isawaitable(result) else result
+    return lines
 
 
 if __name__ == "__main__":
