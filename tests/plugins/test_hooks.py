@@ -25,8 +25,8 @@ def plugin(name: str = "p", **hooks: Callable[..., Any]) -> BasePlugin:
     """A plugin with these hooks, by point; each is handed what the method is, without itself."""
 
     def method(hook: Callable[..., Any]) -> Callable[..., Any]:
-        async def callback(self: BasePlugin, **said: Any) -> Any:
-            return hook(**said)
+        async def callback(self: BasePlugin, **kwargs: Any) -> Any:
+            return hook(**kwargs)
 
         return callback
 
@@ -34,22 +34,22 @@ def plugin(name: str = "p", **hooks: Callable[..., Any]) -> BasePlugin:
     return type("Own", (BasePlugin,), methods)(name)
 
 
-def noting(said: list[str], mark: str = "P.") -> BasePlugin:
+def noting(texts: list[str], mark: str = "P.") -> BasePlugin:
     """A plugin with all hooks; each notes its name."""
 
     def make(point: str) -> Callable[..., None]:
-        return lambda **given: said.append(mark + point)
+        return lambda **kwargs: texts.append(mark + point)
 
     return plugin(mark, **{point: make(point) for point in POINTS})
 
 
-def own(said: list[str]) -> dict[str, Any]:
+def own(texts: list[str]) -> dict[str, Any]:
     """An agent's callbacks; each notes its name."""
     kinds = [point for point in POINTS if point.endswith(("agent", "model", "tool"))]
     kinds += ["on_model_error", "on_tool_error"]
 
     def make(kind: str) -> Callable[..., None]:
-        return lambda **given: said.append(kind)
+        return lambda **kwargs: texts.append(kind)
 
     return {f"{kind}_callback": make(kind) for kind in kinds}
 
@@ -59,12 +59,12 @@ def words(text: str) -> types.Content:
 
 
 def test_plugins_are_asked_before_the_agent_at_every_point_of_a_turn():
-    said: list[str] = []
-    agent = guide(call("look"), "done", tools=[look], **own(said))
+    log: list[str] = []
+    agent = guide(call("look"), "done", tools=[look], **own(log))
 
-    Talk(agent, plugins=[noting(said)]).say()
+    Talk(agent, plugins=[noting(log)]).say()
 
-    assert said == [
+    assert log == [
         "P.on_user_message", "P.before_run", "P.before_agent", "before_agent",
         "P.before_model", "before_model", "P.after_model", "after_model", "P.on_event",
         "P.before_tool", "before_tool", "P.after_tool", "after_tool", "P.on_event",
@@ -74,33 +74,33 @@ def test_plugins_are_asked_before_the_agent_at_every_point_of_a_turn():
 
 
 def test_the_order_when_a_tool_ends_the_run():
-    said: list[str] = []
-    agent = guide(call("boom"), tools=[boom], tool_errors="raise", **own(said))
+    log: list[str] = []
+    agent = guide(call("boom"), tools=[boom], tool_errors="raise", **own(log))
 
-    Talk(agent, plugins=[noting(said)]).say()
+    Talk(agent, plugins=[noting(log)]).say()
 
-    assert said[said.index("P.before_tool") :] == [
+    assert log[log.index("P.before_tool") :] == [
         "P.before_tool", "before_tool", "P.on_tool_error", "on_tool_error",
         "P.on_agent_error", "P.on_event", "P.on_run_error",
     ]  # fmt: skip
 
 
 def test_the_order_when_the_model_fails():
-    said: list[str] = []
+    log: list[str] = []
 
-    Talk(guide(ValueError("down"), **own(said)), plugins=[noting(said)]).say()
+    Talk(guide(ValueError("down"), **own(log)), plugins=[noting(log)]).say()
 
-    assert said[said.index("P.before_model") :] == [
+    assert log[log.index("P.before_model") :] == [
         "P.before_model", "before_model", "P.on_model_error", "on_model_error",
         "P.on_agent_error", "P.on_event", "P.on_run_error",
     ]  # fmt: skip
 
 
 def test_each_hook_is_handed_what_its_signature_says():
-    given: dict[str, set[str]] = {}
+    values: dict[str, set[str]] = {}
 
     def note(point: str) -> Callable[..., None]:
-        return lambda **said: given.update({point: set(said)})
+        return lambda **kwargs: values.update({point: set(kwargs)})
 
     notes = {point: note(point) for point in POINTS}
 
@@ -108,7 +108,7 @@ def test_each_hook_is_handed_what_its_signature_says():
     Talk(guide(call("boom"), tools=[boom], tool_errors="raise"), plugins=[plugin(**notes)]).say()
     Talk(guide(ValueError("down")), plugins=[plugin(**notes)]).say()
 
-    assert given == {point: names_of(point) for point in POINTS}
+    assert values == {point: names_of(point) for point in POINTS}
 
 
 def names_of(point: str) -> set[str]:
@@ -117,17 +117,17 @@ def names_of(point: str) -> set[str]:
 
 
 def test_a_hook_is_handed_the_agent_the_arguments_and_the_result():
-    seen: list[Any] = []
+    agents: list[Any] = []
     agent = guide(call("look"), "done", tools=[look])
     hooks = plugin(
-        before_agent=lambda agent, callback_context: seen.append(agent),
-        before_tool=lambda tool, tool_args, tool_context: seen.append((tool.name, tool_args)),
-        after_tool=lambda tool, tool_args, tool_context, result: seen.append(result),
+        before_agent=lambda agent, callback_context: agents.append(agent),
+        before_tool=lambda tool, tool_args, tool_context: agents.append((tool.name, tool_args)),
+        after_tool=lambda tool, tool_args, tool_context, result: agents.append(result),
     )
 
     Talk(agent, plugins=[hooks]).say()
 
-    assert seen == [agent, ("look", {}), "seen"]
+    assert agents == [agent, ("look", {}), "seen"]
 
 
 @pytest.mark.parametrize(
@@ -141,20 +141,22 @@ def test_a_hook_is_handed_the_agent_the_arguments_and_the_result():
     ],
 )
 def test_the_first_answer_stops_the_later_plugins_and_the_agents_own(point: str, answer: Any, own_callback: str):
-    said: list[str] = []
-    first = plugin("first", **{point: lambda **given: answer})
-    agent = guide(call("look"), "done", tools=[look], **own(said))
+    log: list[str] = []
+    first = plugin("first", **{point: lambda **kwargs: answer})
+    agent = guide(call("look"), "done", tools=[look], **own(log))
 
-    events = Talk(agent, plugins=[first, noting(said)]).say()
+    events = Talk(agent, plugins=[first, noting(log)]).say()
 
-    assert f"P.{point}" not in said
-    assert own_callback not in said
-    assert any("no" in what for _, what in told(events))
+    assert f"P.{point}" not in log
+    assert own_callback not in log
+    assert any("no" in text for _, text in told(events))
 
 
 def test_a_message_is_replaced_before_it_is_stored():
     agent = guide("hello")
-    talk = Talk(agent, plugins=[plugin(on_user_message=lambda **said: types.Content(parts=[types.Part(text="other")]))])
+    talk = Talk(
+        agent, plugins=[plugin(on_user_message=lambda **kwargs: types.Content(parts=[types.Part(text="other")]))]
+    )
 
     talk.say("mine")
 
@@ -164,7 +166,7 @@ def test_a_message_is_replaced_before_it_is_stored():
 
 def test_a_replaced_message_is_checked_like_one_of_the_users():
     calls = types.Content(role="user", parts=[call("look")])
-    talk = Talk(guide(), plugins=[plugin(on_user_message=lambda **said: calls)])
+    talk = Talk(guide(), plugins=[plugin(on_user_message=lambda **kwargs: calls)])
 
     assert talk.say() == []
 
@@ -173,20 +175,20 @@ def test_a_replaced_message_is_checked_like_one_of_the_users():
 
 
 def test_before_run_can_answer_in_the_agents_place():
-    agent, said = guide(), list[str]()
-    talk = Talk(agent, plugins=[plugin(before_run=lambda **given: words("early")), noting(said)])
+    agent, text = guide(), list[str]()
+    talk = Talk(agent, plugins=[plugin(before_run=lambda **kwargs: words("early")), noting(text)])
 
     assert told(talk.say()) == [("model", "early .")]
 
     assert authors(talk) == ["user", "model"]
     assert requests(agent) == []
-    assert said == ["P.on_user_message", "P.on_event", "P.after_run"]
+    assert text == ["P.on_user_message", "P.on_event", "P.after_run"]
 
 
 def test_an_event_is_replaced_in_what_is_set_and_stays_itself():
     originals: list[Event] = []
 
-    def other(event: Event, **said: Any) -> Event:
+    def other(event: Event, **kwargs: Any) -> Event:
         originals.append(event)
         return Event(id="x", invocation_id="y", timestamp=1.0, content=words("EV"))
 
@@ -194,36 +196,40 @@ def test_an_event_is_replaced_in_what_is_set_and_stays_itself():
 
     [event] = talk.say()
 
-    [before] = originals
-    assert (event.text, before.text) == ("EV", "hello")
-    assert (event.id, event.invocation_id, event.timestamp) == (before.id, before.invocation_id, before.timestamp)
+    [earlier_original] = originals
+    assert (event.text, earlier_original.text) == ("EV", "hello")
+    assert (event.id, event.invocation_id, event.timestamp) == (
+        earlier_original.id,
+        earlier_original.invocation_id,
+        earlier_original.timestamp,
+    )
     assert (event.author, event.actions.state_delta) == ("guide", {"k": "hello"})
     assert talk.stored().events[-1].text == "EV"
 
 
 def test_a_piece_is_shown_to_plugins_and_not_stored():
-    seen: list[bool | None] = []
-    talk = Talk(guide("a b"), plugins=[plugin(on_event=lambda event, **said: seen.append(event.partial))])
+    partials: list[bool | None] = []
+    talk = Talk(guide("a b"), plugins=[plugin(on_event=lambda event, **kwargs: partials.append(event.partial))])
 
     talk.say(config=RunConfig(streaming_mode=StreamingMode.SSE))
 
-    assert seen == [True, True, None]
+    assert partials == [True, True, None]
     assert len(talk.stored().events) == 2
 
 
 def test_a_plugin_that_answers_with_no_event_is_told_so():
-    talk = Talk(guide("hello"), plugins=[plugin(on_event=lambda **said: "hm")])
+    talk = Talk(guide("hello"), plugins=[plugin(on_event=lambda **kwargs: "hm")])
 
     talk.say()
 
     assert "on_event_callback" in str(talk.error)
 
 
-def wrong(**said: Any) -> None:
+def wrong(**kwargs: Any) -> None:
     raise KeyError("bad")
 
 
-@pytest.mark.parametrize("point", [one for one in POINTS if not one.endswith("_error")])
+@pytest.mark.parametrize("point", [point for point in POINTS if not point.endswith("_error")])
 def test_a_hook_that_raises_ends_the_run_and_says_whose_it_is(point: str):
     talk = Talk(guide(call("look"), "done", tools=[look]), plugins=[plugin("odd", **{point: wrong})])
 
@@ -242,19 +248,19 @@ def test_a_hook_that_raises_ends_the_run_and_says_whose_it_is(point: str):
 
 @pytest.mark.parametrize("point", ["on_agent_error", "on_run_error"])
 def test_a_hook_that_hears_of_an_error_does_not_hide_it(point: str, caplog: pytest.LogCaptureFixture):
-    said: list[str] = []
-    talk = Talk(guide(ValueError("down")), plugins=[plugin("odd", **{point: wrong}), noting(said)])
+    log: list[str] = []
+    talk = Talk(guide(ValueError("down")), plugins=[plugin("odd", **{point: wrong}), noting(log)])
 
     with caplog.at_level(logging.ERROR):
         talk.say()
 
     assert str(talk.error) == "down"
-    assert f"P.{point}" in said
+    assert f"P.{point}" in log
     assert f"plugin 'odd': {point}_callback raised" in caplog.text
 
 
 def test_state_that_a_hook_writes_is_kept_with_the_event_that_follows():
-    def write(callback_context: Any, **said: Any) -> None:
+    def write(callback_context: Any, **kwargs: Any) -> None:
         callback_context.state["asked"] = callback_context.state.get("asked", 0) + 1
 
     talk = Talk(guide("hello"), plugins=[plugin(before_model=write)])
@@ -266,7 +272,7 @@ def test_state_that_a_hook_writes_is_kept_with_the_event_that_follows():
 
 
 def test_a_request_that_a_hook_edits_is_not_the_sessions_own():
-    def shout(llm_request: Any, **said: Any) -> None:
+    def shout(llm_request: Any, **kwargs: Any) -> None:
         for content in llm_request.contents:
             for part in content.parts:
                 part.text = part.text.upper()
@@ -281,8 +287,8 @@ def test_a_request_that_a_hook_edits_is_not_the_sessions_own():
 
 
 def test_a_reader_that_leaves_early_ends_the_run_for_the_plugins_too():
-    said: list[str] = []
-    talk = Talk(guide("hello"), plugins=[noting(said)])
+    log: list[str] = []
+    talk = Talk(guide("hello"), plugins=[noting(log)])
 
     async def one() -> None:
         async with aclosing(talk.runner.run_async(**WHERE, new_message="hi")) as events:
@@ -290,14 +296,14 @@ def test_a_reader_that_leaves_early_ends_the_run_for_the_plugins_too():
 
     sync.run(one())
 
-    assert said[-1] == "P.after_run"
+    assert log[-1] == "P.after_run"
 
 
 def test_two_concurrent_sessions_are_kept_apart():
-    seen: dict[str, list[str]] = {}
+    log: dict[str, list[str]] = {}
 
     def note(invocation_context: Any, event: Event) -> None:
-        seen.setdefault(invocation_context.session.id, []).append(event.text)
+        log.setdefault(invocation_context.session.id, []).append(event.text)
 
     agent = LlmAgent(name="guide", model=ScriptedLlm("one", "two"))
     talk = Talk(agent, plugins=[plugin(on_event=note)])
@@ -306,4 +312,4 @@ def test_two_concurrent_sessions_are_kept_apart():
     talk.say()
     talk.say(session_id="other")
 
-    assert seen == {"s": ["one"], "other": ["two"]}
+    assert log == {"s": ["one"], "other": ["two"]}
