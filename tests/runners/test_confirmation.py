@@ -99,8 +99,8 @@ def test_a_tool_may_ask_while_it_runs_beside_one_that_needs_no_word():
 
     assert results(first) == [{"status": "need approval"}, {"plain": 1}]
     assert [bool(event.long_running_tool_ids) for event in first] == [False, False, True]
-    [asked] = waiting(talk)
-    assert (asked.prompt, asked.payload, asked.call.args) == ("how many?", {"n": 0}, {"amt": 1})
+    [approval] = waiting(talk)
+    assert (approval.prompt, approval.payload, approval.call.args) == ("how many?", {"n": 0}, {"amt": 1})
     assert not first[1].actions.skip_summarization
 
     second = answer(talk, {"confirmed": True, "payload": {"n": 3}})
@@ -122,27 +122,27 @@ def test_a_tool_that_asks_while_it_runs_decides_itself_what_a_rejection_means():
 
 
 def test_a_tool_may_ask_again_and_only_the_newest_request_is_open():
-    asked: list[Any] = []
+    tool_confirmations: list[Any] = []
 
     def pay(tool_context: ToolContext) -> str:
-        asked.append(tool_context.tool_confirmation)
-        if len(asked) < 3:
-            tool_context.request_confirmation(hint=f"question {len(asked)}")
+        tool_confirmations.append(tool_context.tool_confirmation)
+        if len(tool_confirmations) < 3:
+            tool_context.request_confirmation(hint=f"question {len(tool_confirmations)}")
             return "waits"
         return "paid"
 
     talk = Talk(LlmAgent(name="a1", model=ScriptedLlm(call("pay"), "done"), tools=[pay]))
     talk.say("pay")
     [first] = waiting(talk)
-    again = answer(talk)
+    repeated_events = answer(talk)
     [second] = waiting(talk)
 
     assert (first.prompt, second.prompt) == ("question 1", "question 2") and first.id != second.id
-    assert again[-1].long_running_tool_ids == {second.id}
+    assert repeated_events[-1].long_running_tool_ids == {second.id}
     talk.say([part_of(first.id, {"confirmed": True})])
-    assert isinstance(talk.error, InputError) and len(asked) == 2
+    assert isinstance(talk.error, InputError) and len(tool_confirmations) == 2
     assert told(answer(talk)) == [("a1", "answers {'result': 'paid'}"), ("a1", "done .")]
-    assert len(asked) == 3
+    assert len(tool_confirmations) == 3
 
 
 def test_words_instead_of_an_answer_are_a_normal_turn_and_the_call_still_waits():
@@ -161,21 +161,21 @@ def test_a_callable_decides_by_the_arguments_which_calls_wait():
     events = talk.say("del")
 
     assert shop.deleted == ["/tmp"]
-    assert [one.call.args for one in waiting(talk)] == [{"p": "/etc"}]
+    assert [approval.call.args for approval in waiting(talk)] == [{"p": "/etc"}]
     assert events[-1].is_final_response()
 
 
 def test_the_callable_may_be_async_and_may_take_the_context():
-    seen: list[str] = []
+    texts: list[str] = []
 
     async def asks(p: str, tool_context: ToolContext) -> bool:
-        seen.append(f"{tool_context.agent_name} {p}")
+        texts.append(f"{tool_context.agent_name} {p}")
         return True
 
     talk, shop = shop_talk(delete_call(), confirm=asks)
     talk.say("del")
 
-    assert seen == ["a1 /x"] and shop.deleted == [] and len(waiting(talk)) == 1
+    assert texts == ["a1 /x"] and shop.deleted == [] and len(waiting(talk)) == 1
 
 
 def test_the_callable_names_the_arguments_that_it_wants():
@@ -189,7 +189,7 @@ def test_the_callable_names_the_arguments_that_it_wants():
     talk = Talk(LlmAgent(name="a1", model=model, tools=tools))
     talk.say("pay")
 
-    assert ran == [5] and [one.call.args["amount"] for one in waiting(talk)] == [500]
+    assert ran == [5] and [approval.call.args["amount"] for approval in waiting(talk)] == [500]
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -221,17 +221,19 @@ def test_nobody_is_asked_about_arguments_that_do_not_fit(confirm: Any):
 def test_of_several_some_may_be_answered_first():
     talk, shop = shop_talk([delete_call("/x"), delete_call("/y"), call("plain")], "after first", "after second")
     first = talk.say("del")
-    one, two = waiting(talk)
+    first_approval, second_approval = waiting(talk)
 
-    assert [one.call.args, two.call.args] == [{"p": "/x"}, {"p": "/y"}]
+    assert [first_approval.call.args, second_approval.call.args] == [{"p": "/x"}, {"p": "/y"}]
     assert len(first[2].get_function_calls()) == 2 and results(first)[2] == {"plain": 1}
 
-    assert told(talk.say([part_of(two.id, {"confirmed": True})])) == [
+    assert told(talk.say([part_of(second_approval.id, {"confirmed": True})])) == [
         ("a1", "answers {'deleted': '/y'}"),
         ("a1", "after first ."),
     ]
-    assert shop.deleted == ["/y"] and [left.id for left in waiting(talk)] == [one.id]
-    assert told(talk.say([part_of(one.id, {"confirmed": False})]))[-1] == ("a1", "after second .")
+    assert shop.deleted == ["/y"] and [remaining_approval.id for remaining_approval in waiting(talk)] == [
+        first_approval.id
+    ]
+    assert told(talk.say([part_of(first_approval.id, {"confirmed": False})]))[-1] == ("a1", "after second .")
     assert shop.deleted == ["/y"] and waiting(talk) == []
 
 
@@ -271,14 +273,14 @@ def test_several_may_be_answered_at_once_and_are_told_in_one_event():
         ({}, False),
         ({"status": "ok"}, False),
     ],
-    ids=lambda one: str(one)[:40],
+    ids=lambda item: str(item)[:40],
 )
 def test_the_shapes_of_an_answer(response: dict[str, Any], runs: bool):
     talk, shop = shop_talk(delete_call(), "done")
     talk.say("del")
-    [asked] = waiting(talk)
+    [approval] = waiting(talk)
 
-    events = talk.say([part_of(asked.id, response)])
+    events = talk.say([part_of(approval.id, response)])
 
     assert talk.error is None and events[-1].text == "done"
     assert shop.deleted == (["/x"] if runs else [])
@@ -288,8 +290,8 @@ def test_the_shapes_of_an_answer(response: dict[str, Any], runs: bool):
 def test_an_answer_may_name_the_call_instead_of_the_request():
     talk, shop = shop_talk(delete_call(), "done")
     talk.say("del")
-    [asked] = waiting(talk)
-    talk.say([part_of(asked.call.id, {"confirmed": True})])
+    [approval] = waiting(talk)
+    talk.say([part_of(approval.call.id, {"confirmed": True})])
 
     assert shop.deleted == ["/x"]
 
@@ -297,43 +299,47 @@ def test_an_answer_may_name_the_call_instead_of_the_request():
 def test_of_two_answers_in_one_message_the_first_holds():
     talk, shop = shop_talk(delete_call(), "done")
     talk.say("del")
-    [asked] = waiting(talk)
-    talk.say([part_of(asked.id, {"confirmed": False}), part_of(asked.call.id, {"confirmed": True})])
+    [approval] = waiting(talk)
+    talk.say([part_of(approval.id, {"confirmed": False}), part_of(approval.call.id, {"confirmed": True})])
 
     assert shop.deleted == []
 
 
 def test_the_tool_reads_what_was_decided():
-    seen: list[ToolConfirmation | None] = []
+    tool_confirmations: list[ToolConfirmation | None] = []
 
     def dele(p: str, tool_context: ToolContext) -> None:
-        seen.append(tool_context.tool_confirmation)
+        tool_confirmations.append(tool_context.tool_confirmation)
 
     tools = [FunctionTool(dele, require_confirmation=True)]
     talk = Talk(LlmAgent(name="a1", model=ScriptedLlm(delete_call(), "done"), tools=tools))
     talk.say("del")
     answer(talk, {"confirmed": True, "payload": {"n": 3}})
 
-    assert [(one.confirmed, one.payload) for one in seen if one] == [(True, {"n": 3})]
+    assert [
+        (tool_confirmation.confirmed, tool_confirmation.payload)
+        for tool_confirmation in tool_confirmations
+        if tool_confirmation
+    ] == [(True, {"n": 3})]
 
 
 def test_the_request_shows_the_arguments_that_a_callback_made_and_those_run():
-    def before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
+    def run_before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
         args["p"] = args["p"].lower()
 
-    talk, shop = shop_talk(delete_call("/X"), "done", before_tool_callback=before)
+    talk, shop = shop_talk(delete_call("/X"), "done", before_tool_callback=run_before)
     talk.say("del")
 
-    assert [one.call.args for one in waiting(talk)] == [{"p": "/x"}]
+    assert [approval.call.args for approval in waiting(talk)] == [{"p": "/x"}]
     answer(talk)
     assert shop.deleted == ["/x"]
 
 
 def test_a_callback_that_answers_for_the_tool_needs_no_approval():
-    def before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
+    def run_before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
         return {"cached": True}
 
-    talk, shop = shop_talk(delete_call(), "done", before_tool_callback=before)
+    talk, shop = shop_talk(delete_call(), "done", before_tool_callback=run_before)
 
     assert results(talk.say("del")) == [{"cached": True}]
     assert waiting(talk) == [] and shop.deleted == []
@@ -376,10 +382,10 @@ def test_an_approved_tool_may_end_the_turn():
 
 
 def test_a_request_outside_a_tool_is_refused():
-    def before(callback_context: ToolContext) -> None:
+    def run_before(callback_context: ToolContext) -> None:
         callback_context.request_confirmation(hint="?")
 
-    talk, _ = shop_talk("hi", before_agent_callback=before)
+    talk, _ = shop_talk("hi", before_agent_callback=run_before)
     talk.say()
 
     assert isinstance(talk.error, ConfigurationError)
@@ -388,13 +394,15 @@ def test_a_request_outside_a_tool_is_refused():
 def test_interrupts_survive_json():
     talk, _ = shop_talk(delete_call("/caf\u00e9"), "done")
     talk.say("del")
-    again = [Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in talk.stored().events]
+    repeated_events = [
+        Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in talk.stored().events
+    ]
 
-    assert open_interrupts(again, APPROVALS) == waiting(talk)
-    assert json.loads(again[2].model_dump_json(by_alias=True))["longRunningToolIds"] == [waiting(talk)[0].id]
+    assert open_interrupts(repeated_events, APPROVALS) == waiting(talk)
+    assert json.loads(repeated_events[2].model_dump_json(by_alias=True))["longRunningToolIds"] == [waiting(talk)[0].id]
 
 
-def paying(**how: Any) -> tuple[FunctionTool, list[Any]]:
+def paying(**kwargs: Any) -> tuple[FunctionTool, list[Any]]:
     paid: list[Any] = []
 
     def pay(to: str, amount: float = 500, when: datetime.date | None = None, tags: list[str] | None = None) -> str:
@@ -402,7 +410,7 @@ def paying(**how: Any) -> tuple[FunctionTool, list[Any]]:
         paid.append(amount)
         return "paid"
 
-    return FunctionTool(pay, **how), paid
+    return FunctionTool(pay, **kwargs), paid
 
 
 @pytest.mark.parametrize(
@@ -457,7 +465,7 @@ def test_wrong_arguments_go_back_before_an_expression_is_asked():
 
 
 @pytest.mark.parametrize(
-    ("condition", "said"),
+    ("condition", "text"),
     [
         ("amuont > 1", "tool 'pay': the expression 'amuont > 1' cannot be used: there is no 'amuont'; did you mean"),
         ("tool_context", "there is no 'tool_context'; there is: amount, tags, to, when"),
@@ -470,19 +478,19 @@ def test_wrong_arguments_go_back_before_an_expression_is_asked():
         (lambda *, euros: True, "its condition needs 'euros' … there is: amount"),
     ],
 )
-def test_a_condition_that_cannot_be_is_refused_when_the_tool_is_made(condition: Any, said: str):
+def test_a_condition_that_cannot_be_is_refused_when_the_tool_is_made(condition: Any, text: str):
     with pytest.raises(ConfigurationError) as refused:
         paying(require_confirmation=condition)
 
-    assert mentions(refused.value, said) and "\n" not in str(refused.value)
+    assert mentions(refused.value, text) and "\n" not in str(refused.value)
 
 
 def test_a_tool_of_any_arguments_asks_where_one_that_its_expression_names_is_missing():
     ran: list[Any] = []
 
-    def send(**what: Any) -> None:
+    def send(**kwargs: Any) -> None:
         """Send."""
-        ran.append(what)
+        ran.append(kwargs)
 
     send_three = functools.partial(send, count=3)
     tools = [FunctionTool(send_three, name="send", require_confirmation="count > 5")]

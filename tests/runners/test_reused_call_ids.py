@@ -106,13 +106,13 @@ def test_a_call_under_the_id_of_a_resumed_sub_agent_call_needs_its_own_yes(till:
     answers = [numbered("books", request="book"), numbered("pay", amount=9000), "Done."]
     lead = lead_of(till, kind, answers, [numbered("book", "c2", place="Rome"), end])
     till.say(lead)
-    [asked] = till.waiting()
-    assert asked.call.name == "book"
+    [approval] = till.waiting()
+    assert approval.call.name == "book"
 
-    till.say(lead, answer(asked))
+    till.say(lead, answer(approval))
 
     assert till.booked == ["Rome"] and till.paid == []
-    assert [(one.call.name, one.call.args) for one in till.waiting()] == [("pay", {"amount": 9000})]
+    assert [(approval.call.name, approval.call.args) for approval in till.waiting()] == [("pay", {"amount": 9000})]
     till.say(lead, answer(till.waiting()[0]))
     assert till.paid == [9000]
 
@@ -139,13 +139,13 @@ def clerk_of(till: Till, *answers: Any) -> LlmAgent:
 def test_an_answer_that_names_a_call_is_for_the_call_that_was_shown(till: Till):
     clerk = clerk_of(till, numbered("pay", amount=5), numbered("pay", amount=9000), "Done.")
     till.say(clerk)
-    [shown] = till.waiting()
+    [approval] = till.waiting()
     till.say(clerk, "and that")
 
-    till.say(clerk, [part_of(shown.call.id, {"confirmed": True})])
+    till.say(clerk, [part_of(approval.call.id, {"confirmed": True})])
 
     assert till.paid == [5]
-    assert [one.call.args for one in till.waiting()] == [{"amount": 9000}]
+    assert [approval.call.args for approval in till.waiting()] == [{"amount": 9000}]
 
 
 def test_the_result_of_another_call_of_that_id_leaves_the_question_open(till: Till):
@@ -154,8 +154,8 @@ def test_the_result_of_another_call_of_that_id_leaves_the_question_open(till: Ti
     till.say(clerk, "look first")
 
     assert till.looked == 1
-    [asked] = till.waiting()
-    till.say(clerk, answer(asked))
+    [approval] = till.waiting()
+    till.say(clerk, answer(approval))
     assert till.paid == [5]
 
 
@@ -164,12 +164,12 @@ def test_agents_at_work_side_by_side_have_no_id_in_common(till: Till):
         LlmAgent(name=name, model=ScriptedLlm(numbered("pay", amount=amount), "Paid."), tools=[till.gated("pay")])
         for name, amount in (("one", 5), ("two", 9000))
     ]
-    both = ParallelAgent(name="both", sub_agents=members)
-    till.say(both)
-    asked = {(one.call.args or {})["amount"]: one for one in till.waiting()}
+    agent = ParallelAgent(name="both", sub_agents=members)
+    till.say(agent)
+    request = {(approval.call.args or {})["amount"]: approval for approval in till.waiting()}
 
-    assert len({one.call.id for one in asked.values()}) == 2
-    till.say(both, answer(asked[5]))
+    assert len({value.call.id for value in request.values()}) == 2
+    till.say(agent, answer(request[5]))
     assert till.paid == [5]
 
 
@@ -178,15 +178,15 @@ def test_two_calls_of_one_answer_and_later_ones_have_ids_of_their_own(till: Till
     till.say(clerk)
     till.say(clerk)
 
-    ids = [one.id for event in till.stored() for one in event.get_function_calls()]
+    ids = [call.id for event in till.stored() for call in event.get_function_calls()]
     assert len(set(ids)) == len(ids) == 4
-    assert [one.id for event in till.stored() for one in event.get_function_responses()] == ids
+    assert [response.id for event in till.stored() for response in event.get_function_responses()] == ids
 
 
 def test_an_id_that_is_the_only_one_of_its_kind_is_kept(till: Till):
     till.say(clerk_of(till, numbered("look", "toolu_01A"), numbered("look", "toolu_01B"), "Seen."))
 
-    ids = [one.id for event in till.stored() for one in event.get_function_calls()]
+    ids = [call.id for event in till.stored() for call in event.get_function_calls()]
     assert ids == ["toolu_01A", "toolu_01B"]
 
 
@@ -194,12 +194,12 @@ def test_runs_side_by_side_in_memory_leave_each_others_questions_open():
     service = InMemorySessionService()
     till = Till(service)
     service.create_session(app_name="app", user_id="u", session_id="s")
-    begun, goes_on = asyncio.Event(), asyncio.Event()
+    started, goes_on = asyncio.Event(), asyncio.Event()
 
     class Slow(ScriptedLlm):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[Any, None]:
             async for response in super().generate_content_async(llm_request, stream):
-                begun.set()
+                started.set()
                 await goes_on.wait()
                 yield response
 
@@ -207,15 +207,15 @@ def test_runs_side_by_side_in_memory_leave_each_others_questions_open():
 
     async def both() -> None:
         behind = asyncio.ensure_future(till.asay(slow, "look"))
-        await begun.wait()
+        await started.wait()
         await till.asay(clerk_of(till, numbered("pay", amount=5)), "pay")
         goes_on.set()
         await behind
 
     sync.run(both())
 
-    [asked] = till.waiting()
-    till.say(clerk_of(till, "Paid."), answer(asked))
+    [approval] = till.waiting()
+    till.say(clerk_of(till, "Paid."), answer(approval))
     assert till.paid == [5]
 
 
@@ -235,15 +235,15 @@ def test_in_a_live_conversation_the_service_gets_its_own_id_back():
 
     sync.run(converse())
 
-    ids = [one.id for event in till.stored() for one in event.get_function_calls()]
+    ids = [call.id for event in till.stored() for call in event.get_function_calls()]
     assert till.looked == len(set(ids)) == 2
-    sent = [
+    responses = [
         part.function_response
-        for said in model.connections[0].sent
-        if isinstance(said, types.Content)
-        for part in said.parts or ()
+        for response in model.connections[0].sent
+        if isinstance(response, types.Content)
+        for part in response.parts or ()
     ]
-    assert [one.id for one in sent if one] == ["c1", "c1"]
+    assert [response.id for response in responses if response] == ["c1", "c1"]
 
 
 def test_a_cassette_of_a_service_that_numbers_calls_anew_is_still_replayed(tmp_path: Path):

@@ -16,7 +16,7 @@ from tests.support.transcripts import result_line
 
 
 def results(events: list[Event]) -> list[dict[str, Any]]:
-    return [one.response or {} for event in events for one in event.get_function_responses()]
+    return [response.response or {} for event in events for response in event.get_function_responses()]
 
 
 def weather(city: str) -> str:
@@ -38,18 +38,18 @@ def talk(*answers: Any, tools: list[Any], **fields: Any) -> Talk:
 
 
 def test_an_unknown_tool_is_answered_with_the_closest_name():
-    it = talk(call("wether", city="Oslo"), "done", tools=[weather, boom])
+    agent = talk(call("wether", city="Oslo"), "done", tools=[weather, boom])
 
-    [result] = results(it.say())
+    [result] = results(agent.say())
     for fact in ("wether() was not called", "mean weather()?", "weather, boom"):
         assert fact in result["error"]
-    assert it.error is None
+    assert agent.error is None
 
 
 @pytest.mark.parametrize("name", ["", "x" * 10_000, "a.b c\n", "\u00e9\u202e", "weather\u200b", "\ud800"])
 def test_odd_names_are_unknown_tools(name: str):
-    it = talk(call(name), "done", tools=[weather])
-    events = it.say()
+    agent = talk(call(name), "done", tools=[weather])
+    events = agent.say()
 
     [answer] = results(events)
     assert "no such tool" in answer["error"] and len(answer["error"]) < 400
@@ -61,29 +61,29 @@ def test_an_agent_without_tools_says_so():
 
 
 def test_an_unknown_tool_is_shown_to_callbacks_which_may_answer():
-    seen: list[Any] = []
+    log: list[Any] = []
 
     def on_error(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> None:
-        seen.append((tool.name, args, type(error).__name__))
+        log.append((tool.name, args, type(error).__name__))
 
-    def before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
+    def run_before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
         return {"instead": tool.name}
 
-    it = talk(
+    agent = talk(
         call("wether", city="Oslo"),
         "done",
         tools=[weather],
         on_tool_error_callback=on_error,
-        before_tool_callback=before,
+        before_tool_callback=run_before,
         tool_errors="raise",
     )
 
-    assert results(it.say()) == [{"instead": "wether"}]
-    assert seen == [("wether", {"city": "Oslo"}, "ToolNotFoundError")]
+    assert results(agent.say()) == [{"instead": "wether"}]
+    assert log == [("wether", {"city": "Oslo"}, "ToolNotFoundError")]
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "text"),
     [
         (ValueError("bad"), "ValueError: bad"),
         (KeyError("k"), "KeyError: 'k'"),
@@ -99,10 +99,10 @@ def test_an_unknown_tool_is_shown_to_callbacks_which_may_answer():
         (TimeoutError("late"), "TimeoutError: late"),
         (BrokenPipeError(32, "pipe"), "BrokenPipeError: [Errno 32] pipe"),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda item: type(item).__name__,
 )
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_a_raising_tool_tells_the_model_and_the_run_goes_on(error: Exception, words: str | None, is_async: bool):
+def test_a_raising_tool_tells_the_model_and_the_run_goes_on(error: Exception, text: str | None, is_async: bool):
     def fail() -> None:
         raise error
 
@@ -110,32 +110,32 @@ def test_a_raising_tool_tells_the_model_and_the_run_goes_on(error: Exception, wo
         raise error
 
     tool = afail if is_async else fail
-    it = talk(call(tool.__name__), "sorry", tools=[tool])
-    events = it.say()
+    agent = talk(call(tool.__name__), "sorry", tools=[tool])
+    events = agent.say()
 
     [answer] = results(events)
-    assert answer == {"error": words} if words is not None else "error" in answer
-    assert it.error is None and events[-1].text == "sorry"
+    assert answer == {"error": text} if text is not None else "error" in answer
+    assert agent.error is None and events[-1].text == "sorry"
 
 
-@pytest.mark.parametrize("where", ["agent", "run"])
-def test_where_tool_errors_end_the_run_the_error_is_told_and_raised(where: str):
-    it = talk(call("boom"), "never", tools=[boom], tool_errors="raise" if where == "agent" else "return")
-    events = it.say(config=RunConfig(tool_errors="raise") if where == "run" else None)
+@pytest.mark.parametrize("place", ["agent", "run"])
+def test_where_tool_errors_end_the_run_the_error_is_told_and_raised(place: str):
+    agent = talk(call("boom"), "never", tools=[boom], tool_errors="raise" if place == "agent" else "return")
+    events = agent.say(config=RunConfig(tool_errors="raise") if place == "run" else None)
 
     assert told(events) == [
         ("guide", "calls boom({})"),
         ("guide", f"{result_line(error='ValueError: bad')} failed ValueError ."),
     ]
     assert events[-1].error_message == "bad"
-    assert isinstance(it.error, ValueError)
-    assert told(it.stored().events)[1:] == told(events)
+    assert isinstance(agent.error, ValueError)
+    assert told(agent.stored().events)[1:] == told(events)
 
 
 def test_a_run_may_say_that_errors_go_to_the_model_after_all():
-    it = talk(call("boom"), "sorry", tools=[boom], tool_errors="raise")
+    agent = talk(call("boom"), "sorry", tools=[boom], tool_errors="raise")
 
-    assert results(it.say(config=RunConfig(tool_errors="return"))) == [{"error": "ValueError: bad"}]
+    assert results(agent.say(config=RunConfig(tool_errors="return"))) == [{"error": "ValueError: bad"}]
 
 
 @pytest.mark.parametrize("mode", ["return", "raise"])
@@ -143,28 +143,28 @@ def test_a_callback_may_answer_for_a_raising_tool(mode: str):
     def on_error(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> dict[str, Any]:
         return {"handled": str(error)}
 
-    it = talk(call("boom"), "done", tools=[boom], tool_errors=mode, on_tool_error_callback=on_error)
+    agent = talk(call("boom"), "done", tools=[boom], tool_errors=mode, on_tool_error_callback=on_error)
 
-    assert results(it.say()) == [{"handled": "bad"}]
-    assert it.error is None
+    assert results(agent.say()) == [{"handled": "bad"}]
+    assert agent.error is None
 
 
 def test_a_limit_on_model_calls_ends_the_run_even_from_inside_a_tool():
     def ask() -> None:
         raise LlmCallsLimitExceededError("enough")
 
-    it = talk(call("ask"), "never", tools=[ask])
-    it.say()
+    agent = talk(call("ask"), "never", tools=[ask])
+    agent.say()
 
-    assert isinstance(it.error, LlmCallsLimitExceededError)
+    assert isinstance(agent.error, LlmCallsLimitExceededError)
 
 
 def test_after_an_error_the_next_turn_is_a_normal_one():
-    it = talk(call("boom"), "hello", tools=[boom], tool_errors="raise")
-    it.say()
+    agent = talk(call("boom"), "hello", tools=[boom], tool_errors="raise")
+    agent.say()
 
-    assert it.say()[-1].text == "hello"
-    assert [content.role for content in it.runner.agent.model.requests[-1].contents] == [
+    assert agent.say()[-1].text == "hello"
+    assert [content.role for content in agent.runner.agent.model.requests[-1].contents] == [
         "user",
         "model",
         "user",
@@ -183,21 +183,21 @@ def test_parallel_calls_run_side_by_side_and_are_answered_in_call_order():
         ended.append(name)
         return name
 
-    it = talk([call("wait", name=name) for name in "abc"], "done", tools=[wait])
-    events = it.say()
+    agent = talk([call("wait", name=name) for name in "abc"], "done", tools=[wait])
+    events = agent.say()
 
     assert results(events) == [{"result": name} for name in "abc"]
     assert len(events) == 3 and sorted(ended) == ["a", "b", "c"]
-    calls = [one.id for one in events[0].get_function_calls()]
-    assert [one.id for one in events[1].get_function_responses()] == calls and len(set(calls)) == 3
+    calls = [call.id for call in events[0].get_function_calls()]
+    assert [response.id for response in events[1].get_function_responses()] == calls and len(set(calls)) == 3
 
 
 def test_one_failing_call_does_not_touch_the_others():
-    it = talk(
+    agent = talk(
         [call("weather", city="Oslo"), call("boom"), call("nope"), call("weather")], "done", tools=[weather, boom]
     )
 
-    answers = results(it.say())
+    answers = results(agent.say())
 
     assert answers[0] == {"result": "Oslo: sunny"}
     assert answers[1] == {"error": "ValueError: bad"}
@@ -223,21 +223,21 @@ def test_where_one_error_ends_the_run_what_others_did_is_told_first():
             cancelled.append(True)
             raise
 
-    it = talk([call("good"), call("fail"), call("endless")], tools=[good, fail, endless], tool_errors="raise")
-    events = it.say()
+    agent = talk([call("good"), call("fail"), call("endless")], tools=[good, fail, endless], tool_errors="raise")
+    events = agent.say()
 
     assert told(events)[1] == ("guide", "answers {'g': 1} => {'good': 1}")
     assert told(events)[2][1].startswith(f"{result_line(error='ValueError: bad')}; answers {{'error': ")
     assert told(events)[2][1].endswith(" failed ValueError .") and len(events) == 3
-    assert isinstance(it.error, ValueError) and cancelled == [True]
-    assert it.stored().state == {"good": 1}
+    assert isinstance(agent.error, ValueError) and cancelled == [True]
+    assert agent.stored().state == {"good": 1}
 
 
 def test_two_hundred_calls_at_once():
-    seen: list[int] = []
+    ns: list[int] = []
 
     def count(n: int) -> int:
-        seen.append(n)
+        ns.append(n)
         return n
 
     async def acount(n: int) -> int:
@@ -245,22 +245,22 @@ def test_two_hundred_calls_at_once():
         return count(n)
 
     for tool in (count, acount):
-        seen.clear()
-        it = talk([call(tool.__name__, n=n) for n in range(200)], "done", tools=[tool])
-        assert results(it.say()) == [{"result": n} for n in range(200)]
-        assert sorted(seen) == list(range(200))
+        ns.clear()
+        agent = talk([call(tool.__name__, n=n) for n in range(200)], "done", tools=[tool])
+        assert results(agent.say()) == [{"result": n} for n in range(200)]
+        assert sorted(ns) == list(range(200))
 
 
 def test_of_two_calls_with_one_id_both_run_and_are_told_apart():
     first, second = call("weather", city="Oslo"), call("weather", city="Rome")
     first.function_call.id = second.function_call.id = "X"
-    it = talk([first, second], "done", tools=[weather])
-    events = it.say()
+    agent = talk([first, second], "done", tools=[weather])
+    events = agent.say()
 
-    ids = [one.id for one in events[1].get_function_responses()]
+    ids = [response.id for response in events[1].get_function_responses()]
     assert results(events) == [{"result": "Oslo: sunny"}, {"result": "Rome: sunny"}]
     assert ids[0] == "X" and len(set(ids)) == 2
-    assert ids == [one.id for one in events[0].get_function_calls()]
+    assert ids == [call.id for call in events[0].get_function_calls()]
 
 
 def test_an_id_that_a_model_uses_again_in_a_later_step_is_a_new_call():
@@ -269,9 +269,9 @@ def test_an_id_that_a_model_uses_again_in_a_later_step_is_a_new_call():
         part.function_call.id = "X"
         return part
 
-    it = talk(named("Oslo"), named("Rome"), "done", tools=[weather])
+    agent = talk(named("Oslo"), named("Rome"), "done", tools=[weather])
 
-    assert results(it.say()) == [{"result": "Oslo: sunny"}, {"result": "Rome: sunny"}]
+    assert results(agent.say()) == [{"result": "Oslo: sunny"}, {"result": "Rome: sunny"}]
 
 
 def test_arguments_nested_too_deeply_to_copy_are_refused():
@@ -279,16 +279,16 @@ def test_arguments_nested_too_deeply_to_copy_are_refused():
     for _ in range(100_000):
         deep = [deep]
 
-    it = talk(call("weather", city=deep), "done", tools=[weather])
+    agent = talk(call("weather", city=deep), "done", tools=[weather])
 
-    [result] = results(it.say())
+    [result] = results(agent.say())
     assert "weather() was not" in result["error"] and "100 deep" in result["error"]
 
 
 def test_callbacks_may_replace_a_result_with_anything():
-    def after(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any) -> Any:
+    def run_after(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any) -> Any:
         return {"was": tool_response, "set": {1}}
 
-    it = talk(call("weather", city="Oslo"), "done", tools=[weather], after_tool_callback=after)
+    agent = talk(call("weather", city="Oslo"), "done", tools=[weather], after_tool_callback=run_after)
 
-    assert results(it.say()) == [{"was": "Oslo: sunny", "set": [1]}]
+    assert results(agent.say()) == [{"was": "Oslo: sunny", "set": [1]}]

@@ -79,17 +79,17 @@ def test_temp_keys_reach_through_one_run_and_no_further():
         tool_context.state["temp:live"] = talk
         return "noted"
 
-    seen: list[Any] = []
+    log: list[Any] = []
     agent = guide(
         call("note"), "done", "next", tools=[note],
-        before_model_callback=lambda callback_context, llm_request: seen.append("temp:live" in callback_context.state),
+        before_model_callback=lambda callback_context, llm_request: log.append("temp:live" in callback_context.state),
     )  # fmt: skip
     talk = Talk(agent)
 
     events = talk.say()
     talk.say()
 
-    assert seen == [False, True, False]
+    assert log == [False, True, False]
     assert talk.stored().state == {}
     assert all(event.actions.state_delta == {} for event in events)
 
@@ -101,28 +101,28 @@ def test_what_is_written_past_the_state_does_not_outlive_the_run():
         tool_context.session.state["items"].append(2)
         return "ok"
 
-    seen: list[Any] = []
+    data: list[Any] = []
     agent = guide(
         call("sneak"), "done", "next", tools=[sneak],
-        before_agent_callback=lambda callback_context: seen.append(callback_context.state.to_dict()),
+        before_agent_callback=lambda callback_context: data.append(callback_context.state.to_dict()),
     )  # fmt: skip
     talk = Talk(agent, state={"items": [1]})
 
     talk.say()
     talk.say()
 
-    assert seen[1] == {"items": [1]}
+    assert data[1] == {"items": [1]}
     assert talk.stored().state == {"items": [1]}
 
 
 def test_a_list_that_a_tool_goes_on_changing_does_not_change_history():
-    mine: list[int] = []
+    own_counts: list[int] = []
 
     def add(tool_context: ToolContext) -> dict[str, Any]:
         """Adds."""
-        mine.append(len(mine))
-        tool_context.state["items"] = mine
-        return {"items": mine}
+        own_counts.append(len(own_counts))
+        tool_context.state["items"] = own_counts
+        return {"items": own_counts}
 
     talk = Talk(guide(call("add"), call("add"), "done", tools=[add]))
 
@@ -141,7 +141,7 @@ def test_a_list_changed_in_place_is_written():
 
     talk = Talk(guide(call("add"), call("add"), "done", tools=[add]), state={"items": []})
 
-    assert [what for _, what in told(talk.say())[1::2]] == [
+    assert [text for _, text in told(talk.say())[1::2]] == [
         "answers {'result': 1} => {'items': [0]}",
         "answers {'result': 2} => {'items': [0, 1]}",
     ]
@@ -163,8 +163,8 @@ def test_a_content_that_a_model_says_again_is_not_shared_between_events():
 
     events = talk.say()
 
-    ids = [one.id for event in events for one in event.get_function_calls()]
-    assert len(ids) == len(set(ids)) == 6 and all((one or "").startswith("adk-") for one in ids)
+    ids = [call.id for event in events for call in event.get_function_calls()]
+    assert len(ids) == len(set(ids)) == 6 and all((id or "").startswith("adk-") for id in ids)
     assert same.get_function_calls()[0].id is None
 
 
@@ -192,40 +192,40 @@ TURNS = st.lists(
 def test_a_turn_finds_what_the_store_has_whatever_happened_before(
     turns: list[tuple[str, bool, list[str], str]],
 ):
-    found: list[dict[str, Any]] = []
+    payloads: list[dict[str, Any]] = []
 
     def write(writes: list[str], then: str, tool_context: ToolContext) -> str:
         """Writes."""
-        for one in writes:
-            WRITES[one](tool_context.state)
+        for item in writes:
+            WRITES[item](tool_context.state)
         if then == "fails":
             raise ValueError("bad")
         return "ok"
 
     def look_around(callback_context: Any) -> None:
-        found.append(json.loads(json.dumps(callback_context.state.to_dict())))
+        payloads.append(json.loads(json.dumps(callback_context.state.to_dict())))
 
     answers = [
         part
-        for _, _, writes, then in turns
-        for part in [call("write", writes=writes, then=then), *(["done"] if then == "goes on" else [])]
+        for _, _, writes, follow_up in turns
+        for part in [call("write", writes=writes, then=follow_up), *(["done"] if follow_up == "goes on" else [])]
     ]
     agent = guide(*answers, tools=[write], tool_errors="raise", before_agent_callback=look_around)
     talk = Talk(agent)
     talk.open("t")
     runners = talk.runner, Runner(app_name="app", agent=agent, session_service=talk.service)
 
-    for session_id, second, _, then in turns:
-        before = talk.stored(session_id)
+    for session_id, second, _, follow_up in turns:
+        earlier_session = talk.stored(session_id)
         run = runners[second].run(user_id="u", session_id=session_id, new_message="go")
         with suppress(ValueError):
             for event in run:
-                if then == "is left" and event.get_function_responses():
+                if follow_up == "is left" and event.get_function_responses():
                     break
         run.close()
-        assert found[-1] == before.state
-        asked = agent.model.requests[-1] if isinstance(agent.model, ScriptedLlm) else None
-        assert asked and len(talk.stored(session_id).events) > len(before.events)
+        assert payloads[-1] == earlier_session.state
+        request = agent.model.requests[-1] if isinstance(agent.model, ScriptedLlm) else None
+        assert request and len(talk.stored(session_id).events) > len(earlier_session.events)
 
 
 def test_one_agent_serves_two_sessions_at_once():
@@ -245,8 +245,8 @@ def test_one_agent_serves_two_sessions_at_once():
 
     first, second = asyncio.run(both())
 
-    assert [what for _, what in told(first)][1:] == [f"{result_line(result='s')} => {{'met': 's'}}", "bye ."]
-    assert [what for _, what in told(second)][1:] == [f"{result_line(result='t')} => {{'met': 't'}}", "bye ."]
+    assert [text for _, text in told(first)][1:] == [f"{result_line(result='s')} => {{'met': 's'}}", "bye ."]
+    assert [text for _, text in told(second)][1:] == [f"{result_line(result='t')} => {{'met': 't'}}", "bye ."]
     assert (talk.stored("s").state, talk.stored("t").state) == ({"met": "s"}, {"met": "t"})
 
 
@@ -267,11 +267,11 @@ def test_a_run_inside_the_loop_over_another_one_of_the_same_session():
     events = asyncio.run(nested())
     talk.say("later")
 
-    assert [what for _, what in told(events)] == ["calls look({})", "answers {'result': 'seen'}", "inner .", "outer ."]
+    assert [text for _, text in told(events)] == ["calls look({})", "answers {'result': 'seen'}", "inner .", "outer ."]
     assert authors(talk) == ["user", "guide", "guide", "user", "guide", "guide", "user", "guide"]
     assert requests(agent)[1][-1] == ("user", "and now?")
     assert requests(agent)[2][-1] == ("user", "answers {'result': 'seen'}")
-    assert [what for _, what in requests(agent)[3]] == [
+    assert [text for _, text in requests(agent)[3]] == [
         "go", "calls look({})", "answers {'result': 'seen'}", "and now?", "inner", "outer", "later",
     ]  # fmt: skip
 
