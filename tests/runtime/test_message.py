@@ -23,8 +23,8 @@ def file(order: str) -> None:
 
 
 def response(event: Event, **result: Any) -> types.Part:
-    [asked] = event.get_function_calls()
-    return types.Part(function_response=types.FunctionResponse(id=asked.id, name=asked.name, response=result))
+    [call] = event.get_function_calls()
+    return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=result))
 
 
 class Passes(LlmAgent):
@@ -37,14 +37,14 @@ class Desk(Passes):
     """Passes what begins with another agent's name on to that agent, and answers the rest itself."""
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        said = ctx.user_content.parts[0].text if ctx.user_content and ctx.user_content.parts else ""
-        other = next((one for one in self.sub_agents if (said or "").startswith(one.name)), None)
-        return other.run_async(ctx) if other else super()._run_async_impl(ctx)
+        text = ctx.user_content.parts[0].text if ctx.user_content and ctx.user_content.parts else ""
+        other_agent = next((agent for agent in self.sub_agents if (text or "").startswith(agent.name)), None)
+        return other_agent.run_async(ctx) if other_agent else super()._run_async_impl(ctx)
 
 
-def desk(*others: BaseAgent, **fields: Any) -> Talk:
+def desk(*other_args: BaseAgent, **fields: Any) -> Talk:
     answers = [f"desk {place}" for place in range(9)]
-    return Talk(Desk(name="desk", model=ScriptedLlm(*answers), sub_agents=list(others), **fields))
+    return Talk(Desk(name="desk", model=ScriptedLlm(*answers), sub_agents=list(other_args), **fields))
 
 
 def billing(*answers: Any, **fields: Any) -> Passes:
@@ -54,25 +54,25 @@ def billing(*answers: Any, **fields: Any) -> Passes:
 def test_the_agent_that_spoke_last_hears_the_next_message():
     talk = desk(billing("bill", "paid", "again"))
 
-    said = [talk.say(words)[-1].text for words in ("hello", "billing please", "what of it?", "and now?")]
+    texts = [talk.say(text)[-1].text for text in ("hello", "billing please", "what of it?", "and now?")]
 
-    assert said == ["desk 0", "bill", "paid", "again"]
+    assert texts == ["desk 0", "bill", "paid", "again"]
 
 
-@pytest.mark.parametrize("kept", ["the speaker", "the one above it"])
-def test_a_conversation_that_cannot_come_back_begins_at_the_root_again(kept: str):
-    speaker = billing("bill", disallow_transfer_to_parent=kept == "the speaker")
-    talk = desk(speaker, disallow_transfer_to_parent=kept == "the one above it")
+@pytest.mark.parametrize("stored", ["the speaker", "the one above it"])
+def test_a_conversation_that_cannot_come_back_begins_at_the_root_again(stored: str):
+    speaker = billing("bill", disallow_transfer_to_parent=stored == "the speaker")
+    talk = desk(speaker, disallow_transfer_to_parent=stored == "the one above it")
 
-    said = [talk.say(words)[-1].text for words in ("billing please", "what of it?")]
+    texts = [talk.say(text)[-1].text for text in ("billing please", "what of it?")]
 
-    assert said == ["bill", "desk 0"]
+    assert texts == ["bill", "desk 0"]
 
 
 def test_an_agent_without_a_model_keeps_the_word_for_itself():
     talk = desk(Plain(name="plain"))
 
-    assert [talk.say(words)[-1].text for words in ("plain please", "what of it?")] == ["plain", "desk 0"]
+    assert [talk.say(text)[-1].text for text in ("plain please", "what of it?")] == ["plain", "desk 0"]
 
 
 def test_a_removed_agent_is_not_called():
@@ -97,10 +97,10 @@ def test_a_late_result_goes_to_the_agent_that_asked_for_it():
         billing(call("file", order="a"), "filed", "done", tools=[LongRunningFunctionTool(file)]),
         Passes(name="other", model=ScriptedLlm("other")),
     )
-    [asked, *_] = talk.say("billing please")
+    [asked_event, *_] = talk.say("billing please")
     talk.say("other please")
 
-    events = talk.say([response(asked, ticket=7)])
+    events = talk.say([response(asked_event, ticket=7)])
 
     assert {event.author for event in events} == {"billing"}
 
@@ -124,14 +124,14 @@ class Plain(BaseAgent):
         yield Event(author=self.name, message="plain")
 
 
-@pytest.mark.parametrize("nothing", [None, [], types.Content(parts=[])])
-def test_only_an_agent_with_a_model_goes_on_without_a_message(nothing: Any):
+@pytest.mark.parametrize("empty", [None, [], types.Content(parts=[])])
+def test_only_an_agent_with_a_model_goes_on_without_a_message(empty: Any):
     talk = Talk(Plain(name="plain"))
 
-    assert talk.say(nothing) == []
+    assert talk.say(empty) == []
     assert isinstance(talk.error, InputError) and "agent 'plain' needs a message" in str(talk.error)
     assert talk.stored().events == []
-    assert told(Talk(guide("going on")).say(nothing)) == [("guide", "going on .")]
+    assert told(Talk(guide("going on")).say(empty)) == [("guide", "going on .")]
 
 
 PICTURE = types.Part(inline_data=types.Blob(data=b"png", mime_type="image/png", display_name="cat.png"))
@@ -148,8 +148,8 @@ def test_files_in_a_message_can_be_kept_as_artifacts_and_named_in_their_place():
     name = f"artifact_{event.invocation_id}_1"
     assert [part.text for part in event.parts] == ["look", f"Uploaded file: {name}. It is kept as an artifact."]
     assert event.actions.artifact_delta == {name: 0}
-    kept = sync.run(talk.runner.artifact_service.load_artifact(app_name="app", filename=name, **WHERE))
-    assert kept and kept.inline_data and kept.inline_data.data == b"png"
+    stored_artifact = sync.run(talk.runner.artifact_service.load_artifact(app_name="app", filename=name, **WHERE))
+    assert stored_artifact and stored_artifact.inline_data and stored_artifact.inline_data.data == b"png"
     assert message.parts == [types.Part(text="look"), PICTURE]
     assert requests(agent)[0] == [("user", f"look; Uploaded file: {name}. It is kept as an artifact.")]
 
@@ -190,19 +190,19 @@ def test_a_run_may_begin_while_another_of_the_session_waits_for_its_reader():
     talk = Talk(agent)
 
     async def nested() -> list[str]:
-        said: list[str] = []
+        log: list[str] = []
         async with aclosing(talk.runner.run_async(**WHERE, new_message="first")) as events:
             async for event in events:
                 if event.get_function_calls():
-                    said += [one.text for one in await talk.asay("second")]
-                said += [event.text] if event.text else []
-        return said
+                    log += [run_event.text for run_event in await talk.asay("second")]
+                log += [event.text] if event.text else []
+        return log
 
     assert asyncio.run(nested()) == ["inner", "outer"]
 
     assert authors(talk) == ["user", "guide", "user", "guide", "guide", "guide"]
     inner, outer = requests(agent)[1], requests(agent)[2]
-    assert [what for _, what in inner] == ["first", "second"]
-    assert [what for _, what in outer] == ["first", "calls look({})", "answers {'result': 'seen'}"]
+    assert [text for _, text in inner] == ["first", "second"]
+    assert [text for _, text in outer] == ["first", "calls look({})", "answers {'result': 'seen'}"]
     assert told(talk.say("third")) == [("guide", "last .")]
-    assert [what for _, what in requests(agent)[3]][-1] == "third"
+    assert [text for _, text in requests(agent)[3]][-1] == "third"

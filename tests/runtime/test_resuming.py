@@ -66,9 +66,9 @@ def test_a_loop_also_marks_its_passes():
     y = agent("y", "y1", call("exit_loop"), tools=[exit_loop])
     talk = LeftTalk(LoopAgent(name="loop", sub_agents=[agent("x", "x1", "x2"), y, agent("z", "z1")]))
 
-    told = [one for one in marks(talk.say("go")) if one[0] == "loop" or one[1] == "ends"]
+    lines = [mark for mark in marks(talk.say("go")) if mark[0] == "loop" or mark[1] == "ends"]
 
-    assert told == [
+    assert lines == [
         ("loop", "is at x 0"),
         ("x", "ends"),
         ("loop", "is at y 0"),
@@ -92,9 +92,9 @@ def test_agents_at_once_are_done_when_the_last_of_them_is():
     first, *rest = marks(events)
     assert first == ("par", "is at") and ("b", "ends") in rest
     assert not {("a", "ends"), ("c", "ends"), ("par", "ends")} & set(rest)
-    asked = {one.name: one for one in open_calls(events)}
-    assert marks(talk.say(outcome(asked["ask"], {"r": 1}))) == [("a", "a1"), ("a", "ends")]
-    assert marks(talk.say(outcome(asked["adk_request_confirmation"], YES)))[1:] == [
+    request = {call.name: call for call in open_calls(events)}
+    assert marks(talk.say(outcome(request["ask"], {"r": 1}))) == [("a", "a1"), ("a", "ends")]
+    assert marks(talk.say(outcome(request["adk_request_confirmation"], YES)))[1:] == [
         ("c", "c1"),
         ("c", "ends"),
         ("par", "ends"),
@@ -116,7 +116,7 @@ def test_an_app_that_is_not_resumable_has_no_marks_and_a_new_id_for_each_answer(
     talk.say(outcome(open_calls(talk.say("go"))[0], YES))
 
     stored = talk.stored().events
-    assert not any(one.actions.agent_state is not None or one.actions.end_of_agent for one in stored)
+    assert not any(item.actions.agent_state is not None or item.actions.end_of_agent for item in stored)
     assert len({event.invocation_id for event in stored}) == 2
 
 
@@ -156,29 +156,29 @@ def test_an_app_that_is_not_resumable_says_what_to_write():
 def test_a_finished_run_yields_nothing(message: str | None, caplog: pytest.LogCaptureFixture):
     talk = LeftTalk(seq(agent("x", "x out"), agent("y", "y out")))
     talk.say("go")
-    before = talk.stored().events
+    earlier_events = talk.stored().events
 
     with caplog.at_level(logging.WARNING, logger="adk_nb"):
         assert (talk.go_on(message), talk.error) == ([], None)
 
-    assert talk.stored().events == before
+    assert talk.stored().events == earlier_events
     assert "it is finished" in caplog.text
 
 
-@pytest.mark.parametrize("make", [lambda one: one, seq, lambda one: agent("root", sub_agents=[one])])
+@pytest.mark.parametrize("make", [lambda item: item, seq, lambda item: agent("root", sub_agents=[item])])
 def test_nothing_comes_of_one_that_waits_but_it_says_for_what(make: Any, caplog: pytest.LogCaptureFixture):
     talk = LeftTalk(make(asks("y", call("ask"), "y done")))
     if talk.runner.agent.name == "root":
         talk.runner.agent.model = agent("m", call("transfer_to_agent", agent_name="y")).model  # type: ignore[attr-defined]
-    [asked] = open_calls(talk.say("go"))
-    before = talk.stored().events
+    [function_call] = open_calls(talk.say("go"))
+    earlier_events = talk.stored().events
 
     with caplog.at_level(logging.WARNING, logger="adk_nb"):
         assert talk.go_on() == []
 
-    assert talk.stored().events == before
-    assert f"answer to '{asked.id}'" in caplog.text
-    assert words(talk.say(outcome(asked, {"r": 1}))) == [("y", "y done")]
+    assert talk.stored().events == earlier_events
+    assert f"answer to '{function_call.id}'" in caplog.text
+    assert words(talk.say(outcome(function_call, {"r": 1}))) == [("y", "y done")]
 
 
 def test_with_words_in_the_place_of_an_answer_the_agent_that_waits_goes_on():
@@ -200,27 +200,27 @@ def test_words_without_the_id_begin_anew():
 def test_an_answer_knows_its_invocation_whatever_id_is_said_with_it(caplog: pytest.LogCaptureFixture):
     talk = LeftTalk(asks("y", "hello", call("ask"), "y done"))
     talk.say("hi")
-    [asked] = open_calls(events := talk.say("go"))
+    [function_call] = open_calls(events := talk.say("go"))
 
     with caplog.at_level(logging.WARNING, logger="adk_nb"):
-        [done, _] = talk.go_on(outcome(asked, {"r": 1}))
+        [steps, _] = talk.go_on(outcome(function_call, {"r": 1}))
 
-    assert done.invocation_id == events[0].invocation_id
+    assert steps.invocation_id == events[0].invocation_id
     assert "is resumed" in caplog.text
 
 
 def test_an_answer_that_comes_twice_runs_nothing_twice():
     talk = LeftTalk(seq(pays("y"), agent("z", "z out")))
-    [asked] = open_calls(talk.say("go"))
+    [function_call] = open_calls(talk.say("go"))
     late = asks("w", call("ask"), "w done")
-    other = LeftTalk(seq(late, agent("z", "z out")))
-    [called] = open_calls(other.say("go"))
+    other_talk = LeftTalk(seq(late, agent("z", "z out")))
+    [called] = open_calls(other_talk.say("go"))
 
-    talk.say(outcome(asked, YES))
-    talk.say(outcome(asked, YES))
+    talk.say(outcome(function_call, YES))
+    talk.say(outcome(function_call, YES))
     assert isinstance(talk.error, InputError)
-    other.say(outcome(called, {"r": 1}))
-    assert (other.say(outcome(called, {"r": 2})), other.error) == ([], None)
+    other_talk.say(outcome(called, {"r": 1}))
+    assert (other_talk.say(outcome(called, {"r": 2})), other_talk.error) == ([], None)
 
 
 @pytest.mark.parametrize("is_in_a_team", [False, True])
@@ -274,8 +274,10 @@ def test_sync_code_goes_on_with_it_too():
     talk = LeftTalk(seq(agent("x", "x out"), agent("y", ConnectionError("net"), "y out")))
     talk.say("go")
 
-    left = talk.stored().events[0].invocation_id
-    assert words([*talk.runner.run(user_id="u", session_id="s", invocation_id=left)]) == [("y", "y out")]
+    remaining_invocation_id = talk.stored().events[0].invocation_id
+    assert words([*talk.runner.run(user_id="u", session_id="s", invocation_id=remaining_invocation_id)]) == [
+        ("y", "y out")
+    ]
 
 
 def test_after_an_error_only_those_of_many_at_once_work_again_that_had_not_come_to_their_end():
@@ -340,11 +342,11 @@ def test_an_answer_lets_those_beside_go_on_that_were_cut_short():
     waits, other_waits = pays("a"), asyncio.Event()
     waits.after_agent_callback = lambda **_: other_waits.set()
     talk = LeftTalk(seq(ParallelAgent(name="par", sub_agents=[waits, Cut(name="b")]), agent("z", "z out")))
-    [asked] = open_calls(talk.say("go"))
+    [call] = open_calls(talk.say("go"))
 
-    said = words(talk.say(outcome(asked, YES)))
-    assert sorted(said[:2]) == [("a", "a1"), ("b", "mended")]
-    assert said[2:] == [("z", "z out")]
+    lines = words(talk.say(outcome(call, YES)))
+    assert sorted(lines[:2]) == [("a", "a1"), ("b", "mended")]
+    assert lines[2:] == [("z", "z out")]
 
 
 def test_a_loop_that_was_to_be_left_when_it_waited_is_left_after_the_answer():
@@ -363,8 +365,8 @@ def test_a_loop_that_was_to_be_left_when_it_waited_is_left_after_the_answer():
             tools=[leave, LongRunningFunctionTool(ask)],
         )
         talk = kind(LoopAgent(name="loop", sub_agents=[y, agent("z", "z out", "z again")], max_iterations=3))
-        [asked] = open_calls(talk.say("go"))
-        assert words(talk.say(outcome(asked, {"r": 1}))) == [("y", "y done")]
+        [function_call] = open_calls(talk.say("go"))
+        assert words(talk.say(outcome(function_call, {"r": 1}))) == [("y", "y done")]
 
 
 def test_a_member_that_is_gone_lets_its_team_begin_anew(caplog: pytest.LogCaptureFixture):
@@ -378,7 +380,7 @@ def test_a_member_that_is_gone_lets_its_team_begin_anew(caplog: pytest.LogCaptur
 
 
 def test_one_that_is_under_way_is_not_begun_a_second_time():
-    async def both() -> None:
+    async def run_pair() -> None:
         talk = LeftTalk(seq(agent("x", "x1"), agent("y", ConnectionError("net"), "y1")))
         await talk.asay("go")
         invocation = talk.stored().events[0].invocation_id
@@ -391,7 +393,7 @@ def test_one_that_is_under_way_is_not_begun_a_second_time():
                 break
         assert not talk.runner.is_active(invocation)
 
-    asyncio.run(both())
+    asyncio.run(run_pair())
 
 
 def test_in_the_background_it_can_be_followed_and_stopped_by_its_own_id():
@@ -419,11 +421,15 @@ class Says(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         parts = [part for content in llm_request.contents for part in content.parts or []]
-        since = max((at for at, part in enumerate(parts) if part.text == f"{self.model} said"), default=-1)
-        answered = {part.function_response.name for part in parts[since + 1 :] if part.function_response}
-        left = [name for name in self.calls if name not in answered]
-        said = call(left[0], **({"request": "do"} if left[0] == "team" else {})) if left else f"{self.model} said"
-        part = said if isinstance(said, types.Part) else types.Part(text=said)
+        since = max((index for index, part in enumerate(parts) if part.text == f"{self.model} said"), default=-1)
+        names = {part.function_response.name for part in parts[since + 1 :] if part.function_response}
+        remaining_names = [name for name in self.calls if name not in names]
+        function_call = (
+            call(remaining_names[0], **({"request": "do"} if remaining_names[0] == "team" else {}))
+            if remaining_names
+            else f"{self.model} said"
+        )
+        part = function_call if isinstance(function_call, types.Part) else types.Part(text=function_call)
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
@@ -470,34 +476,34 @@ def test_killed_after_any_event_it_comes_to_the_same_end(make: Any):
         service = InMemorySessionService()
         app = App(name="app", root_agent=make(), resumability_config=RESUMABLE)
         runner = Runner(app=app, session_service=service)
-        where: dict[str, Any] = {"app_name": "app", "user_id": "u"}
-        await service.create_session(**where, session_id="whole")
+        session_key: dict[str, Any] = {"app_name": "app", "user_id": "u"}
+        await service.create_session(**session_key, session_id="whole")
         whole = [
             event
             async for event in runner.run_async(
                 user_id="u", session_id="whole", new_message="go", yield_user_message=True
             )
         ]
-        done = sorted(words(whole))
-        for at in range(1, len(whole)):
-            session = await service.create_session(**where, session_id=f"killed{at}")
-            for event in whole[:at]:
+        lines = sorted(words(whole))
+        for index in range(1, len(whole)):
+            session = await service.create_session(**session_key, session_id=f"killed{index}")
+            for event in whole[:index]:
                 await service.append_event(session, event.model_copy(deep=True))
             rest = runner.run_async(user_id="u", session_id=session.id, invocation_id=whole[0].invocation_id)
-            events = [*whole[:at], *[event async for event in rest]]
-            assert sorted(words(events)) == done, f"killed after {at}: {marks(whole[:at])[-1]}"
-            again = runner.run_async(user_id="u", session_id=session.id, invocation_id=whole[0].invocation_id)
-            assert [event async for event in again] == []
+            events = [*whole[:index], *[event async for event in rest]]
+            assert sorted(words(events)) == lines, f"killed after {index}: {marks(whole[:index])[-1]}"
+            repeated_events = runner.run_async(user_id="u", session_id=session.id, invocation_id=whole[0].invocation_id)
+            assert [event async for event in repeated_events] == []
 
     asyncio.run(run())
 
 
 def test_a_call_without_a_result_is_made_again_by_the_next_runner():
-    made: list[str] = []
+    texts: list[str] = []
 
     def send() -> str:
         """Sends."""
-        made.append("sent")
+        texts.append("sent")
         return "sent"
 
     async def run() -> None:
@@ -523,4 +529,4 @@ def test_a_call_without_a_result_is_made_again_by_the_next_runner():
         await turn.aclose()
 
     asyncio.run(run())
-    assert made == ["sent"]
+    assert texts == ["sent"]

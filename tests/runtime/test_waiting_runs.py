@@ -36,13 +36,13 @@ def held(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Use], None
         services = [SqliteSessionService(tmp_path / "nb.db") for _ in range(2)] if request.param != "memory" else []
         first = services[0] if services else InMemorySessionService()
         runner = runner_of(clerk("one", "two", "three", "four"), first, serialize_sessions=True)
-        other = runner
+        other_runner = runner
         if request.param == "other runner":
-            other = runner_of(clerk("two", "three", "four"), services[1], serialize_sessions=True)
+            other_runner = runner_of(clerk("two", "three", "four"), services[1], serialize_sessions=True)
         under_way = talk(runner)
         await anext(under_way)
         async with asyncio.timeout(SECONDS):
-            await use(runner, other, under_way)
+            await use(runner, other_runner, under_way)
         for service in services:
             await service.close()
 
@@ -55,15 +55,17 @@ async def waits(*tasks: asyncio.Task[Any]) -> None:
 
 
 def test_waiting_runs_start_in_order(held: Callable[[Use], None]):
-    async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
-        waiting = [asyncio.create_task(events_of(talk(other, said))) for said in ("a", "b", "c")]  # each finds it held
+    async def use(runner: Runner, other_runner: Runner, under_way: AsyncGenerator[Event, None]) -> None:
+        pending_tasks = [
+            asyncio.create_task(events_of(talk(other_runner, text))) for text in ("a", "b", "c")
+        ]  # each finds it held
         await events_of(under_way)
-        late = asyncio.create_task(events_of(talk(other, "late", abort_signal=asyncio.Event())))
-        assert [texts(one) for one in await asyncio.gather(*waiting)] == [["two"], ["three"], ["four"]]
+        late = asyncio.create_task(events_of(talk(other_runner, "late", abort_signal=asyncio.Event())))
+        assert [texts(result) for result in await asyncio.gather(*pending_tasks)] == [["two"], ["three"], ["four"]]
         with pytest.raises(Exception, match="script"):  # of the late one, who came last
             await late
-        said = [event.text for event in (await stored(runner.session_service)).events if event.author == "user"]
-        assert said == ["go", "a", "b", "c", "late"]
+        messages = [event.text for event in (await stored(runner.session_service)).events if event.author == "user"]
+        assert messages == ["go", "a", "b", "c", "late"]
 
     held(use)
 
@@ -75,11 +77,11 @@ class SlowAtFirst(SqliteSessionService):
         super().__init__(path)
         self.looks, self.goes_on, self.is_refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def get_session(self, **where: Any) -> Session | None:
+    async def get_session(self, **kwargs: Any) -> Session | None:
         if not self.looks.is_set():
             self.looks.set()
             await self.goes_on.wait()
-        return await super().get_session(**where)
+        return await super().get_session(**kwargs)
 
     async def claim(self, *args: Any, **options: Any) -> Any:
         try:
@@ -94,17 +96,17 @@ def test_one_whose_first_look_takes_long_keeps_its_place(tmp_path: Path):
         quick, slow = SqliteSessionService(tmp_path / "nb.db"), SlowAtFirst(tmp_path / "nb.db")
         under_way = talk(runner_of(clerk("one"), quick, serialize_sessions=True))
         await anext(under_way)
-        other = runner_of(clerk("two", "three"), slow, serialize_sessions=True)
-        first = asyncio.create_task(events_of(talk(other, "a")))
+        other_runner = runner_of(clerk("two", "three"), slow, serialize_sessions=True)
+        first = asyncio.create_task(events_of(talk(other_runner, "a")))
         await slow.looks.wait()
-        second = asyncio.create_task(events_of(talk(other, "b")))
+        second = asyncio.create_task(events_of(talk(other_runner, "b")))
         for _ in range(ROUNDS):
             await asyncio.sleep(0)
         slow.goes_on.set()
         await slow.is_refused.wait()
         await events_of(under_way)
         async with asyncio.timeout(SECONDS):
-            assert [texts(one) for one in await asyncio.gather(first, second)] == [["two"], ["three"]]
+            assert [texts(result) for result in await asyncio.gather(first, second)] == [["two"], ["three"]]
         for service in (quick, slow):
             await service.close()
 
@@ -112,36 +114,36 @@ def test_one_whose_first_look_takes_long_keeps_its_place(tmp_path: Path):
 
 
 def test_one_that_is_stopped_while_it_waits_ends_without_a_trace(held: Callable[[Use], None]):
-    async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
+    async def use(runner: Runner, other_runner: Runner, under_way: AsyncGenerator[Event, None]) -> None:
         signal = asyncio.Event()
-        told = asyncio.create_task(events_of(talk(other, "told to stop", abort_signal=signal)))
-        handle = other.start(**WHERE, new_message="cancelled")
-        cut = asyncio.create_task(events_of(talk(other, "cut")))
+        task = asyncio.create_task(events_of(talk(other_runner, "told to stop", abort_signal=signal)))
+        handle = other_runner.start(**WHERE, new_message="cancelled")
+        cut = asyncio.create_task(events_of(talk(other_runner, "cut")))
         stopped_before = asyncio.Event()
         stopped_before.set()
-        assert await asyncio.create_task(events_of(talk(other, "before", abort_signal=stopped_before))) == []
-        await waits(told, cut)
+        assert await asyncio.create_task(events_of(talk(other_runner, "before", abort_signal=stopped_before))) == []
+        await waits(task, cut)
 
         signal.set()
-        assert await told == []
-        assert other.cancel(handle.invocation_id)
+        assert await task == []
+        assert other_runner.cancel(handle.invocation_id)
         assert [event async for event in handle.events()] == []
         cut.cancel()
         with pytest.raises(asyncio.CancelledError):
             await cut
         assert await events_of(under_way) == []
-        assert texts(await events_of(talk(other, "now"))) == ["two"]
+        assert texts(await events_of(talk(other_runner, "now"))) == ["two"]
         assert texts((await stored(runner.session_service)).events) == ["go", "one", "now", "two"]
 
     held(use)
 
 
 def test_one_waits_no_longer_than_its_timeout_says(held: Callable[[Use], None]):
-    async def use(runner: Runner, other: Runner, under_way: AsyncGenerator[Event, None]) -> None:
+    async def use(runner: Runner, other_runner: Runner, under_way: AsyncGenerator[Event, None]) -> None:
         with pytest.raises(SessionBusyError, match="session 's'"):
-            await asyncio.create_task(events_of(talk(other, "me too", run_config=RunConfig(timeout=0.05))))
+            await asyncio.create_task(events_of(talk(other_runner, "me too", run_config=RunConfig(timeout=0.05))))
         await events_of(under_way)
-        assert texts(await events_of(talk(other, "now", run_config=RunConfig(timeout=60.0)))) == ["two"]
+        assert texts(await events_of(talk(other_runner, "now", run_config=RunConfig(timeout=60.0)))) == ["two"]
         assert texts((await stored(runner.session_service)).events) == ["go", "one", "now", "two"]
 
     held(use)
@@ -193,14 +195,14 @@ def test_runs_in_line_are_woken_and_do_not_poll(tmp_path: Path):
         runner = runner_of(clerk(*"abcdef"), service, serialize_sessions=True)
         under_way = talk(runner)
         await anext(under_way)
-        waiting = [asyncio.create_task(events_of(talk(runner))) for _ in range(5)]
-        await waits(*waiting)
-        before = selector.selects
-        await waits(*waiting)
-        assert selector.selects - before <= 3
+        pending_tasks = [asyncio.create_task(events_of(talk(runner))) for _ in range(5)]
+        await waits(*pending_tasks)
+        earlier_selects = selector.selects
+        await waits(*pending_tasks)
+        assert selector.selects - earlier_selects <= 3
         await events_of(under_way)
         async with asyncio.timeout(SECONDS):
-            assert [texts(events) for events in await asyncio.gather(*waiting)] == [[text] for text in "bcdef"]
+            assert [texts(events) for events in await asyncio.gather(*pending_tasks)] == [[text] for text in "bcdef"]
         await service.close()
 
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as loop_runner:
@@ -212,8 +214,8 @@ class _CutAtTheClaim(SqliteSessionService):
 
     is_on = True
 
-    async def claim(self, *args: Any, **said: Any) -> Lease:  # type: ignore[override]
-        lease = await super().claim(*args, **said)
+    async def claim(self, *args: Any, **kwargs: Any) -> Lease:  # type: ignore[override]
+        lease = await super().claim(*args, **kwargs)
         task = asyncio.current_task()
         if self.is_on and task:
             task.cancel()
