@@ -62,7 +62,7 @@ class Server:
 
     url: str
 
-    def let_in(self, uri: str, who: str = "ada") -> str:
+    def let_in(self, uri: str, author: str = "ada") -> str:
         """What a person's browser is sent to after they logged in and said yes at `uri`."""
         with httpx2.Client(timeout=30) as browser:
             page = browser.get(uri)
@@ -76,31 +76,31 @@ class Server:
                     assert page.status_code == 200, page.text
                     prompt = re.findall(r'name="prompt" value="(\w+)"', page.text)[0]
                     action = re.findall(r'<form[^>]* action="([^"]+)"', page.text)[0]
-                    said = {"prompt": prompt, **({"login": who, "password": "x"} if prompt == "login" else {})}
-                    page = browser.post(urljoin(str(page.url), action), data=said)
+                    text = {"prompt": prompt, **({"login": author, "password": "x"} if prompt == "login" else {})}
+                    page = browser.post(urljoin(str(page.url), action), data=text)
         raise AssertionError(f"it led nowhere: {page.url}")
 
     def who(self, token: str | None) -> str | None:
         """Whose token it is, as the server says; None: it is not good any more."""
-        said = httpx2.get(f"{self.url}/me", headers={"Authorization": f"Bearer {token}"})
-        return said.json().get("sub") if said.status_code == 200 else None
+        text = httpx2.get(f"{self.url}/me", headers={"Authorization": f"Bearer {token}"})
+        return text.json().get("sub") if text.status_code == 200 else None
 
-    def ask(self, path: str, **said: str) -> httpx2.Response:
-        return httpx2.post(f"{self.url}{path}", data=said, auth=BY_BASIC)
+    def ask(self, path: str, **kwargs: str) -> httpx2.Response:
+        return httpx2.post(f"{self.url}{path}", data=kwargs, auth=BY_BASIC)
 
-    def by_person(self, client: str = BY_BASIC[0], **more: Any) -> AuthConfig:
+    def by_person(self, client: str = BY_BASIC[0], **kwargs: Any) -> AuthConfig:
         scheme = OpenIdConnectWithConfig(
             authorization_endpoint=f"{self.url}/auth",
             token_endpoint=f"{self.url}/token",
             scopes=["openid", "offline_access"],
         )
-        return self.config(scheme, client, **more)
+        return self.config(scheme, client, **kwargs)
 
-    def config(self, scheme: Any, client: str = BY_BASIC[0], **more: Any) -> AuthConfig:
+    def config(self, scheme: Any, client: str = BY_BASIC[0], **kwargs: Any) -> AuthConfig:
         secret = SECRETS.get(client.removeprefix("by-"), SECRET)
-        known = OAuth2Auth(client_id=client, client_secret=secret, redirect_uri=REDIRECT, **more)
+        auth = OAuth2Auth(client_id=client, client_secret=secret, redirect_uri=REDIRECT, **kwargs)
         kind = AuthCredentialTypes(scheme.type_.value)
-        return AuthConfig(auth_scheme=scheme, raw_auth_credential=AuthCredential(auth_type=kind, oauth2=known))
+        return AuthConfig(auth_scheme=scheme, raw_auth_credential=AuthCredential(auth_type=kind, oauth2=auth))
 
 
 def running(seconds: int) -> Iterator[Server]:
@@ -121,9 +121,9 @@ def hasty() -> Iterator[Server]:
     yield from running(30)
 
 
-def say_yes(talk: Any, server: Server, who: str = "ada") -> Any:
-    [asked] = waiting(talk)
-    return answer(talk, {"authResponseUri": server.let_in(asked.auth_uri or "", who)})
+def say_yes(talk: Any, server: Server, author: str = "ada") -> Any:
+    [approval] = waiting(talk)
+    return answer(talk, {"authResponseUri": server.let_in(approval.auth_uri or "", author)})
 
 
 @pytest.mark.parametrize("method", SECRETS)
@@ -134,19 +134,19 @@ def test_a_person_lets_the_tool_in_whichever_way_its_client_shows_who_it_is(serv
 
     say_yes(talk, server)
 
-    assert talk.error is None and [one.problem for one in waiting(talk)] == []
+    assert talk.error is None and [approval.problem for approval in waiting(talk)] == []
     [token] = box.tokens
     assert server.who(token) == "ada"
     stored = talk.stored().model_dump_json()
-    assert [one for one in (SECRET, "PRIVATE KEY", str(token)) if one in stored] == []
+    assert [item for item in (SECRET, "PRIVATE KEY", str(token)) if item in stored] == []
 
 
 def test_its_endpoints_are_found_and_its_answers_say_whose_they_are(server: Server):
     scheme = OpenIdConnect(open_id_connect_url=f"{server.url}/.well-known/openid-configuration")
     talk, box = mail_talk(server.config(scheme), call("mail"), "one mail")
     talk.say()
-    [asked] = waiting(talk)
-    uri = server.let_in(asked.auth_uri or "")
+    [approval] = waiting(talk)
+    uri = server.let_in(approval.auth_uri or "")
     assert parse_qs(urlsplit(uri).query)["iss"] == [server.url]
 
     answer(talk, {"authResponseUri": uri})
@@ -158,9 +158,9 @@ def test_without_the_word_of_who_it_is_no_answer_of_it_is_taken(server: Server):
     scheme = OpenIdConnect(open_id_connect_url=f"{server.url}/.well-known/openid-configuration")
     talk, box = mail_talk(server.config(scheme), call("mail"))
     talk.say()
-    [asked] = waiting(talk)
+    [approval] = waiting(talk)
 
-    answer(talk, {"authResponseUri": server.let_in(asked.auth_uri or "").partition("&iss=")[0]})
+    answer(talk, {"authResponseUri": server.let_in(approval.auth_uri or "").partition("&iss=")[0]})
 
     assert box.seen == [] and "not one of" in waiting(talk)[0].problem
 
@@ -171,19 +171,19 @@ def test_each_user_has_their_own_credentials(server: Server):
     say_yes(talk, server, "ada")
     talk.open("theirs", user_id="grace")
     talk.say(session_id="theirs", user_id="grace")
-    [asked] = _pending(talk, "theirs", "grace")
+    [request] = _pending(talk, "theirs", "grace")
 
-    answer_of_grace = {"authResponseUri": server.let_in(asked.auth_uri or "", "grace")}
-    talk.say(interrupts.answer(asked, answer_of_grace), session_id="theirs", user_id="grace")
+    answer_of_grace = {"authResponseUri": server.let_in(request.auth_uri or "", "grace")}
+    talk.say(interrupts.answer(request, answer_of_grace), session_id="theirs", user_id="grace")
 
-    assert [server.who(one) for one in box.tokens] == ["ada", "grace"]
+    assert [server.who(token) for token in box.tokens] == ["ada", "grace"]
 
 
 def test_a_code_is_good_once_and_only_for_who_asked(server: Server):
     talk, _ = mail_talk(server.by_person(), call("mail"), "one mail")
     talk.say()
-    [asked] = waiting(talk)
-    uri = server.let_in(asked.auth_uri or "")
+    [approval] = waiting(talk)
+    uri = server.let_in(approval.auth_uri or "")
     code = parse_qs(urlsplit(uri).query)["code"][0]
     stolen = {"grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT, "code_verifier": "x" * 64}
     assert server.ask("/token", **stolen).json()["error"] == "invalid_grant"
@@ -208,8 +208,8 @@ def test_a_consent_that_was_withdrawn_is_asked_for_again(hasty: Server):
     talk, box = mail_talk(hasty.by_person(), call("mail"), "one", call("mail"), "two")
     talk.say()
     say_yes(talk, hasty)
-    [kept] = _refresh_tokens(talk)
-    assert hasty.ask("/token/revocation", token=kept).status_code == 200
+    [stored_refresh_token] = _refresh_tokens(talk)
+    assert hasty.ask("/token/revocation", token=stored_refresh_token).status_code == 200
 
     talk.say()
     assert len(waiting(talk)) == 1 and len(box.seen) == 1
@@ -224,8 +224,8 @@ def test_the_client_itself_is_authenticated(server: Server):
 
     assert results(talk.say()) == [{"result": "mail of in"}]
 
-    told = server.ask("/token/introspection", token=str(box.tokens[0])).json()
-    assert (told["active"], told["client_id"], told["scope"]) == (True, BY_BASIC[0], "mail")
+    payload = server.ask("/token/introspection", token=str(box.tokens[0])).json()
+    assert (payload["active"], payload["client_id"], payload["scope"]) == (True, BY_BASIC[0], "mail")
 
 
 def test_a_client_that_the_server_does_not_know_is_told_to_the_model(server: Server):
@@ -243,5 +243,9 @@ def _pending(talk: Any, session: str, user: str) -> list[Interrupt]:
 
 
 def _refresh_tokens(talk: Any) -> list[str]:
-    kept = talk.runner.credential_service._kept.values()
-    return [one.oauth2.refresh_token for one in kept if one.oauth2 and one.oauth2.refresh_token]
+    stored_values = talk.runner.credential_service._kept.values()
+    return [
+        stored_value.oauth2.refresh_token
+        for stored_value in stored_values
+        if stored_value.oauth2 and stored_value.oauth2.refresh_token
+    ]

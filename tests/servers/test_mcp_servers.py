@@ -142,7 +142,7 @@ def test_calls_are_answered_with_content_and_structure(everything: McpToolset):
 def test_a_picture_goes_to_the_model_beside_the_result(everything: McpToolset):
     events = turn(everything, call("get-tiny-image"), "nice")
 
-    [response] = [one for event in events for one in event.get_function_responses()]
+    [response] = [function_response for event in events for function_response in event.get_function_responses()]
     [part] = response.parts or []
     assert part.inline_data and part.inline_data.mime_type == "image/png"
     assert (part.inline_data.data or b"")[:8] == b"\x89PNG\r\n\x1a\n"
@@ -163,7 +163,9 @@ def test_progress_is_shown_while_the_tool_works(everything: McpToolset):
 
 
 def test_resources_are_listed_linked_and_read(everything: McpToolset):
-    [tool] = [one for one in sync.run(everything.get_tools()) if one.name == "load_mcp_resource"]
+    [tool] = [
+        function_tool for function_tool in sync.run(everything.get_tools()) if function_tool.name == "load_mcp_resource"
+    ]
     linked = ask(everything, "get-resource-reference", resourceType="Blob", resourceId=2)
 
     read = ask(everything, "load_mcp_resource", uri="demo://resource/static/document/features.md")
@@ -178,11 +180,11 @@ def test_what_the_server_asks_is_answered_and_both_are_in_the_log(everything: Mc
 
     events = turn(everything, call("trigger-elicitation-request"), "done")
 
-    words = "\n".join(block["text"] for block in results(events)[0]["content"])
-    assert "User provided the requested information" in words and "Name: Ada" in words
-    asked, said = [event.text for event in events[1:3]]
-    assert asked.endswith(" asks: Please provide inputs for the following fields:")
-    assert said == "answered: accept"
+    text = "\n".join(block["text"] for block in results(events)[0]["content"])
+    assert "User provided the requested information" in text and "Name: Ada" in text
+    asked_text, output = [event.text for event in events[1:3]]
+    assert asked_text.endswith(" asks: Please provide inputs for the following fields:")
+    assert output == "answered: accept"
 
 
 def test_an_address_that_a_person_does_not_open_is_declined(everything: McpToolset):
@@ -211,51 +213,51 @@ def test_several_calls_at_once_on_one_connection_are_told_apart(everything: McpT
 
     answers = results(turn(everything, calls, "done"))
 
-    assert [one["content"][0]["text"] for one in answers] == [f"Echo: number {number}" for number in range(20)]
+    assert [answer["content"][0]["text"] for answer in answers] == [f"Echo: number {number}" for number in range(20)]
 
 
 def test_a_person_is_asked_before_a_call_and_the_call_then_runs(everything: McpToolset, params: Any):
     careful = McpToolset(connection_params=params, require_confirmation="b > 10")
     model = ScriptedLlm(call("get-sum", a=1, b=100), "done")
     talk = Talk(LlmAgent(name="a", model=model, tools=[careful]))
-    calls = [one for event in talk.say() for one in event.get_function_calls()]
-    [asked] = [one for one in calls if one.name == "adk_request_confirmation"]
+    calls = [call for event in talk.say() for call in event.get_function_calls()]
+    [function_call] = [call for call in calls if call.name == "adk_request_confirmation"]
 
-    yes = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": True})
+    yes = types.FunctionResponse(id=function_call.id, name=function_call.name, response={"confirmed": True})
     events = talk.say([types.Part(function_response=yes)])
 
     sync.run(careful.close())
     assert "is 101." in results(events)[0]["content"][0]["text"]
 
 
-@pytest.mark.parametrize("way", ["streamableHttp", "sse"])
-def test_a_service_that_is_killed_in_a_call_and_started_anew_is_reached_again(way: str):
-    web = Web(way)
+@pytest.mark.parametrize("kind", ["streamableHttp", "sse"])
+def test_a_service_that_is_killed_in_a_call_and_started_anew_is_reached_again(kind: str):
+    web = Web(kind)
     toolset = McpToolset(connection_params=web.params)
     cut = cut_off(toolset, web.kill)
-    gone = turn(toolset, "alone")
+    removed_turn = turn(toolset, "alone")
     web.start()
 
     answer = ask(toolset, "echo", message="back")
 
     sync.run(toolset.close())
     web.kill()
-    assert "error" in cut and told(gone) == [("a", "alone .")]
+    assert "error" in cut and told(removed_turn) == [("a", "alone .")]
     assert answer["content"][0]["text"] == "Echo: back"
 
 
 def test_a_program_that_is_killed_in_a_call_is_started_anew():
     toolset = McpToolset(connection_params=stdio(EVERYTHING))
-    others = children()
+    other_processes = children()
     names(toolset)
-    [program] = children() - others
+    [program] = children() - other_processes
 
     cut = cut_off(toolset, lambda: os.kill(program, signal.SIGKILL))
 
     assert cut == {"error": "trigger-long-running-operation: Connection closed"}
     assert ask(toolset, "echo", message="back")["content"][0]["text"] == "Echo: back"
     sync.run(toolset.close())
-    assert children() == others
+    assert children() == other_processes
 
 
 def cut_off(toolset: McpToolset, kill: Callable[[], Any]) -> Any:
@@ -264,22 +266,22 @@ def cut_off(toolset: McpToolset, kill: Callable[[], Any]) -> Any:
         LlmAgent(name="a", model=ScriptedLlm(call("trigger-long-running-operation", duration=30, steps=300), "oh"))
     )
     talk.runner.agent.tools = [toolset]
-    found: list[Event] = []
+    events: list[Event] = []
 
     async def watch() -> None:
         async for event in talk.runner.run_async(user_id="u", session_id="s", new_message="hi"):
-            if event.partial and not any(one.partial for one in found):
+            if event.partial and not any(run_event.partial for run_event in events):
                 await asyncio.to_thread(kill)
-            found.append(event)
+            events.append(event)
 
     sync.run(watch())
-    [result] = results(found)
+    [result] = results(events)
     return result
 
 
 def children() -> set[int]:
     """Programs that this process has started, and that still run."""
-    return {one.pid for one in psutil.Process().children() if one.name().startswith("node")}
+    return {process.pid for process in psutil.Process().children() if process.name().startswith("node")}
 
 
 def test_files_are_read_and_written_within_the_folders_that_were_named(tmp_path: Path):
@@ -298,23 +300,23 @@ def test_files_are_read_and_written_within_the_folders_that_were_named(tmp_path:
     assert wrote["isError"] is False and (folder / "note.txt").read_text() == "hello ✓"
     assert read["structuredContent"] == {"content": "hello ✓"}
     assert "[FILE] note.txt" in listed["content"][0]["text"]
-    assert all(one["isError"] and "Access denied" in one["error"] for one in (refused, around))
+    assert all(item["isError"] and "Access denied" in item["error"] for item in (refused, around))
 
 
 def test_two_servers_work_for_one_agent(tmp_path: Path):
     others_run = children()
     (tmp_path / "name.txt").write_text("Ada")
     files = McpToolset(connection_params=stdio(FILESYSTEM, str(tmp_path)), tool_name_prefix="files")
-    others = McpToolset(connection_params=stdio(EVERYTHING), tool_filter=["echo"])
+    other_toolset = McpToolset(connection_params=stdio(EVERYTHING), tool_filter=["echo"])
     model = ScriptedLlm(
         call("files_read_text_file", path=str(tmp_path / "name.txt")), call("echo", message="Ada"), "It is Ada."
     )
-    talk = Talk(LlmAgent(name="a", model=model, tools=[files, others]))
+    talk = Talk(LlmAgent(name="a", model=model, tools=[files, other_toolset]))
 
     events = talk.say("Whose name is it?")
 
     sync.run(talk.runner.close())
-    assert [one["content"][0]["text"] for one in results(events)] == ["Ada", "Echo: Ada"]
+    assert [result["content"][0]["text"] for result in results(events)] == ["Ada", "Echo: Ada"]
     assert events[-1].text == "It is Ada."
     assert children() == others_run
 
