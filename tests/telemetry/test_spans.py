@@ -92,8 +92,8 @@ def test_the_agents_of_a_team_are_under_the_agent_that_runs_them(spans: Spans) -
     asyncio.run(run(team))
 
     tree = spans.tree()
-    left, right = tree.index("    invoke_agent left"), tree.index("    invoke_agent right")
-    assert tree[left + 1] == "      chat scripted"
+    remaining_index, right = tree.index("    invoke_agent left"), tree.index("    invoke_agent right")
+    assert tree[remaining_index + 1] == "      chat scripted"
     assert tree[right + 1 : right + 4] == ["      chat scripted", "      execute_tool add", "      chat scripted"]
     assert tree[:2] == ["invoke_agent team", "  invoke_agent both"]
     assert tree[-5:] == ["  invoke_agent again", *["    invoke_agent writer", "      chat scripted"] * 2]
@@ -184,26 +184,26 @@ def test_the_current_span_is_the_parent_and_runs_side_by_side_do_not_mix(spans: 
 
     asyncio.run(both())
 
-    found = spans.taken()
+    result = spans.taken()
     for name in ("one", "two"):
-        [outer] = [span for span in found if span.name == name]
-        [inner] = [span for span in found if span.name == f"invoke_agent agent_of_{name}"]
+        [outer] = [span for span in result if span.name == name]
+        [inner] = [span for span in result if span.name == f"invoke_agent agent_of_{name}"]
         assert inner.parent and outer.context and inner.parent.span_id == outer.context.span_id
         assert inner.context
         parent = inner.context.span_id
-        below = [span.name for span in found if span.parent and span.parent.span_id == parent]
+        below = [span.name for span in result if span.parent and span.parent.span_id == parent]
         assert below == ["chat scripted", "execute_tool add", "chat scripted"]
 
 
 def test_the_span_of_the_surrounding_process_is_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-    kept = Spans()
-    telemetry.instrument(tracer_provider=kept.provider)
+    stored_spans = Spans()
+    telemetry.instrument(tracer_provider=stored_spans.provider)
 
     asyncio.run(run(agent("a", "hi")))
     telemetry.uninstrument()
 
-    root = kept.one("invoke_agent a")
+    root = stored_spans.one("invoke_agent a")
     assert root.parent and root.parent.is_remote
     assert f"{root.parent.trace_id:032x}" == "0af7651916cd43dd8448eb211c80319c"
 
@@ -214,8 +214,8 @@ def test_the_span_of_the_surrounding_process_is_the_parent(monkeypatch: pytest.M
 async def asking_and_answering(make: Callable[[], Runner], between: Callable[[], None] = lambda: None) -> None:
     first = await turn(make(), "pay")
     between()
-    [one] = open_interrupts(first)
-    answer = types.Content(role="user", parts=[interrupts.answer(one, ToolConfirmation(confirmed=True))])
+    [interrupt] = open_interrupts(first)
+    answer = types.Content(role="user", parts=[interrupts.answer(interrupt, ToolConfirmation(confirmed=True))])
     await turn(make(), answer)
 
 
@@ -233,23 +233,23 @@ def test_a_run_that_answers_an_approval_links_to_the_run_that_asked_also_in_anot
 ) -> None:
     global PAYER
     PAYER = ScriptedLlm(call("add", a=1, b=2), "paid")
-    other = Spans()
+    other_spans = Spans()
 
     def begin_another_process() -> None:
-        telemetry.instrument(tracer_provider=other.provider)
+        telemetry.instrument(tracer_provider=other_spans.provider)
 
     def runner() -> Runner:
         return Runner(app=payer(), session_service=SqliteSessionService(str(tmp_path / "s.db")))
 
     asyncio.run(asking_and_answering(runner, begin_another_process))
 
-    asked, answered = spans.one("invoke_agent clerk"), other.taken()
-    assert [span.name for span in answered] == ["invoke_agent clerk", "execute_tool add", "chat scripted"]
-    [link] = answered[0].links
-    assert asked.context and link.context.span_id == asked.context.span_id
-    assert link.context.trace_id == asked.context.trace_id
-    assert not asked.links
-    assert all(not span.links for span in answered[1:])
+    request, answer = spans.one("invoke_agent clerk"), other_spans.taken()
+    assert [span.name for span in answer] == ["invoke_agent clerk", "execute_tool add", "chat scripted"]
+    [link] = answer[0].links
+    assert request.context and link.context.span_id == request.context.span_id
+    assert link.context.trace_id == request.context.trace_id
+    assert not request.links
+    assert all(not span.links for span in answer[1:])
 
 
 def test_a_run_that_failed_and_is_resumed_links_to_its_first_part(spans: Spans, tmp_path: Path) -> None:
@@ -311,10 +311,10 @@ def test_a_model_call_has_tokens_reasons_settings_and_ids(spans: Spans) -> None:
         "gen_ai.agent.name": "a",
         "gen_ai.conversation.id": attributes(agent_span)["gen_ai.conversation.id"],
     }
-    said = attributes(agent_span)
-    assert said.pop("gen_ai.conversation.id").startswith("s-")
-    assert said.pop("adk_nb.invocation_id").startswith("e-")
-    assert said == {
+    text = attributes(agent_span)
+    assert text.pop("gen_ai.conversation.id").startswith("s-")
+    assert text.pop("adk_nb.invocation_id").startswith("e-")
+    assert text == {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": "a",
         "gen_ai.agent.description": "Answers.",
@@ -323,13 +323,13 @@ def test_a_model_call_has_tokens_reasons_settings_and_ids(spans: Spans) -> None:
 
 
 def test_a_tool_call_has_its_tool_and_the_id_of_the_call(spans: Spans) -> None:
-    [_, made, *_] = events = asyncio.run(run(agent("a", call("add", a=1, b=2), "done", tools=[add])))
+    [_, built, *_] = events = asyncio.run(run(agent("a", call("add", a=1, b=2), "done", tools=[add])))
 
     [called] = events[0].get_function_calls()
-    assert made
-    said = attributes(spans.one("execute_tool add"))
-    assert said.pop("gen_ai.conversation.id").startswith("s-")
-    assert said == {
+    assert built
+    text = attributes(spans.one("execute_tool add"))
+    assert text.pop("gen_ai.conversation.id").startswith("s-")
+    assert text == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "add",
         "gen_ai.tool.type": "function",
@@ -351,10 +351,10 @@ def test_sessions_of_the_same_name_are_different_conversations(spans: Spans) -> 
     for _ in range(2):  # as in two notebooks
         asyncio.run(run(agent("a", call("add", a=1, b=2), "done", tools=[add])))
 
-    found = spans.taken()
-    first, second = conversations(found)
+    result = spans.taken()
+    first, second = conversations(result)
     assert first.startswith("s-") and second.startswith("s-")
-    assert {attributes(span)["adk_nb.session_id"] for span in found if span.name == "invoke_agent a"} == {"s"}
+    assert {attributes(span)["adk_nb.session_id"] for span in result if span.name == "invoke_agent a"} == {"s"}
 
 
 def test_a_stored_session_is_one_conversation_in_every_process_and_its_copy_another(
@@ -392,27 +392,27 @@ def test_runs_that_read_the_newest_events_only_stay_in_their_conversation(spans:
 
 
 def test_the_older_names_are_those_of_1_36() -> None:
-    kept = Spans()
-    telemetry.instrument(tracer_provider=kept.provider, conventions="1.36")
+    stored_spans = Spans()
+    telemetry.instrument(tracer_provider=stored_spans.provider, conventions="1.36")
 
     asyncio.run(run(Workflow(name="g", edges=[(START, agent("a", reply(usage_metadata=USAGE)))])))
     telemetry.uninstrument()
 
-    graph, agent_span, model_span = kept.taken()
+    graph, agent_span, model_span = stored_spans.taken()
     assert graph.name == "invoke_agent g"
     assert attributes(agent_span)["gen_ai.system"] == "scripted"
     assert attributes(agent_span)["gen_ai.agent.id"] == "InMemoryRunner/a"
-    said = attributes(model_span)
-    assert (said["gen_ai.system"], said["gen_ai.usage.output_tokens"]) == ("scripted", 25)
-    assert not {"gen_ai.provider.name", "gen_ai.usage.reasoning.output_tokens"} & said.keys()
+    text = attributes(model_span)
+    assert (text["gen_ai.system"], text["gen_ai.usage.output_tokens"]) == ("scripted", 25)
+    assert not {"gen_ai.provider.name", "gen_ai.usage.reasoning.output_tokens"} & text.keys()
 
 
 def test_a_streamed_answer_has_the_time_to_its_first_chunk(spans: Spans) -> None:
     asyncio.run(run(agent("a", "one two three"), run_config=RunConfig(streaming_mode=StreamingMode.SSE)))
 
-    said = attributes(spans.one("chat scripted"))
-    assert said["gen_ai.request.stream"] is True
-    assert said["gen_ai.response.time_to_first_chunk"] >= 0
+    text = attributes(spans.one("chat scripted"))
+    assert text["gen_ai.request.stream"] is True
+    assert text["gen_ai.response.time_to_first_chunk"] >= 0
 
 
 @pytest.mark.parametrize(
@@ -426,9 +426,9 @@ def test_a_failed_model_call_has_its_error_in_every_span_above(spans: Spans, ans
     with pytest.raises(type(answer)):
         asyncio.run(run(SequentialAgent(name="team", sub_agents=[agent("a", answer)])))
 
-    found = spans.taken()
-    assert [span.name for span in found] == ["invoke_agent team", "invoke_agent a", "chat scripted"]
-    for span in found:
+    result = spans.taken()
+    assert [span.name for span in result] == ["invoke_agent team", "invoke_agent a", "chat scripted"]
+    for span in result:
         assert attributes(span)["error.type"] == error
         assert span.status.status_code is StatusCode.ERROR
         assert span.status.description is None
@@ -451,11 +451,11 @@ def test_a_failed_tool_call_is_an_error_and_the_run_is_none(spans: Spans) -> Non
 
     asyncio.run(run(agent("a", [call("fail", reason=SAID), call("refuse")], "sorry", tools=[fail, refuse])))
 
-    found = {span.name: span for span in spans.taken()}
+    result = {span.name: span for span in spans.taken()}
     for name, error in (("execute_tool fail", "ValueError"), ("execute_tool refuse", "tool_error")):
-        assert attributes(found[name])["error.type"] == error
-        assert found[name].status.status_code is StatusCode.ERROR
-    assert found["invoke_agent a"].status.status_code is StatusCode.UNSET
+        assert attributes(result[name])["error.type"] == error
+        assert result[name].status.status_code is StatusCode.ERROR
+    assert result["invoke_agent a"].status.status_code is StatusCode.UNSET
 
 
 def test_a_server_of_ones_own_is_named_and_the_error_has_its_status(spans: Spans) -> None:
@@ -467,9 +467,9 @@ def test_a_server_of_ones_own_is_named_and_the_error_has_its_status(spans: Spans
     with pytest.raises(Exception, match=r"127\.0\.0\.1"):
         asyncio.run(run(LlmAgent(name="a", model=model)))
 
-    said = attributes(spans.one("chat qwen"))
-    assert (said["gen_ai.provider.name"], said["server.address"], said["server.port"]) == ("openai", "127.0.0.1", 9)
-    assert said["error.type"]
+    text = attributes(spans.one("chat qwen"))
+    assert (text["gen_ai.provider.name"], text["server.address"], text["server.port"]) == ("openai", "127.0.0.1", 9)
+    assert text["error.type"]
 
 
 # ---- content
@@ -501,22 +501,22 @@ def test_content_has_the_form_of_the_conventions(spans: Spans) -> None:
     asyncio.run(talkative())
 
     root, first, adding, _, failing, last = spans.taken()
-    said = {name: json.loads(value) for name, value in attributes(last).items() if str(value).startswith("[")}
-    asked, called, answered, *_ = said["gen_ai.input.messages"]
-    assert asked == {"role": "user", "parts": [{"type": "text", "content": SAID}]}
+    text = {name: json.loads(value) for name, value in attributes(last).items() if str(value).startswith("[")}
+    request, called, answer, *_ = text["gen_ai.input.messages"]
+    assert request == {"role": "user", "parts": [{"type": "text", "content": SAID}]}
     assert called["role"] == "assistant"
     assert (called["parts"][0]["type"], called["parts"][0]["arguments"]) == ("tool_call", {"a": 4711, "b": 1})
-    assert answered["role"] == "tool"
-    assert answered["parts"][0] == {
+    assert answer["role"] == "tool"
+    assert answer["parts"][0] == {
         "type": "tool_call_response",
         "id": called["parts"][0]["id"],
         "response": {"result": 4712},
     }
-    assert said["gen_ai.output.messages"] == [
+    assert text["gen_ai.output.messages"] == [
         {"role": "assistant", "parts": [{"type": "text", "content": "Answer 0815."}], "finish_reason": "stop"}
     ]
-    assert said["gen_ai.system_instructions"][0]["content"].startswith("Rule 1234.")
-    assert [tool["name"] for tool in said["gen_ai.tool.definitions"]] == ["add", "fail"]
+    assert text["gen_ai.system_instructions"][0]["content"].startswith("Rule 1234.")
+    assert [tool["name"] for tool in text["gen_ai.tool.definitions"]] == ["add", "fail"]
     assert attributes(first)["gen_ai.response.finish_reasons"] == ("tool_call",)
     assert json.loads(attributes(adding)["gen_ai.tool.call.arguments"]) == {"a": 4711, "b": 1}
     assert attributes(adding)["gen_ai.tool.call.result"] == "4712"
@@ -543,13 +543,13 @@ def test_content_of_1_36_is_events_of_the_span(spans: Spans) -> None:
 
 def test_the_environment_can_ask_for_content(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
-    kept = Spans()
-    telemetry.instrument(tracer_provider=kept.provider)
+    stored_spans = Spans()
+    telemetry.instrument(tracer_provider=stored_spans.provider)
 
     asyncio.run(run(agent("a", "hi"), SAID))
     telemetry.uninstrument()
 
-    assert SAID in attributes(kept.one("invoke_agent a"))["gen_ai.input.messages"]
+    assert SAID in attributes(stored_spans.one("invoke_agent a"))["gen_ai.input.messages"]
 
 
 def test_content_has_no_secrets_and_no_media(spans: Spans) -> None:
@@ -644,9 +644,9 @@ def test_a_run_that_is_stopped_ends_its_spans(spans: Spans) -> None:
 
     asyncio.run(stopped())
 
-    found = {span.name: attributes(span).get("error.type") for span in spans.taken()}
-    assert found["execute_tool wait"] == "CancelledError"
-    assert set(found) == {"invoke_agent a", "chat scripted", "execute_tool wait"}
+    result = {span.name: attributes(span).get("error.type") for span in spans.taken()}
+    assert result["execute_tool wait"] == "CancelledError"
+    assert set(result) == {"invoke_agent a", "chat scripted", "execute_tool wait"}
 
 
 def test_a_live_conversation_has_spans_of_its_agent_and_tools(spans: Spans) -> None:
@@ -676,18 +676,18 @@ def test_scores_are_events_in_the_trace_of_the_run_they_are_of(spans: Spans) -> 
 
     evaluation.evaluate(agent("a", "3", "4"), cases, max_concurrency=1)
 
-    found = spans.taken()
-    runs = [span for span in found if span.name == "invoke_agent a"]
+    result = spans.taken()
+    runs = [span for span in result if span.name == "invoke_agent a"]
     for case, label, run_span in zip(("sum", "other"), ("passed", "failed"), runs, strict=True):
-        [scored] = [span for span in found if span.name == f"evaluate {case}"]
+        [scored] = [span for span in result if span.name == f"evaluate {case}"]
         assert scored.parent and run_span.context and scored.parent.span_id == run_span.context.span_id
         [event] = scored.events
         assert event.name == "gen_ai.evaluation.result"
-        said = dict(event.attributes or {})
-        assert said["gen_ai.evaluation.name"] == "answer"
-        assert said["gen_ai.evaluation.score.label"] == label
-        assert said["gen_ai.evaluation.score.value"] == float(label == "passed")
-        assert "gen_ai.evaluation.explanation" not in said
+        attributes = dict(event.attributes or {})
+        assert attributes["gen_ai.evaluation.name"] == "answer"
+        assert attributes["gen_ai.evaluation.score.label"] == label
+        assert attributes["gen_ai.evaluation.score.value"] == float(label == "passed")
+        assert "gen_ai.evaluation.explanation" not in attributes
 
 
 def test_the_questions_to_a_judge_are_under_the_evaluation(spans: Spans) -> None:
@@ -709,15 +709,15 @@ def test_the_questions_to_a_judge_are_under_the_evaluation(spans: Spans) -> None
 
 
 def test_nothing_is_made_before_and_after() -> None:
-    kept = Spans()
+    stored_spans = Spans()
     asyncio.run(run(agent("a", "hi")))
-    telemetry.instrument(tracer_provider=kept.provider)
+    telemetry.instrument(tracer_provider=stored_spans.provider)
     telemetry.uninstrument()
     telemetry.uninstrument()
 
     asyncio.run(run(agent("a", "hi")))
 
-    assert kept.taken() == []
+    assert stored_spans.taken() == []
 
 
 def test_an_unknown_version_is_refused() -> None:
