@@ -33,10 +33,10 @@ def expert(*answers: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name="expert", description="Knows.", model=ScriptedLlm(*answers), **fields)
 
 
-def asking(agent: BaseAgent, *after: Any, skip: bool = False, plugins: bool = True, **args: Any) -> LlmAgent:
+def asking(agent: BaseAgent, *later_args: Any, skip: bool = False, plugins: bool = True, **args: Any) -> LlmAgent:
     """An agent that calls `agent` once, with a request if nothing else is said."""
     tool = AgentTool(agent=agent, skip_summarization=skip, include_plugins=plugins)
-    return guide(call(agent.name, **(args or {"request": "do it"})), *(after or ("done",)), tools=[tool])
+    return guide(call(agent.name, **(args or {"request": "do it"})), *(later_args or ("done",)), tools=[tool])
 
 
 def result(talk: Talk) -> Any:
@@ -97,13 +97,13 @@ def test_what_it_answers_can_be_the_last_word():
 
 
 def test_of_several_last_words_the_results_stand_first():
-    one, two = (LlmAgent(name=name, model=ScriptedLlm(name.upper())) for name in ("one", "two"))
-    tools = [AgentTool(agent, skip_summarization=True) for agent in (one, two)]
+    first_agent, second_agent = (LlmAgent(name=name, model=ScriptedLlm(name.upper())) for name in ("one", "two"))
+    tools = [AgentTool(agent, skip_summarization=True) for agent in (first_agent, second_agent)]
     talk = Talk(guide([call("one", request="x"), call("two", request="y")], tools=tools))
 
-    [_, answered] = talk.say()
+    [_, answered_event] = talk.say()
 
-    assert told([answered]) == [("guide", "answers {'result': 'ONE'}; answers {'result': 'TWO'}; ONE; TWO .")]
+    assert told([answered_event]) == [("guide", "answers {'result': 'ONE'}; answers {'result': 'TWO'}; ONE; TWO .")]
 
 
 class Wanted(BaseModel):
@@ -117,18 +117,18 @@ class Found(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("args", "heard"),
+    ("args", "transcript"),
     [
         ({"q": "why"}, '{"q":"why","n":2}'),
         ({"q": "why", "n": 3, "more": None}, '{"more":null,"q":"why","n":3}'),
     ],
 )
-def test_its_schemas_are_those_of_the_call(args: dict[str, Any], heard: str):
+def test_its_schemas_are_those_of_the_call(args: dict[str, Any], transcript: str):
     child = expert('{"answer": "42"}', input_schema=Wanted, output_schema=Found)
     root = asking(child, **args)
 
     assert result(Talk(root)) == {"answer": "42"}
-    assert requests(child) == [[("user", heard)]]
+    assert requests(child) == [[("user", transcript)]]
     declared = AgentTool(child).declaration
     assert declared and declared.parameters_json_schema["required"] == ["q"]
 
@@ -153,17 +153,17 @@ def test_json_can_be_the_last_word_too():
 )
 def test_a_wrong_call_goes_back_to_the_model(schema: Any, args: dict[str, Any], wrong: str):
     child = expert(input_schema=schema)
-    said = result(Talk(asking(child, **args)))
+    outcome = result(Talk(asking(child, **args)))
 
-    assert said["error"].startswith(f"expert() was not called: wrong arguments: {wrong}")
+    assert outcome["error"].startswith(f"expert() was not called: wrong arguments: {wrong}")
     assert requests(child) == []
 
 
 def test_it_sees_the_state_but_nothing_that_is_of_this_run_or_the_runtimes():
-    seen: dict[str, Any] = {}
+    state: dict[str, Any] = {}
 
     def see(callback_context: CallbackContext) -> None:
-        seen.update(callback_context.state)
+        state.update(callback_context.state)
 
     def prepare(callback_context: CallbackContext) -> None:
         callback_context.state["temp:scratch"] = object()
@@ -174,7 +174,7 @@ def test_it_sees_the_state_but_nothing_that_is_of_this_run_or_the_runtimes():
     root.before_agent_callback = prepare
     Talk(root, state={"x": 1, "user:name": "Ada", "app:motto": "on"}).say()
 
-    assert seen == {"x": 1, "user:name": "Ada", "app:motto": "on", "fresh": True}
+    assert state == {"x": 1, "user:name": "Ada", "app:motto": "on", "fresh": True}
 
 
 def test_what_it_writes_is_the_callers():
@@ -186,19 +186,19 @@ def test_what_it_writes_is_the_callers():
         return "noted"
 
     talk = Talk(asking(expert(call("note"), "ok", tools=[note])), state={"list": [1], "old": 1})
-    answered = talk.say()[1]
+    event = talk.say()[1]
 
     assert talk.stored().state == {"list": [1, 2], "user:seen": True}
-    assert answered.actions.skip_summarization is None
-    assert set(answered.actions.state_delta) == {"list", "user:seen", "old"}
+    assert event.actions.skip_summarization is None
+    assert set(event.actions.state_delta) == {"list", "user:seen", "old"}
 
 
 def test_what_the_callers_state_does_not_allow_is_told_to_its_model():
-    class Kept(BaseModel):
+    class stored_values(BaseModel):
         x: int = 0
 
     root = asking(expert("ok", output_key="y"))
-    root.state_schema = Kept
+    root.state_schema = stored_values
     talk = Talk(root)
 
     [response] = talk.say()[1].get_function_responses()
@@ -243,16 +243,16 @@ def test_files_are_the_callers():
     events = talk.say()
 
     assert requests(child)[1][-1] == ("user", "answers {'result': ['copy.txt', 'first.txt', 'user:mine.txt']}")
-    [answered] = [event for event in events if event.get_function_responses()]
-    assert answered.actions.artifact_delta == {"copy.txt": 0, "user:mine.txt": 0}
+    [event] = [event for event in events if event.get_function_responses()]
+    assert event.actions.artifact_delta == {"copy.txt": 0, "user:mine.txt": 0}
 
     async def loaded() -> types.Part | None:
         service = talk.runner.artifact_service
         assert service
         return await service.load_artifact(app_name="app", filename="copy.txt", **WHERE)
 
-    kept = asyncio.run(loaded())
-    assert kept and kept.text == "the same"
+    stored_loaded = asyncio.run(loaded())
+    assert stored_loaded and stored_loaded.text == "the same"
 
 
 def test_memory_is_the_callers_and_what_the_caller_keeps_of_itself_stays():
@@ -261,7 +261,7 @@ def test_memory_is_the_callers_and_what_the_caller_keeps_of_itself_stays():
 
     async def recall(tool_context: ToolContext) -> list[str]:
         await tool_context.add_memory(memories=[MemoryEntry(content=types.Content(parts=[types.Part(text="tea")]))])
-        return sorted(one.text for one in (await tool_context.search_memory("tea milk")).memories)
+        return sorted(memory.text for memory in (await tool_context.search_memory("tea milk")).memories)
 
     answers = [call("recall"), "milk it is", call("recall"), "enough"]
     child = expert(*answers, tools=[recall], after_agent_callback=remember)
@@ -294,13 +294,13 @@ class Watching(BasePlugin):
 
 
 @pytest.mark.parametrize(
-    ("included", "asked"), [(True, ["guide", "expert", "guide"]), (False, ["guide", "guide"])], ids=["in", "out"]
+    ("included", "request"), [(True, ["guide", "expert", "guide"]), (False, ["guide", "guide"])], ids=["in", "out"]
 )
-def test_the_callers_plugins_stand_around_it_unless_they_are_kept_out(included: bool, asked: list[str]):
+def test_the_callers_plugins_stand_around_it_unless_they_are_kept_out(included: bool, request: list[str]):
     plugin = Watching()
     Talk(asking(expert("ok"), plugins=included), plugins=[plugin]).say()
 
-    assert plugin.asked == asked
+    assert plugin.asked == request
 
 
 def test_it_does_not_stream_while_the_caller_does():
@@ -319,15 +319,15 @@ def test_its_model_calls_count_towards_the_callers_limit():
     talk = Talk(asking(child))
 
     assert told(talk.say(config=RunConfig(max_llm_calls=5)))[-1] == ("guide", "done .")
-    again = Talk(asking(expert(call("inner", request="x"), "ok", tools=[AgentTool(inner.clone())])))
-    again.say(config=RunConfig(max_llm_calls=3))
-    assert isinstance(again.error, LlmCallsLimitExceededError)
+    repeated_talk = Talk(asking(expert(call("inner", request="x"), "ok", tools=[AgentTool(inner.clone())])))
+    repeated_talk.say(config=RunConfig(max_llm_calls=3))
+    assert isinstance(repeated_talk.error, LlmCallsLimitExceededError)
 
 
 def test_what_it_raises_goes_back_to_the_callers_model():
-    said = result(Talk(asking(expert(RuntimeError("child boom")))))
+    outcome = result(Talk(asking(expert(RuntimeError("child boom")))))
 
-    assert said == {"error": "RuntimeError: child boom"}
+    assert outcome == {"error": "RuntimeError: child boom"}
 
 
 def test_what_it_raises_ends_the_run_where_errors_of_tools_do():
@@ -399,15 +399,15 @@ def test_a_first_word_of_what_takes_long_is_enough_if_the_model_goes_on_from_it(
 
 
 def test_who_stops_the_caller_stops_it():
-    begun, gone = threading.Event(), threading.Event()
+    started, removed = threading.Event(), threading.Event()
 
     async def forever() -> None:
         """Waits."""
-        begun.set()
+        started.set()
         try:
             await asyncio.Event().wait()
         finally:
-            gone.set()
+            removed.set()
 
     child = expert(call("forever"), "never", tools=[forever])
     talk = Talk(asking(child, "never"))
@@ -415,13 +415,13 @@ def test_who_stops_the_caller_stops_it():
     async def stop() -> list[Event]:
         signal = asyncio.Event()
         run = asyncio.ensure_future(talk.asay(abort_signal=signal))
-        await asyncio.wait_for(asyncio.to_thread(begun.wait, SECONDS), SECONDS)
+        await asyncio.wait_for(asyncio.to_thread(started.wait, SECONDS), SECONDS)
         signal.set()
         return await asyncio.wait_for(run, SECONDS)
 
     events = asyncio.run(stop())
 
-    assert gone.is_set() and talk.error is None
+    assert removed.is_set() and talk.error is None
     assert events[-1].error_code == "INVOCATION_ABORTED" and len(requests(child)) == 1
 
 
@@ -449,12 +449,12 @@ class Coded(BaseAgent):
     says: list[Any]
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        for one in self.says:
-            yield one.model_copy(update={"author": self.name, "id": Event.new_id()})
+        for say in self.says:
+            yield say.model_copy(update={"author": self.name, "id": Event.new_id()})
 
 
-def text(words: str, **more: Any) -> Event:
-    return Event(content=types.Content(role="model", parts=[types.Part(text=words)]), **more)
+def text(words: str, **kwargs: Any) -> Event:
+    return Event(content=types.Content(role="model", parts=[types.Part(text=words)]), **kwargs)
 
 
 @pytest.mark.parametrize(
@@ -490,9 +490,9 @@ def test_a_result_that_stands_as_it_is_is_what_it_answers():
 def test_what_a_program_gave_is_an_answer():
     ran = types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output="42\n")
     code = types.Part(executable_code=types.ExecutableCode(code="6*7", language=types.Language.PYTHON))
-    said = Event(content=types.Content(role="model", parts=[code, types.Part(code_execution_result=ran)]))
+    event = Event(content=types.Content(role="model", parts=[code, types.Part(code_execution_result=ran)]))
 
-    assert result(Talk(asking(Coded(name="coded", says=[said])))) == {"result": "42"}
+    assert result(Talk(asking(Coded(name="coded", says=[event])))) == {"result": "42"}
 
 
 def test_what_follows_the_answer_is_the_answer():
@@ -534,14 +534,14 @@ def test_only_an_agent_is_wrapped():
 
 @pytest.mark.parametrize("propagates", [True, False])
 def test_what_the_called_agent_looked_up_can_be_shown_with_the_callers_answer(propagates: bool):
-    found = types.GroundingMetadata(web_search_queries=["weather oslo"])
-    said = types.Content(role="model", parts=[types.Part(text="9 degrees")])
-    finder = LlmAgent(name="finder", model=ScriptedLlm(LlmResponse(content=said, grounding_metadata=found)))
+    metadata = types.GroundingMetadata(web_search_queries=["weather oslo"])
+    content = types.Content(role="model", parts=[types.Part(text="9 degrees")])
+    finder = LlmAgent(name="finder", model=ScriptedLlm(LlmResponse(content=content, grounding_metadata=metadata)))
     tool = AgentTool(finder, propagate_grounding_metadata=propagates)
     talk = Talk(guide(call("finder", request="Oslo?"), "It is 9 degrees.", "Hello.", tools=[tool]))
 
     events, later = talk.say(), talk.say()
 
-    shown = [event.grounding_metadata for event in [*events, *later]]
-    assert shown == [None, None, found if propagates else None, None]
+    grounding_metadatas = [event.grounding_metadata for event in [*events, *later]]
+    assert grounding_metadatas == [None, None, metadata if propagates else None, None]
     assert "adk_grounding" not in talk.stored().model_dump_json()

@@ -51,13 +51,13 @@ GATED = FunctionTool(refund, require_confirmation=True)
 
 
 def asked(events: list[Event]) -> list[types.FunctionCall]:
-    return [one for event in events for one in event.get_function_calls() if one.name == "adk_request_confirmation"]
+    return [call for event in events for call in event.get_function_calls() if call.name == "adk_request_confirmation"]
 
 
-def answer(*requests: types.FunctionCall, **said: Any) -> types.Content:
-    said = said or {"confirmed": True}
-    parts = [types.FunctionResponse(id=one.id, name=one.name, response=said) for one in requests]
-    return types.Content(role="user", parts=[types.Part(function_response=one) for one in parts])
+def answer(*requests: types.FunctionCall, **kwargs: Any) -> types.Content:
+    kwargs = kwargs or {"confirmed": True}
+    parts = [types.FunctionResponse(id=request.id, name=request.name, response=kwargs) for request in requests]
+    return types.Content(role="user", parts=[types.Part(function_response=part) for part in parts])
 
 
 def test_its_events_are_seen_as_they_happen_and_the_callers_model_sees_the_answer_alone():
@@ -91,10 +91,10 @@ def test_what_it_asks_is_answered_where_it_waits_and_with_its_answer_the_caller_
 
     first = talk.say("refund A1")
     [request] = asked(first)
-    then = talk.say(answer(request))
+    later_events = talk.say(answer(request))
 
     assert told(first)[-1][0] == "expert" and first[-1].is_final_response()
-    assert told(then) == [
+    assert told(later_events) == [
         ("expert", "answers {'result': 'refunded A1'}"),
         ("expert", "Refunded. ."),
         ("guide", "answers {'result': 'Refunded.'}"),
@@ -120,9 +120,9 @@ def paused(*child_answers: Any, root_answers: tuple[Any, ...] = ("All done.",), 
 def test_a_no_is_told_to_its_model_and_it_goes_on_from_that():
     talk, child = paused("It was refused.")
 
-    then = talk.say(answer(asked(talk.say())[0], confirmed=False, reason="too much"))
+    later_events = talk.say(answer(asked(talk.say())[0], confirmed=False, reason="too much"))
 
-    assert [words for _, words in told(then)] == [
+    assert [text for _, text in told(later_events)] == [
         "answers {'error': 'this call was rejected; it did not run; the reason given: too much'}",
         "It was refused. .",
         "answers {'result': 'It was refused.'}",
@@ -143,10 +143,10 @@ def test_an_answer_counts_once():
     talk = Talk(guide(call("expert", request="x"), "done", tools=beside(child)))
     [request] = asked(talk.say())
 
-    async def both() -> list[list[Event]]:
+    async def run_pair() -> list[list[Event]]:
         return list(await asyncio.gather(talk.asay(answer(request)), talk.asay(answer(request))))
 
-    asyncio.run(both())
+    asyncio.run(run_pair())
     talk.say(answer(request))
 
     assert isinstance(talk.error, InputError) and "is not open" in str(talk.error)
@@ -162,7 +162,7 @@ def test_it_may_wait_more_than_once():
     assert told(second)[0] == ("expert", "answers {'result': 'refunded A1'}") and len(requests(root)) == 1
     third = talk.say(answer(asked(second)[0]))
 
-    assert [words for _, words in told(third)] == [
+    assert [text for _, text in told(third)] == [
         "answers {'result': 'refunded A2'}",
         "Both. .",
         "answers {'result': 'Both.'}",
@@ -171,7 +171,9 @@ def test_it_may_wait_more_than_once():
 
 
 def test_what_two_ask_at_once_is_answered_one_by_one_and_the_caller_waits_for_both():
-    one, two = (expert(call("refund", order=n), f"{n} ok", name=n, tools=[GATED]) for n in ("one", "two"))
+    first_expert, second_expert = (
+        expert(call("refund", order=n), f"{n} ok", name=n, tools=[GATED]) for n in ("one", "two")
+    )
     looked: list[int] = []
 
     def look() -> str:
@@ -180,7 +182,7 @@ def test_what_two_ask_at_once_is_answered_one_by_one_and_the_caller_waits_for_bo
         return "seen"
 
     calls = [call("one", request="a"), call("look"), call("two", request="b")]
-    root = guide(calls, "Done.", tools=[*beside(one, two), look])
+    root = guide(calls, "Done.", tools=[*beside(first_expert, second_expert), look])
     talk = Talk(root)
 
     first = talk.say()
@@ -202,7 +204,7 @@ def test_what_two_ask_at_once_is_answered_one_by_one_and_the_caller_waits_for_bo
         "user",
         "answers {'result': 'one ok'}; answers {'result': 'seen'}; answers {'result': 'two ok'}",
     )
-    assert looked == [1] and (len(requests(one)), len(requests(two))) == (2, 2)
+    assert looked == [1] and (len(requests(first_expert)), len(requests(second_expert))) == (2, 2)
 
 
 def test_what_two_ask_at_once_is_answered_in_one_message():
@@ -222,8 +224,8 @@ def test_what_two_ask_at_once_is_answered_in_one_message():
 def test_the_same_agent_called_twice_at_once_works_on_two_branches():
     class Order(BaseTool):
         async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> str:
-            [said] = (tool_context.user_content and tool_context.user_content.parts) or []
-            return f"looked at {said.text}"
+            [text] = (tool_context.user_content and tool_context.user_content.parts) or []
+            return f"looked at {text.text}"
 
     child = expert(call("look"), call("look"), "first", "second", tools=[Order(name="look", description="Looks.")])
     talk = Talk(guide([call("expert", request="a"), call("expert", request="b")], "Done.", tools=beside(child)))
@@ -231,7 +233,7 @@ def test_the_same_agent_called_twice_at_once_works_on_two_branches():
     events = talk.say()
 
     assert {event.branch for event in events if event.author == "expert"} == {
-        f"expert@{one.id}" for one in events[0].get_function_calls()
+        f"expert@{call.id}" for call in events[0].get_function_calls()
     }
     assert sorted(request[-1][1] for request in requests(child)[2:]) == [
         "answers {'result': 'looked at a'}",
@@ -246,11 +248,11 @@ def test_one_deep_inside_is_answered_and_each_caller_goes_on():
     talk = Talk(root)
 
     first = talk.say()
-    then = talk.say(answer(asked(first)[0]))
+    later_events = talk.say(answer(asked(first)[0]))
 
-    calls = {one.name: one.id for event in first for one in event.get_function_calls()}
-    assert then[0].branch == f"middle@{calls['middle']}.deep@{calls['deep']}"
-    assert told(then) == [
+    calls = {call.name: call.id for event in first for call in event.get_function_calls()}
+    assert later_events[0].branch == f"middle@{calls['middle']}.deep@{calls['deep']}"
+    assert told(later_events) == [
         ("deep", "answers {'result': 'refunded A1'}"),
         ("deep", "deep ok ."),
         ("middle", "answers {'result': 'deep ok'}"),
@@ -284,10 +286,10 @@ def test_an_outcome_reaches_the_agent_that_waits_for_it(tool: FunctionTool):
     talk = Talk(root)
 
     first = talk.say()
-    [waits] = [one for event in first for one in event.get_function_calls() if one.name == "order"]
-    then = talk.say(answer(waits, status="here"))
+    [waits] = [call for event in first for call in event.get_function_calls() if call.name == "order"]
+    later_events = talk.say(answer(waits, status="here"))
 
-    assert told(then) == [
+    assert told(later_events) == [
         ("expert", "It came. ."),
         ("guide", "answers {'result': 'It came.'}"),
         ("guide", "Done. ."),
@@ -301,11 +303,11 @@ def test_a_late_outcome_changes_what_the_caller_was_told():
     talk = Talk(root)
 
     first = talk.say()
-    [waits] = [one for event in first for one in event.get_function_calls() if one.name == "begun"]
-    then = talk.say(answer(waits, status="here"))
+    [waits] = [call for event in first for call in event.get_function_calls() if call.name == "begun"]
+    later_events = talk.say(answer(waits, status="here"))
 
     assert told(first)[-1] == ("guide", "Wait. .")
-    assert told(then)[-2:] == [("guide", "answers {'result': 'It came.'}"), ("guide", "It is here. .")]
+    assert told(later_events)[-2:] == [("guide", "answers {'result': 'It came.'}"), ("guide", "It is here. .")]
     assert requests(root)[2][-1] == ("user", "answers {'result': 'It came.'}")
 
 
@@ -314,7 +316,7 @@ def test_a_question_inside_is_answered_there():
     talk = Talk(guide(call("expert", request="refund"), "Done.", tools=beside(child)))
 
     first = talk.say()
-    [question] = [one for event in first for one in event.get_function_calls() if one.name == "adk_request_input"]
+    [question] = [call for event in first for call in event.get_function_calls() if call.name == "adk_request_input"]
 
     assert told(talk.say(answer(question, result="A1")))[-1] == ("guide", "Done. .")
     assert requests(child)[1][-1] == ("user", "answers {'result': 'A1'}")
@@ -332,10 +334,10 @@ def test_who_has_the_word_inside_is_asked_again_and_not_the_one_that_was_called(
     root = guide(call("hands", request="x"), "Done.", tools=[AgentTool(hands, stream_events=True)])
     talk = Talk(root)
 
-    then = talk.say(answer(asked(talk.say())[0]))
+    later_events = talk.say(answer(asked(talk.say())[0]))
 
-    assert told(then)[0] == ("worker", "answers {'result': 'refunded A1'}")
-    assert told(then)[-1] == ("guide", "Done. .")
+    assert told(later_events)[0] == ("worker", "answers {'result': 'refunded A1'}")
+    assert told(later_events)[-1] == ("guide", "Done. .")
 
 
 def test_a_caller_that_is_a_sub_agent_is_found():
@@ -421,9 +423,9 @@ def test_an_approved_call_that_ends_the_run_with_an_error_waits_no_more():
     root = guide(call("expert", request="x"), "I could not.", "Again.", tools=beside(child))
     talk = Talk(root)
 
-    then = talk.say(answer(asked(talk.say())[0]))
+    later_events = talk.say(answer(asked(talk.say())[0]))
 
-    assert told(then)[-1] == ("guide", "I could not. .")
+    assert told(later_events)[-1] == ("guide", "I could not. .")
     assert open_interrupts(talk.stored().events, APPROVALS) == []
 
 
@@ -443,9 +445,9 @@ def test_an_answer_to_an_agent_that_is_not_there_as_it_was_runs_nothing(now: lis
     assert isinstance(root, LlmAgent)
     root.tools = now
 
-    then = talk.say(answer(request))
+    later_events = talk.say(answer(request))
 
-    assert told(then)[-1] == ("guide", "I could not. .")
+    assert told(later_events)[-1] == ("guide", "I could not. .")
     assert len(requests(child)) == 1
     assert open_interrupts(talk.stored().events, APPROVALS) == []
     assert "was redefined" in requests(root)[-1][-1][1]
@@ -460,10 +462,10 @@ def test_a_tool_of_it_that_was_redefined_does_not_run():
         raise AssertionError
 
     child.tools = [FunctionTool(refund, require_confirmation=True)]
-    then = talk.say(answer(request))
+    later_events = talk.say(answer(request))
 
-    assert "was redefined" in told(then)[0][1]
-    assert told(then)[-1] == ("guide", "All done. .")
+    assert "was redefined" in told(later_events)[0][1]
+    assert told(later_events)[-1] == ("guide", "All done. .")
 
 
 def test_a_word_in_between_is_a_turn_of_its_own_and_the_answer_still_reaches_it():
@@ -483,8 +485,8 @@ def test_a_reader_that_leaves_when_something_waits_leaves_it_open():
     async def leave() -> types.FunctionCall:
         async with aclosing(talk.runner.run_async(user_id="u", session_id="s", new_message="x")) as events:
             async for event in events:
-                if found := asked([event]):
-                    return found[0]
+                if requests := asked([event]):
+                    return requests[0]
         raise AssertionError
 
     request = asyncio.run(leave())
@@ -493,15 +495,15 @@ def test_a_reader_that_leaves_when_something_waits_leaves_it_open():
 
 
 def test_who_stops_the_run_closes_what_was_going_on_inside():
-    begun_, gone = threading.Event(), threading.Event()
+    started, removed = threading.Event(), threading.Event()
 
     async def forever() -> None:
         """Waits."""
-        begun_.set()
+        started.set()
         try:
             await asyncio.Event().wait()
         finally:
-            gone.set()
+            removed.set()
 
     child = expert(call("refund", order="A1"), call("forever"), "never", tools=[GATED, forever])
     talk = Talk(guide(call("expert", request="x"), "never", tools=beside(child)))
@@ -510,13 +512,13 @@ def test_who_stops_the_run_closes_what_was_going_on_inside():
     async def stop() -> None:
         signal = asyncio.Event()
         run = asyncio.ensure_future(talk.asay(answer(request), abort_signal=signal))
-        await asyncio.wait_for(asyncio.to_thread(begun_.wait, SECONDS), SECONDS)
+        await asyncio.wait_for(asyncio.to_thread(started.wait, SECONDS), SECONDS)
         signal.set()
         await asyncio.wait_for(run, SECONDS)
 
     asyncio.run(stop())
 
-    assert gone.is_set()
+    assert removed.is_set()
     assert not list(History(talk.stored().events).calls.open())
 
 
@@ -525,7 +527,7 @@ def test_services_that_number_calls_anew_are_no_trouble():
         return types.Part(function_call=types.FunctionCall(id="call.0@x", name=name, args=args))
 
     child = expert(numbered("look"), "one", numbered("look"), "two", tools=[look])
-    first, second = (numbered("expert", request=one) for one in "ab")
+    first, second = (numbered("expert", request=item) for item in "ab")
     talk = Talk(guide(first, "first", second, "second", tools=beside(child)))
 
     talk.say()
@@ -560,10 +562,12 @@ def test_a_credential_that_it_needs_is_given_in_the_callers_conversation():
     talk = Talk(root)
 
     first = talk.say()
-    [request] = [one for event in first for one in event.get_function_calls() if one.name == "adk_request_credential"]
-    then = talk.say(answer(request, apiKey="a-persons-key"))
+    [request] = [
+        call for event in first for call in event.get_function_calls() if call.name == "adk_request_credential"
+    ]
+    later_events = talk.say(answer(request, apiKey="a-persons-key"))
 
-    assert told(then) == [
+    assert told(later_events) == [
         ("expert", "answers {'result': 'one mail'}"),
         ("expert", "One. ."),
         ("guide", "answers {'result': 'One.'}"),
@@ -580,17 +584,17 @@ def test_in_a_live_conversation_it_works_apart_and_says_so_when_it_waits():
     async def converse() -> list[Event]:
         queue = LiveRequestQueue()
         queue.send_content(types.Content(role="user", parts=[types.Part(text="hi")]))
-        said: list[Event] = []
+        turn_events: list[Event] = []
         async with asyncio.timeout(SECONDS):
             async for event in talk.runner.run_live(user_id="u", session_id="s", live_request_queue=queue):
-                said.append(event)
+                turn_events.append(event)
                 if event.turn_complete:
                     queue.close()
-        return said
+        return turn_events
 
     events = asyncio.run(converse())
 
-    [result] = [one.response for event in events for one in event.get_function_responses()]
+    [result] = [response.response for event in events for response in event.get_function_responses()]
     assert result and "live conversation" in result["error"]
 
 
@@ -601,6 +605,6 @@ def test_an_agent_that_calls_itself_gets_an_error_to_answer():
 
     events = Talk(root).say()
 
-    [deepest, *_] = [one.response or {} for event in events for one in event.get_function_responses()]
+    [deepest, *_] = [response.response or {} for event in events for response in event.get_function_responses()]
     assert "guide() was not called: 50 agents wait" in deepest["error"]
     assert told(events)[-1] == ("guide", "answered .") and events[-1].branch is None

@@ -45,7 +45,7 @@ class Size:
 
 
 def results(events: list[Event]) -> list[dict[str, Any]]:
-    return [one.response or {} for event in events for one in event.get_function_responses()]
+    return [response.response or {} for event in events for response in event.get_function_responses()]
 
 
 def called(func: Any, **args: Any) -> dict[str, Any]:
@@ -61,19 +61,19 @@ def called(func: Any, **args: Any) -> dict[str, Any]:
 
 def taken(hint: Any, value: Any) -> Any:
     """What a function with a parameter of this type is given for `value`."""
-    got: list[Any] = []
+    xes: list[Any] = []
 
     def take(x):
-        got.append(x)
+        xes.append(x)
 
     take.__annotations__["x"] = hint
     answer = called(take, x=value)
     assert answer == {"result": None}, answer
-    return got[0]
+    return xes[0]
 
 
 @pytest.mark.parametrize(
-    ("hint", "sent", "given"),
+    ("hint", "payload", "value"),
     [
         (int, 3.0, 3),
         (int, "5", 5),
@@ -98,14 +98,14 @@ def taken(hint: Any, value: Any) -> Any:
     ],
     ids=str,
 )
-def test_arguments_are_converted(hint: Any, sent: Any, given: Any):
-    got = taken(hint, sent)
+def test_arguments_are_converted(hint: Any, payload: Any, value: Any):
+    actual = taken(hint, payload)
 
-    assert got == given and type(got) is type(given)
+    assert actual == value and type(actual) is type(value)
 
 
 @pytest.mark.parametrize(
-    ("hint", "sent", "told"),
+    ("hint", "payload", "message"),
     [
         (int, "abc", "x: Input should be a valid integer"),
         (int, 3.5, "x: Input should be a valid integer"),
@@ -120,16 +120,16 @@ def test_arguments_are_converted(hint: Any, sent: Any, given: Any):
     ],
     ids=str,
 )
-def test_a_wrong_argument_goes_back_to_the_model_and_the_tool_does_not_run(hint: Any, sent: Any, told: str):
+def test_a_wrong_argument_goes_back_to_the_model_and_the_tool_does_not_run(hint: Any, payload: Any, message: str):
     ran: list[Any] = []
 
     def take(x):
         ran.append(x)
 
     take.__annotations__["x"] = hint
-    answer = called(take, x=sent)
+    answer = called(take, x=payload)
 
-    assert answer["error"].startswith(f"take() was not called: wrong arguments: {told}")
+    assert answer["error"].startswith(f"take() was not called: wrong arguments: {message}")
     assert ran == []
 
 
@@ -167,8 +167,8 @@ def test_arguments_that_are_not_asked_for_are_dropped_unless_the_function_takes_
     def plain(a: int) -> int:
         return a
 
-    def any_(a: int, **more: Any) -> dict[str, Any]:
-        return {"a": a} | more
+    def any_(a: int, **kwargs: Any) -> dict[str, Any]:
+        return {"a": a} | kwargs
 
     assert called(plain, a=1, zzz=2) == {"result": 1}
     assert called(any_, a=1, zzz=2) == {"a": 1, "zzz": 2}
@@ -207,8 +207,8 @@ def test_json_text_is_read_only_where_text_does_not_fit():
 
 
 def test_what_a_partial_filled_in_is_not_the_models_to_say():
-    def pay(account: str, amount: int, **more: Any) -> str:
-        return f"{account} {amount} {more}"
+    def pay(account: str, amount: int, **kwargs: Any) -> str:
+        return f"{account} {amount} {kwargs}"
 
     bound = functools.partial(pay, account="mine")
 
@@ -272,8 +272,8 @@ def test_sync_and_async_functions_methods_and_callables_run():
     async def swallow(x: int, by: int) -> int:
         return x + by
 
-    for one in (Adder(1).plain, Adder(1).slow, AsyncCallable(1), Inherits(1), functools.partial(swallow, by=1)):
-        assert called(one, x=1) == {"result": 2}
+    for item in (Adder(1).plain, Adder(1).slow, AsyncCallable(1), Inherits(1), functools.partial(swallow, by=1)):
+        assert called(item, x=1) == {"result": 2}
 
 
 def test_a_sync_function_may_return_a_coroutine():
@@ -332,19 +332,19 @@ def test_the_next_tool_reads_what_the_last_one_wrote():
     assert talk.stored().state == {"n": 2}
 
 
-@pytest.mark.parametrize("how", ["set", "hidden in a list", "put into the delta", "nested in itself"])
-def test_state_that_cannot_be_kept_is_told_to_the_model_and_the_run_goes_on(how: str):
+@pytest.mark.parametrize("mode", ["set", "hidden in a list", "put into the delta", "nested in itself"])
+def test_state_that_cannot_be_kept_is_told_to_the_model_and_the_run_goes_on(mode: str):
     half = "\ud800"  # half a character, which no text of JSON can hold
 
     def write(tool_context: ToolContext) -> str:
         tool_context.state["good"] = 1
-        if how == "set":
+        if mode == "set":
             tool_context.state["bad"] = half
-        elif how == "hidden in a list":
+        elif mode == "hidden in a list":
             bad: list[Any] = []
             tool_context.state["bad"] = bad
             bad.append(half)
-        elif how == "put into the delta":
+        elif mode == "put into the delta":
             tool_context.actions.state_delta["bad"] = half
         else:
             tool_context.state["list"].append(tool_context.state["list"])
@@ -364,27 +364,27 @@ def plain() -> str:
 
 
 def agent_of(*tools: Any) -> InMemoryRunner:
-    names = [one.name if isinstance(one, FunctionTool) else one.__name__ for one in tools]
+    names = [tool.name if isinstance(tool, FunctionTool) else tool.__name__ for tool in tools]
     model = ScriptedLlm(*(call(name) for name in names), "done")
     return InMemoryRunner(LlmAgent(name="guide", model=model, tools=list(tools)), auto_create_session=True)
 
 
 def test_a_sync_tool_runs_in_a_worker_thread_under_plain_run_async():
     async def run() -> list[Event]:
-        said = agent_of(plain).run_async(user_id="u", session_id="s", new_message="hi")
-        return [event async for event in said]
+        events = agent_of(plain).run_async(user_id="u", session_id="s", new_message="hi")
+        return [event async for event in events]
 
     assert results(asyncio.run(run()))[0]["result"].startswith("adk-nb-worker")
 
 
 def test_a_sync_tool_runs_in_the_callers_thread_under_run_and_elsewhere_if_it_asks_to():
-    elsewhere = FunctionTool(plain, thread=True, name="elsewhere")
+    tool = FunctionTool(plain, thread=True, name="elsewhere")
 
-    events = list(agent_of(plain, elsewhere).run(user_id="u", session_id="s", new_message="hi"))
+    events = list(agent_of(plain, tool).run(user_id="u", session_id="s", new_message="hi"))
 
-    here, there = (one["result"] for one in results(events))
-    assert here == threading.current_thread().name
-    assert there.startswith("adk-nb-worker")
+    outcome, result = (result["result"] for result in results(events))
+    assert outcome == threading.current_thread().name
+    assert result.startswith("adk-nb-worker")
 
 
 def test_an_async_tool_runs_on_the_loop_of_the_run():
@@ -392,8 +392,8 @@ def test_an_async_tool_runs_on_the_loop_of_the_run():
         return threading.current_thread().name
 
     async def run() -> list[Event]:
-        said = agent_of(here).run_async(user_id="u", session_id="s", new_message="hi")
-        return [event async for event in said]
+        events = agent_of(here).run_async(user_id="u", session_id="s", new_message="hi")
+        return [event async for event in events]
 
     assert results(asyncio.run(run())) == [{"result": threading.current_thread().name}]
 
@@ -428,7 +428,7 @@ def test_a_decorated_function_is_still_a_function():
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "text"),
     [
         ("require_confirmation", "@tool takes no 'require_confirmation'; write @tool(confirm=...)"),
         ("is_long_running", "write @tool(long_running=...)"),
@@ -436,10 +436,10 @@ def test_a_decorated_function_is_still_a_function():
         ("colour", "there is: confirm, auth_config, thread"),
     ],
 )
-def test_an_option_that_there_is_not_is_told_with_the_one_that_is_meant(option: str, said: str):
-    made: Any = tool
-    with pytest.raises(ConfigurationError, match=re.escape(said)):
-        made(**{option: True})
+def test_an_option_that_there_is_not_is_told_with_the_one_that_is_meant(option: str, text: str):
+    function_tool: Any = tool
+    with pytest.raises(ConfigurationError, match=re.escape(text)):
+        function_tool(**{option: True})
 
 
 def test_a_tool_is_not_wrapped_as_if_it_were_a_function():
@@ -475,10 +475,10 @@ def test_a_lambda_with_a_name_of_its_own_is_a_tool():
 def test_check_says_what_is_wrong_without_running_anything():
     def take(x: int): ...
 
-    made = FunctionTool(take)
+    tool = FunctionTool(take)
 
-    assert made.check({"x": 1}) is None
-    assert "x" in (made.check({}) or "") and "abc" in (made.check({"x": "abc"}) or "")
+    assert tool.check({"x": 1}) is None
+    assert "x" in (tool.check({}) or "") and "abc" in (tool.check({"x": "abc"}) or "")
 
 
 def test_sync_run_works_inside_a_sync_tool():

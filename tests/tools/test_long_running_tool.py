@@ -19,14 +19,17 @@ def ask_for_approval(purpose: str, amount: float) -> dict[str, Any]:
 
 
 def waiting_call(events: list[Event]) -> types.FunctionCall:
-    [found] = [
-        one for event in events for one in event.get_function_calls() if one.id in (event.long_running_tool_ids or ())
+    [call] = [
+        call
+        for event in events
+        for call in event.get_function_calls()
+        if call.id in (event.long_running_tool_ids or ())
     ]
-    return found
+    return call
 
 
-def response(to: types.FunctionCall, **said: Any) -> types.Content:
-    answer = types.FunctionResponse(id=to.id, name=to.name, response=said)
+def response(to: types.FunctionCall, **kwargs: Any) -> types.Content:
+    answer = types.FunctionResponse(id=to.id, name=to.name, response=kwargs)
     return types.Content(role="user", parts=[types.Part(function_response=answer)])
 
 
@@ -36,15 +39,15 @@ def talk(*answers: Any, tools: list[Any]) -> tuple[Talk, ScriptedLlm]:
 
 
 def test_the_model_hears_the_first_answer_and_later_the_outcome():
-    said, model = talk(
+    text, model = talk(
         call("ask_for_approval", purpose="meals", amount=200.0),
         "Your manager is asked.",
         "It is approved.",
         tools=[LongRunningFunctionTool(func=ask_for_approval)],
     )
 
-    first = said.say("reimburse 200 for meals")
-    then = said.say(response(waiting_call(first), status="approved"))
+    first = text.say("reimburse 200 for meals")
+    later_events = text.say(response(waiting_call(first), status="approved"))
 
     assert [part for _, part in told(first)] == [
         "calls ask_for_approval({'purpose': 'meals', 'amount': 200.0}) .",
@@ -53,23 +56,23 @@ def test_the_model_hears_the_first_answer_and_later_the_outcome():
     ]
     [interim] = first[1].get_function_responses()
     assert interim.will_continue
-    assert told(then) == [("desk", "It is approved. .")]
+    assert told(later_events) == [("desk", "It is approved. .")]
     [last] = [part.function_response for part in model.requests[-1].contents[-1].parts or []]
     assert last and last.response == {"status": "approved"}
 
 
 def test_news_may_come_more_than_once_and_the_latest_counts():
-    said, model = talk(
+    text, model = talk(
         call("ask_for_approval", purpose="meals", amount=200.0),
         "asked",
         "still waiting",
         "refused",
         tools=[LongRunningFunctionTool(ask_for_approval)],
     )
-    waits = waiting_call(said.say())
+    waits = waiting_call(text.say())
 
-    assert told(said.say(response(waits, status="read"))) == [("desk", "still waiting .")]
-    assert told(said.say(response(waits, status="refused"))) == [("desk", "refused .")]
+    assert told(text.say(response(waits, status="read"))) == [("desk", "still waiting .")]
+    assert told(text.say(response(waits, status="refused"))) == [("desk", "refused .")]
 
     responses = [
         part.function_response.response
@@ -80,33 +83,33 @@ def test_news_may_come_more_than_once_and_the_latest_counts():
     assert responses == [{"status": "refused"}]
 
 
-@pytest.mark.parametrize("nothing", [None, "", {}, []])
-def test_of_nothing_the_model_hears_nothing_but_the_state_is_kept(nothing: Any):
+@pytest.mark.parametrize("empty", [None, "", {}, []])
+def test_of_nothing_the_model_hears_nothing_but_the_state_is_kept(empty: Any):
     def begin(tool_context: ToolContext) -> Any:
         """Begin."""
         tool_context.state["begun"] = True
-        return nothing
+        return empty
 
-    said, model = talk(call("begin"), "done", tools=[LongRunningFunctionTool(begin)])
+    text, model = talk(call("begin"), "done", tools=[LongRunningFunctionTool(begin)])
 
-    first = said.say()
+    first = text.say()
 
-    assert (len(model.requests), said.stored().state) == (1, {"begun": True})
-    assert told(said.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
+    assert (len(model.requests), text.stored().state) == (1, {"begun": True})
+    assert told(text.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
 
 
 def test_a_pausing_tool_ends_the_run_until_its_outcome_comes():
-    said, model = talk(
+    text, model = talk(
         call("ask_for_approval", purpose="meals", amount=200.0),
         "approved",
         tools=[LongRunningFunctionTool(ask_for_approval, pause=True)],
     )
 
-    first = said.say()
+    first = text.say()
 
     assert len(model.requests) == 1
     assert first[-1].is_final_response()
-    assert told(said.say(response(waiting_call(first[:1]), status="approved"))) == [("desk", "approved .")]
+    assert told(text.say(response(waiting_call(first[:1]), status="approved"))) == [("desk", "approved .")]
 
 
 def test_any_tool_can_say_while_it_runs_that_its_outcome_comes_later():
@@ -115,16 +118,16 @@ def test_any_tool_can_say_while_it_runs_that_its_outcome_comes_later():
         call_state(tool_context).is_long_running = item == "piano"
         return {"status": "ordered", "item": item}
 
-    said, model = talk(
+    text, model = talk(
         call("order", item="stool"), call("order", item="piano"), "it is here", tools=[FunctionTool(order)]
     )
 
-    first = said.say()
+    first = text.say()
 
     assert len(model.requests) == 2
-    [asked] = first[-2].get_function_calls()
-    assert first[-1].long_running_tool_ids == {asked.id}
-    assert told(said.say(response(asked, status="delivered"))) == [("desk", "it is here .")]
+    [function_call] = first[-2].get_function_calls()
+    assert first[-1].long_running_tool_ids == {function_call.id}
+    assert told(text.say(response(function_call, status="delivered"))) == [("desk", "it is here .")]
 
 
 def test_an_error_of_such_a_tool_is_its_outcome():
@@ -132,9 +135,9 @@ def test_an_error_of_such_a_tool_is_its_outcome():
         """Fails."""
         raise OSError("no line")
 
-    said, _ = talk(call("fails"), "sorry", tools=[LongRunningFunctionTool(fails, pause=True)])
+    text, _ = talk(call("fails"), "sorry", tools=[LongRunningFunctionTool(fails, pause=True)])
 
-    first = said.say()
+    first = text.say()
 
     [answer] = first[1].get_function_responses()
     assert (answer.response, answer.will_continue) == ({"error": "OSError: no line"}, None)
@@ -150,16 +153,16 @@ def test_the_model_gets_the_instruction_not_to_call_it_again():
 
 
 def test_the_user_chooses_and_the_model_goes_on_with_the_choice():
-    said, model = talk(
+    text, model = talk(
         call("get_user_choice", options=["tea", "coffee"], prompt="What may it be?"),
         "tea it is",
         tools=[get_user_choice],
     )
 
-    first = said.say()
+    first = text.say()
 
     assert len(model.requests) == 1
-    assert told(said.say(response(waiting_call(first), result="tea"))) == [("desk", "tea it is .")]
+    assert told(text.say(response(waiting_call(first), result="tea"))) == [("desk", "tea it is .")]
 
 
 def steps() -> Iterator[Any]:
@@ -178,9 +181,9 @@ async def asteps() -> AsyncIterator[Any]:
 
 @pytest.mark.parametrize("func", [steps, asteps])
 def test_a_generator_tells_its_news_and_the_model_is_asked_with_the_outcome(func: Any):
-    said, model = talk(call(func.__name__), "It is done.", tools=[LongRunningFunctionTool(func)])
+    text, model = talk(call(func.__name__), "It is done.", tools=[LongRunningFunctionTool(func)])
 
-    events = said.say()
+    events = text.say()
 
     assert [part for _, part in told(events)] == [
         f"calls {func.__name__}({{}}) .",
@@ -189,10 +192,10 @@ def test_a_generator_tells_its_news_and_the_model_is_asked_with_the_outcome(func
         "answers {'status': 'done'}",
         "It is done. .",
     ]
-    answers = [one for event in events for one in event.get_function_responses()]
-    assert {one.id for one in answers} == {events[0].get_function_calls()[0].id}
-    assert [one.will_continue for one in answers] == [True, True, None]
-    assert [event.id for event in said.stored().events[1:]] == [event.id for event in events]
+    answers = [response for event in events for response in event.get_function_responses()]
+    assert {answer.id for answer in answers} == {events[0].get_function_calls()[0].id}
+    assert [answer.will_continue for answer in answers] == [True, True, None]
+    assert [event.id for event in text.stored().events[1:]] == [event.id for event in events]
     assert [sent(request.contents)[1:] for request in model.requests] == [
         [],
         [("model", f"calls {func.__name__}({{}})"), ("user", "answers {'status': 'done'}")],
@@ -200,9 +203,9 @@ def test_a_generator_tells_its_news_and_the_model_is_asked_with_the_outcome(func
 
 
 def test_the_news_of_a_generator_stand_beside_other_calls():
-    said, model = talk([call("steps"), call("seen")], "ok", tools=[LongRunningFunctionTool(steps), seen])
+    text, model = talk([call("steps"), call("seen")], "ok", tools=[LongRunningFunctionTool(steps), seen])
 
-    said.say()
+    text.say()
 
     assert sent(model.requests[1].contents)[-1] == ("user", "answers {'status': 'done'}; answers {'result': 'seen'}")
 
@@ -213,13 +216,13 @@ def seen() -> str:
 
 
 def test_a_generator_that_pauses_has_its_outcome_from_outside():
-    said, model = talk(call("steps"), "It is done.", tools=[LongRunningFunctionTool(steps, pause=True)])
+    text, model = talk(call("steps"), "It is done.", tools=[LongRunningFunctionTool(steps, pause=True)])
 
-    first = said.say()
+    first = text.say()
 
-    assert [one.will_continue for event in first for one in event.get_function_responses()] == [True] * 3
+    assert [response.will_continue for event in first for response in event.get_function_responses()] == [True] * 3
     assert len(model.requests) == 1
-    assert told(said.say(response(first[0].get_function_calls()[0], status="shipped"))) == [("desk", "It is done. .")]
+    assert told(text.say(response(first[0].get_function_calls()[0], status="shipped"))) == [("desk", "It is done. .")]
     assert sent(model.requests[1].contents)[-1] == ("user", "answers {'status': 'shipped'}")
 
 
@@ -229,60 +232,62 @@ def test_a_generator_that_fails_half_way_has_an_error_as_outcome():
         yield "begun"
         raise OSError("no line")
 
-    said, _ = talk(call("breaks"), "sorry", tools=[LongRunningFunctionTool(breaks)])
+    text, _ = talk(call("breaks"), "sorry", tools=[LongRunningFunctionTool(breaks)])
 
-    assert [part for _, part in told(said.say())][1:] == [
+    assert [part for _, part in told(text.say())][1:] == [
         "answers {'result': 'begun'}",
         "answers {'error': 'OSError: no line'}",
         "sorry .",
     ]
 
 
-@pytest.mark.parametrize("nothing", [[], [None]])
-def test_a_generator_that_says_nothing_leaves_its_outcome_to_the_outside(nothing: list[Any]):
+@pytest.mark.parametrize("empty", [[], [None]])
+def test_a_generator_that_says_nothing_leaves_its_outcome_to_the_outside(empty: list[Any]):
     async def silent() -> AsyncIterator[Any]:
         """Says nothing."""
-        for one in nothing:
-            yield one
+        for item in empty:
+            yield item
 
-    said, model = talk(call("silent"), "done", tools=[LongRunningFunctionTool(silent)])
-    first = said.say()
+    text, model = talk(call("silent"), "done", tools=[LongRunningFunctionTool(silent)])
+    first = text.say()
 
     assert len(model.requests) == 1
-    assert told(said.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
+    assert told(text.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
 
 
 def test_the_same_answer_may_be_sent_again_and_in_one_message():
-    said, model = talk(
+    text, model = talk(
         call("ask_for_approval", purpose="meals", amount=200.0),
         "asked",
         "approved",
         "as I said",
         tools=[LongRunningFunctionTool(ask_for_approval)],
     )
-    waits = waiting_call(said.say())
-    twice = [types.FunctionResponse(id=waits.id, name=waits.name, response={"status": one}) for one in ("read", "yes")]
-    both = types.Content(role="user", parts=[types.Part(function_response=one) for one in twice])
+    waits = waiting_call(text.say())
+    twice = [
+        types.FunctionResponse(id=waits.id, name=waits.name, response={"status": text}) for text in ("read", "yes")
+    ]
+    content = types.Content(role="user", parts=[types.Part(function_response=item) for item in twice])
 
-    assert told(said.say(both)) == [("desk", "approved .")]
-    assert told(said.say(both)) == [("desk", "as I said .")]
+    assert told(text.say(content)) == [("desk", "approved .")]
+    assert told(text.say(content)) == [("desk", "as I said .")]
     assert sent(model.requests[-1].contents)[-1] == ("user", "answers {'status': 'yes'}")
 
 
 def test_news_from_outside_say_that_more_is_to_come():
-    said, model = talk(
+    text, model = talk(
         call("ask_for_approval", purpose="meals", amount=200.0),
         "half way",
         "done",
         tools=[LongRunningFunctionTool(ask_for_approval, pause=True)],
     )
-    waits = waiting_call(said.say()[:1])
+    waits = waiting_call(text.say()[:1])
     news = response(waits, done=50)
     assert news.parts and news.parts[0].function_response
     news.parts[0].function_response.will_continue = True
 
-    assert told(said.say(news)) == [("desk", "half way .")]
-    assert told(said.say(response(waits, done=100))) == [("desk", "done .")]
+    assert told(text.say(news)) == [("desk", "half way .")]
+    assert told(text.say(response(waits, done=100))) == [("desk", "done .")]
     assert [answer for _, answer in sent(model.requests[-1].contents) if "answers" in answer] == [
         "answers {'done': 100}"
     ]

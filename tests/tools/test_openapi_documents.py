@@ -27,7 +27,7 @@ from tests.support.talk import Talk
 
 
 def results(events: list[Event]) -> list[Any]:
-    return [one.response for event in events for one in event.get_function_responses()]
+    return [response.response for event in events for response in event.get_function_responses()]
 
 
 class Asked:
@@ -71,8 +71,8 @@ class Asked:
         return tool.declaration.parameters_json_schema
 
 
-def parameter(place: str, **said: Any) -> dict[str, Any]:
-    return {"parameters": [{"name": "a", "in": place, "required": True, "schema": {}} | said]}
+def parameter(place: str, **kwargs: Any) -> dict[str, Any]:
+    return {"parameters": [{"name": "a", "in": place, "required": True, "schema": {}} | kwargs]}
 
 
 LIST, OBJECT = ["x,y", "z"], {"R": 100, "G": "a b"}
@@ -99,15 +99,15 @@ LIST, OBJECT = ["x,y", "z"], {"R": 100, "G": "a b"}
     ],
 )
 def test_a_value_in_a_path_has_its_style(style: str, explode: bool, value: Any, step: str):
-    asked = Asked(parameter("path", style=style, explode=explode), "/p/{a}/end")
+    sent_request = Asked(parameter("path", style=style, explode=explode), "/p/{a}/end")
 
-    request, _ = asked.says(a=value)
+    request, _ = sent_request.says(a=value)
 
     assert request.url.raw_path.decode() == f"/v1/p/{step}/end"
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "query"),
+    ("response", "value", "query"),
     [
         ({}, LIST, "a=x%2Cy&a=z"),
         ({"explode": False}, LIST, "a=x%2Cy,z"),
@@ -124,11 +124,11 @@ def test_a_value_in_a_path_has_its_style(style: str, explode: bool, value: Any, 
         ({"content": {"application/json": {"schema": {}}}}, {"b": "ü"}, "a=%7B%22b%22%3A%20%22%C3%BC%22%7D"),
     ],
 )
-def test_a_value_in_a_query_has_its_style(said: dict[str, Any], value: Any, query: str):
-    asked = Asked(parameter("query", **said))
-    [name] = asked.schema["properties"]
+def test_a_value_in_a_query_has_its_style(response: dict[str, Any], value: Any, query: str):
+    sent_request = Asked(parameter("query", **response))
+    [name] = sent_request.schema["properties"]
 
-    request, _ = asked.says(**{name: value})
+    request, _ = sent_request.says(**{name: value})
 
     assert request.url.query.decode() == query
 
@@ -149,9 +149,9 @@ def test_a_value_in_a_header_has_its_style(explode: bool, value: Any, header: st
     assert request.headers["x-a"] == header
 
 
-def body(kind: str, properties: dict[str, Any], encoding: Any = None, **more: Any) -> dict[str, Any]:
+def body(kind: str, properties: dict[str, Any], encoding: Any = None, **kwargs: Any) -> dict[str, Any]:
     content: dict[str, Any] = {"schema": {"type": "object", "properties": properties}}
-    return {"requestBody": {"content": {kind: content | ({"encoding": encoding} if encoding else {})}} | more}
+    return {"requestBody": {"content": {kind: content | ({"encoding": encoding} if encoding else {})}} | kwargs}
 
 
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
@@ -170,9 +170,9 @@ FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
     ],
 )
 def test_a_field_of_a_form_is_encoded_as_the_document_says(encoding: Any, value: Any, form: str):
-    asked = Asked(body(FORM, {"a": {}}, encoding and {"a": encoding}))
+    request = Asked(body(FORM, {"a": {}}, encoding and {"a": encoding}))
 
-    assert asked.says(a=value)[1].decode() == form
+    assert request.says(a=value)[1].decode() == form
 
 
 BINARY = {"type": "string", "format": "binary"}
@@ -193,34 +193,34 @@ BINARY = {"type": "string", "format": "binary"}
     ],
 )
 def test_a_part_is_sent_as_the_document_says(schema: Any, encoding: Any, value: Any, parts: list[str]):
-    asked = Asked(body(PARTS, {"a": schema}, encoding and {"a": encoding}))
+    request = Asked(body(PARTS, {"a": schema}, encoding and {"a": encoding}))
 
-    said = asked.says(a=value)[1].decode()
+    text = request.says(a=value)[1].decode()
 
-    assert all(part in said for part in parts) and said.count('form-data; name="a"') == len(parts)
+    assert all(part in text for part in parts) and text.count('form-data; name="a"') == len(parts)
 
 
-@pytest.mark.parametrize(("required", "sent"), [(True, b"{}"), (False, b"")])
-def test_a_body_that_is_needed_is_sent_empty(required: bool, sent: bytes):
-    assert Asked(body("application/json", {"a": {}}, required=required)).says()[1] == sent
+@pytest.mark.parametrize(("required", "payload"), [(True, b"{}"), (False, b"")])
+def test_a_body_that_is_needed_is_sent_empty(required: bool, payload: bytes):
+    assert Asked(body("application/json", {"a": {}}, required=required)).says()[1] == payload
 
 
 @pytest.mark.parametrize(
-    ("kind", "sent"),
+    ("kind", "payload"),
     [("*/*", "application/octet-stream"), ("image/*", "application/octet-stream"), ("text/*", "text/plain")],
 )
-def test_a_range_of_media_types_is_sent_as_one_of_them(kind: str, sent: str):
-    request, said = Asked({"requestBody": {"content": {kind: {"schema": {"type": "string"}}}}}).says(body="hi")
+def test_a_range_of_media_types_is_sent_as_one_of_them(kind: str, payload: str):
+    request, say = Asked({"requestBody": {"content": {kind: {"schema": {"type": "string"}}}}}).says(body="hi")
 
-    assert (request.headers["content-type"], said) == (sent, b"hi")
+    assert (request.headers["content-type"], say) == (payload, b"hi")
 
 
 def test_a_body_in_several_media_types_is_sent_as_json():
     content = {kind: {"schema": {"properties": {"a": {}}}} for kind in ("application/xml", FORM, "application/json")}
 
-    request, said = Asked({"requestBody": {"content": content}}).says(a=1)
+    request, say = Asked({"requestBody": {"content": content}}).says(a=1)
 
-    assert (request.headers["content-type"], said) == ("application/json", b'{"a": 1}')
+    assert (request.headers["content-type"], say) == ("application/json", b'{"a": 1}')
 
 
 def test_null_is_sent_where_it_is_a_value_that_is_needed():
@@ -235,30 +235,30 @@ def test_a_default_of_a_parameter_is_sent_and_that_of_a_field_is_left_to_the_ser
         "application/json", {"b": {"default": 1}}
     )
 
-    request, said = Asked(operation).says()
+    request, say = Asked(operation).says()
 
-    assert (request.url.query, said) == (b"a=5", b"")
+    assert (request.url.query, say) == (b"a=5", b"")
 
 
 def test_names_that_are_one_in_snake_case_are_told_apart():
     names = [("petId", "query"), ("pet_id", "query"), ("pet-id", "query"), ("petID", "header")]
     names += [("日本", "query"), ("$", "query")]
-    asked = Asked({"parameters": [{"name": name, "in": place, "schema": {}} for name, place in names]})
+    sent_request = Asked({"parameters": [{"name": name, "in": place, "schema": {}} for name, place in names]})
 
-    told = list(asked.schema["properties"])
-    request, _ = asked.says(**{name: index for index, name in enumerate(told)})
+    properties = list(sent_request.schema["properties"])
+    request, _ = sent_request.says(**{name: index for index, name in enumerate(properties)})
 
-    assert told == ["pet_id", "query_pet_id", "query_pet_id_2", "header_pet_id", "query", "query_query"]
+    assert properties == ["pet_id", "query_pet_id", "query_pet_id_2", "header_pet_id", "query", "query_query"]
     assert request.url.query.decode() == "petId=0&pet_id=1&pet-id=2&%E6%97%A5%E6%9C%AC=4&%24=5"
     assert request.headers["petID"] == "3"
 
 
 def test_types_that_json_does_not_have_are_not_told():
-    asked = Asked(
+    request = Asked(
         body("application/json", {"a": {"type": "Any"}, "b": {"type": "String"}, "c": {"type": ["File", "null"]}})
     )
 
-    assert asked.schema["properties"] == {"a": {}, "b": {"type": "string"}, "c": {"type": ["null"]}}
+    assert request.schema["properties"] == {"a": {}, "b": {"type": "string"}, "c": {"type": ["null"]}}
 
 
 def test_a_union_is_told_as_any_of_with_what_says_which():
@@ -268,22 +268,22 @@ def test_a_union_is_told_as_any_of_with_what_says_which():
     }
     pet = {"type": "object", "properties": {"kind": {"type": "string"}}}
     schemas = {"components": {"schemas": {"Cat": pet, "Dog": pet}}}
-    asked = Asked({"requestBody": {"content": {"application/json": {"schema": union}}}}, document=schemas)
+    request = Asked({"requestBody": {"content": {"application/json": {"schema": union}}}}, document=schemas)
 
-    assert asked.schema["properties"]["body"] == {
+    assert request.schema["properties"]["body"] == {
         "anyOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
         "description": "'kind' says which: Cat, Dog.",
     }
-    assert asked.says(body={"kind": "Dog"})[1] == b'{"kind": "Dog"}'  # which fits both
+    assert request.says(body={"kind": "Dog"})[1] == b'{"kind": "Dog"}'  # which fits both
 
 
 def test_the_operation_has_a_server_of_its_own():
     variables = {"at": {"default": "eu", "enum": ["eu", "us"]}}
-    asked = Asked(
+    request = Asked(
         {"servers": [{"url": "https://{at}.example/{v}/", "variables": variables | {"v": {"default": "v2"}}}]}
     )
 
-    assert str(asked.says()[0].url) == "https://eu.example/v2/f"
+    assert str(request.says()[0].url) == "https://eu.example/v2/f"
 
 
 SCHEMES = {
@@ -325,7 +325,7 @@ ALL = {"key": KEY, "token": BEARER, "password": BASIC, "basic": BASIC, "implicit
 
 
 @pytest.mark.parametrize(
-    ("security", "everywhere", "credential", "shown"),
+    ("security", "everywhere", "credential", "view"),
     [
         ([way("key")], None, KEY, {"x-key": "a-long-key"}),
         (None, [way("key")], KEY, {"x-key": "a-long-key"}),
@@ -345,24 +345,27 @@ ALL = {"key": KEY, "token": BEARER, "password": BASIC, "basic": BASIC, "implicit
     ],
 )
 def test_a_credential_is_shown_as_the_document_says(
-    security: Any, everywhere: Any, credential: Any, shown: dict[str, str]
+    security: Any, everywhere: Any, credential: Any, view: dict[str, str]
 ):
     if isinstance(credential, dict):
-        known = {name for one in security for name in one}
-        credential = {name: one for name, one in ALL.items() if name in known}
-    asked = secured(security, everywhere, auth_credential=credential)
+        names = {name for item in security for name in item}
+        credential = {name: value for name, value in ALL.items() if name in names}
+    question = secured(security, everywhere, auth_credential=credential)
 
-    request, _ = asked.says()
+    request, _ = question.says()
 
-    assert {name: request.headers[name] for name in ("x-key", "authorization") if name in request.headers} == shown
+    assert {name: request.headers[name] for name in ("x-key", "authorization") if name in request.headers} == view
 
 
-def asked_for(asked: Asked) -> list[tuple[str, str]]:
+def asked_for(request: Asked) -> list[tuple[str, str]]:
     """What a person is asked for: the kind of scheme, and under which name it is kept."""
-    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("f"), "done"), tools=[asked.tools]))
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("f"), "done"), tools=[request.tools]))
     talk.say()
-    found = open_interrupts(talk.stored().events, CREDENTIALS)
-    return [(one.auth_config.auth_scheme.type_.value, one.auth_config.credential_key) for one in found]
+    interrupts = open_interrupts(talk.stored().events, CREDENTIALS)
+    return [
+        (interrupt.auth_config.auth_scheme.type_.value, interrupt.auth_config.credential_key)
+        for interrupt in interrupts
+    ]
 
 
 def test_a_person_is_asked_for_what_the_document_wants_and_its_author_does_not_have(monkeypatch: pytest.MonkeyPatch):
@@ -374,14 +377,14 @@ def test_a_person_is_asked_for_what_the_document_wants_and_its_author_does_not_h
     }
 
     def toolset(server: str, **options: Any) -> Any:
-        asked = Asked({})
-        asked.tools = OpenAPIToolset(spec_dict=document | {"servers": [{"url": server}]}, **options)
-        return asked
+        request = Asked({})
+        request.tools = OpenAPIToolset(spec_dict=document | {"servers": [{"url": server}]}, **options)
+        return request
 
     [(kind, key)] = asked_for(toolset("https://a.example"))
-    [(_, other)] = asked_for(toolset("https://b.example"))
+    [(_, second)] = asked_for(toolset("https://b.example"))
 
-    assert kind == "apiKey" and key != other  # the key for one service is not shown to another
+    assert kind == "apiKey" and key != second  # the key for one service is not shown to another
     assert asked_for(toolset("https://a.example", auth_credential=BEARER)) == [("apiKey", key)]
     assert asked_for(toolset("https://a.example", credential_key="shop")) == [("apiKey", "shop/key")]
 
@@ -393,46 +396,46 @@ def test_a_token_that_the_service_rejects_is_renewed_once_and_then_a_person_is_a
         flow = {"authorizationUrl": f"{server.url}/authorize", "tokenUrl": f"{server.url}/token", "scopes": {}}
         schemes = {"in": {"type": "oauth2", "flows": {"authorizationCode": flow}}}
         document = {"components": {"securitySchemes": schemes}, "security": [{"in": []}]}
-        asked = Asked({}, document=document, auth_credential=credential)
-        asked.status = iter([401, 200, 401, 401, 401])
+        request = Asked({}, document=document, auth_credential=credential)
+        request.status = iter([401, 200, 401, 401, 401])
         answers = [call("f"), "one", call("f"), "two", call("f"), "three"]
-        talk = Talk(LlmAgent(name="a", model=ScriptedLlm(*answers), tools=[asked.tools]))
+        talk = Talk(LlmAgent(name="a", model=ScriptedLlm(*answers), tools=[request.tools]))
         talk.say()
-        [wanted] = open_interrupts(talk.stored().events, CREDENTIALS)
-        given = {"authResponseUri": server.let_in(wanted.auth_uri or "")}
+        [interrupt] = open_interrupts(talk.stored().events, CREDENTIALS)
+        value = {"authResponseUri": server.let_in(interrupt.auth_uri or "")}
 
-        first = talk.say(types.Content(role="user", parts=[interrupts.answer(wanted, given)]))
+        first = talk.say(types.Content(role="user", parts=[interrupts.answer(interrupt, value)]))
         second = talk.say()
         server.refresh_tokens.clear()  # the consent is withdrawn
         third = talk.say()
 
-        assert [one["grant_type"] for one in server.asked] == [
+        assert [request["grant_type"] for request in server.asked] == [
             "authorization_code", "refresh_token", "refresh_token", "refresh_token"
         ]  # fmt: skip
-    tokens = [request.headers["authorization"] for request, _ in asked.sent]
+    tokens = [request.headers["authorization"] for request, _ in request.sent]
     assert results(first) == [{}] and results(second) == [{"error": "f: HTTP 401: {}"}]
     assert len(tokens) == 5 and tokens[1] == tokens[2] and tokens[3] == tokens[4] and len(set(tokens)) == 3
     assert results(third) == [credentials.placeholder()] and open_interrupts(talk.stored().events, CREDENTIALS)
 
 
 def test_the_authors_scheme_stands_above_the_documents():
-    asked = secured([way("key")], auth_scheme=dict_to_auth_scheme(SCHEMES["token"]), auth_credential=BEARER)
+    question = secured([way("key")], auth_scheme=dict_to_auth_scheme(SCHEMES["token"]), auth_credential=BEARER)
 
-    request, _ = asked.says()
+    request, _ = question.says()
 
     assert request.headers["authorization"] == "Bearer a-long-token" and "x-key" not in request.headers
 
 
 def test_a_tool_is_configured_as_in_adk():
-    asked = secured([way("key")], auth_credential=KEY)
-    tool = asked.tools.get_tool("f")
+    question = secured([way("key")], auth_credential=KEY)
+    tool = question.tools.get_tool("f")
     assert tool and tool.auth_credential == KEY
 
     tool.configure_auth_scheme({"type": "apiKey", "in": "query", "name": "k"})
     tool.configure_auth_credential(KEY.model_copy(update={"api_key": "another"}).model_dump_json())
     tool.configure_credential_key("kept")
     tool.set_default_headers({"X-Default": "d", "Accept": "ignored"})
-    request, _ = asked.says()
+    request, _ = question.says()
 
     assert tool.auth_config and tool.auth_config.credential_key == "kept"
     assert request.url.query == b"k=another" and "x-key" not in request.headers
@@ -440,7 +443,7 @@ def test_a_tool_is_configured_as_in_adk():
 
 
 @pytest.mark.parametrize(
-    ("made", "type_", "credential"),
+    ("built", "type_", "credential"),
     [
         (token_to_scheme_credential("apikey", "query", "k", "v"), "apiKey", "apiKey"),
         (token_to_scheme_credential("apikey", "header", "k"), "apiKey", None),
@@ -467,10 +470,10 @@ def test_a_tool_is_configured_as_in_adk():
         ),
     ],
 )
-def test_a_scheme_and_a_credential_are_made_of_few_words(made: Any, type_: str, credential: str | None):
-    scheme, given = made
+def test_a_scheme_and_a_credential_are_made_of_few_words(built: Any, type_: str, credential: str | None):
+    scheme, value = built
 
-    assert scheme.type_.value == type_ and (given and given.auth_type.value) == credential
+    assert scheme.type_.value == type_ and (value and value.auth_type.value) == credential
 
 
 @pytest.mark.parametrize(
@@ -504,7 +507,7 @@ paths: {/a: {get: {parameters: [{name: a, in: query, schema: {"""
 
 
 @pytest.mark.parametrize(
-    ("said", "schema"),
+    ("text", "schema"),
     [
         ("enum: [NO, yes, on, off, y]", {"enum": ["NO", "yes", "on", "off", "y"]}),
         ("default: true", {"default": True}),
@@ -514,8 +517,8 @@ paths: {/a: {get: {parameters: [{name: a, in: query, schema: {"""
         ("minimum: 1.5", {"minimum": 1.5}),
     ],
 )
-def test_yaml_is_read_as_json_would_be_written(said: str, schema: Any):
-    tool = yaml(f"{HEAD}{said}" + "}}]}}}").get_tool("a_get")
+def test_yaml_is_read_as_json_would_be_written(text: str, schema: Any):
+    tool = yaml(f"{HEAD}{text}" + "}}]}}}").get_tool("a_get")
 
     assert tool and tool.operation.schema["properties"]["a"] == schema
 
@@ -617,11 +620,11 @@ def encrypted() -> Iterator[str]:
 def test_a_servers_certificate_is_checked_as_the_author_says(encrypted: str, verify: Any, trusted: bool, later: bool):
     document = {"openapi": "3.1.0", "servers": [{"url": encrypted}], "paths": {"/f": {"post": {"operationId": "f"}}}}
     options: dict[str, Any] = {} if later else {"ssl_verify": verify}
-    asked = Asked({})
-    asked.tools = OpenAPIToolset(spec_dict=document, allow_private_network_access=True, **options)
+    request = Asked({})
+    request.tools = OpenAPIToolset(spec_dict=document, allow_private_network_access=True, **options)
     if later:
-        asked.tools.configure_ssl_verify_all(verify)
+        request.tools.configure_ssl_verify_all(verify)
 
-    answer = asked.ask()
+    answer = request.ask()
 
     assert answer == {} if trusted else "certificate verify failed" in answer["error"]

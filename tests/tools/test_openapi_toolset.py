@@ -52,25 +52,25 @@ class Service(BaseHTTPRequestHandler):
     def answer(self) -> None:
         url = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        status, kind, said = ANSWERS.get(url.path, (200, "application/json", b""))
+        status, kind, data = ANSWERS.get(url.path, (200, "application/json", b""))
         if url.path not in ANSWERS:
-            asked = {
+            request = {
                 "method": self.command,
                 "path": url.path,
                 "query": parse_qsl(url.query, keep_blank_values=True),
                 "headers": {key.lower(): value for key, value in self.headers.items()},
                 "body": body.decode("utf-8", "replace"),
             }
-            said = json.dumps(asked).encode()
+            data = json.dumps(request).encode()
         self.send_response(status)
         if kind:
             self.send_header("Content-Type", kind)
         if status == 302:
             self.send_header("Location", "http://127.0.0.1:1/secret")
         self.send_header("Set-Cookie", "known=you; Path=/")
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(data)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
 
@@ -89,13 +89,13 @@ def server() -> Iterator[str]:
         thread.join(30)
 
 
-def document(paths: dict[str, Any], server: str = "https://example.com", **more: Any) -> dict[str, Any]:
+def document(paths: dict[str, Any], server: str = "https://example.com", **kwargs: Any) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "t", "version": "1"},
         "servers": [{"url": server}],
         "paths": paths,
-    } | more
+    } | kwargs
 
 
 def toolset(server: str, paths: dict[str, Any], more: dict[str, Any] | None = None, **options: Any) -> OpenAPIToolset:
@@ -165,15 +165,15 @@ COMPONENTS = {
 def test_each_operation_is_a_tool():
     tools = toolset("https://example.com/v1/", PETS, COMPONENTS)
 
-    found: list[Any] = sync.run(tools.get_tools())
+    matches: list[Any] = sync.run(tools.get_tools())
 
-    assert [repr(one) for one in found] == [
+    assert [repr(match) for match in matches] == [
         "RestApiTool(get_pet: GET https://example.com/v1/pets/{petId})",
         "RestApiTool(update_pet: PUT https://example.com/v1/pets/{petId})",
         "RestApiTool(pets_pet_id_delete: DELETE https://example.com/v1/pets/{petId})",
     ]
-    assert [one.description for one in found] == ["One pet.", "Changes a pet.", "Takes a pet away."]
-    assert all(isinstance(one, RestApiTool) for one in found)
+    assert [match.description for match in matches] == ["One pet.", "Changes a pet.", "Takes a pet away."]
+    assert all(isinstance(match, RestApiTool) for match in matches)
 
 
 def test_the_model_is_told_of_every_place_and_of_the_fields_of_a_body():
@@ -207,20 +207,20 @@ def test_the_model_is_told_of_every_place_and_of_the_fields_of_a_body():
 def test_arguments_go_where_the_document_says(server: str):
     tools = toolset(server, PETS, COMPONENTS)
 
-    asked = ask(tools, "get_pet", pet_id=3, fields=["a b", "c"], x_trace="t1", authorization="mine")
+    reply = ask(tools, "get_pet", pet_id=3, fields=["a b", "c"], x_trace="t1", authorization="mine")
 
-    assert (asked["method"], asked["path"], asked["query"]) == ("GET", "/pets/3", [["fields", "a b"], ["fields", "c"]])
-    assert asked["headers"]["x-trace"] == "t1"
-    assert asked["headers"]["cookie"] == "lang=en"
-    assert "authorization" not in asked["headers"]
+    assert (reply["method"], reply["path"], reply["query"]) == ("GET", "/pets/3", [["fields", "a b"], ["fields", "c"]])
+    assert reply["headers"]["x-trace"] == "t1"
+    assert reply["headers"]["cookie"] == "lang=en"
+    assert "authorization" not in reply["headers"]
 
 
 def test_a_body_is_sent_under_the_names_of_the_service(server: str):
-    asked = ask(toolset(server, PETS, COMPONENTS), "update_pet", pet_id=3, body_pet_id="x", name="Rex", tag=None)
+    reply = ask(toolset(server, PETS, COMPONENTS), "update_pet", pet_id=3, body_pet_id="x", name="Rex", tag=None)
 
-    assert (asked["method"], asked["path"]) == ("PUT", "/pets/3")
-    assert json.loads(asked["body"]) == {"petId": "x", "name": "Rex"}
-    assert asked["headers"]["content-type"] == "application/json"
+    assert (reply["method"], reply["path"]) == ("PUT", "/pets/3")
+    assert json.loads(reply["body"]) == {"petId": "x", "name": "Rex"}
+    assert reply["headers"]["content-type"] == "application/json"
 
 
 def test_names_can_be_kept_and_repeated_names_are_numbered():
@@ -240,7 +240,7 @@ def test_names_can_be_kept_and_repeated_names_are_numbered():
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "query"),
+    ("response", "value", "query"),
     [
         ({}, [1, 2], [["q", "1"], ["q", "2"]]),
         ({"explode": False}, ["a", "b"], [["q", "a,b"]]),
@@ -254,9 +254,9 @@ def test_names_can_be_kept_and_repeated_names_are_numbered():
     ],
 )
 def test_a_value_in_a_query_has_the_form_that_the_document_asks_for(
-    server: str, said: dict[str, Any], value: Any, query: list[list[str]]
+    server: str, response: dict[str, Any], value: Any, query: list[list[str]]
 ):
-    paths = {"/q": {"get": {"operationId": "q", "parameters": [{"name": "q", "in": "query", "schema": {}} | said]}}}
+    paths = {"/q": {"get": {"operationId": "q", "parameters": [{"name": "q", "in": "query", "schema": {}} | response]}}}
 
     assert ask(toolset(server, paths), "q", q=value)["query"] == query
 
@@ -267,7 +267,7 @@ def test_a_value_in_a_query_has_the_form_that_the_document_asks_for(
         ("a/b..c d", "/p/a%2Fb..c%20d/end"),
         ("?x#y", "/p/%3Fx%23y/end"),
         (".git", "/p/.git/end"),
-        *[(one, None) for one in ("..", ".", "", "../../admin", "a/../b", "..\\x", "a\r\nX: 1", "a\x00")],
+        *[(text, None) for text in ("..", ".", "", "../../admin", "a/../b", "..\\x", "a\r\nX: 1", "a\x00")],
     ],
 )
 def test_a_value_in_a_path_stays_one_step(server: str, value: str, path: str | None):
@@ -284,26 +284,26 @@ def test_a_value_in_a_path_stays_one_step(server: str, value: str, path: str | N
         assert answer == {"error": f"p() was not called: step={value!r} is not allowed in a URL path"}
 
 
-def body_of(kind: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"/b": {"post": {"operationId": "b", "requestBody": {"content": {kind: {"schema": schema}}} | more}}}
+def body_of(kind: str, schema: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    return {"/b": {"post": {"operationId": "b", "requestBody": {"content": {kind: {"schema": schema}}} | kwargs}}}
 
 
 FIELDS = {"type": "object", "properties": {"name": {"type": "string"}, "more": {}, "file": {"format": "binary"}}}
 
 
 def test_a_form_is_sent_as_a_form(server: str):
-    asked = ask(toolset(server, body_of("application/x-www-form-urlencoded", FIELDS)), "b", name="a b&c", more=[1, 2])
+    reply = ask(toolset(server, body_of("application/x-www-form-urlencoded", FIELDS)), "b", name="a b&c", more=[1, 2])
 
-    assert asked["body"] == "name=a+b%26c&more=1&more=2"
-    assert asked["headers"]["content-type"] == "application/x-www-form-urlencoded"
+    assert reply["body"] == "name=a+b%26c&more=1&more=2"
+    assert reply["headers"]["content-type"] == "application/x-www-form-urlencoded"
 
 
 def test_a_file_is_sent_as_a_part_of_a_form(server: str):
-    asked = ask(toolset(server, body_of("multipart/form-data", FIELDS)), "b", name="x", file="bytes of it")
+    reply = ask(toolset(server, body_of("multipart/form-data", FIELDS)), "b", name="x", file="bytes of it")
 
-    assert asked["headers"]["content-type"].startswith("multipart/form-data; boundary=")
-    assert 'name="file"; filename="file"\r\nContent-Type: application/octet-stream\r\n\r\nbytes of it' in asked["body"]
-    assert 'name="name"\r\n\r\nx\r\n' in asked["body"]
+    assert reply["headers"]["content-type"].startswith("multipart/form-data; boundary=")
+    assert 'name="file"; filename="file"\r\nContent-Type: application/octet-stream\r\n\r\nbytes of it' in reply["body"]
+    assert 'name="name"\r\n\r\nx\r\n' in reply["body"]
 
 
 @pytest.mark.parametrize(
@@ -320,9 +320,9 @@ def test_a_file_is_sent_as_a_part_of_a_form(server: str):
 def test_a_body_that_is_no_object_of_known_fields_is_one_argument(
     server: str, kind: str, schema: dict[str, Any], value: Any, body: str
 ):
-    asked = ask(toolset(server, body_of(kind, schema)), "b", body=value)
+    reply = ask(toolset(server, body_of(kind, schema)), "b", body=value)
 
-    assert (asked["body"], asked["headers"]["content-type"]) == (body, kind)
+    assert (reply["body"], reply["headers"]["content-type"]) == (body, kind)
 
 
 def test_a_body_made_of_several_schemas_has_the_fields_of_all():
@@ -417,8 +417,8 @@ def api_key(place: str) -> APIKey:
     return APIKey(in_=APIKeyIn(place), name="k")
 
 
-def http(scheme: str, **given: str) -> AuthCredential:
-    auth = HttpAuth(scheme=scheme, credentials=HttpCredentials(**given), additional_headers={"X-More": "1"})
+def http(scheme: str, **kwargs: str) -> AuthCredential:
+    auth = HttpAuth(scheme=scheme, credentials=HttpCredentials(**kwargs), additional_headers={"X-More": "1"})
     return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=auth)
 
 
@@ -442,9 +442,9 @@ def test_a_credential_is_shown_as_the_scheme_says_and_hidden_from_the_model(
 ):
     tools = toolset(server, PETS, COMPONENTS, auth_scheme=scheme, auth_credential=credential)
 
-    asked = ask(tools, "get_pet", pet_id=1)
+    reply = ask(tools, "get_pet", pet_id=1)
 
-    assert asked["headers"][header] == value.replace("a-long-key", HIDDEN).replace("a-long-token", HIDDEN)
+    assert reply["headers"][header] == value.replace("a-long-key", HIDDEN).replace("a-long-token", HIDDEN)
 
 
 def test_a_key_may_be_part_of_the_query(server: str):
@@ -459,14 +459,16 @@ def test_a_person_is_asked_for_a_key_and_again_if_the_service_rejects_it(server:
     tools = toolset(server, paths, auth_scheme=api_key("header"), credential_key="shop")
     model = ScriptedLlm(call("f"), "I asked.", "Again.")
     talk = Talk(LlmAgent(name="a", model=model, tools=[tools]))
-    wanted = [one.id for event in talk.say() for one in event.get_function_calls() if one.name == credentials.REQUEST]
+    ids = [call.id for event in talk.say() for call in event.get_function_calls() if call.name == credentials.REQUEST]
 
-    answered = parts.result(wanted[0] or "", credentials.REQUEST, {"apiKey": "a-long-key"})
-    answer = types.Content(role="user", parts=[answered])
+    result = parts.result(ids[0] or "", credentials.REQUEST, {"apiKey": "a-long-key"})
+    answer = types.Content(role="user", parts=[result])
     events = talk.say(answer)
 
-    again = [one.id for event in events for one in event.get_function_calls() if one.name == credentials.REQUEST]
-    assert len(again) == 1 and again != wanted
+    repeated_ids = [
+        call.id for event in events for call in event.get_function_calls() if call.name == credentials.REQUEST
+    ]
+    assert len(repeated_ids) == 1 and repeated_ids != ids
     assert "a-long-key" not in talk.stored().model_dump_json()
 
 
@@ -488,7 +490,7 @@ def test_a_key_of_the_author_that_is_rejected_is_an_error(server: str):
 def test_this_machine_and_private_networks_are_not_reached_unless_the_author_says_so(
     host: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("socket.getaddrinfo", lambda host, *said, **more: LOOK_UP(host.rstrip("."), *said, **more))
+    monkeypatch.setattr("socket.getaddrinfo", lambda host, *args, **kwargs: LOOK_UP(host.rstrip("."), *args, **kwargs))
 
     answer = answers_of(f"http://{host}:9", "/text", allow_private_network_access=False)
 
@@ -501,22 +503,23 @@ def test_a_name_is_looked_up_once_and_reached_at_the_address_that_was_checked(
     looked_up: list[str] = []
     port = urlsplit(server).port
 
-    def rebinding(host: str, *said: Any, **more: Any) -> Any:
+    def rebinding(host: str, *args: Any, **kwargs: Any) -> Any:
         looked_up.append(host)
         return [(2, 1, 6, "", ("127.0.0.1", port))]
 
     monkeypatch.setattr("socket.getaddrinfo", rebinding)
     monkeypatch.setattr(web_access, "is_public", lambda address: len(looked_up) == 1)
 
-    asked = answers_of(f"http://shop.example:{port}", "/echo", allow_private_network_access=False)
+    answers = answers_of(f"http://shop.example:{port}", "/echo", allow_private_network_access=False)
 
-    assert (asked["path"], asked["headers"]["host"]) == ("/echo", f"shop.example:{port}")
+    assert (answers["path"], answers["headers"]["host"]) == ("/echo", f"shop.example:{port}")
     assert looked_up[0] == "shop.example" and "shop.example" not in looked_up[1:]
 
 
 def test_one_private_address_among_several_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        "socket.getaddrinfo", lambda host, port, *said: [(2, 1, 6, "", (one, port)) for one in ("8.8.8.8", "10.0.0.1")]
+        "socket.getaddrinfo",
+        lambda host, port, *args: [(2, 1, 6, "", (text, port)) for text in ("8.8.8.8", "10.0.0.1")],
     )
 
     answer = answers_of("http://shop.example", "/text", allow_private_network_access=False)
@@ -549,9 +552,9 @@ def test_an_approval_holds_for_the_service_that_was_asked_about(server: str):
     model = ScriptedLlm(call("get_pet", pet_id=3), "done")
     agent = LlmAgent(name="a", model=model, tools=[toolset(server, PETS, COMPONENTS, require_confirmation=True)])
     talk = Talk(agent)
-    [asked] = talk.say()[1].get_function_calls()
+    [function_call] = talk.say()[1].get_function_calls()
     agent.tools[:] = [toolset(f"{server}/other", PETS, COMPONENTS, require_confirmation=True)]
-    yes = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": True})
+    yes = types.FunctionResponse(id=function_call.id, name=function_call.name, response={"confirmed": True})
 
     events = talk.say(types.Content(role="user", parts=[types.Part(function_response=yes)]))
 

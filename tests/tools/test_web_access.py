@@ -44,11 +44,11 @@ class World(BaseHTTPRequestHandler):
     """The test is: let go of what still runs."""
 
     def answer(self) -> None:
-        type(self).seen.append((self.command, self.path, {key.lower(): one for key, one in self.headers.items()}))
+        type(self).seen.append((self.command, self.path, {key.lower(): header for key, header in self.headers.items()}))
         url = urlsplit(self.path)
-        said = {key: one[-1] for key, one in parse_qs(url.query).items()}
+        text = {key: value[-1] for key, value in parse_qs(url.query).items()}
         if url.path == "/to":
-            self.begin(int(said.get("status", 302)), Location=said["url"])
+            self.begin(int(text.get("status", 302)), Location=text["url"])
         elif url.path == "/endless":
             self.begin(200, length=100 * 1024**3, **{"Content-Type": "text/plain"})
             self.go_on(lambda: b"x" * 65_536)
@@ -81,9 +81,9 @@ class World(BaseHTTPRequestHandler):
         try:
             while not type(self).over.is_set():
                 between()
-                said = piece()
-                self.wfile.write(said)
-                type(self).written.append(len(said))
+                text = piece()
+                self.wfile.write(text)
+                type(self).written.append(len(text))
         except OSError:  # the client has had enough
             self.close_connection = True
 
@@ -112,20 +112,20 @@ def names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names that were looked up. Those that end in `.example` are this machine's, and count as public."""
     looked_up: list[str] = []
 
-    def look_up(host: Any, port: Any, *said: Any, **more: Any) -> Any:
+    def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
         looked_up.append(str(host))
         if str(host).endswith(".example"):
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
         if str(host).isalpha():
             raise socket.gaierror("no such name")
-        return LOOK_UP(host, port, *said, **more)
+        return LOOK_UP(host, port, *args, **kwargs)
 
     monkeypatch.setattr("socket.getaddrinfo", look_up)
     # A checked address is looked up once more, as such, when it is connected to.
     monkeypatch.setattr(
         web_access,
         "is_public",
-        lambda one: "".join(looked_up[-1:]).endswith(".example") or IS_PUBLIC(one),
+        lambda item: "".join(looked_up[-1:]).endswith(".example") or IS_PUBLIC(item),
     )
     return looked_up
 
@@ -143,7 +143,7 @@ def ask(tool: Any, name: str, /, **args: Any) -> Any:
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call(name, **args), "done"), tools=[tool]))
     events = talk.say()
     assert talk.error is None
-    return [one.response for event in events for one in event.get_function_responses()][-1]
+    return [response.response for event in events for response in event.get_function_responses()][-1]
 
 
 def service(server: str, path: str = "/echo", method: str = "get", **options: Any) -> OpenAPIToolset:
@@ -209,57 +209,58 @@ ADDRESSES = [
 
 
 @pytest.mark.usefixtures("names")
-@pytest.mark.parametrize(("address", "why"), ADDRESSES)
-def test_an_address_that_a_model_makes_up_does_not_reach_inside(world: int, address: str, why: str):
-    said = ask(load_web_page, "load_web_page", url=address.replace("{port}", str(world)))
+@pytest.mark.parametrize(("address", "reason"), ADDRESSES)
+def test_an_address_that_a_model_makes_up_does_not_reach_inside(world: int, address: str, reason: str):
+    reply = ask(load_web_page, "load_web_page", url=address.replace("{port}", str(world)))
 
-    assert why in said["error"] and World.seen == []
+    assert reason in reply["error"] and World.seen == []
 
 
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize(
-    ("address", "why"), [one for one in ADDRESSES if one[0].startswith("http://") and one[1] in (INSIDE, "was not ")]
+    ("address", "reason"),
+    [address for address in ADDRESSES if address[0].startswith("http://") and address[1] in (INSIDE, "was not ")],
 )
-def test_a_document_does_not_lead_inside(world: int, address: str, why: str):
+def test_a_document_does_not_lead_inside(world: int, address: str, reason: str):
     address = address.replace("{port}", str(world)).rstrip("/")
 
     try:
-        said = ask(service(address), "f")
+        reply = ask(service(address), "f")
     except ConfigurationError:  # it is no address at all
-        said = {"error": f"f was not {INSIDE}"}
+        reply = {"error": f"f was not {INSIDE}"}
 
-    assert said["error"].startswith("f") and World.seen == []
-    assert why == "was not " or INSIDE in said["error"]
+    assert reply["error"].startswith("f") and World.seen == []
+    assert reason == "was not " or INSIDE in reply["error"]
 
 
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize(
     ("status", "address"),
-    [(302, one[0]) for one in ADDRESSES if "///etc" not in one[0] and "\r" not in one[0]]
+    [(302, address[0]) for address in ADDRESSES if "///etc" not in address[0] and "\r" not in address[0]]
     + [(status, ADDRESSES[0][0]) for status in (301, 303, 307, 308)],
 )
 def test_a_server_does_not_send_on_to_inside(world: int, address: str, status: int):
     address = address.replace("{port}", str(world))
-    said = ask(load_web_page, "load_web_page", url=f"http://a.example:{world}/to?status={status}&url={quote(address)}")
+    reply = ask(load_web_page, "load_web_page", url=f"http://a.example:{world}/to?status={status}&url={quote(address)}")
 
-    assert "was not read" in said["error"] and len(World.seen) == 1
+    assert "was not read" in reply["error"] and len(World.seen) == 1
 
 
 def test_a_name_that_is_looked_up_again_is_judged_again(world: int, monkeypatch: pytest.MonkeyPatch):
     """The first answer is public, the second is not: the one that was checked is the one that is connected to."""
     answers = [["127.0.0.1"], ["10.0.0.1"]]
 
-    def look_up(host: Any, port: Any, *said: Any, **more: Any) -> Any:
+    def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
         if host != "two.example":
-            return LOOK_UP(host, port, *said, **more)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in answers.pop(0)]
+            return LOOK_UP(host, port, *args, **kwargs)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (item, port)) for item in answers.pop(0)]
 
     monkeypatch.setattr("socket.getaddrinfo", look_up)
-    monkeypatch.setattr(web_access, "is_public", lambda one: one == "127.0.0.1")
+    monkeypatch.setattr(web_access, "is_public", lambda item: item == "127.0.0.1")
 
-    said = ask(load_web_page, "load_web_page", url=f"http://two.example:{world}/to?url=/page")
+    reply = ask(load_web_page, "load_web_page", url=f"http://two.example:{world}/to?url=/page")
 
-    assert "'two.example'" in said["error"]
+    assert "'two.example'" in reply["error"]
     assert [path for _, path, _ in World.seen] == ["/to?url=/page"] and answers == []
 
 
@@ -281,11 +282,11 @@ KEY = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=SECRET)
     ],
 )
 @pytest.mark.parametrize(
-    ("place", "kept"),
+    ("place", "stored"),
     [("/page?a=1", True), ("http://a.example:{port}/page?a=1", True), ("http://b.example:{port}/page?a=1", False)],
 )
 def test_another_host_is_not_shown_the_credential(
-    world: int, scheme: Any, credential: AuthCredential, place: str, kept: bool
+    world: int, scheme: Any, credential: AuthCredential, place: str, stored: bool
 ):
     echoed = f"&key={SECRET}" if getattr(scheme, "in_", None) is APIKeyIn.query else ""
     url = f"/to?url={quote(place.replace('{port}', str(world)) + echoed, safe='')}"
@@ -297,22 +298,22 @@ def test_another_host_is_not_shown_the_credential(
         header_provider=lambda context: {"X-More": SECRET},
     )
 
-    said = ask(tools, "f")
+    reply = ask(tools, "f")
 
-    assert "error" not in said and [path.split("?")[0] for _, path, _ in World.seen] == ["/to", "/page"]
+    assert "error" not in reply and [path.split("?")[0] for _, path, _ in World.seen] == ["/to", "/page"]
     first, last = (f"{path} {headers}" for _, path, headers in World.seen)
-    assert first.count(SECRET) >= 2 and (SECRET in last) is kept and "a=1" in last
+    assert first.count(SECRET) >= 2 and (SECRET in last) is stored and "a=1" in last
 
 
 @pytest.mark.usefixtures("names")
 def test_a_secret_in_the_path_to_another_host_is_not_sent(world: int):
     url = f"/to?url={quote(f'http://b.example:{world}/{SECRET}/x', safe='')}"
 
-    said = ask(
+    reply = ask(
         service(f"http://a.example:{world}", url, auth_scheme=HTTPBase(scheme="bearer"), auth_credential=BEARER), "f"
     )
 
-    assert "a secret" in said["error"] and len(World.seen) == 1
+    assert "a secret" in reply["error"] and len(World.seen) == 1
 
 
 @pytest.mark.usefixtures("names")
@@ -326,9 +327,9 @@ def test_a_secret_of_a_header_is_not_sent_to_another_host_in_the_address(world: 
 @pytest.mark.usefixtures("names")
 def test_what_changes_something_is_not_sent_on(world: int):
     for method in ("post", "put", "delete"):
-        said = ask(service(f"http://a.example:{world}", "/to?url=/page", method), "f")
+        reply = ask(service(f"http://a.example:{world}", "/to?url=/page", method), "f")
 
-        assert said == {"error": f"f: HTTP 302 to /page, which is not followed for {method.upper()}"}
+        assert reply == {"error": f"f: HTTP 302 to /page, which is not followed for {method.upper()}"}
     assert [path for _, path, _ in World.seen] == ["/to?url=/page"] * 3
 
 
@@ -337,17 +338,17 @@ def test_being_sent_on_has_an_end(world: int):
     place = "/page"
     for _ in range(6):
         place = f"/to?url={quote(place, safe='')}"
-    said = ask(load_web_page, "load_web_page", url=f"http://a.example:{world}{place}")
+    reply = ask(load_web_page, "load_web_page", url=f"http://a.example:{world}{place}")
 
-    assert "5 times" in said["error"] and len(World.seen) == 6
+    assert "5 times" in reply["error"] and len(World.seen) == 6
 
 
 def test_https_does_not_lead_to_http():
     def answers(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(302, headers={"Location": "http://b.example/page"})
 
-    made = lambda: httpx2.AsyncClient(transport=httpx2.MockTransport(answers))  # noqa: E731
-    tools = service("https://a.example", allow_private_network_access=True, httpx_client_factory=made)
+    built = lambda: httpx2.AsyncClient(transport=httpx2.MockTransport(answers))  # noqa: E731
+    tools = service("https://a.example", allow_private_network_access=True, httpx_client_factory=built)
 
     assert "https to http" in ask(tools, "f")["error"]
 
@@ -357,9 +358,9 @@ def test_https_does_not_lead_to_http():
 def test_an_endless_body_is_truncated(world: int, path: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(web_access, "MAX_BYTES", 1_000)
 
-    said = ask(service(f"http://a.example:{world}", path), "f")
+    reply = ask(service(f"http://a.example:{world}", path), "f")
 
-    assert len(said["text"]) == 1_000 and "cut after 1000 bytes" in said["note"]
+    assert len(reply["text"]) == 1_000 and "cut after 1000 bytes" in reply["note"]
     assert sum(World.written) < 100 * 1024**2  # it was told to stop
 
 
@@ -372,9 +373,9 @@ def test_a_body_that_is_packed_twice_is_not_unpacked(world: int):
 def test_a_body_that_drips_does_not_take_forever(world: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(web_access, "READ_SECONDS", 0.3)  # between two drops it is never so long
 
-    said = ask(service(f"http://a.example:{world}", "/drip"), "f")
+    reply = ask(service(f"http://a.example:{world}", "/drip"), "f")
 
-    assert said == {"error": "f: TimeoutError: no answer in time"} and len(World.written) > 1
+    assert reply == {"error": "f: TimeoutError: no answer in time"} and len(World.written) > 1
 
 
 HEADER = [{"name": "X-A", "in": "header", "schema": {"type": "string"}}]
@@ -384,26 +385,26 @@ PATH = [{"name": "a", "in": "path", "required": True, "schema": {"type": "string
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize("value", ["a\r\nX-Admin: 1", "a\nb", "a\x00", "\r", "ü"])
 def test_a_header_cannot_hold_another(world: int, value: str):
-    said = ask(service(f"http://a.example:{world}", parameters=HEADER), "f", x_a=value)
+    reply = ask(service(f"http://a.example:{world}", parameters=HEADER), "f", x_a=value)
 
-    assert "header 'X-A'" in said["error"] and World.seen == []
+    assert "header 'X-A'" in reply["error"] and World.seen == []
 
 
 @pytest.mark.usefixtures("names")
 def test_the_value_of_a_header_that_cannot_be_is_not_told(world: int):
     tools = service(f"http://a.example:{world}", header_provider=lambda context: {"X-Key": f"{SECRET}\n"})
 
-    said = ask(tools, "f")["error"]
+    error = ask(tools, "f")["error"]
 
-    assert "'X-Key'" in said and SECRET not in said and World.seen == []
+    assert "'X-Key'" in error and SECRET not in error and World.seen == []
 
 
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize("value", ["../../admin", "..\\..\\admin", "..", ".", "", "a/../b", "a\r\nb"])
 def test_an_argument_does_not_lead_to_another_path(world: int, value: str):
-    said = ask(service(f"http://a.example:{world}", "/users/{a}", parameters=PATH), "f", a=value)
+    reply = ask(service(f"http://a.example:{world}", "/users/{a}", parameters=PATH), "f", a=value)
 
-    assert "URL path" in said["error"] and World.seen == []
+    assert "URL path" in reply["error"] and World.seen == []
 
 
 @pytest.mark.usefixtures("names")
@@ -440,17 +441,17 @@ def test_a_proxy_of_the_environment_is_not_used(world: int, monkeypatch: pytest.
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize("library", [httpx, httpx2])
 def test_a_client_of_the_authors_connects_to_the_address_that_was_checked(library: Any):
-    seen: list[tuple[str, str, Any]] = []
+    log: list[tuple[str, str, Any]] = []
 
     def answers(request: Any) -> Any:
-        seen.append((str(request.url), request.headers["host"], request.extensions.get("sni_hostname")))
+        log.append((str(request.url), request.headers["host"], request.extensions.get("sni_hostname")))
         return library.Response(200, json={"a": 1})
 
-    made = lambda: library.AsyncClient(transport=library.MockTransport(answers), trust_env=False)  # noqa: E731
+    built = lambda: library.AsyncClient(transport=library.MockTransport(answers), trust_env=False)  # noqa: E731
 
-    assert ask(service("https://a.example", httpx_client_factory=made), "f") == {"a": 1}
-    assert INSIDE in ask(service("https://10.0.0.1", httpx_client_factory=made), "f")["error"]
-    assert seen == [("https://127.0.0.1/echo", "a.example", "a.example")]
+    assert ask(service("https://a.example", httpx_client_factory=built), "f") == {"a": 1}
+    assert INSIDE in ask(service("https://10.0.0.1", httpx_client_factory=built), "f")["error"]
+    assert log == [("https://127.0.0.1/echo", "a.example", "a.example")]
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])
@@ -458,8 +459,8 @@ def test_an_error_of_the_authors_client_is_told_to_the_model(library: Any):
     def answers(request: Any) -> Any:
         raise library.ReadTimeout("too slow", request=request)
 
-    made = lambda: library.AsyncClient(transport=library.MockTransport(answers))  # noqa: E731
-    tools = service("https://a.example", httpx_client_factory=made, allow_private_network_access=True)
+    built = lambda: library.AsyncClient(transport=library.MockTransport(answers))  # noqa: E731
+    tools = service("https://a.example", httpx_client_factory=built, allow_private_network_access=True)
 
     assert "too slow" in ask(tools, "f")["error"]
 
@@ -468,11 +469,11 @@ def test_an_error_of_the_authors_client_is_told_to_the_model(library: Any):
 def test_a_proxy_of_the_authors_is_asked_for_names_that_only_it_knows_and_for_none_inside(
     world: int, names: list[str], library: Any
 ):
-    made = lambda: library.AsyncClient(proxy=f"http://127.0.0.1:{world}", trust_env=False)  # noqa: E731
+    built = lambda: library.AsyncClient(proxy=f"http://127.0.0.1:{world}", trust_env=False)  # noqa: E731
 
     for host, reached in (("intranet", True), ("a.example", True), ("localhost", False), ("10.0.0.1", False)):
         World.seen.clear()
-        said = ask(service(f"http://{host}/x", httpx_client_factory=made), "f")
+        reply = ask(service(f"http://{host}/x", httpx_client_factory=built), "f")
         assert [path for _, path, _ in World.seen] == [f"http://{host}/x/echo"] * reached
-        assert reached or INSIDE in said["error"]
+        assert reached or INSIDE in reply["error"]
     assert "intranet" in names

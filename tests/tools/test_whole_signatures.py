@@ -804,31 +804,33 @@ def declared(told: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
     return None if told is None else {"title": f"{name}Params", "type": "object", **told}
 
 
-@pytest.mark.parametrize(("func", "told", "sent", "got"), SIGNATURES, ids=lambda one: None)
+@pytest.mark.parametrize(("func", "lines", "payload", "actual"), SIGNATURES, ids=lambda item: None)
 def test_a_signature_is_told_as_json_schema_and_a_call_that_fits_reaches_the_function(
-    func: Callable[..., Any], told: dict[str, Any] | None, sent: dict[str, Any], got: dict[str, Any] | None
+    func: Callable[..., Any], lines: dict[str, Any] | None, payload: dict[str, Any], actual: dict[str, Any] | None
 ):
     tool = FunctionTool(func)
     declaration = tool.declaration
 
-    assert declaration and declaration.parameters_json_schema == declared(told, tool.name)
+    assert declaration and declaration.parameters_json_schema == declared(lines, tool.name)
     assert types.FunctionDeclaration.model_validate_json(declaration.model_dump_json(exclude_none=True)) == declaration
     GOT.last = None
-    events = Talk(guide(call(tool.name, **sent), "done", tools=[tool])).say()
-    [response] = [one.response for event in events for one in event.get_function_responses()]
-    assert GOT.last == got and response is not None and "error" not in response
+    events = Talk(guide(call(tool.name, **payload), "done", tools=[tool])).say()
+    [response] = [
+        function_response.response for event in events for function_response in event.get_function_responses()
+    ]
+    assert GOT.last == actual and response is not None and "error" not in response
 
 
 def test_the_words_of_a_tool_are_its_whole_docstring():
-    told = {tool.name: tool.description for func, *_ in SIGNATURES for tool in [FunctionTool(func)]}
+    lines = {tool.name: tool.description for func, *_ in SIGNATURES for tool in [FunctionTool(func)]}
 
-    assert told["google"] == (
+    assert lines["google"] == (
         "Look a city up.\n\nMore words.\n\nArgs:\n    city (str): Its name,\n        in English.\n"
         "    days: How many days: 1 to 7.\n\nReturns:\n    What it is like."
     )
-    assert told["decorated"] == "Decorated." and told["cached"] == "Cached."
-    assert told["Shop"] == "Sells things." and told["Order"].startswith("What somebody wants.")
-    assert told["defaults"] == ""
+    assert lines["decorated"] == "Decorated." and lines["cached"] == "Cached."
+    assert lines["Shop"] == "Sells things." and lines["Order"].startswith("What somebody wants.")
+    assert lines["defaults"] == ""
 
 
 def named(declaration: types.FunctionDeclaration | None, name: str) -> types.FunctionDeclaration:
@@ -840,7 +842,7 @@ def all_declarations() -> list[types.FunctionDeclaration]:
     """Of these functions, and of one for each type of `test_signatures`."""
     whole = [FunctionTool(func).declaration for func, *_ in SIGNATURES]
     typed = [of_types.tool_taking(hint, []).declaration for hint, *_ in of_types.SIGNATURES]
-    return [named(one, f"f{number}") for number, one in enumerate([*whole, *typed])]
+    return [named(item, f"f{number}") for number, item in enumerate([*whole, *typed])]
 
 
 def test_google_s_service_is_sent_each_schema_as_it_is():
@@ -854,16 +856,22 @@ def test_google_s_service_is_sent_each_schema_as_it_is():
             config=types.GenerateContentConfig(tools=[types.Tool(function_declarations=declarations)]),
         )
         sync.run(_answers(model, request))
-        [asked] = server.requests
+        [sent_request] = server.requests
 
-    sent = asked.body["tools"][0]["functionDeclarations"]
+    function_declarations = sent_request.body["tools"][0]["functionDeclarations"]
     # google-genai 3.4 spells this one as in Python; the service reads both.
-    told = {one["name"]: one.get("parametersJsonSchema") or one.get("parameters_json_schema") for one in sent}
-    assert len(told) > 100 and told == {one.name: one.parameters_json_schema for one in declarations}
+    lines = {
+        function_declaration["name"]: function_declaration.get("parametersJsonSchema")
+        or function_declaration.get("parameters_json_schema")
+        for function_declaration in function_declarations
+    }
+    assert len(lines) > 100 and lines == {
+        declaration.name: declaration.parameters_json_schema for declaration in declarations
+    }
 
 
 async def _answers(model: Gemini, request: LlmRequest) -> list[LlmResponse]:
-    return [one async for one in model.generate_content_async(request)]
+    return [response async for response in model.generate_content_async(request)]
 
 
 NOT_IN_GOOGLE_S_SCHEMA = {
@@ -875,20 +883,30 @@ NOT_IN_GOOGLE_S_SCHEMA = {
 
 def words_of(schema: Any) -> set[str]:
     if isinstance(schema, list):
-        return {word for one in schema for word in words_of(one)}
+        return {token for item in schema for token in words_of(item)}
     return (
-        set(schema) | {word for one in schema.values() for word in words_of(one)} if isinstance(schema, dict) else set()
+        set(schema) | {token for value in schema.values() for token in words_of(value)}
+        if isinstance(schema, dict)
+        else set()
     )
 
 
 def test_google_genai_reads_each_schema_into_its_own_but_for_words_that_it_lacks():
-    said = [one.parameters_json_schema for one in all_declarations() if one.parameters_json_schema]
-    sayable = [one for one in said if not words_of(one) & NOT_IN_GOOGLE_S_SCHEMA]
+    parameters_json_schemas = [
+        all_declaration.parameters_json_schema
+        for all_declaration in all_declarations()
+        if all_declaration.parameters_json_schema
+    ]
+    sayable = [
+        parameters_json_schema
+        for parameters_json_schema in parameters_json_schemas
+        if not words_of(parameters_json_schema) & NOT_IN_GOOGLE_S_SCHEMA
+    ]
 
-    read = [types.Schema.from_json_schema(json_schema=types.JSONSchema.model_validate(one)) for one in sayable]
+    read = [types.Schema.from_json_schema(json_schema=types.JSONSchema.model_validate(item)) for item in sayable]
 
     assert len(sayable) > 85
-    for schema, told in zip(read, sayable, strict=True):
+    for schema, lines in zip(read, sayable, strict=True):
         declared = types.FunctionDeclaration(name="f", parameters=schema).parameters
-        assert declared and declared.required == told.get("required")
-        assert list(declared.properties or {}) == list(told["properties"])
+        assert declared and declared.required == lines.get("required")
+        assert list(declared.properties or {}) == list(lines["properties"])
