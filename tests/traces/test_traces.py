@@ -47,27 +47,27 @@ def agent(*answers: Any, name: str = "a1", **fields: Any) -> LlmAgent:
     return LlmAgent(name=name, model=ScriptedLlm(*answers), **fields)
 
 
-def requests(it: LlmAgent) -> list[list[tuple[str, str]]]:
-    assert isinstance(it.model, ScriptedLlm)
-    return [sent(request.contents) for request in it.model.requests]
+def requests(agent: LlmAgent) -> list[list[tuple[str, str]]]:
+    assert isinstance(agent.model, ScriptedLlm)
+    return [sent(request.contents) for request in agent.model.requests]
 
 
 def test_1_words_and_an_output_key():
-    it = agent("hi there", instruction="Be {x}.", description="d", output_key="out")
-    talk = Talk(it, state={"x": "nice"})
+    sub_agent = agent("hi there", instruction="Be {x}.", description="d", output_key="out")
+    talk = Talk(sub_agent, state={"x": "nice"})
 
     assert told(talk.say("hello")) == [("a1", "hi there => {'out': 'hi there'} .")]
     assert talk.stored().state == {"x": "nice", "out": "hi there"}
-    assert isinstance(it.model, ScriptedLlm)
-    assert it.model.requests[0].config.system_instruction == (
+    assert isinstance(sub_agent.model, ScriptedLlm)
+    assert sub_agent.model.requests[0].config.system_instruction == (
         'Be nice.\n\nYou are an agent. Your internal name is "a1". The description about you is "d".'
     )
-    assert requests(it) == [[("user", "hello")]]
+    assert requests(sub_agent) == [[("user", "hello")]]
 
 
 def test_2_a_loop_of_tools():
-    it = agent(call("add", a=1, b=2), call("nothing"), "done", tools=[add, nothing])
-    talk = Talk(it)
+    sub_agent = agent(call("add", a=1, b=2), call("nothing"), "done", tools=[add, nothing])
+    talk = Talk(sub_agent)
 
     assert told(talk.say("hello")) == [
         ("a1", "calls add({'a': 1, 'b': 2})"),
@@ -77,7 +77,7 @@ def test_2_a_loop_of_tools():
         ("a1", "done ."),
     ]
     assert talk.stored().state == {"k": 1, "user:u": 3}
-    assert requests(it)[2] == [
+    assert requests(sub_agent)[2] == [
         ("user", "hello"),
         ("model", "calls add({'a': 1, 'b': 2})"),
         ("user", "answers {'result': 3}"),
@@ -89,23 +89,23 @@ def test_2_a_loop_of_tools():
 
 
 def test_3_calls_side_by_side_are_answered_in_one_event():
-    it = agent([call("t1", x=1), call("t1", x=2)], "done", tools=[t1])
+    sub_agent = agent([call("t1", x=1), call("t1", x=2)], "done", tools=[t1])
 
-    assert told(Talk(it).say("hello")) == [
+    assert told(Talk(sub_agent).say("hello")) == [
         ("a1", "calls t1({'x': 1}); calls t1({'x': 2})"),
         ("a1", "answers {'v': 1}; answers {'v': 2}"),
         ("a1", "done ."),
     ]
-    assert [role for role, _ in requests(it)[1]] == ["user", "model", "user"]
+    assert [role for role, _ in requests(sub_agent)[1]] == ["user", "model", "user"]
 
 
 def test_4_missing_arguments_and_an_unknown_tool_go_to_the_model():
-    it = agent(call("t1"), call("nosuch", q=1), "done", tools=[t1, boom])
+    sub_agent = agent(call("t1"), call("nosuch", q=1), "done", tools=[t1, boom])
 
-    events = Talk(it).say("hello")
+    events = Talk(sub_agent).say("hello")
 
     # The words of the errors are our own.
-    kinds = [list(one.response or {}) for event in events for one in event.get_function_responses()]
+    kinds = [list(response.response or {}) for event in events for response in event.get_function_responses()]
     assert kinds == [["error"], ["error"]]
     assert [event.author for event in events] == ["a1"] * 5
     assert told(events)[-1] == ("a1", "done .")
@@ -141,13 +141,13 @@ def test_4_a_tool_that_raises():
     ],
 )
 def test_5_templates(instruction: str, state: dict[str, Any], filled: str | None):
-    it = agent("ok", instruction=instruction)
+    sub_agent = agent("ok", instruction=instruction)
 
-    assert told(Talk(it, state=state).say("q")) == [("a1", "ok .")]
+    assert told(Talk(sub_agent, state=state).say("q")) == [("a1", "ok .")]
 
-    assert isinstance(it.model, ScriptedLlm)
+    assert isinstance(sub_agent.model, ScriptedLlm)
     identity = 'You are an agent. Your internal name is "a1".'
-    assert it.model.requests[0].config.system_instruction == (f"{filled}\n\n{identity}" if filled else identity)
+    assert sub_agent.model.requests[0].config.system_instruction == (f"{filled}\n\n{identity}" if filled else identity)
 
 
 def test_5_a_missing_key():
@@ -173,8 +173,8 @@ class Asks(BaseTool):
 
 
 def result(events: list[Event], status: str = "approved") -> types.Content:
-    [asked] = [one for event in events for one in event.get_function_calls()]
-    response = types.FunctionResponse(id=asked.id, name=asked.name, response={"status": status})
+    [call] = [call for event in events for call in event.get_function_calls()]
+    response = types.FunctionResponse(id=call.id, name=call.name, response={"status": status})
     return types.Content(role="user", parts=[types.Part(function_response=response)])
 
 
@@ -182,8 +182,8 @@ PENDING = {"status": "pending", "ticket": 1}
 
 
 def test_7_a_result_that_comes_later():
-    it = agent(call("ask", q="x"), "waiting for approval", "approved, done", tools=[Asks(PENDING)])
-    talk = Talk(it)
+    sub_agent = agent(call("ask", q="x"), "waiting for approval", "approved, done", tools=[Asks(PENDING)])
+    talk = Talk(sub_agent)
 
     events = talk.say("hello")
     assert told(events) == [
@@ -192,7 +192,7 @@ def test_7_a_result_that_comes_later():
         ("a1", "waiting for approval ."),
     ]
     assert told(talk.say(result(events))) == [("a1", "approved, done .")]
-    assert requests(it)[2] == [
+    assert requests(sub_agent)[2] == [
         ("user", "hello"),
         ("model", "calls ask({'q': 'x'})"),
         ("user", "answers {'status': 'approved'}"),
@@ -200,45 +200,53 @@ def test_7_a_result_that_comes_later():
 
 
 def test_7b_a_later_result_without_a_first_one():
-    it = agent(call("ask", q="x"), "done", tools=[Asks(None)])
-    talk = Talk(it)
+    sub_agent = agent(call("ask", q="x"), "done", tools=[Asks(None)])
+    talk = Talk(sub_agent)
 
     events = talk.say("hello")
     assert told(events) == [("a1", "calls ask({'q': 'x'}) .")]
     assert told(talk.say(result(events))) == [("a1", "done .")]
-    assert [role for role, _ in requests(it)[1]] == ["user", "model", "user"]
+    assert [role for role, _ in requests(sub_agent)[1]] == ["user", "model", "user"]
 
 
 def test_7c_words_while_a_result_is_awaited():
-    it = agent(call("ask", q="x"), "waiting for approval", "sure chat", "approved, done", tools=[Asks(PENDING)])
-    talk = Talk(it)
+    sub_agent = agent(call("ask", q="x"), "waiting for approval", "sure chat", "approved, done", tools=[Asks(PENDING)])
+    talk = Talk(sub_agent)
 
     events = talk.say("hello")
     assert told(talk.say("while waiting, hi?")) == [("a1", "sure chat .")]
     assert told(talk.say(result(events))) == [("a1", "approved, done .")]
-    assert [what for _, what in requests(it)[2]][-2:] == ["waiting for approval", "while waiting, hi?"]
-    assert [what for _, what in requests(it)[3]] == ["hello", "calls ask({'q': 'x'})", "answers {'status': 'approved'}"]
+    assert [text for _, text in requests(sub_agent)[2]][-2:] == ["waiting for approval", "while waiting, hi?"]
+    assert [text for _, text in requests(sub_agent)[3]] == [
+        "hello",
+        "calls ask({'q': 'x'})",
+        "answers {'status': 'approved'}",
+    ]
 
 
 def test_h8_a_result_given_while_the_run_that_asked_is_suspended():
-    it = agent(call("ask", p="x"), "approved A", "outer cont", "approved B", name="a", tools=[Asks(PENDING)])
-    talk = Talk(it)
+    sub_agent = agent(call("ask", p="x"), "approved A", "outer cont", "approved B", name="a", tools=[Asks(PENDING)])
+    talk = Talk(sub_agent)
     inner: list[Event] = []
 
-    asked: list[Event] = []
+    events: list[Event] = []
     outer: list[Event] = []
     for event in talk.runner.run(user_id="u", session_id="s", new_message="go"):
         outer.append(event)
-        asked += [event] if event.get_function_calls() else []
+        events += [event] if event.get_function_calls() else []
         if event.get_function_responses() or event.is_answer():
-            inner += talk.runner.run(user_id="u", session_id="s", new_message=result(asked))
+            inner += talk.runner.run(user_id="u", session_id="s", new_message=result(events))
 
     assert told(outer)[1:] == [("a", "answers {'status': 'pending', 'ticket': 1}"), ("a", "outer cont .")]
     assert told(inner) == [("a", "approved A ."), ("a", "approved B .")]
-    assert [what for _, what in requests(it)[1]][-1] == "answers {'status': 'approved'}"
-    assert [what for _, what in requests(it)[2]][-1] == "answers {'status': 'pending', 'ticket': 1}"
-    assert [what for _, what in requests(it)[3]] == ["go", "calls ask({'p': 'x'})", "answers {'status': 'approved'}"]
-    assert [what.removesuffix(" .") for _, what in told(talk.stored().events)] == [
+    assert [text for _, text in requests(sub_agent)[1]][-1] == "answers {'status': 'approved'}"
+    assert [text for _, text in requests(sub_agent)[2]][-1] == "answers {'status': 'pending', 'ticket': 1}"
+    assert [text for _, text in requests(sub_agent)[3]] == [
+        "go",
+        "calls ask({'p': 'x'})",
+        "answers {'status': 'approved'}",
+    ]
+    assert [text.removesuffix(" .") for _, text in told(talk.stored().events)] == [
         "go", "calls ask({'p': 'x'})", "answers {'status': 'pending', 'ticket': 1}", "answers {'status': 'approved'}",
         "approved A", "outer cont", "answers {'status': 'approved'}", "approved B",
     ]  # fmt: skip
@@ -282,15 +290,15 @@ def test_14c_words_beside_a_call():
 
 def test_15_an_answer_of_nothing_and_a_refusal():
     nothing_said = LlmResponse(content=types.Content(role="model", parts=[]), finish_reason=types.FinishReason.STOP)
-    it = agent(nothing_said, LlmResponse(error_code="SAFETY", error_message="blocked"), "again", name="a")
-    talk = Talk(it)
+    sub_agent = agent(nothing_said, LlmResponse(error_code="SAFETY", error_message="blocked"), "again", name="a")
+    talk = Talk(sub_agent)
 
     assert told(talk.say("hi")) == [("a", "failed MODEL_RETURNED_NO_CONTENT")]
     [refused] = talk.say("hi")
     assert told([refused]) == [("a", "failed SAFETY")]
     assert (refused.content, refused.error_message) == (None, "blocked")
     talk.say("again")
-    assert requests(it)[2] == [("user", "hi"), ("user", "hi"), ("user", "again")]
+    assert requests(sub_agent)[2] == [("user", "hi"), ("user", "hi"), ("user", "again")]
 
 
 def test_16_the_limit_of_calls():

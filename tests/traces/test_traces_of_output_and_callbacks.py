@@ -31,13 +31,13 @@ def agent(*answers: Any, name: str = "a", **fields: Any) -> LlmAgent:
     return LlmAgent(name=name, model=ScriptedLlm(*answers), **fields)
 
 
-def response(text: str, **more: Any) -> LlmResponse:
-    return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), **more)
+def response(text: str, **kwargs: Any) -> LlmResponse:
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), **kwargs)
 
 
-def asked(it: LlmAgent) -> list[LlmRequest]:
-    assert isinstance(it.model, ScriptedLlm)
-    return it.model.requests
+def asked(agent: LlmAgent) -> list[LlmRequest]:
+    assert isinstance(agent.model, ScriptedLlm)
+    return agent.model.requests
 
 
 KINDS = (
@@ -46,10 +46,10 @@ KINDS = (
 )  # fmt: skip
 
 
-def noting(said: list[str], *kinds: str, **answers: Any) -> dict[str, Any]:
+def noting(texts: list[str], *kinds: str, **answers: Any) -> dict[str, Any]:
     def make(kind: str) -> Any:
-        def callback(**given: Any) -> Any:
-            said.append(kind)
+        def callback(**kwargs: Any) -> Any:
+            texts.append(kind)
             return answers.get(kind)
 
         return callback
@@ -60,9 +60,9 @@ def noting(said: list[str], *kinds: str, **answers: Any) -> dict[str, Any]:
 class Noting(BasePlugin):
     """Notes each hook that is asked."""
 
-    def __init__(self, said: list[str]) -> None:
+    def __init__(self, texts: list[str]) -> None:
         super().__init__("P")
-        self.said = said
+        self.said = texts
 
     def __getattribute__(self, name: str) -> Any:
         if name.endswith("_callback"):
@@ -70,7 +70,7 @@ class Noting(BasePlugin):
         return super().__getattribute__(name)
 
     def _make(self, point: str) -> Any:
-        async def callback(**given: Any) -> None:
+        async def callback(**kwargs: Any) -> None:
             self.said.append(f"P.{point}")
 
         return callback
@@ -81,8 +81,8 @@ def root(*answers: Any, **fields: Any) -> LlmAgent:
 
 
 def test_12_an_output_schema_beside_tools():
-    it = root(call("w"), call("set_model_response", ans="42"), tools=[w])
-    talk = Talk(it)
+    agent = root(call("w"), call("set_model_response", ans="42"), tools=[w])
+    talk = Talk(agent)
     events = talk.say("hello")
 
     assert told(events) == [
@@ -94,8 +94,8 @@ def test_12_an_output_schema_beside_tools():
     ]
     assert events[3].actions.set_model_response == {"ans": "42"}
     assert talk.stored().state == {"o": {"ans": "42"}}
-    assert list(asked(it)[0].tools_dict) == ["set_model_response", "w"]
-    assert 'name is "root".\n\nYou' in str(asked(it)[0].config.system_instruction)
+    assert list(asked(agent)[0].tools_dict) == ["set_model_response", "w"]
+    assert 'name is "root".\n\nYou' in str(asked(agent)[0].config.system_instruction)
 
 
 def test_12_an_answer_that_does_not_fit_and_words_instead():
@@ -133,11 +133,11 @@ def test_y5_an_answer_beside_another_call():
 
 
 def test_13_the_order():
-    said: list[str] = []
-    Talk(agent(call("w"), "x", tools=[w], **noting(said, *KINDS)), plugins=[Noting(said)]).say()
+    log: list[str] = []
+    Talk(agent(call("w"), "x", tools=[w], **noting(log, *KINDS)), plugins=[Noting(log)]).say()
 
     model = ["P.before_model", "before_model", "P.after_model", "after_model", "P.on_event"]
-    assert said == [
+    assert log == [
         "P.on_user_message", "P.before_run", "P.before_agent", "before_agent",
         *model,
         "P.before_tool", "before_tool", "P.after_tool", "after_tool", "P.on_event",
@@ -147,37 +147,39 @@ def test_13_the_order():
 
 
 def test_13b_the_order_of_errors_that_nobody_answers():
-    said: list[str] = []
-    fields = noting(said, "on_tool_error", "on_model_error")
-    tool = Talk(agent(call("boom"), tools=[boom], tool_errors="raise", **fields), plugins=[Noting(said)])
+    log: list[str] = []
+    fields = noting(log, "on_tool_error", "on_model_error")
+    tool = Talk(agent(call("boom"), tools=[boom], tool_errors="raise", **fields), plugins=[Noting(log)])
 
     assert told(tool.say()) == [
         ("a", "calls boom({})"),
         ("a", "answers {'error': 'ValueError: bad'} failed ValueError ."),
     ]
-    assert said[6:] == [
+    assert log[6:] == [
         "P.before_tool", "P.on_tool_error", "on_tool_error", "P.on_agent_error", "P.on_event", "P.on_run_error",
     ]  # fmt: skip
 
-    said.clear()
-    model = Talk(agent(RuntimeError("m"), **fields), plugins=[Noting(said)])
+    log.clear()
+    model = Talk(agent(RuntimeError("m"), **fields), plugins=[Noting(log)])
     assert told(model.say()) == [("a", "failed RuntimeError")]
-    assert said[3:] == [
+    assert log[3:] == [
         "P.before_model", "P.on_model_error", "on_model_error", "P.on_agent_error", "P.on_event", "P.on_run_error",
     ]  # fmt: skip
 
 
 def test_13c_errors_that_are_answered():
-    said: list[str] = []
+    log: list[str] = []
     answers = {"on_tool_error": {"rec": 1}, "on_model_error": response("recovered")}
-    it = agent(call("boom"), RuntimeError("m"), tools=[boom], **noting(said, "after_model", "after_tool", **answers))
+    sub_agent = agent(
+        call("boom"), RuntimeError("m"), tools=[boom], **noting(log, "after_model", "after_tool", **answers)
+    )
 
-    assert told(Talk(it).say()) == [
+    assert told(Talk(sub_agent).say()) == [
         ("a", "calls boom({})"),
         ("a", "answers {'rec': 1}"),
         ("a", "recovered ."),
     ]
-    assert said == ["after_model", "on_tool_error", "after_tool", "on_model_error", "after_model"]
+    assert log == ["after_model", "on_tool_error", "after_tool", "on_model_error", "after_model"]
 
 
 def test_13d_agents_that_are_answered_for_and_added_to():
@@ -188,17 +190,17 @@ def test_13d_agents_that_are_answered_for_and_added_to():
         callback_context.state["s"] = 1
         return types.Content(role="model", parts=[types.Part(text="skipped")])
 
-    def after(callback_context: CallbackContext) -> types.Content:
+    def run_after(callback_context: CallbackContext) -> types.Content:
         callback_context.state["e"] = 1
         return types.Content(role="model", parts=[types.Part(text="extra")])
 
-    said: list[str] = []
-    skipped = Talk(agent("x", output_key="ok", before_agent_callback=skipping, **noting(said, "after_agent")))
-    assert told(skipped.say()) == [("a", "skipped => {'s': 1, 'ok': 'skipped'} .")] and said == []
+    log: list[str] = []
+    skipped = Talk(agent("x", output_key="ok", before_agent_callback=skipping, **noting(log, "after_agent")))
+    assert told(skipped.say()) == [("a", "skipped => {'s': 1, 'ok': 'skipped'} .")] and log == []
 
     # DEVIATES: an event that only writes is not final.
-    both = Talk(agent("x", output_key="ok", before_agent_callback=before, after_agent_callback=after))
-    assert told(both.say()) == [("a", "=> {'s': 1}"), ("a", "x => {'ok': 'x'} ."), ("a", "extra => {'e': 1} .")]
+    talk = Talk(agent("x", output_key="ok", before_agent_callback=before, after_agent_callback=run_after))
+    assert told(talk.say()) == [("a", "=> {'s': 1}"), ("a", "x => {'ok': 'x'} ."), ("a", "extra => {'e': 1} .")]
 
 
 def test_13e_models_that_are_answered_for():
@@ -210,28 +212,28 @@ def test_13e_models_that_are_answered_for():
         callback_context.state["am"] = 1
         return response(llm_response.text.upper())
 
-    said: list[str] = []
-    assert told(Talk(agent("x", before_model_callback=blocking, **noting(said, "after_model"))).say()) == [
+    log: list[str] = []
+    assert told(Talk(agent("x", before_model_callback=blocking, **noting(log, "after_model"))).say()) == [
         ("a", "blocked => {'bm': 1} .")
     ]
-    assert said == []
+    assert log == []
     assert told(Talk(agent("abc", after_model_callback=shouting)).say()) == [("a", "ABC => {'am': 1} .")]
 
 
 def test_13f_an_empty_result_in_a_tools_place():
-    said: list[str] = []
+    texts: list[str] = []
 
-    def first(**given: Any) -> None:
-        said.append("at1")
+    def first(**kwargs: Any) -> None:
+        texts.append("at1")
 
-    def second(**given: Any) -> dict[str, int]:
-        said.append("at2")
+    def second(**kwargs: Any) -> dict[str, int]:
+        texts.append("at2")
         return {"new": 1}
 
-    it = agent(call("w"), "z", tools=[w], after_tool_callback=[first, second], **noting(said, before_tool={}))
+    sub_agent = agent(call("w"), "z", tools=[w], after_tool_callback=[first, second], **noting(texts, before_tool={}))
 
-    assert told(Talk(it).say())[1] == ("a", "answers {'new': 1}")
-    assert said == ["before_tool", "at1", "at2"]
+    assert told(Talk(sub_agent).say())[1] == ("a", "answers {'new': 1}")
+    assert texts == ["before_tool", "at1", "at2"]
 
 
 def test_13g_arguments_that_a_callback_changes():
@@ -275,24 +277,26 @@ def test_13i_what_plugins_answer():
 
     assert told(Talk(agent("x"), plugins=[Early("e")]).say()) == [("model", "early .")]
 
-    it = agent("x")
-    talk = Talk(it, plugins=[Replaces("r")])
+    sub_agent = agent("x")
+    talk = Talk(sub_agent, plugins=[Replaces("r")])
     assert told(talk.say()) == [("a", "EV .")]
     assert [event.text for event in talk.stored().events] == ["REPLACED", "EV"]
-    assert [content.parts[0].text for content in asked(it)[0].contents if content.parts] == ["REPLACED"]
+    assert [content.parts[0].text for content in asked(sub_agent)[0].contents if content.parts] == ["REPLACED"]
 
 
 def test_13j_callbacks_with_names_of_their_own():
-    said: list[str] = []
-    it = agent("orig", before_model_callback=lambda x, y: said.append("pos"), after_model_callback=lambda p, q: None)
+    texts: list[str] = []
+    sub_agent = agent(
+        "orig", before_model_callback=lambda x, y: texts.append("pos"), after_model_callback=lambda p, q: None
+    )
 
-    assert told(Talk(it).say()) == [("a", "orig .")] and said == ["pos"]
+    assert told(Talk(sub_agent).say()) == [("a", "orig .")] and texts == ["pos"]
 
 
 def test_y1_and_y13_a_callback_that_calls_and_one_that_answers():
     answers = iter([LlmResponse(content=types.Content(role="model", parts=[call("w")]))])
-    it = agent("end", tools=[w], before_model_callback=lambda callback_context, llm_request: next(answers, None))
-    assert told(Talk(it).say()) == [("a", "calls w({})"), ("a", "answers {'ok': 1}"), ("a", "end .")]
+    sub_agent = agent("end", tools=[w], before_model_callback=lambda callback_context, llm_request: next(answers, None))
+    assert told(Talk(sub_agent).say()) == [("a", "calls w({})"), ("a", "answers {'ok': 1}"), ("a", "end .")]
 
     blocked = agent(output_key="o", before_model_callback=lambda callback_context, llm_request: response("blocked"))
     assert told(Talk(blocked).say()) == [("a", "blocked => {'o': 'blocked'} .")]
@@ -302,19 +306,21 @@ def test_y14_two_calls_share_an_id():
     twice = [types.Part(function_call=types.FunctionCall(id="X", name="w", args={})) for _ in range(2)]
     events = Talk(agent(twice, "e", tools=[w])).say()
 
-    made, given = events[0].get_function_calls(), events[1].get_function_responses()
-    assert [one.response for one in given] == [{"ok": 1}] * 2
+    calls, responses = events[0].get_function_calls(), events[1].get_function_responses()
+    assert [response.response for response in responses] == [{"ok": 1}] * 2
     # DEVIATES: the second gets an id of its own.
-    assert made[0].id == "X" and made[1].id != "X"
-    assert [one.id for one in given] == [one.id for one in made]
+    assert calls[0].id == "X" and calls[1].id != "X"
+    assert [call.id for call in responses] == [call.id for call in calls]
 
 
 def test_y15_after_model_sees_every_piece():
-    said: list[str] = []
-    it = agent(["a", "b"], after_model_callback=lambda callback_context, llm_response: said.append(llm_response.text))
+    texts: list[str] = []
+    sub_agent = agent(
+        ["a", "b"], after_model_callback=lambda callback_context, llm_response: texts.append(llm_response.text)
+    )
 
-    Talk(it).say(config=RunConfig(streaming_mode=StreamingMode.SSE))
-    assert said == ["a", "b", "ab"]
+    Talk(sub_agent).say(config=RunConfig(streaming_mode=StreamingMode.SSE))
+    assert texts == ["a", "b", "ab"]
 
 
 def test_y17_a_tool_that_ends_the_run():
@@ -347,15 +353,15 @@ def test_z8_one_of_two_calls_fails():
 
 def test_h5_a_callback_puts_a_content_in_the_instructions_place():
     def replace(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        told = str(llm_request.config.system_instruction)
-        llm_request.config.system_instruction = types.Content(role="system", parts=[types.Part(text="[M] " + told)])
+        text = str(llm_request.config.system_instruction)
+        llm_request.config.system_instruction = types.Content(role="system", parts=[types.Part(text="[M] " + text)])
 
-    it = agent("x", instruction="I", before_model_callback=replace)
-    Talk(it).say()
+    sub_agent = agent("x", instruction="I", before_model_callback=replace)
+    Talk(sub_agent).say()
 
-    sent: Any = asked(it)[0].config.system_instruction
-    assert sent.role == "system"
-    assert sent.parts[0].text == '[M] I\n\nYou are an agent. Your internal name is "a".'
+    instruction: Any = asked(sub_agent)[0].config.system_instruction
+    assert instruction.role == "system"
+    assert instruction.parts[0].text == '[M] I\n\nYou are an agent. Your internal name is "a".'
 
 
 class Raises(BasePlugin):
@@ -371,12 +377,12 @@ def test_h6_a_plugin_that_raises():
     assert isinstance(talk.error, PluginError) and isinstance(talk.error, RuntimeError)
 
 
-@pytest.mark.parametrize(("kind", "before"), [("before_model", []), ("after_agent", [("a", "x .")])])
-def test_h6_a_callback_that_raises(kind: str, before: list[Any]):
-    def raises(**given: Any) -> None:
+@pytest.mark.parametrize(("kind", "previous"), [("before_model", []), ("after_agent", [("a", "x .")])])
+def test_h6_a_callback_that_raises(kind: str, previous: list[Any]):
+    def raises(**kwargs: Any) -> None:
         raise KeyError("cb")
 
     talk = Talk(agent("x", **{f"{kind}_callback": raises}))
 
-    assert told(talk.say()) == [*before, ("a", "failed KeyError")]
+    assert told(talk.say()) == [*previous, ("a", "failed KeyError")]
     assert isinstance(talk.error, KeyError)
