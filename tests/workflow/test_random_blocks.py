@@ -100,9 +100,9 @@ class Built:
     last: Any
     edges: list[Edge]
 
-    def then(self, other: "Built", route: Any = None) -> "Built":
-        edge = Edge(from_node=self.last, to_node=other.first, route=route)
-        return Built(self.first, other.last, [*self.edges, *other.edges, edge])
+    def then(self, second: "Built", route: Any = None) -> "Built":
+        edge = Edge(from_node=self.last, to_node=second.first, route=route)
+        return Built(self.first, second.last, [*self.edges, *second.edges, edge])
 
 
 @dataclass
@@ -122,8 +122,8 @@ class Maker:
 
     def step(self, name: str, times: int, **fields: Any) -> Built:
         self.runs[name] = times
-        one = Step(name=name, seen=self.seen, **fields)
-        return Built(one, one, [])
+        step = Step(name=name, seen=self.seen, **fields)
+        return Built(step, step, [])
 
     def block(self, block: Block, name: str, times: int) -> Built:
         kind, *rest = block
@@ -133,9 +133,9 @@ class Maker:
         return self.step(name, times)
 
     def _row(self, name: str, times: int, blocks: list[Block]) -> Built:
-        first, *others = self._parts(name, times, blocks)
-        for one in others:
-            first = first.then(one)
+        first, *other_parts = self._parts(name, times, blocks)
+        for other_part in other_parts:
+            first = first.then(other_part)
         return first
 
     def _fork(self, name: str, times: int, blocks: list[Block]) -> Built:
@@ -147,10 +147,10 @@ class Maker:
         edges += [Edge(from_node=part.last, to_node=join) for part in parts]
         return Built(fork.first, join, [*edges, *(edge for part in parts for edge in part.edges)])
 
-    def _choice(self, name: str, times: int, taken: int, blocks: list[Block]) -> Built:
+    def _choice(self, name: str, times: int, index: int, blocks: list[Block]) -> Built:
         """The last is the default."""
-        goes = min(taken, len(blocks) - 1)
-        choose, merge = self.step(f"{name}choose", times, routes=[taken]), self.step(f"{name}merge", times)
+        goes = min(index, len(blocks) - 1)
+        choose, merge = self.step(f"{name}choose", times, routes=[index]), self.step(f"{name}merge", times)
         edges: list[Edge] = []
         for number, block in enumerate(blocks):
             part = self.block(block, f"{name}{number}", times if number == goes else 0)
@@ -168,8 +168,8 @@ class Maker:
 
     def _workflow(self, name: str, times: int, block: Block) -> Built:
         whole = self.block(block, f"{name}0", times)
-        one = node(Workflow(name=name, edges=[(START, whole.first), *whole.edges], max_concurrency=self.limit))
-        return Built(one, one, [])
+        item = node(Workflow(name=name, edges=[(START, whole.first), *whole.edges], max_concurrency=self.limit))
+        return Built(item, item, [])
 
     def _worker(self, name: str, times: int, items: int) -> Built:
         lists = node(lambda: list(range(items)), name=f"{name}list")
@@ -188,8 +188,8 @@ class Maker:
                 return list(await asyncio.gather(*(ctx.run_node(called) for _ in range(calls))))
             return [await ctx.run_node(called) for _ in range(calls)]
 
-        one = node(calls_them, name=name)
-        return Built(one, one, [])
+        item = node(calls_them, name=name)
+        return Built(item, item, [])
 
     def _parts(self, name: str, times: int, blocks: list[Block]) -> Iterator[Built]:
         return (self.block(block, f"{name}{number}", times) for number, block in enumerate(blocks))
@@ -198,7 +198,7 @@ class Maker:
         """It has run whole, and once."""
         assert self.seen.ran == +self.runs
         assert Counter(self.seen.joined) == Counter(
-            {(name, *before): self.runs[name] for name, before in self.joins.items() if self.runs[name]}
+            {(name, *earlier_join): self.runs[name] for name, earlier_join in self.joins.items() if self.runs[name]}
         )
 
 
@@ -219,8 +219,8 @@ def alone() -> None:
 @QUICK
 @given(BLOCKS, LIMITS)
 def test_every_node_runs_as_often_as_its_block_says_and_joins_wait_for_all(block: Block, limit: int | None):
-    made = Maker(Seen(), limit)
-    graph = made.graph(block)
+    maker = Maker(Seen(), limit)
+    graph = maker.graph(block)
 
     async def run() -> None:
         talk = Talk(graph)
@@ -229,7 +229,7 @@ def test_every_node_runs_as_often_as_its_block_says_and_joins_wait_for_all(block
         alone()
 
     asyncio.run(run())
-    made.check()
+    maker.check()
 
 
 @QUICK
@@ -237,38 +237,38 @@ def test_every_node_runs_as_often_as_its_block_says_and_joins_wait_for_all(block
 def test_questions_are_answered_in_any_order_some_at_a_time_by_any_process(
     block: Block, limit: int | None, data: st.DataObject
 ):
-    seen = Seen()
-    made = Maker(seen, limit)
-    graph = made.graph(block)
-    seen.asks = data.draw(st.sets(st.sampled_from([name for name in leaves(made.runs) if name != "end"] or ["none"])))
-    questions = sum(made.runs[name] for name in seen.asks)
+    log = Seen()
+    maker = Maker(log, limit)
+    graph = maker.graph(block)
+    log.asks = data.draw(st.sets(st.sampled_from([name for name in leaves(maker.runs) if name != "end"] or ["none"])))
+    questions = sum(maker.runs[name] for name in log.asks)
 
     async def run() -> None:
         talk = Talk(graph)
         events = await asyncio.wait_for(talk.asay("go"), SECONDS)
-        waiting, answered = set(asked(events)), 0
-        while waiting:
+        pending_requests, number = set(asked(events)), 0
+        while pending_requests:
             assert talk.error is None and not ended(events)
-            now = data.draw(st.sets(st.sampled_from(sorted(waiting)), min_size=1))
-            talk.runner.agent = Maker(seen, limit).graph(block)  # another process has only the session
+            now = data.draw(st.sets(st.sampled_from(sorted(pending_requests)), min_size=1))
+            talk.runner.agent = Maker(log, limit).graph(block)  # another process has only the session
             events = await asyncio.wait_for(talk.asay(answers(dict.fromkeys(sorted(now), "yes"))), SECONDS)
-            waiting, answered = waiting - now | set(asked(events)), answered + len(now)
-            assert answered <= questions
-        assert talk.error is None and ended(events) and answered == questions
+            pending_requests, number = pending_requests - now | set(asked(events)), number + len(now)
+            assert number <= questions
+        assert talk.error is None and ended(events) and number == questions
         alone()
 
     asyncio.run(run())
-    made.check()
+    maker.check()
 
 
 @QUICK
 @given(BLOCKS, LIMITS, st.data())
 def test_an_error_is_told_once_and_leaves_nothing_behind(block: Block, limit: int | None, data: st.DataObject):
-    seen = Seen()
-    made = Maker(seen, limit)
-    graph = made.graph(block)
-    seen.fails = data.draw(st.sampled_from(leaves(made.runs)))
-    reached = bool(made.runs[seen.fails])
+    log = Seen()
+    maker = Maker(log, limit)
+    graph = maker.graph(block)
+    log.fails = data.draw(st.sampled_from(leaves(maker.runs)))
+    reached = bool(maker.runs[log.fails])
 
     async def run() -> None:
         talk = Talk(graph)
@@ -276,10 +276,10 @@ def test_an_error_is_told_once_and_leaves_nothing_behind(block: Block, limit: in
         alone()
         failed = [event for event in events if event.error_code]
         assert isinstance(talk.error, OSError) == reached
-        fewest, most = made.at_once.get(seen.fails or "", (1, 1)) if reached else (0, 0)
+        fewest, most = maker.at_once.get(log.fails or "", (1, 1)) if reached else (0, 0)
         assert fewest <= len(failed) <= most
-        assert all(count <= made.runs[name] for name, count in seen.ran.items())
-        await again(talk, made)
+        assert all(count <= maker.runs[name] for name, count in log.ran.items())
+        await again(talk, maker)
 
     asyncio.run(run())
 
@@ -287,28 +287,28 @@ def test_an_error_is_told_once_and_leaves_nothing_behind(block: Block, limit: in
 @QUICK
 @given(BLOCKS, LIMITS, st.integers(0, 12), st.sampled_from(["leave", "cancel", "abort"]))
 def test_who_cuts_a_run_short_leaves_nothing_running(block: Block, limit: int | None, count: int, how: str):
-    made = Maker(Seen(), limit)
-    graph = made.graph(block)
+    maker = Maker(Seen(), limit)
+    graph = maker.graph(block)
 
     async def run() -> None:
         talk = Talk(graph)
-        taken, stop = asyncio.Event(), asyncio.Event()
+        claimed, stop = asyncio.Event(), asyncio.Event()
 
         async def reads() -> None:
-            seen = 0
+            number = 0
             turn = talk.runner.run_async(**WHERE, new_message="go", abort_signal=stop)
             async with aclosing(turn) as events:
                 async for _ in events:
-                    seen += 1
-                    if seen == count:
-                        taken.set()
+                    number += 1
+                    if number == count:
+                        claimed.set()
                         if how == "leave":
                             break
                         if how == "abort":
                             stop.set()
 
         reader = asyncio.create_task(reads())
-        watch = asyncio.create_task(taken.wait())
+        watch = asyncio.create_task(claimed.wait())
         await asyncio.wait({reader, watch}, return_when=asyncio.FIRST_COMPLETED, timeout=SECONDS)
         if how == "cancel":
             reader.cancel()
@@ -316,18 +316,18 @@ def test_who_cuts_a_run_short_leaves_nothing_running(block: Block, limit: int | 
         await asyncio.wait({reader, watch}, timeout=SECONDS)
         assert reader.done() and (reader.cancelled() or reader.exception() is None)
         alone()
-        assert all(ran <= made.runs[name] for name, ran in made.seen.ran.items())
-        await again(talk, made)
+        assert all(ran <= maker.runs[name] for name, ran in maker.seen.ran.items())
+        await again(talk, maker)
 
     asyncio.run(run())
 
 
-async def again(talk: Talk, made: Maker) -> None:
+async def again(talk: Talk, built: Maker) -> None:
     """The next message runs the whole graph."""
-    made.seen.fails = None
-    made.seen.ran.clear()
-    made.seen.joined.clear()
+    built.seen.fails = None
+    built.seen.ran.clear()
+    built.seen.joined.clear()
     events = await asyncio.wait_for(talk.asay("once more"), SECONDS)
     assert talk.error is None and ended(events)
-    made.check()
+    built.check()
     alone()
