@@ -46,15 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def what_is_there_is_no_garbage() -> None:
-    """Whoever collects garbage in a test looks through what its file made, not through every module again."""
+def freeze_loaded_modules() -> None:
+    """Exempt loaded modules from garbage collection: a collection in a test looks at the objects of its file only."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
-def no_secrets_of_other_tests() -> None:
-    """What one test knows as a secret is a word like any other in the next."""
+def forget_secrets() -> None:
+    """Start without the secrets that an earlier test registered."""
     redaction.forget()
 
 
