@@ -18,10 +18,12 @@ from tests.browser.lab_server import chromium
 from tests.servers.programs import free_port, served
 from tests.support.polling import eventually
 
-pytestmark = [pytest.mark.backends, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.backends, pytest.mark.timeout(900)]
 
 PHOENIX = Path(__file__).parents[2] / ".venv-phoenix" / "bin" / "phoenix"
 PICTURES = Path(__file__).parents[2] / "build" / "backends"
+STARTING = 600.0
+"""Seconds: it imports some 6,700 modules, and makes its database."""
 USAGE = types.GenerateContentResponseUsageMetadata(
     prompt_token_count=120, candidates_token_count=20, thoughts_token_count=7, total_token_count=147
 )
@@ -39,7 +41,7 @@ def phoenix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "PHOENIX_TELEMETRY_ENABLED": "false",
         "PYTHONPATH": "",
     }
-    with served([str(PHOENIX), "serve"], port, settings):
+    with served([str(PHOENIX), "serve"], port, settings, seconds=STARTING):
         yield f"http://127.0.0.1:{port}"
 
 

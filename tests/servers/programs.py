@@ -35,13 +35,15 @@ def _listens(program: subprocess.Popen[bytes], port: int) -> bool:
 
 
 @contextlib.contextmanager
-def served(command: list[str], port: int, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that listens on `port` of this machine, from when it does until the end."""
+def served(
+    command: list[str], port: int, env: dict[str, str] | None = None, *, seconds: float = STARTING
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that listens on `port` of this machine, from when it does until the end; `seconds` for its start."""
     program = subprocess.Popen(
         command, env={**os.environ, **(env or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        eventually(lambda: _listens(program, port), seconds=STARTING, pause=0.05)
+        eventually(lambda: _listens(program, port), seconds=seconds, pause=0.05)
         yield program
     finally:
         program.kill()
