@@ -5,7 +5,6 @@ development there. `1.36`: the baseline that older instrumentations keep,
 https://github.com/open-telemetry/semantic-conventions/tree/v1.36.0/docs/gen-ai.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -99,8 +98,8 @@ def conversation_of(ctx: InvocationContext) -> str:
         # A run that reads only the newest events of a session does not know its first.
         is_whole = ctx.run_config.get_session_config is None
         first = (session.events[0].id if session.events else ctx.invocation_id) if is_whole else ""
-        names = json.dumps([session.app_name, session.user_id, session.id, first])
-        digest = blake2b(names.encode(), digest_size=6).hexdigest()
+        names = "\0".join((session.app_name, session.user_id, session.id, first))
+        digest = blake2b(names.encode(errors="replace"), digest_size=6).hexdigest()
         conversation = session.views[CONVERSATION] = f"{session.id}-{digest}"
     return conversation
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextvars import Token
 from typing import Any, Protocol, TypeVar
 
 from opentelemetry import trace
@@ -76,24 +77,21 @@ class Recorder:
         """
         span = watch.begin()
         context = trace.set_span_in_context(span, get_current())
+        token: Token[Ambient] | None = attach(context)
         try:
-            while True:
-                token = attach(context)
-                try:
-                    item = await anext(items)
-                except StopAsyncIteration:
-                    break
-                finally:
-                    detach(token)
+            async for item in items:
+                detach(token)
+                token = None
                 watch.see(item)
                 yield item
+                token = attach(context)
         except GeneratorExit:  # the reader left; that is no error
             raise
         except BaseException as error:
             self.fail(span, error)
             raise
         finally:
-            token = attach(context)
+            token = token or attach(context)
             try:
                 await items.aclose()
             finally:
