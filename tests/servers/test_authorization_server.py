@@ -162,7 +162,7 @@ def test_without_the_word_of_who_it_is_no_answer_of_it_is_taken(server: Server):
 
     answer(talk, {"authResponseUri": server.let_in(approval.auth_uri or "").partition("&iss=")[0]})
 
-    assert box.seen == [] and "not one of" in waiting(talk)[0].problem
+    assert box.seen == [] and f"not from {server.url}" in waiting(talk)[0].problem
 
 
 def test_each_user_has_their_own_credentials(server: Server):
@@ -243,9 +243,5 @@ def _pending(talk: Any, session: str, user: str) -> list[Interrupt]:
 
 
 def _refresh_tokens(talk: Any) -> list[str]:
-    stored_values = talk.runner.credential_service._kept.values()
-    return [
-        stored_value.oauth2.refresh_token
-        for stored_value in stored_values
-        if stored_value.oauth2 and stored_value.oauth2.refresh_token
-    ]
+    stored = talk.runner.credential_service._credentials.values()
+    return [item.oauth2.refresh_token for item in stored if item.oauth2 and item.oauth2.refresh_token]
