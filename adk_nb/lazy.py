@@ -31,27 +31,38 @@ def require(module: str, *, package: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        name = module.partition(".")[0]
-        if sys.platform == "emscripten" and _load_in_page(module):
-            return importlib.import_module(module)
-        extra = _NOT_IN_A_BROWSER.get(name)
-        if sys.platform == "emscripten" and extra:
-            raise MissingExtraError(
-                f"{module!r} cannot be installed in a browser; on your machine, type: %pip install 'adk-nb[{extra}]'"
-            ) from error
-        raise MissingExtraError(f"{name!r} is not installed; type: %pip install {package}") from error
+        if sys.platform != "emscripten":
+            raise _missing(module, package) from error
+        return _require_in_page(module, package)
 
 
-def _load_in_page(module: str) -> bool:
-    """Load the package of `module` if the page's Python was built with adk_nb, and so with versions that fit it.
+def _missing(module: str, package: str) -> MissingExtraError:
+    return MissingExtraError(f"{module.partition('.')[0]!r} is not installed; type: %pip install {package}")
 
-    Source: https://pyodide.org/en/stable/usage/api/js-api.html#pyodide.loadPackagesFromImports.
+
+def _require_in_page(module: str, package: str) -> ModuleType:
+    """Load an optional package into the page's Python, or say why it cannot be there.
+
+    A site whose Python was built with this package has versions that fit, which are loaded when they are needed; what
+    it lacks comes from nowhere else. Source: https://pyodide.org/en/stable/usage/api/js-api.html
+    #pyodide.loadPackagesFromImports.
     """
     page: Any = importlib.import_module("pyodide_js")
     ffi: Any = importlib.import_module("pyodide.ffi")
-    if not hasattr(page.lockfile.packages, "adk-nb") or not ffi.can_run_sync():
-        return False
-    return len(ffi.run_sync(page.loadPackagesFromImports(f"import {module}"))) > 0
+    is_site = hasattr(page.lockfile.packages, "adk-nb")
+    if is_site and ffi.can_run_sync():
+        ffi.run_sync(page.loadPackagesFromImports(f"import {module}"))
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        if extra := _NOT_IN_A_BROWSER.get(name):
+            reason, package = f"{name!r} cannot be installed in a browser", f"'adk-nb[{extra}]'"
+        elif is_site:
+            reason = f"this site has no {name!r}"
+        else:
+            raise _missing(module, package) from error
+        raise MissingExtraError(f"{reason}; on your machine, type: %pip install {package}") from error
 
 
 def face(

@@ -24,8 +24,18 @@ KERNELS = Path(__file__).parents[2] / "build" / "kernels"
 _SIZE = (1200, 900)
 _FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --disable-sync --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-default-apps --force-device-scale-factor=1"
+    "--disable-background-networking --disable-component-update --disable-default-apps --force-device-scale-factor=1 "
+    # What Chromium asks its makers by itself: accounts, updates of its parts, the time, hints for pages.
+    "--gaia-url=http://127.0.0.1:9 --component-updater=url-source=http://127.0.0.1:9/ "
+    "--disable-features=NetworkTimeServiceQuerying,OptimizationHints"
 )
+_PREFERENCES = {
+    "session.restore_on_startup": 4,
+    "session.startup_urls": ["about:blank"],
+    "homepage": "about:blank",
+    "homepage_is_newtabpage": False,
+}
+"""An empty page to begin with: that of Debian's Chromium is a search engine's."""
 _TRAP = """
     window.alerts = [];
     for (const name of ["alert", "confirm", "prompt"])
@@ -172,6 +182,7 @@ def chromium(profile: Path, *flags: str) -> Iterator[Chrome]:
         f"--window-size={_SIZE[0]},{_SIZE[1]}",
     ):
         options.add_argument(flag)
+    options.add_experimental_option("prefs", _PREFERENCES)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
     try:

@@ -1,6 +1,7 @@
 """The Python of a notebook's cells, statement by statement, and as an export needs it."""
 
 import ast
+import copy
 import symtable
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def _statements_of(raw: str, number: int, transform: Callable[[str], str]) -> It
         return
     lines = source.split("\n")
     for node in tree.body:
-        early, _, bound = names_in(ast.unparse(node))  # unparse: symtable takes text alone
+        early, _, bound = names_in(ast.unparse(_Sync().visit(copy.deepcopy(node))))  # symtable takes text alone
         changes = frozenset(_changed_names(node))
         binds = bound - changes  # x += 1 does not bind x
         yield Statement(node, _text_of(node, tree.body, lines), number, binds, changes, early)
@@ -110,6 +111,29 @@ def names_in(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]
     for child in table.get_children():
         _collect_globals(child, early, late)
     return frozenset(early), frozenset(late - early), frozenset(bound)
+
+
+class _Sync(ast.NodeTransformer):
+    """A statement without its `await`s at the top level, which symtable refuses from Python 3.14 on."""
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        """Leave what is awaited."""
+        return self.visit(node.value)
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
+        """Make it a `for`."""
+        self.generic_visit(node)
+        return ast.For(node.target, node.iter, node.body, node.orelse)
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
+        """Make it a `with`."""
+        self.generic_visit(node)
+        return ast.With(node.items, node.body)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        """Make it one that does not wait."""
+        self.generic_visit(node)
+        return ast.comprehension(node.target, node.iter, node.ifs, is_async=0)
 
 
 def _collect_globals(table: symtable.SymbolTable, early: set[str], late: set[str]) -> None:

@@ -48,6 +48,8 @@ _HANDLES_CLICKS = (7, 0)
 _READS_FIRST_MESSAGES = (7, 4)
 """The ipykernel from which a reloaded page's first messages are always read:
 https://github.com/ipython/ipykernel/pull/1529"""
+_NOT_THERE = "'emscripten'"
+"""In the marker of a requirement that no browser can have."""
 _DEVELOPMENT_EXTRAS = ("dev", "lab")
 """Extras for work on this package and its tutorials."""
 
@@ -116,14 +118,19 @@ def _installed(name: str) -> str:
 def _installed_extras() -> list[str]:
     """The extras of this package whose requirements are all installed."""
     requirements: dict[str, list[str]] = {}
+    unable: set[str] = set()
     try:
         for line in metadata.requires(_PACKAGE) or []:
             name, extra = re.match(r"[\w.-]+", line), re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", line)
             if name and extra and extra[1] not in _DEVELOPMENT_EXTRAS and name[0] != _PACKAGE:
                 requirements.setdefault(extra[1], []).append(name[0])
+                if IN_A_BROWSER and _NOT_THERE in line:
+                    unable.add(extra[1])
     except metadata.PackageNotFoundError:  # not installed by pip
         return []
-    return [extra for extra, names in sorted(requirements.items()) if all(map(_installed, names))]
+    return [
+        extra for extra, names in sorted(requirements.items()) if extra not in unable and all(map(_installed, names))
+    ]
 
 
 # ---- keys and models
