@@ -47,6 +47,11 @@ class LitePage(Page):
         """Replace the source of a cell."""
         self.js("panel.content.widgets[arguments[0]].model.sharedModel.setSource(arguments[1])", index, source)
 
+    def insert(self, index: int, source: str) -> None:
+        """Put a code cell at a place of the notebook."""
+        script = "panel.content.model.sharedModel.insertCell(arguments[0], { cell_type: 'code', source: arguments[1] })"
+        self.js(script, index, source)
+
     def line(self) -> str:
         """What the page says below the notebook while it loads Python."""
         return self.js("return document.getElementById('adk-nb-loading')?.innerText ?? ''")

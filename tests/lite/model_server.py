@@ -17,9 +17,12 @@ WAIT = 60
 
 
 class ModelServer:
-    """Answers every question with `PIECES`; the second waits until `rest` is set."""
+    """Answers every question with `PIECES`; the second waits until `rest` is set. `redirects_to`: or sends it there."""
 
-    def __init__(self) -> None:
+    def __init__(self, redirects_to: "ModelServer | None" = None) -> None:
+        self.redirects_to = redirects_to
+        self.asked = False
+        """True after any request, those for permission included."""
         self.headers: list[dict[str, str]] = []
         """Of each question, with names in lower case."""
         self.rest = threading.Event()
@@ -39,11 +42,16 @@ class _Handler(BaseHTTPRequestHandler):
     models: ModelServer
 
     def do_OPTIONS(self) -> None:
+        self.models.asked = True
         self._begin(204)
 
     def do_POST(self) -> None:
+        self.models.asked = True
         self.rfile.read(int(self.headers["Content-Length"]))
         self.models.headers.append({name.lower(): value for name, value in self.headers.items()})
+        if self.models.redirects_to:
+            self._begin(307)
+            return
         self._begin(200)
         for number, text in enumerate(PIECES):
             if number:
@@ -61,6 +69,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Access-Control-Allow-Methods", "POST")
         self.send_header("Access-Control-Allow-Headers", self.headers.get("Access-Control-Request-Headers", "*"))
         self.send_header("Content-Type", "text/event-stream")
+        if status == 307 and self.models.redirects_to:
+            self.send_header("Location", f"{self.models.redirects_to.url}{self.path}")
         self.end_headers()
 
     def _send(self, data: Any) -> None:

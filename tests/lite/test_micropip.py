@@ -13,6 +13,9 @@ import pytest
 from conftest import Files
 from selenium.webdriver import Chrome
 
+from adk_nb.notebook.view.writers.elements import ISOLATED
+from tests.support.hostile_texts import PAYLOADS, assert_isolated
+
 PARTS = Path(__file__).parents[2] / "build" / "lite_parts"
 PAGE = """<!doctype html><title>Pyodide</title>
 <script type="module">
@@ -49,9 +52,15 @@ except MissingExtraError as error:
 message
 """
 FOREIGN = """
-from adk_nb.notebook.view.writers.isolated_page import rewritten
-rewritten("<table><tr><td onclick='run()'>42<script>run()</script></td></tr></table>")
+import json
+from importlib.util import find_spec
+from adk_nb.notebook.view.writers.isolated_page import isolated_page
+json.dumps([find_spec("lxml") is None, *map(isolated_page, json.loads(PAGES))])
 """
+LONG = ("<b>" * 400 + "</i>" * 100_000, "<a b='" * 30_000, "<!--" * 50_000, "<a " * 50_000, "<![CDATA[" * 50_000)
+"""Pages that a parser might take minutes for: its page would stand still."""
+
+HARMLESS = "<table><tr><td onclick='run()'>42<script>run()</script></td></tr></table>"
 
 pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
 
@@ -106,7 +115,11 @@ def test_micropip_installs_it_and_names_what_cannot_be_there(plain: str, browser
     assert installed == "undefined", installed
 
     assert "gives 3" in run(browser, ASK)
-    assert run(browser, FOREIGN) == "<table><tr><td>42</td></tr></table>"
+    foreign = json.dumps(json.dumps([HARMLESS, *PAYLOADS, "".join(PAYLOADS), *LONG]))
+    is_stand_in, first, *pages = json.loads(run(browser, FOREIGN.replace("PAGES", foreign)))
+    assert is_stand_in and "<table><tr><td>42</td></tr></table>" in first
+    for written in pages:
+        assert_isolated({"srcdoc": written, "title": "", **ISOLATED})
     message = run(browser, POSTGRES)
     assert "'psycopg" in message, message
     assert "adk-nb[db]" in message

@@ -70,3 +70,31 @@ def test_a_typed_key_asks_a_model_whose_answer_streams(page: LitePage, provider:
         assert "It is raining." in saved
         for text in (saved, storage(page), page.browser.page_source):
             assert SECRET not in text
+
+
+REDIRECTED = """
+from adk_nb import Agent
+from adk_nb.models import Claude, Gemini, HttpLlm, OpenAILlm
+openai = Agent(name="openai", model=OpenAILlm(model="local", base_url="{url}/v1", api_key="{key}"))
+gemini = Agent(name="gemini", model=Gemini(model="gemini-local", base_url="{url}", api_key="{key}"))
+claude = Agent(name="claude", model=Claude(model="claude-local", base_url="{url}", api_key="{key}"))
+service = Agent(name="service", model=HttpLlm(url="{url}/chat", headers={{"x-own": "{key}"}}))
+"""
+
+
+def test_no_key_goes_where_a_service_redirects_a_page_to(page: LitePage):
+    with ModelServer().running() as stranger, ModelServer(redirects_to=stranger).running() as models:
+        page.open("00_start_here.ipynb")
+        page.run_cell(1, timeout=BOOT)
+        page.write(2, REDIRECTED.format(url=models.url, key=SECRET))
+        page.run_cell(2, timeout=BOOT)
+        for place, name in enumerate(("openai", "gemini", "claude", "service"), 3):
+            page.insert(place, f"%chat {name} How is the weather?")
+            page.run_cell(place, allow_errors=True, timeout=BOOT)
+            text = page.text(place)
+            assert "redirects are not followed" in text and "write the address" in text, text
+            assert SECRET not in text
+
+        assert len(models.headers) == 4  # no attempt is repeated
+        assert all(SECRET in json.dumps(headers) for headers in models.headers)
+        assert not stranger.asked
