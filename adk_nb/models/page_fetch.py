@@ -40,8 +40,7 @@ class PageFetch(httpx2.AsyncBaseTransport):
             "redirect": "manual",
             "credentials": "omit",
         }
-        limits = request.extensions.get("timeout") or {}
-        with _errors_of_page(request, limits.get("connect"), abort, httpx2.ConnectTimeout, httpx2.ConnectError):
+        with _errors_of_page(request, _seconds(request, "connect"), abort, httpx2.ConnectTimeout, httpx2.ConnectError):
             response = await js.fetch(str(request.url), ffi.to_js(options, dict_converter=js.Object.fromEntries))
         if response.type == "opaqueredirect":
             return httpx2.Response(_REDIRECT, request=request)
@@ -59,7 +58,7 @@ class _Body(httpx2.AsyncByteStream):
         self._abort = abort
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        seconds = (self._request.extensions.get("timeout") or {}).get("read")
+        seconds = _seconds(self._request, "read")
         while self._reader:
             with _errors_of_page(self._request, seconds, self._abort, httpx2.ReadTimeout, httpx2.ReadError):
                 piece = await self._reader.read()
@@ -70,6 +69,12 @@ class _Body(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """End the request, if it has not ended."""
         self._abort.abort()
+
+
+def _seconds(request: httpx2.Request, part: str) -> float | None:
+    """The limit of a part of the request; None or 0: there is none."""
+    limits: dict[str, float | None] = request.extensions.get("timeout") or {}
+    return limits.get(part)
 
 
 @contextmanager
@@ -90,7 +95,7 @@ def _errors_of_page(
         raise
     except js_error as error:
         if error.name == "AbortError":
-            raise timeout_error(f"no answer in {seconds:g} s", request=request) from error
+            raise timeout_error(f"no answer in {seconds or 0:g} s", request=request) from error
         raise broken_error(_UNREACHED, request=request) from error
     finally:
         if timer:
