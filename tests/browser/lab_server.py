@@ -25,9 +25,9 @@ _SIZE = (1200, 900)
 _FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --disable-sync --no-first-run "
     "--disable-background-networking --disable-component-update --disable-default-apps --force-device-scale-factor=1 "
-    # What Chromium asks its makers by itself: accounts, updates of its parts, the time, hints for pages.
+    # What Chromium asks its makers by itself: accounts, updates of its parts, the time, hints for pages, forms.
     "--gaia-url=http://127.0.0.1:9 --component-updater=url-source=http://127.0.0.1:9/ "
-    "--disable-features=NetworkTimeServiceQuerying,OptimizationHints"
+    "--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints"
 )
 _PREFERENCES = {
     "session.restore_on_startup": 4,
