@@ -29,13 +29,6 @@ _FLAGS = (
     "--gaia-url=http://127.0.0.1:9 --component-updater=url-source=http://127.0.0.1:9/ "
     "--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints"
 )
-_PREFERENCES = {
-    "session.restore_on_startup": 4,
-    "session.startup_urls": ["about:blank"],
-    "homepage": "about:blank",
-    "homepage_is_newtabpage": False,
-}
-"""An empty page to begin with: that of Debian's Chromium is a search engine's."""
 _TRAP = """
     window.alerts = [];
     for (const name of ["alert", "confirm", "prompt"])
@@ -182,7 +175,6 @@ def chromium(profile: Path, *flags: str) -> Iterator[Chrome]:
         f"--window-size={_SIZE[0]},{_SIZE[1]}",
     ):
         options.add_argument(flag)
-    options.add_experimental_option("prefs", _PREFERENCES)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
     try:

@@ -62,18 +62,27 @@ def test_what_needs_a_process_or_a_socket_ends_in_one_sentence(page: LitePage):
         assert not any(sign in text for sign in TRACEBACK), f"{source}: {text}"
 
 
-def test_code_of_a_model_runs_in_the_notebook_itself_and_agents_are_exported(page: LitePage):
+def test_code_of_a_model_runs_in_the_notebook_itself(page: LitePage):
     page.open("00_start_here.ipynb")
     page.run_cell(1, timeout=BOOT)
     page.write(2, PREPARED)
     page.run_cell(2, timeout=BOOT)
     page.insert(3, "%chat here Compute it")
+
     page.run_cell(3)
+
     assert "It is 42." in page.text(3)
-    page.insert(4, "import asyncio\nawait asyncio.sleep(0)\nclerk = Agent(name='clerk', instruction='Be brief.')")
+
+
+def test_a_notebook_whose_cells_await_is_exported(page: LitePage):
+    page.open("00_start_here.ipynb")
+    page.run_cell(1, timeout=BOOT)
+    page.insert(2, "import asyncio\nawait asyncio.sleep(0)")
+    page.run_cell(2)
+    page.insert(3, "%%agent clerk\nBe brief.")
+    page.run_cell(3, timeout=BOOT)
+    page.insert(4, "%export clerk")
+
     page.run_cell(4)
-    page.insert(5, "%export clerk")
 
-    page.run_cell(5)
-
-    assert "clerk" in page.text(5)
+    assert "clerk" in page.text(4)
