@@ -25,9 +25,6 @@ McpToolset(connection_params=StdioServerParameters(command="python", args=["serv
 REMOTE = """
 from adk_nb.a2a import RemoteA2aAgent
 RemoteA2aAgent("http://127.0.0.1:8001")"""
-ENGINE = """
-from adk_nb.engines import DbosEngine
-DbosEngine(db_url="postgresql://127.0.0.1/runs")"""
 CELLS = [
     ("%chat local Compute it", ["UnsafeLocalCodeExecutor", "process", "browser", "JupyterLab"]),
     ("%chat child Compute it", ["KernelCodeExecutor", "process", "browser", "JupyterLab"]),
@@ -35,7 +32,6 @@ CELLS = [
     ("%serve here", ["%serve", "sockets", "browser", "JupyterLab"]),
     (STDIO, ["McpToolset", "'python'", "browser", "JupyterLab", "url="]),
     (REMOTE, ["'a2a'", "your machine", "adk-nb[a2a]"]),
-    (ENGINE, ["'psycopg'", "browser", "your machine", "adk-nb[db]"]),
     ('LiteLlm(model="openai/gpt")', ["'litellm'", "browser", "your machine", "adk-nb[litellm]"]),
     ('%config AdkNb.sessions = "postgresql://ada@127.0.0.1/x"', ["'psycopg'", "browser", "adk-nb[db]"]),
     ('%config AdkNb.otlp = "http://127.0.0.1:4318"', ["'opentelemetry'", "your machine", "adk-nb[otel]"]),
