@@ -1,13 +1,14 @@
 """The engine: run an agent over many cases, a session a row, resumable and within a budget."""
 
 import asyncio
+import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints
 
 from adk_nb import clock
 from adk_nb.agents.base_agent import BaseAgent
@@ -33,6 +34,10 @@ ChunkTasks = dict[asyncio.Task[list[Row]], int]
 _REFUSED = "HTTP 429"
 _MAX_REFUSALS = 8
 """Most reruns of a row whose model calls failed with HTTP 429 after all retries."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_DEFAULTS: dict[str, Any] = {"max_concurrency": 32, "confirm": "ask"}
 
 
 class BatchOptions(TypedDict, total=False):
@@ -62,6 +67,18 @@ class BatchOptions(TypedDict, total=False):
     reach."""
 
 
+def lists_options(function: Function) -> Function:
+    """Name each of `BatchOptions` in the signature of a function that takes them all, for help() and Tab."""
+    signature = inspect.signature(function)
+    *own, _ = signature.parameters.values()
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=annotation)
+        for name, annotation in get_type_hints(BatchOptions).items()
+    ]
+    function.__dict__["__signature__"] = signature.replace(parameters=[*own, *options])
+    return function
+
+
 class Batch:
     """Runs an agent over cases.
 
@@ -81,8 +98,8 @@ class Batch:
         if unknown := options.keys() - BatchOptions.__annotations__.keys():
             known = ", ".join(BatchOptions.__annotations__)
             raise TypeError(f"there is no option {', '.join(sorted(unknown))}; there is: {known}")
-        budget_usd, confirm = options.get("budget_usd"), options.get("confirm", "ask")
-        max_concurrency = options.get("max_concurrency", 32)
+        budget_usd, confirm = options.get("budget_usd"), options.get("confirm", _DEFAULTS["confirm"])
+        max_concurrency = options.get("max_concurrency", _DEFAULTS["max_concurrency"])
         if budget_usd is not None and not budget_usd > 0:
             raise InputError(f"a budget is more than 0 US dollars, got {budget_usd}; leave it out for no limit")
         if max_concurrency < 1:

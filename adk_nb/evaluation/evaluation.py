@@ -12,7 +12,7 @@ from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError, did_you_mean
-from adk_nb.evaluation.batch import Batch, BatchOptions
+from adk_nb.evaluation.batch import Batch, BatchOptions, lists_options
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case, check_ids, iter_cases
 from adk_nb.evaluation.cluster import run_on_cluster
@@ -295,6 +295,7 @@ class Difference:
         return f"Difference({flips or 'no case changed'})"
 
 
+@lists_options
 async def aevaluate(
     agent: BaseAgent | App,
     cases: Any,

@@ -16,7 +16,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError
-from adk_nb.evaluation.batch import Batch, BatchOptions
+from adk_nb.evaluation.batch import Batch, BatchOptions, lists_options
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import FIELD, Case, fill_template, rows_of_file
 from adk_nb.evaluation.cluster import run_on_cluster
@@ -31,6 +31,7 @@ STATUS, ERROR, COST, RUN = "_status", "_error", "_cost", "_run"
 """Columns beside the answer: `done`, `error`, `pending` or `not run`; why; US dollars; the run's session."""
 
 
+@lists_options
 async def aagent_map(
     agent: BaseAgent | App,
     data: Any,
@@ -128,7 +129,10 @@ class TableRun:
                     self._pending.pop(row.case.id, None)
                     if row.status == "pending":
                         open_ = row.interrupts or open_interrupts(row.events)
-                        self._pending[row.case.id] = row.case, [approval_label(item) for item in open_ if item.is_approval]
+                        self._pending[row.case.id] = (
+                            row.case,
+                            [approval_label(item) for item in open_ if item.is_approval],
+                        )
         except asyncio.CancelledError:
             if on_stop:
                 on_stop(self.table)

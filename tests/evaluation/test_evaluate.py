@@ -1,5 +1,6 @@
 """An agent is evaluated on cases: run once, scored by metrics, compared."""
 
+import inspect
 import json
 import sys
 from importlib.util import find_spec
@@ -34,6 +35,14 @@ def _echo(calls: list[str]) -> Agent:
         return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=f"You said {text}.")]))
 
     return Agent(name="echo", model="gemini-2.5-flash", before_model_callback=answer)
+
+
+@pytest.mark.parametrize("function", [evaluate, agent_map])
+def test_help_and_tab_name_the_options_of_a_batch(function: Any) -> None:
+    options = inspect.signature(function).parameters
+
+    assert options["max_concurrency"].default == 32 and options["confirm"].default == "ask"
+    assert "budget_usd" in options and "options" not in options
 
 
 def test_columns_of_a_table_are_metrics() -> None:
