@@ -96,3 +96,25 @@ def test_sessions_in_a_file_outlive_the_page(page: LitePage):
     page.run_cell(4)
     assert "the browser alone" in page.text(4)
     assert "nb.db" in page.text(4)
+    assert "nb.db" in page.text(4)
+
+
+def test_names_that_the_pages_python_does_not_have_are_underlined(page: LitePage):
+    page.open("00_start_here.ipynb")
+    page.run_cell(1, timeout=BOOT)
+    page.write(2, "%%agent clerk -t pay\nYou pay {{prices}} within {budget}.")
+
+    def unknown() -> set[str]:
+        script = """return [...panel.content.widgets[2].node.querySelectorAll('.adknb-unknown')].map(
+            (mark) => mark.innerText)"""
+        return set(page.js(script))
+
+    page.until(lambda: unknown() == {"pay", "{{prices}}", "{budget}"}, "what is not defined", BOOT)
+    page.write(3, PAY)
+    page.run_cell(3)
+    page.write(4, "prices = [1]")
+    page.run_cell(4)
+
+    page.until(lambda: unknown() == {"{budget}"}, "what is still not defined", BOOT)
+    page.scroll_to(".adknb-unknown")
+    page.screenshot("lite-names")

@@ -30,6 +30,8 @@ _EVALUATION_TYPE = ("adk_nb.evaluation.evaluation", "Evaluation")
 _NOTEBOOK = "adk_nb"
 """The attribute of the shell that holds its `Notebook`, which outlives `%reload_ext`."""
 _MATCHER = "adk_nb"
+_NAMES_TARGET = "adk_nb.names"
+"""The target of comms that ask for `known_names`; `editors/jupyterlab/src/extension.js` has it, too."""
 _HAS_MAGIC = re.compile(rf"%({'|'.join(catalog.MAGICS)})\b")
 
 # Imported when a cell first needs them: %load_ext has to be fast.
@@ -140,6 +142,8 @@ def load_ipython_extension(shell: Any) -> None:
     debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     for event, callback in magics.events:
         shell.events.register(event, callback)
+    if comm := _comm():
+        comm.get_comm_manager().register_target(_NAMES_TARGET, _answer_editor)
     if os.environ.get("ADK_NB_REPLAY"):
         _late("begin_from_environment")(magics)
     sys.stdout.write(greeting(shell, settings) + "\n")
@@ -164,6 +168,8 @@ def unload_ipython_extension(shell: Any) -> None:
         _formatter(shell).pop(".".join(drawn_type), None)
     hooks.remove_traceback_filter(shell)
     debug_view.registered = None
+    if comm := _comm():
+        comm.get_comm_manager().unregister_target(_NAMES_TARGET, _answer_editor)
     _end_what_runs(shell)
     old.preload.pause()
     for event, callback in old.events:
@@ -179,6 +185,17 @@ def known_names(names: dict[str, list[str]]) -> JSON | None:
     if getattr(shell, _NOTEBOOK, None) is None or (magics := _registered(shell)) is None:
         return None
     return JSON(_late("known_among")(magics.notebook, names))
+
+
+def _comm() -> Any:
+    """The package `comm`, which every kernel imports; None in a terminal."""
+    return sys.modules.get("comm")
+
+
+def _answer_editor(comm: Any, message: dict[str, Any]) -> None:
+    """Send `known_names` to an editor whose kernel, as Pyodide's, evaluates no expressions of a request."""
+    answer = known_names(message["content"]["data"])
+    comm.send(answer.data if answer else {})
 
 
 def _end_what_runs(shell: Any) -> None:

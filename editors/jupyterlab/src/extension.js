@@ -15,29 +15,53 @@ const ATTEMPTS = 3;
 /** @type {WeakMap<object, Names>} What its kernel knows, by the document of a notebook. */
 const books = new WeakMap();
 
+const IN_KERNEL = '__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names';
+const COMM_TARGET = "adk_nb.names";
+
 /**
  * @param {Kernel | null | undefined} kernel
- * @param {string} expression
+ * @param {Record<string, string[]>} names By kind.
  * @returns {Promise<Record<string, string[]> | null>} Null without an answer, as from a kernel without adk_nb.
  */
-async function evaluate(kernel, expression) {
+async function lookUp(kernel, names) {
   if (!kernel || (await kernel.info).language_info.name !== "python") return null;
-  // Silent: no history, no number, no hooks of cells, nothing for other front ends. A kernel keeps what the last request
-  // said of input, and the package shows runs live where input is allowed: nothing is asked here.
-  const request = { code: "", silent: true, store_history: false, allow_stdin: true, stop_on_error: false };
+  // Silent: no history, no number, no hooks of cells, nothing for other front ends.
+  const request = { code: "", silent: true, store_history: false, allow_stdin: false, stop_on_error: false };
+  const expressions = { names: `${IN_KERNEL}(${JSON.stringify(names)})` };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const { content } = await kernel.requestExecute({ ...request, user_expressions: { names: expression } }).done;
-    if (content.status === "ok") return content.user_expressions?.names?.data?.["application/json"] ?? null;
+    const { content } = await kernel.requestExecute({ ...request, user_expressions: expressions }).done;
+    if (content.status === "ok") {
+      // Pyodide's kernel evaluates no expressions. A comm alone would do, but kernels log targets that they do not know.
+      if (!content.user_expressions) return lookUpByComm(kernel, names);
+      return content.user_expressions.names?.data?.["application/json"] ?? null;
+    }
     if (content.status !== "aborted") return null;
   }
   return null;
+}
+
+/**
+ * @param {Kernel} kernel
+ * @param {Record<string, string[]>} names
+ * @returns {Promise<Record<string, string[]> | null>}
+ */
+function lookUpByComm(kernel, names) {
+  return new Promise((resolve) => {
+    const comm = kernel.createComm(COMM_TARGET);
+    comm.onClose = () => resolve(null);
+    comm.onMsg = ({ content }) => {
+      resolve(content.data);
+      comm.close();
+    };
+    comm.open(names);
+  });
 }
 
 /** @param {NotebookPanel} panel */
 function follow({ context, sessionContext }) {
   const document = context.model.sharedModel;
   if (books.has(document)) return;
-  const names = new Names((expression) => evaluate(sessionContext.session?.kernel, expression));
+  const names = new Names((wanted) => lookUp(sessionContext.session?.kernel, wanted));
   books.set(document, names);
   sessionContext.kernelChanged.connect(() => names.forget());
   sessionContext.statusChanged.connect((_, status) => {

@@ -14,9 +14,17 @@ export interface Reply {
   };
 }
 
+export interface Comm {
+  onMsg(message: { content: { data: Record<string, string[]> } }): void;
+  onClose(): void;
+  open(data: object): unknown;
+  close(): unknown;
+}
+
 export interface Kernel {
   info: Promise<{ language_info: { name: string } }>;
   requestExecute(content: object): { done: Promise<Reply> };
+  createComm(target: string): Comm;
 }
 
 export interface NotebookPanel {

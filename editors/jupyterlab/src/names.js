@@ -7,15 +7,14 @@
 
 const DELAY_MS = 400;
 const MOST_NAMES = 500;
-const IN_KERNEL = '__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names';
 
 /** @typedef {{wanted(): [string, string][], refresh(): void}} Reader */
-/** @typedef {(expression: string) => Promise<Record<string, string[]> | null>} Evaluate */
+/** @typedef {(names: Record<string, string[]>) => Promise<Record<string, string[]> | null>} LookUp */
 
 export class Names {
-  /** @param {Evaluate} evaluate Evaluates an expression in the kernel; null: it cannot. */
-  constructor(evaluate) {
-    this._evaluate = evaluate;
+  /** @param {LookUp} lookUp Asks the kernel which of the names, by kind, it knows; null: it cannot say. */
+  constructor(lookUp) {
+    this._lookUp = lookUp;
     /** @type {Set<Reader>} */
     this._readers = new Set();
     /** @type {Map<string, boolean | undefined>} */
@@ -91,7 +90,7 @@ export class Names {
     const [isAnew, kernel] = [this._isStale, this._kernel];
     this._isAsking = true;
     this._isStale = this._isAskedAgain = false;
-    const answer = await this._evaluate(`${IN_KERNEL}(${JSON.stringify(kinds)})`).catch(() => null);
+    const answer = await this._lookUp(kinds).catch(() => null);
     if (kernel !== this._kernel) return;
     this._isAsking = false;
     if (isAnew) this._known.clear();
