@@ -294,13 +294,13 @@ class Watching(BasePlugin):
 
 
 @pytest.mark.parametrize(
-    ("included", "request"), [(True, ["guide", "expert", "guide"]), (False, ["guide", "guide"])], ids=["in", "out"]
+    ("included", "agents"), [(True, ["guide", "expert", "guide"]), (False, ["guide", "guide"])], ids=["in", "out"]
 )
-def test_the_callers_plugins_stand_around_it_unless_they_are_kept_out(included: bool, request: list[str]):
+def test_the_callers_plugins_stand_around_it_unless_they_are_kept_out(included: bool, agents: list[str]):
     plugin = Watching()
     Talk(asking(expert("ok"), plugins=included), plugins=[plugin]).say()
 
-    assert plugin.asked == request
+    assert plugin.asked == agents
 
 
 def test_it_does_not_stream_while_the_caller_does():
