@@ -27,7 +27,8 @@ _FLAGS = (
     "--disable-background-networking --disable-component-update --disable-default-apps --force-device-scale-factor=1 "
     # What Chromium asks its makers by itself: accounts, updates of its parts, the time, hints for pages, forms.
     "--gaia-url=http://127.0.0.1:9 --component-updater=url-source=http://127.0.0.1:9/ "
-    "--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints"
+    "--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints,"
+    "PasswordLeakDetection"
 )
 _TRAP = """
     window.alerts = [];

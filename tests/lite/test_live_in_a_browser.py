@@ -102,19 +102,19 @@ def test_sessions_in_a_file_outlive_the_page(page: LitePage):
 def test_names_that_the_pages_python_does_not_have_are_underlined(page: LitePage):
     page.open("00_start_here.ipynb")
     page.run_cell(1, timeout=BOOT)
-    page.write(2, "%%agent clerk -t pay\nYou pay {{prices}} within {budget}.")
+    page.write(2, PAY)
+    page.run_cell(2, timeout=BOOT)
+    page.write(3, "%%agent clerk -t pay -t collect\nYou pay {{prices}} within {budget}.")
 
     def unknown() -> set[str]:
-        script = """return [...panel.content.widgets[2].node.querySelectorAll('.adknb-unknown')].map(
+        script = """return [...panel.content.widgets[3].node.querySelectorAll('.adknb-mark-unknown')].map(
             (mark) => mark.innerText)"""
         return set(page.js(script))
 
-    page.until(lambda: unknown() == {"pay", "{{prices}}", "{budget}"}, "what is not defined", BOOT)
-    page.write(3, PAY)
-    page.run_cell(3)
+    page.until(lambda: unknown() == {"collect", "{{prices}}", "{budget}"}, "what is not defined", BOOT)
     page.write(4, "prices = [1]")
     page.run_cell(4)
 
-    page.until(lambda: unknown() == {"{budget}"}, "what is still not defined", BOOT)
-    page.scroll_to(".adknb-unknown")
+    page.until(lambda: unknown() == {"collect", "{budget}"}, "what is still not defined", BOOT)
+    page.scroll_to(".adknb-mark-unknown")
     page.screenshot("lite-names")

@@ -145,7 +145,9 @@ def test_a_wrong_address_is_refused_in_one_line_with_what_to_write(
         shell.run(f"%config AdkNb.sessions = {typed!r}")
 
         assert len(caplog.records) == 1, typed
-        assert f'write "{wrong_address}" for a file beside the notebook, "postgresql://host/database"' in caplog.text, typed
+        assert f'write "{wrong_address}" for a file beside the notebook, "postgresql://host/database"' in caplog.text, (
+            typed
+        )
         assert 'or "" for memory' in caplog.text
         assert "kret" not in caplog.text + shell.printed
         assert shell.cell("%config AdkNb.sessions") == ""
