@@ -384,7 +384,7 @@ def test_an_engine_is_refused_where_no_worker_could_go_on():
     with pytest.raises(ConfigurationError, match="RunConfig"):
         DbosEngine(runner, url, run_config=value)
     for wrong in ("sqlite:///nb.db", "nonsense", "postgresql://h"):
-        with pytest.raises(InputError, match="PostgreSQL.*; write postgresql://"):
+        with pytest.raises(InputError, match=r"PostgreSQL.*; write postgresql://"):
             DbosEngine(runner, wrong)
 
 
