@@ -77,6 +77,20 @@ def can_wait() -> bool:
     return not IN_A_BROWSER or bool(require("pyodide.ffi", package="pyodide-py").can_run_sync())
 
 
+def run_at_once(coro: Coroutine[Any, Any, T]) -> T:
+    """Run `coro` to its end here and now; only for reads, as it is given up where it would have to wait.
+
+    Raises:
+        UserError: It would have to wait.
+    """
+    try:
+        coro.send(None)
+    except StopIteration as end:
+        return end.value
+    coro.close()
+    raise cannot_wait()
+
+
 def cannot_wait() -> UserError:
     """The error for a wait where `can_wait` is false."""
     if hasattr(require("js", package="pyodide-py").WebAssembly, "Suspending"):

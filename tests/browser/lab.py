@@ -63,7 +63,9 @@ _ASYNC = """
 # The command itself ends with the first cell that fails, and the cells behind it go on.
 _RUN = """
     window.ran = false;
-    const app = window.jupyterapp, cells = app.shell.currentWidget.content.widgets;
+    const app = window.jupyterapp, book = app.shell.currentWidget.content, cells = book.widgets;
+    // Here, and not before: what ended last may take the focus, and a command runs the active cell.
+    if (arguments[1].length === 1) { book.deselectAll(); book.activeCellIndex = arguments[1][0]; }
     const ended = () => Promise.allSettled(arguments[1].map((index) => cells[index].outputArea?.future?.done));
     app.commands.execute(arguments[0]).then(ended, ended).finally(() => { window.ran = true; });
 """
@@ -248,7 +250,6 @@ class Page:
 
     def run_cell(self, index: int, *, wait: bool = True, allow_errors: bool = False, timeout: float = TIMEOUT) -> None:
         """Run one cell, as `run_all` does."""
-        self.js("panel.content.deselectAll(); panel.content.activeCellIndex = arguments[0];", index)
         self._run("notebook:run-cell", [index], wait, allow_errors, timeout)
         if wait:
             self.until(lambda: self.js(_DRAWN, index), "the words that the cell shows")

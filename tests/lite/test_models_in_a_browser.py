@@ -60,10 +60,10 @@ def test_a_typed_key_asks_a_model_whose_answer_streams(page: LitePage, provider:
 
         page.run_cell(4, wait=False)
 
-        page.until(lambda: any("It is" in text for _, text in page.rows()), "the first piece")
+        page.until(lambda: any("It is" in text for _, text in page.rows()), "the first piece", BOOT)
         assert "raining" not in page.text(4)
         models.rest.set()
-        page.until(lambda: "It is raining." in page.text(4), "the answer")
+        page.until(lambda: "It is raining." in page.text(4), "the answer", BOOT)
         assert SECRET in models.headers[-1][header]
         page.save()
         saved = json.dumps(page.saved())

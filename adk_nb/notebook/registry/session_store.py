@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from adk_nb import sync
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.concurrency.single_thread import has_threads
+from adk_nb.concurrency.single_thread import can_wait, has_threads, run_at_once
 from adk_nb.errors import (
     InputError,
     SessionBusyError,
@@ -89,7 +89,7 @@ class SessionStore:
         Raises:
             SessionNotFoundError: There is none of that name.
         """
-        session = _wait(self.service.get_session(**self._key(name or self.current)))
+        session = _read(self.service.get_session(**self._key(name or self.current)))
         if not session and name not in (None, self.current):
             raise SessionNotFoundError("session", name or "", {*self.names, self.current})
         return session
@@ -99,7 +99,7 @@ class SessionStore:
         user, slash, session = name.partition("/")
         if not (slash and user and session):
             return USER, name
-        own = _wait(self.service.get_session(app_name=APP, user_id=USER, session_id=name))
+        own = _read(self.service.get_session(app_name=APP, user_id=USER, session_id=name))
         return (USER, name) if own else (user, session)
 
     def _key(self, name: str) -> dict[str, Any]:
@@ -374,11 +374,17 @@ def name_of(session: Session) -> str:
 
 
 def _names(service: BaseSessionService) -> list[str]:
-    return [name_of(session) for session in _wait(service.list_sessions(app_name=APP)).sessions]
+    return [name_of(session) for session in _read(service.list_sessions(app_name=APP)).sessions]
 
 
 def _wait(result: Awaitable[T]) -> T:
-    async def awaited() -> T:  # a service returns any awaitable, `sync.run` takes coroutines
-        return await result
+    return sync.run(_awaited(result))
 
-    return sync.run(awaited())
+
+def _read(result: Awaitable[T]) -> T:
+    # An editor's question is a callback, which a browser cannot suspend; sessions in memory are read without a wait.
+    return _wait(result) if can_wait() else run_at_once(_awaited(result))
+
+
+async def _awaited(result: Awaitable[T]) -> T:  # a service returns any awaitable, `sync.run` takes coroutines
+    return await result
