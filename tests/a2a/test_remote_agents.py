@@ -27,8 +27,8 @@ from adk_nb.sessions import SqliteSessionService
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext, get_user_choice, request_input
 from adk_nb.workflow import Workflow
 from tests.a2a.loopback import served
-from tests.support.http_service import Answer, Asked, Service
-from tests.support.talk import Talk, guide, requests, told
+from tests.support.http_service import Answer, Request, Service
+from tests.support.talk import Talk, guide, requests, summaries
 
 PNG = b"\x89PNG picture"
 
@@ -81,7 +81,7 @@ def test_it_answers_and_the_conversation_goes_on():
         talk = Talk(agent)
         first, second = talk.say("Where to?"), talk.say("For how long?")
 
-    assert (told(first), told(second)) == ([("planner", "Rome, then. .")], [("planner", "Two days. .")])
+    assert (summaries(first), summaries(second)) == ([("planner", "Rome, then. .")], [("planner", "Two days. .")])
     assert requests(served_agent)[1] == [("user", "Where to?"), ("model", "Rome, then."), ("user", "For how long?")]
 
 
@@ -148,8 +148,8 @@ def test_as_a_sub_agent_it_gets_what_was_said_before_and_the_root_gets_the_next_
         second = talk.say("Plan a trip")
         third = talk.say("Thanks")
 
-    assert told(second)[-1] == ("planner", "Rome, then. .")
-    assert told(third) == [("guide", "Gladly. .")]
+    assert summaries(second)[-1] == ("planner", "Rome, then. .")
+    assert summaries(third) == [("guide", "Gladly. .")]
     [message] = seen(served_agent)
     assert message.index("I am Bo") < message.index("Hello!") < message.index("Plan a trip")
     assert "transfer_to_agent" not in message
@@ -242,7 +242,7 @@ def test_its_question_is_a_question_here_and_the_answer_goes_on_with_its_task():
         second = talk.say(answered(first, "Rome"))
 
     assert (question.kind, question.agent, question.prompt) == ("input", "planner", "Which city?")
-    assert told(second) == [("planner", "Rome it is. .")]
+    assert summaries(second) == [("planner", "Rome it is. .")]
     assert not open_interrupts(talk.stored().events)
     assert requests(served_agent)[1][-1] == ("user", "answers {'result': 'Rome'}")
 
@@ -283,7 +283,7 @@ def test_its_choice_has_its_options_here():
         second = talk.say(answered(first, "Oslo"))
 
     assert question.options == ["Rome", "Oslo"]
-    assert told(second) == [("planner", "Oslo it is. .")]
+    assert summaries(second) == [("planner", "Oslo it is. .")]
 
 
 def paying(paid: list[float], *answers: Any) -> LlmAgent:
@@ -381,7 +381,7 @@ def test_a_failure_there_is_one_line_here_and_the_next_message_is_answered():
         repeated_events = talk.say("Once more")
 
     assert "'planner'" in failure and "the model is ill" in failure and "\n" not in failure
-    assert told(repeated_events) == [("planner", "Rome, then. .")]
+    assert summaries(repeated_events) == [("planner", "Rome, then. .")]
     assert requests(served_agent)[1][-2:] == [("user", "Plan"), ("user", "Once more")]
 
 
@@ -391,7 +391,7 @@ def test_an_error_inside_of_its_tool_is_not_its_own():
     with remote(planner(call("inner", request="a map"), "Without a map, then.", tools=[tool])) as agent:
         events = Talk(agent).say("Plan")
 
-    assert told(events) == [("planner", "Without a map, then. .")]
+    assert summaries(events) == [("planner", "Without a map, then. .")]
 
 
 def test_a_tool_that_fails_there_is_an_error_for_the_model_that_called_it_here():
@@ -466,7 +466,7 @@ def test_a_card_of_the_author_may_point_anywhere_else(tmp_path: Path):
         events = Talk(agent).say("Plan")
 
     assert agent.description == "Plans."
-    assert told(events) == [("planner", "Rome, then. .")]
+    assert summaries(events) == [("planner", "Rome, then. .")]
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"name": "x"}', "[1]", '{"name": 3}'])
@@ -487,7 +487,7 @@ def test_an_address_as_the_course_writes_it():
         agent = RemoteA2aAgent(name="planner", agent_card=f"{server.url}/{AGENT_CARD_WELL_KNOWN_PATH}")
         events = Talk(agent).say("Plan")
 
-    assert told(events) == [("planner", "Rome, then. .")]
+    assert summaries(events) == [("planner", "Rome, then. .")]
 
 
 @pytest.mark.parametrize("token", [None, "a-wrong-token-2"])
@@ -498,7 +498,7 @@ def test_a_wrong_token_is_refused_and_named_nowhere(token: str | None):
         events = Talk(RemoteA2aAgent(name="planner", agent_card=server.url, token="the-right-token-1")).say("Plan")
 
     assert "401" in message and "token=" in message and "-token-" not in message
-    assert told(events) == [("planner", "Rome, then. .")]
+    assert summaries(events) == [("planner", "Rome, then. .")]
 
 
 def test_a_client_of_ones_own_sends_its_headers():
@@ -508,7 +508,7 @@ def test_a_client_of_ones_own_sends_its_headers():
         events = Talk(agent).say("Plan")
         sync.run(client.aclose())
 
-    assert told(events) == [("planner", "Rome, then. .")]
+    assert summaries(events) == [("planner", "Rome, then. .")]
 
 
 EVENTS = {"Content-Type": "text/event-stream"}
@@ -537,7 +537,7 @@ def lost(text: str) -> Answer:
 def answering(service: Service, **results: Any) -> None:
     """Answer calls by their method; `Exception`s break the connection."""
 
-    def reply(request: Asked) -> Any:
+    def reply(request: Request) -> Any:
         result = results[request.body["method"]]
         return result if isinstance(result, Answer) else {"jsonrpc": "2.0", "id": request.body["id"], "result": result}
 
@@ -553,7 +553,7 @@ def test_a_task_whose_stream_breaks_is_found_again(service: Service):
 
     events = Talk(RemoteA2aAgent(name="planner", agent_card=service.url)).say("Plan")
 
-    assert told(events) == [("planner", "Two days in Rome .")]
+    assert summaries(events) == [("planner", "Two days in Rome .")]
 
 
 def test_a_server_that_goes_away_leaves_what_has_come_and_an_error(service: Service):
@@ -563,7 +563,7 @@ def test_a_server_that_goes_away_leaves_what_has_come_and_an_error(service: Serv
     talk = Talk(RemoteA2aAgent(name="planner", agent_card=service.url))
     events = talk.say("Plan")
 
-    assert told(events) == [("planner", "Two days ."), ("planner", "failed A2AConnectionError")]
+    assert summaries(events) == [("planner", "Two days ."), ("planner", "failed A2AConnectionError")]
     assert isinstance(talk.error, A2AClientError) and talk.error.task_id == "t"
 
 
@@ -604,7 +604,7 @@ def test_the_time_in_which_a_person_there_decides_does_not_count():
     events = Talk(RemoteA2aAgent(name="planner", agent_card=url, httpx_client=client, timeout=60)).say("Pay")
     sync.run(client.aclose())
 
-    assert told(events) == [("planner", "Paid. .")]
+    assert summaries(events) == [("planner", "Paid. .")]
 
 
 def test_a_huge_reply_is_truncated(service: Service, monkeypatch: pytest.MonkeyPatch):
@@ -637,7 +637,7 @@ def test_an_answer_that_is_none(service: Service, body: bytes):
 def test_an_agent_that_does_not_stream_is_looked_at_until_it_is_done(service: Service):
     states = iter(["TASK_STATE_WORKING", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"])
 
-    def reply(request: Asked) -> Any:
+    def reply(request: Request) -> Any:
         task: dict[str, Any] = {"id": "t", "contextId": "c", "status": {"state": next(states)}}
         if request.body["method"] == "GetTask":
             task["artifacts"] = [{"artifactId": "a", "parts": [{"text": "Rome"}]}]
@@ -653,7 +653,7 @@ def test_an_agent_that_does_not_stream_is_looked_at_until_it_is_done(service: Se
 
     events = Talk(RemoteA2aAgent(name="planner", agent_card=service.url)).say("Plan")
 
-    assert told(events) == [("planner", "Rome .")]
+    assert summaries(events) == [("planner", "Rome .")]
 
 
 def test_a_run_that_is_stopped_here_is_stopped_there():

@@ -14,7 +14,7 @@ from adk_nb.errors import ConfigurationError, ModelNotFoundError, StateSchemaErr
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.context import Context
-from tests.support.talk import Talk, guide, look, told
+from tests.support.talk import Talk, guide, look, summaries
 
 
 def agent(name: str, *sub_agents: BaseAgent, **fields: Any) -> LlmAgent:
@@ -180,7 +180,7 @@ def test_callbacks_that_are_methods_act_on_the_clone():
     copy = original.clone({"name": "copy"})
     events = Talk(copy).say()
 
-    assert told(events) == [("copy", "copy ran 1 times .")]
+    assert summaries(events) == [("copy", "copy ran 1 times .")]
     assert (original.runs, copy.runs) == (0, 2)
     assert copy.notes == [] and copy.notes is not original.notes
 
@@ -225,7 +225,7 @@ def test_two_tools_of_one_name_are_told_and_the_later_is_used():
         agent = guide(call("look"), "Done.", tools=[look, other])
 
     assert [item.description for item in agent.tools_now()] == ["Looks elsewhere."]
-    assert told(Talk(agent).say())[1] == ("guide", "answers {'result': 'elsewhere'}")
+    assert summaries(Talk(agent).say())[1] == ("guide", "answers {'result': 'elsewhere'}")
 
 
 def test_an_agent_is_no_tool():
@@ -316,7 +316,7 @@ def test_an_agent_has_the_schema_of_its_parent_unless_it_has_its_own():
 
     events = talk.say()
 
-    assert told(events)[0] == ("own", "=> {'town': 'Oslo'}")
+    assert summaries(events)[0] == ("own", "=> {'town': 'Oslo'}")
     assert "state['town']" in str(talk.error) and "state_schema Trip" in str(talk.error)
     assert talk.stored().state == {"town": "Oslo"}
 

@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.support.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, summaries
 
 YES = {"confirmed": True}
 
@@ -246,7 +246,7 @@ def test_the_first_that_fails_ends_the_run_with_its_own_error():
     x, y = agent("x", before_agent_callback=fails), agent("y", "PB", before_agent_callback=never)
     talk = Talk(ParallelAgent(name="par", sub_agents=[x, y]))
 
-    assert told(talk.say("go")) == [("x", "failed RuntimeError")]
+    assert summaries(talk.say("go")) == [("x", "failed RuntimeError")]
     assert isinstance(talk.error, RuntimeError)
 
 
@@ -254,7 +254,7 @@ def test_the_others_may_go_on_when_one_fails():
     x, y = agent("x", before_agent_callback=fails), agent("y", "PB")
     talk = Talk(ParallelAgent(name="par", sub_agents=[x, y], on_error="continue"))
 
-    assert sorted(told(talk.say("go"))) == [("x", "failed RuntimeError"), ("y", "PB .")]
+    assert sorted(summaries(talk.say("go"))) == [("x", "failed RuntimeError"), ("y", "PB .")]
     assert talk.error is None
 
 
@@ -265,7 +265,7 @@ def test_the_others_stop_when_one_escalates():
     x, y = agent("x", call("leave"), tools=[leave]), agent("y", "PB", before_agent_callback=never)
     talk = Talk(ParallelAgent(name="par", sub_agents=[x, y]))
 
-    assert {author for author, _ in told(talk.say("go"))} == {"x"}
+    assert {author for author, _ in summaries(talk.say("go"))} == {"x"}
     assert talk.error is None
 
 

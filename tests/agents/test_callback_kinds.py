@@ -9,7 +9,7 @@ import pytest
 from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.models import LlmResponse, ScriptedLlm, call
-from tests.support.talk import Talk, boom, look, told
+from tests.support.talk import Talk, boom, look, summaries
 
 KINDS = (
     "before_agent", "after_agent", "before_model", "after_model", "on_model_error", "before_tool", "after_tool",
@@ -116,7 +116,7 @@ def test_an_answer_does_what_its_kind_says_however_the_callback_is_written(kind:
     agent = LlmAgent(name="a", model=model, tools=[look, boom], **{f"{kind}_callback": callback})
 
     talk = Talk(agent)
-    assert [text for _, text in told(talk.say())] == TOLD[kind]
+    assert [text for _, text in summaries(talk.say())] == TOLD[kind]
     assert talk.error is None
 
 
@@ -128,7 +128,7 @@ def test_no_answer_changes_nothing(kind: str):
     )
     bare = LlmAgent(name="a", model=ScriptedLlm(*script), tools=[look, boom])
 
-    assert told(Talk(silent).say()) == told(Talk(bare).say())
+    assert summaries(Talk(silent).say()) == summaries(Talk(bare).say())
 
 
 @pytest.mark.parametrize("kind", ["on_model_error", "on_tool_error"])
@@ -139,7 +139,7 @@ def test_an_error_in_the_callback_for_errors_is_what_ends_the_run(kind: str):
     agent = LlmAgent(name="a", model=ScriptedLlm(*SCRIPTS[kind]), tools=[boom], **{f"{kind}_callback": worse})
     talk = Talk(agent)
 
-    author, text = told(talk.say())[-1]
+    author, text = summaries(talk.say())[-1]
     assert author == "a" and text.removesuffix(" .").endswith("failed LookupError")
     assert isinstance(talk.error, LookupError)
 
@@ -158,7 +158,7 @@ def test_an_empty_result_of_before_tool_is_a_result():
         after_tool_callback=after,
     )
 
-    assert [text for _, text in told(Talk(agent).say())] == ["calls boom({})", "answers {}", "done ."]
+    assert [text for _, text in summaries(Talk(agent).say())] == ["calls boom({})", "answers {}", "done ."]
     assert texts == ["after {}"]
 
 
@@ -187,7 +187,11 @@ def test_after_model_may_turn_words_into_a_call_and_a_call_into_words():
         tools=[look],
         after_model_callback=lambda callback_context, llm_response: next(answers),
     )
-    assert [text for _, text in told(Talk(agent).say())] == ["calls look({})", "answers {'result': 'seen'}", "done ."]
+    assert [text for _, text in summaries(Talk(agent).say())] == [
+        "calls look({})",
+        "answers {'result': 'seen'}",
+        "done .",
+    ]
 
     agent = LlmAgent(
         name="a",
@@ -195,4 +199,4 @@ def test_after_model_may_turn_words_into_a_call_and_a_call_into_words():
         tools=[boom],
         after_model_callback=by_name("after_model", response("no")),
     )
-    assert [text for _, text in told(Talk(agent).say())] == ["no ."]
+    assert [text for _, text in summaries(Talk(agent).say())] == ["no ."]

@@ -11,7 +11,7 @@ from adk_nb.agents import CallbackContext, Context, LlmAgent
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.tools import BaseTool, ToolContext
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 
 
 def look(at: str = "here") -> dict[str, str]:
@@ -75,19 +75,19 @@ def test_the_order_when_a_tool_fails():
 
     log.clear()
     talk = Talk(agent(call("boom"), "done", tool_errors="raise", **noted(log)))
-    assert told(talk.say())[-1] == ("a", "answers {'error': 'ValueError: bad'} failed ValueError .")
+    assert summaries(talk.say())[-1] == ("a", "answers {'error': 'ValueError: bad'} failed ValueError .")
     assert log[3:] == ["before_tool", "on_tool_error"]
 
 
 def test_the_order_when_the_model_fails():
     log: list[str] = []
     talk = Talk(agent(RuntimeError("m"), **noted(log)))
-    assert told(talk.say()) == [("a", "failed RuntimeError")]
+    assert summaries(talk.say()) == [("a", "failed RuntimeError")]
     assert log == ["before_agent", "before_model", "on_model_error"]
 
     log.clear()
     talk = Talk(agent(RuntimeError("m"), **noted(log, on_model_error_callback=response("recovered"))))
-    assert told(talk.say()) == [("a", "recovered .")]
+    assert summaries(talk.say()) == [("a", "recovered .")]
     assert log == ["before_agent", "before_model", "on_model_error", "after_model", "after_agent"]
 
 
@@ -127,14 +127,14 @@ def test_before_agent_that_answers_is_the_answer():
     log: list[str] = []
     talk = Talk(agent("never", output_key="last", **noted(log, before_agent_callback=words("skipped"))))
 
-    assert told(talk.say()) == [("a", "skipped => {'last': 'skipped'} .")]
+    assert summaries(talk.say()) == [("a", "skipped => {'last': 'skipped'} .")]
     assert log == ["before_agent"]
 
 
 def test_after_agent_adds_an_event():
     talk = Talk(agent("x", output_key="last", after_agent_callback=lambda callback_context: words("extra")))
 
-    assert told(talk.say()) == [("a", "x => {'last': 'x'} ."), ("a", "extra .")]
+    assert summaries(talk.say()) == [("a", "x => {'last': 'x'} ."), ("a", "extra .")]
     assert talk.stored().state == {"last": "x"}
 
 
@@ -144,7 +144,7 @@ def test_what_agent_callbacks_write_stands_on_events_of_their_own():
 
     talk = Talk(agent("x", before_agent_callback=write("before"), after_agent_callback=write("after")))
 
-    assert told(talk.say()) == [("a", "=> {'before': 1}"), ("a", "x ."), ("a", "=> {'after': 1}")]
+    assert summaries(talk.say()) == [("a", "=> {'before': 1}"), ("a", "x ."), ("a", "=> {'after': 1}")]
     assert talk.stored().state == {"before": 1, "after": 1}
 
 
@@ -159,7 +159,7 @@ def test_an_agent_callback_may_answer_with_plain_words():
 def test_an_agent_callback_that_answers_with_something_else_is_told_so():
     talk = Talk(agent("x", before_agent_callback=lambda callback_context: 5))
 
-    assert told(talk.say()) == [("a", "failed InputError")]
+    assert summaries(talk.say()) == [("a", "failed InputError")]
     assert isinstance(talk.error, InputError)
 
 
@@ -174,7 +174,7 @@ def test_before_model_that_answers_spares_the_model_and_after_model():
     callbacks["before_model_callback"] = block
     chatty = agent(output_key="last", **callbacks)
 
-    assert told(Talk(chatty).say()) == [("a", "blocked => {'blocked': True, 'last': 'blocked'} .")]
+    assert summaries(Talk(chatty).say()) == [("a", "blocked => {'blocked': True, 'last': 'blocked'} .")]
     assert log == ["before_agent", "after_agent"]
     assert isinstance(chatty.model, ScriptedLlm) and chatty.model.requests == []
 
@@ -183,7 +183,7 @@ def test_a_call_made_by_before_model_is_run():
     answers = iter([LlmResponse(content=types.Content(role="model", parts=[call("look", at="x")])), None])
     talk = Talk(agent("done", before_model_callback=lambda callback_context, llm_request: next(answers)))
 
-    assert [text for _, text in told(talk.say())] == ["calls look({'at': 'x'})", "answers {'seen': 'x'}", "done ."]
+    assert [text for _, text in summaries(talk.say())] == ["calls look({'at': 'x'})", "answers {'seen': 'x'}", "done ."]
 
 
 def test_before_model_may_change_the_request_and_the_history_stays():
@@ -203,7 +203,7 @@ def test_before_model_may_change_the_request_and_the_history_stays():
     talk.say("second")
 
     assert isinstance(shy.model, ScriptedLlm)
-    assert [sent(request.contents) for request in shy.model.requests] == [[("user", "changed")]] * 2
+    assert [content_summaries(request.contents) for request in shy.model.requests] == [[("user", "changed")]] * 2
     assert shy.model.requests[1].config.system_instruction == "Only this."
     assert [event.text for event in talk.stored().events] == ["first", "one", "second", "two"]
     assert settings.temperature == 1.0
@@ -248,7 +248,10 @@ def test_before_tool_may_change_the_arguments():
 
     talk = Talk(agent(call("look", at="here"), "done", before_tool_callback=change))
 
-    assert [text for _, text in told(talk.say())][:2] == ["calls look({'at': 'here'})", "answers {'seen': 'there'}"]
+    assert [text for _, text in summaries(talk.say())][:2] == [
+        "calls look({'at': 'here'})",
+        "answers {'seen': 'there'}",
+    ]
 
 
 @pytest.mark.parametrize("result", [{"mine": 1}, {}])
@@ -256,7 +259,7 @@ def test_before_tool_that_answers_spares_the_tool_and_not_after_tool(result: dic
     log: list[str] = []
     talk = Talk(agent(call("boom"), "done", **noted(log, before_tool_callback=result)))
 
-    assert told(talk.say())[1] == ("a", f"answers {result}")
+    assert summaries(talk.say())[1] == ("a", f"answers {result}")
     assert log[3:5] == ["before_tool", "after_tool"]
 
 
@@ -265,7 +268,7 @@ def test_after_tool_takes_the_place_of_a_result():
         agent(call("look"), "done", after_tool_callback=lambda tool, args, tool_context, tool_response: {"new": 1})
     )
 
-    assert told(talk.say())[1] == ("a", "answers {'new': 1}")
+    assert summaries(talk.say())[1] == ("a", "answers {'new': 1}")
 
 
 def test_on_tool_error_answers_for_a_tool_that_raised():
@@ -276,7 +279,7 @@ def test_on_tool_error_answers_for_a_tool_that_raised():
         )
     )  # fmt: skip
 
-    assert told(talk.say())[1:] == [("a", "answers {'recovered': 'bad'}"), ("a", "done .")]
+    assert summaries(talk.say())[1:] == [("a", "answers {'recovered': 'bad'}"), ("a", "done .")]
 
 
 def test_what_tool_callbacks_write_lands_on_the_result():
@@ -300,7 +303,7 @@ def test_a_model_callback_that_answers_with_no_response_is_told_so(kind: str):
     answer = RuntimeError("m") if kind.startswith("on_") else "x"
     talk = Talk(agent(answer, **{kind: lambda *args: words("a content")}))
 
-    assert told(talk.say()) == [("a", "failed ConfigurationError")]
+    assert summaries(talk.say()) == [("a", "failed ConfigurationError")]
     assert mentions(talk.error, f"{kind} … Content; … LlmResponse, or None")
 
 
@@ -328,7 +331,7 @@ def test_the_first_that_answers_ends_the_list():
         texts.append("third")
         return response("third's")
 
-    assert told(Talk(agent("x", after_model_callback=[first, second, third])).say()) == [("a", "second's .")]
+    assert summaries(Talk(agent("x", after_model_callback=[first, second, third])).say()) == [("a", "second's .")]
     assert texts == ["first", "second"]
 
 
@@ -342,7 +345,7 @@ def test_callbacks_with_other_names_are_called_in_order():
         )
     )  # fmt: skip
 
-    assert [text for _, text in told(talk.say())] == [
+    assert [text for _, text in summaries(talk.say())] == [
         "=> {'agent': 'a'}", "calls look({})", "answers {'tool': 'look', 'args': {}}", "pos .",
     ]  # fmt: skip
 
@@ -369,7 +372,7 @@ def test_what_a_callback_raises_is_an_event_and_then_raised(kind: str):
 
     events = talk.say()
 
-    author, text = told(events)[-1]
+    author, text = summaries(events)[-1]
     assert author == "a" and text.removesuffix(" .").endswith("failed LookupError")
     assert text.startswith("answers {'error': 'look() ") == ("tool" in kind)
     assert isinstance(talk.error, LookupError)
@@ -384,9 +387,9 @@ def test_a_callback_may_end_the_run_after_its_step():
     callbacks = noted(log) | {"after_model_callback": stop}
     talk = Talk(agent(call("look"), "never", **callbacks))
 
-    assert [text for _, text in told(talk.say())] == ["calls look({})", "answers {'seen': 'here'}"]
+    assert [text for _, text in summaries(talk.say())] == ["calls look({})", "answers {'seen': 'here'}"]
     assert "after_agent" not in log
-    assert told(talk.say()) != []
+    assert summaries(talk.say()) != []
 
 
 def test_before_agent_may_end_the_run_at_once():
@@ -394,4 +397,4 @@ def test_before_agent_may_end_the_run_at_once():
         callback_context.state["stopped"] = True
         callback_context.get_invocation_context().end_invocation = True
 
-    assert told(Talk(agent("never", before_agent_callback=stop)).say()) == [("a", "=> {'stopped': True}")]
+    assert summaries(Talk(agent("never", before_agent_callback=stop)).say()) == [("a", "=> {'stopped': True}")]

@@ -12,7 +12,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import ToolContext
 from tests.agents.waiting import agent
-from tests.flow.test_live import LiveTalk, told
+from tests.flow.test_live import LiveTalk, live_summaries
 
 DONE = call("task_completed")
 
@@ -23,7 +23,7 @@ def model(agent: LlmAgent) -> ScriptedLlm:
 
 
 def whole(events: list[Event]) -> list[tuple[str, str]]:
-    return [line for line in told(events) if "..." not in line[1]]
+    return [line for line in live_summaries(events) if "..." not in line[1]]
 
 
 def in_turn(*agents: BaseAgent, name: str = "seq") -> SequentialAgent:

@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError, ModelNotFoundError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.planners import PlanReActPlanner
 from adk_nb.tools import FunctionTool
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 
 def look() -> str:
@@ -150,7 +150,7 @@ def test_an_agent_is_made_without_its_model():
 def test_a_model_that_cannot_be_found_is_an_event_and_then_raised():
     talk = Talk(LlmAgent(name="a", model="no-such-model"))
 
-    assert told(talk.say()) == [("a", "failed ModelNotFoundError")]
+    assert summaries(talk.say()) == [("a", "failed ModelNotFoundError")]
     assert isinstance(talk.error, ModelNotFoundError)
 
 
@@ -224,7 +224,7 @@ def test_who_makes_an_instruction_reads_and_does_not_write():
 
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm("ok"), instruction=provider))
 
-    assert told(talk.say()) == [("a", "failed TypeError")]
+    assert summaries(talk.say()) == [("a", "failed TypeError")]
 
 
 def test_only_the_words_of_the_final_answer_are_kept():
@@ -235,7 +235,7 @@ def test_only_the_words_of_the_final_answer_are_kept():
     talk.say()
     assert talk.stored().state == {"user:last": "done"}
 
-    assert told(talk.say()) == [("a", "failed MODEL_RETURNED_NO_CONTENT")]
+    assert summaries(talk.say()) == [("a", "failed MODEL_RETURNED_NO_CONTENT")]
     assert talk.stored().state == {"user:last": "done"}
 
 

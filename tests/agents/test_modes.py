@@ -8,7 +8,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -73,9 +73,9 @@ def test_a_task_at_the_root_is_talked_over_and_ends_with_what_came_of_it():
     root = agent("root", "which date?", call("finish_task", result="booked"), "next", mode="task", output_key="came")
     talk = Talk(root)
 
-    assert told(talk.say("book")) == [("root", "which date? .")]
+    assert summaries(talk.say("book")) == [("root", "which date? .")]
     events = talk.say("tomorrow")
 
-    assert told(events)[-1] == ("root", "answers {'result': 'Task completed.'} => {'came': 'booked'}")
+    assert summaries(events)[-1] == ("root", "answers {'result': 'Task completed.'} => {'came': 'booked'}")
     assert events[-1].output == {"result": "booked"}
-    assert told(talk.say("thanks")) == [("root", "next .")]
+    assert summaries(talk.say("thanks")) == [("root", "next .")]

@@ -12,7 +12,7 @@ from adk_nb.code_executors.code_execution_utils import CodeExecutionResult
 from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.models.base_llm import LlmCapabilities
-from tests.support.talk import Talk, guide, look, requests, told
+from tests.support.talk import Talk, guide, look, requests, summaries
 
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 
@@ -74,7 +74,7 @@ def test_the_value_is_on_the_event_and_in_the_state_with_the_words():
     talk = Talk(capital('{"ans": "x", "note": null}'))
     events = talk.say()
 
-    assert told(events) == [("guide", "{\"ans\": \"x\", \"note\": null} => {'o': {'ans': 'x'}} .")]
+    assert summaries(events) == [("guide", "{\"ans\": \"x\", \"note\": null} => {'o': {'ans': 'x'}} .")]
     assert events[0].output == {"ans": "x"}
     assert talk.stored().state == {"o": {"ans": "x"}}
     assert talk.stored().events[-1].output == {"ans": "x"}
@@ -211,7 +211,7 @@ def test_a_mismatch_may_be_kept_as_text(caplog: pytest.LogCaptureFixture):
     talk = Talk(capital("not json", on_output_error="raw"))
 
     with caplog.at_level(logging.WARNING):
-        assert told(talk.say()) == [("guide", "not json => {'o': 'not json'} .")]
+        assert summaries(talk.say()) == [("guide", "not json => {'o': 'not json'} .")]
     assert talk.stored().events[-1].output is None
     assert "agent 'guide'" in caplog.text
 
@@ -220,7 +220,7 @@ def test_a_mismatch_may_be_asked_for_again_with_what_was_wrong():
     agent = capital('{"note": "n"}', '{"ans": "x"}', on_output_error="retry")
     talk = Talk(agent)
 
-    assert told(talk.say("hi")) == [
+    assert summaries(talk.say("hi")) == [
         ("guide", '{"note": "n"} .'),
         ("guide", "{\"ans\": \"x\"} => {'o': {'ans': 'x'}} ."),
     ]
@@ -317,7 +317,7 @@ def test_a_model_that_takes_both_is_sent_both():
     agent = LlmAgent(name="guide", model=model, tools=[look], output_schema=Out, output_key="o")
     talk = Talk(agent)
 
-    assert told(talk.say())[-1] == ("guide", "{\"ans\": \"x\"} => {'o': {'ans': 'x'}} .")
+    assert summaries(talk.say())[-1] == ("guide", "{\"ans\": \"x\"} => {'o': {'ans': 'x'}} .")
     for request in asked(agent):
         assert request.config.response_schema is Out and offered(request) == ["look"]
 
@@ -327,7 +327,7 @@ def test_another_is_given_a_tool_to_answer_with():
     talk = Talk(agent)
     events = talk.say()
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("guide", "calls look({})"),
         ("guide", "answers {'result': 'seen'}"),
         ("guide", "calls set_model_response({'ans': '42', 'note': None})"),
@@ -400,7 +400,7 @@ def test_words_beside_a_call_are_no_answer():
 def test_an_answer_beside_other_calls_ends_the_turn():
     agent = capital([call("look"), call("set_model_response", ans="1")], tools=[look])
 
-    assert told(Talk(agent).say()) == [
+    assert summaries(Talk(agent).say()) == [
         ("guide", "calls look({}); calls set_model_response({'ans': '1'})"),
         ("guide", "answers {'result': 'seen'}; answers {'ans': '1'}"),
         ("guide", "{\"ans\": \"1\"} => {'o': {'ans': '1'}} ."),

@@ -18,7 +18,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService
 from adk_nb.tools import AgentTool, ToolContext
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk
+from tests.support.talk import SESSION_KEY, Talk
 
 
 def agent(name: str, tool: Callable[..., Any], calls: int = 1) -> LlmAgent:
@@ -31,11 +31,11 @@ async def run(
     """Run the team, set `committed` when the first event with a state delta is history, and load the session."""
     await service.create_session(app_name="app", user_id="u", session_id="s", state=state)
     runner = Runner(app_name="app", agent=team, session_service=service)
-    async with asyncio.timeout(SECONDS), aclosing(runner.run_async(**WHERE, new_message="hi")) as events:
+    async with asyncio.timeout(SECONDS), aclosing(runner.run_async(**SESSION_KEY, new_message="hi")) as events:
         async for event in events:
             if event.actions.state_delta:
                 committed.set()
-    session = await service.get_session(app_name="app", **WHERE)
+    session = await service.get_session(app_name="app", **SESSION_KEY)
     assert session is not None
     return session
 

@@ -13,7 +13,7 @@ from adk_nb.models import call
 from adk_nb.tools import ToolContext
 from tests.agents.waiting import LeftTalk, agent, open_calls, outcome, pays, words
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk
+from tests.support.talk import SESSION_KEY, Talk
 
 
 class Slow:
@@ -65,7 +65,7 @@ async def stopped(talk: Talk, slow: Slow, how: str) -> list[Event]:
     signal = asyncio.Event()
 
     async def run() -> None:
-        turn = talk.runner.run_async(**WHERE, new_message="go", abort_signal=signal)
+        turn = talk.runner.run_async(**SESSION_KEY, new_message="go", abort_signal=signal)
         async with aclosing(turn):
             async for event in turn:
                 events.append(event)  # noqa: PERF401  # also what came before it was cancelled
@@ -127,7 +127,7 @@ def test_a_reader_that_leaves_in_the_middle_leaves_nobody_at_work():
     async def run() -> None:
         slow = Slow(2)
         talk = Talk(team(slow))
-        turn = talk.runner.run_async(**WHERE, new_message="go")
+        turn = talk.runner.run_async(**SESSION_KEY, new_message="go")
         async with asyncio.timeout(SECONDS), aclosing(turn):
             async for event in turn:
                 if event.author == "quick":

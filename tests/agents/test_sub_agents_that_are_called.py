@@ -18,7 +18,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
 from tests.support.polling import SECONDS
-from tests.support.talk import Talk, look, requests, told
+from tests.support.talk import Talk, look, requests, summaries
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -82,7 +82,7 @@ def test_a_wrong_call_goes_back_to_the_parent():
 
     events = Talk(root).say()
 
-    assert "wrong arguments" in told(events)[1][1]
+    assert "wrong arguments" in summaries(events)[1][1]
     assert requests(child) == [[("user", '{"id": 3}')]]
 
 
@@ -91,7 +91,7 @@ def test_its_answer_is_json_where_it_has_an_output_schema():
 
     events = Talk(agent("root", call("child", request="price"), "three", sub_agents=[child])).say()
 
-    assert told(events)[2] == ("root", "answers {'euros': 3}")
+    assert summaries(events)[2] == ("root", "answers {'euros': 3}")
 
 
 def test_its_answer_in_several_parts_is_one_text():
@@ -99,7 +99,7 @@ def test_its_answer_in_several_parts_is_one_text():
 
     events = Talk(agent("root", call("child", request="x"), "done", sub_agents=[single("child", parts)])).say()
 
-    assert told(events)[2] == ("root", "answers {'result': 'El mar es azul.'}")
+    assert summaries(events)[2] == ("root", "answers {'result': 'El mar es azul.'}")
 
 
 def test_it_begins_anew_at_each_call():
@@ -160,7 +160,7 @@ def test_what_it_asks_of_a_person_is_asked_in_the_parents_conversation():
     later_events = talk.say(yes(*asked(first)))
 
     assert first[-1].is_final_response()
-    assert told(later_events) == [
+    assert summaries(later_events) == [
         ("child", "answers {'result': 'refunded A1'}"),
         ("child", "Refunded. ."),
         ("root", "answers {'result': 'Refunded.'}"),
@@ -200,7 +200,7 @@ def test_of_two_runs_that_answer_two_of_them_at_once_one_goes_on_with_the_parent
 
     events = sync.run(scene())
 
-    assert told(events).count(("root", "done .")) == 1
+    assert summaries(events).count(("root", "done .")) == 1
     assert requests(root)[1][-1] == ("user", "answers {'result': 'one met'}; answers {'result': 'two met'}")
     assert len(requests(root)) == 2
 
@@ -292,7 +292,7 @@ def test_an_error_of_one_leaves_the_others_their_answers():
 
     events = Talk(root).say()
 
-    assert told(events)[-2:] == [
+    assert summaries(events)[-2:] == [
         ("root", "answers {'result': 'fine'}; answers {'error': 'RuntimeError: boom'}"),
         ("root", "done ."),
     ]
@@ -306,8 +306,8 @@ def test_nobody_hands_over_to_it_by_a_tool_of_their_own():
 
     events = Talk(agent("root", call("over"), "I answer.", tools=[over], sub_agents=[single("child")])).say()
 
-    assert "cannot transfer to 'child'" in told(events)[1][1]
-    assert told(events)[-1] == ("root", "I answer. .")
+    assert "cannot transfer to 'child'" in summaries(events)[1][1]
+    assert summaries(events)[-1] == ("root", "I answer. .")
 
 
 def test_one_among_agents_that_chat_is_called_and_the_others_take_over():
@@ -315,7 +315,7 @@ def test_one_among_agents_that_chat_is_called_and_the_others_take_over():
         "root", call("transfer_to_agent", agent_name="chats"), sub_agents=[agent("chats", "hi"), single("one")]
     )
 
-    assert told(Talk(root).say())[-1] == ("chats", "hi .")
+    assert summaries(Talk(root).say())[-1] == ("chats", "hi .")
     assert declared(root, "one") is not None
     assert (declared(root, "transfer_to_agent") or {})["agent_name"]["enum"] == ["chats"]
 
@@ -326,7 +326,7 @@ def test_what_the_user_says_next_is_for_the_parent():
 
     talk.say()
 
-    assert told(talk.say()) == [("root", "again .")]
+    assert summaries(talk.say()) == [("root", "again .")]
 
 
 def test_a_parent_that_has_taken_over_calls_its_own():
@@ -335,8 +335,8 @@ def test_a_parent_that_has_taken_over_calls_its_own():
 
     events = talk.say()
 
-    assert [author for author, _ in told(events)] == ["root", "root", "b", "one", "b", "b"]
-    assert told(talk.say()) == [("b", "b again .")]
+    assert [author for author, _ in summaries(events)] == ["root", "root", "b", "one", "b", "b"]
+    assert summaries(talk.say()) == [("b", "b again .")]
 
 
 def test_in_a_parallel_agent_it_works_on_a_branch_of_the_branch():
@@ -380,7 +380,7 @@ def test_a_tool_of_the_same_name_is_warned_of():
     with pytest.warns(UserWarning, match=r"'root'.*sub-agent named 'child'"):
         root = agent("root", call("child", request="x"), "done", tools=[child], sub_agents=[single("child", "agent")])
 
-    assert told(Talk(root).say())[2] == ("root", "answers {'result': 'agent'}")
+    assert summaries(Talk(root).say())[2] == ("root", "answers {'result': 'agent'}")
 
 
 def test_in_a_live_conversation_it_works_apart():

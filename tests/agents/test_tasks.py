@@ -15,9 +15,9 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, FunctionTool
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, look, requests, summaries
 
-HERE: Any = WHERE
+HERE: Any = SESSION_KEY
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -52,8 +52,8 @@ def test_one_that_needs_to_ask_nothing_hands_back_at_once():
 
     events = Talk(root).say()
 
-    assert [author for author, _ in told(events)] == ["root", "tk", "tk", "user", "root"]
-    assert told(events)[3:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
+    assert [author for author, _ in summaries(events)] == ["root", "tk", "tk", "user", "root"]
+    assert summaries(events)[3:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
 
 
 class Trip(BaseModel):
@@ -71,8 +71,8 @@ def test_what_it_hands_back_has_the_form_of_its_output_schema():
     events = talk.say("Oslo")
 
     assert declared(tk).keys() == {"city", "nights"}
-    assert "handed back: nights" in told(events)[1][1]
-    assert told(events)[3:] == [
+    assert "handed back: nights" in summaries(events)[1][1]
+    assert summaries(events)[3:] == [
         ("tk", "answers {'result': 'Task completed.'} => {'trip': {'city': 'Oslo', 'nights': 2}}"),
         ("user", "answers {'city': 'Oslo', 'nights': 2}"),
         ("root", "done ."),
@@ -86,15 +86,15 @@ def test_what_is_no_object_is_handed_back_as_it_is():
 
     events = Talk(agent("root", BOOK, "done", sub_agents=[tk])).say()
 
-    assert told(events)[3] == ("user", "answers {'result': ['a', 'b']}")
+    assert summaries(events)[3] == ("user", "answers {'result': ['a', 'b']}")
 
 
 @pytest.mark.parametrize("args", [{}, {"result": 3}, {"other": "x"}])
 def test_a_wrong_end_goes_back_to_its_model(args: dict[str, Any]):
     events = Talk(agent("root", BOOK, "done", sub_agents=[task(finish(**args), BOOKED)])).say()
 
-    assert "handed back" in told(events)[2][1]
-    assert told(events)[-1] == ("root", "done .")
+    assert "handed back" in summaries(events)[2][1]
+    assert summaries(events)[-1] == ("root", "done .")
 
 
 def test_it_is_ended_by_a_call_that_stands_alone():
@@ -102,8 +102,8 @@ def test_it_is_ended_by_a_call_that_stands_alone():
 
     events = Talk(agent("root", BOOK, "done", sub_agents=[tk])).say()
 
-    assert "'seen'" in told(events)[2][1] and "is called alone" in told(events)[2][1]
-    assert told(events)[-2:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
+    assert "'seen'" in summaries(events)[2][1] and "is called alone" in summaries(events)[2][1]
+    assert summaries(events)[-2:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
 
 
 def test_it_may_ask_more_than_once_and_only_it_sees_what_is_said():
@@ -162,8 +162,8 @@ def test_other_calls_of_the_step_are_done_and_the_parent_waits_for_the_task():
 
     first, later_events = talk.say(), talk.say("today")
 
-    assert told(first)[1:] == [("tk", "when? ."), ("root", "answers {'result': 'seen'}")]
-    assert told(later_events)[-2:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
+    assert summaries(first)[1:] == [("tk", "when? ."), ("root", "answers {'result': 'seen'}")]
+    assert summaries(later_events)[-2:] == [("user", "answers {'result': 'booked'}"), ("root", "done .")]
     assert requests(root)[1][1:] == [
         ("model", "calls tk({'request': 'book'}); calls look({})"),
         ("user", "answers {'result': 'booked'}; answers {'result': 'seen'}"),
@@ -193,7 +193,7 @@ def test_what_needs_approval_is_asked_for_and_the_task_goes_on():
     goes_on = talk.say(yes(asks))
     last = talk.say("no")
 
-    assert told(goes_on) == [("tk", "answers {'result': 'refunded A1'}"), ("tk", "anything else? .")]
+    assert summaries(goes_on) == [("tk", "answers {'result': 'refunded A1'}"), ("tk", "anything else? .")]
     assert words(last) == [("root", "done")]
     assert [text for _, text in requests(tk)[-1]] == [
         '{"request": "book"}', "which order?", "A1", "calls refund({'order': 'A1'})",
@@ -207,7 +207,7 @@ def test_an_error_ends_the_task_and_the_parent_goes_on():
 
     events = talk.say("today")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("tk", "failed RuntimeError"),
         ("user", "answers {'error': 'RuntimeError: boom'}"),
         ("root", "it failed ."),
@@ -220,7 +220,7 @@ def test_one_that_asks_its_model_too_often_ends_the_task():
 
     events = Talk(agent("root", BOOK, "it failed", sub_agents=[tk])).say()
 
-    assert "its model 2 times" in told(events)[-2][1] and words(events) == [("root", "it failed")]
+    assert "its model 2 times" in summaries(events)[-2][1] and words(events) == [("root", "it failed")]
 
 
 def test_a_run_that_is_stopped_while_it_talks_leaves_the_task_open():
@@ -312,7 +312,7 @@ def test_a_task_within_an_agent_of_a_single_turn():
 
     talk.say()
 
-    assert told(talk.say("today"))[2:] == [
+    assert summaries(talk.say("today"))[2:] == [
         ("user", "answers {'result': 'booked'}"),
         ("middle", "middle done ."),
         ("root", "answers {'result': 'middle done'}"),
@@ -398,6 +398,6 @@ def test_in_a_live_conversation_it_works_alone_or_not_at_all():
 
     alone, asks = (Talk(agent("root", BOOK, "So be it.", sub_agents=[task(item)])) for item in (BOOKED, "when?"))
 
-    assert told(sync.run(converse(alone))) == [("user", "answers {'result': 'booked'}")]
-    [result] = told(sync.run(converse(asks)))
+    assert summaries(sync.run(converse(alone))) == [("user", "answers {'result': 'booked'}")]
+    [result] = summaries(sync.run(converse(asks)))
     assert "live conversation" in result[1]

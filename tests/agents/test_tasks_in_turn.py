@@ -8,9 +8,9 @@ from adk_nb.agents.callback_context import CallbackContext
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import FunctionTool
-from tests.support.talk import WHERE, Talk, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, look, requests, summaries
 
-HERE: Any = WHERE
+HERE: Any = SESSION_KEY
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -69,8 +69,11 @@ def test_two_in_one_step_that_need_to_ask_nothing_are_done_in_their_order_beside
 
     events = Talk(root).say()
 
-    assert [author for author, _ in told(events)] == ["root", "one", "one", "two", "two", "root", "root"]
-    assert told(events)[-2] == ("root", "answers {'result': '1'}; answers {'result': 'seen'}; answers {'result': '2'}")
+    assert [author for author, _ in summaries(events)] == ["root", "one", "one", "two", "two", "root", "root"]
+    assert summaries(events)[-2] == (
+        "root",
+        "answers {'result': '1'}; answers {'result': 'seen'}; answers {'result': '2'}",
+    )
 
 
 def test_the_second_begins_too_where_the_first_fails():
@@ -139,8 +142,8 @@ def test_a_hand_over_in_the_same_step_comes_when_the_task_is_handed_back():
 
     first, later_events = talk.say("go"), talk.say("today")
 
-    assert told(first)[1:] == [("tk", "when? ."), ("root", "answers {'result': 'seen'}")]
-    assert told(later_events)[2:] == [
+    assert summaries(first)[1:] == [("tk", "when? ."), ("root", "answers {'result': 'seen'}")]
+    assert summaries(later_events)[2:] == [
         ("user", "answers {'result': 'booked'}"),
         ("root", "answers {'result': None}"),
         ("next_one", "I go on. ."),
@@ -199,4 +202,4 @@ def test_what_was_handed_back_before_a_rewind_is_not_handed_back_again():
     sync.run(talk.runner.rewind_async(**HERE, rewind_before_invocation_id=last.invocation_id))
 
     assert words(talk.say("tomorrow")) == [("tk", "for how many?")]
-    assert told(talk.say("two"))[2:] == [("user", "answers {'result': 'for two'}"), ("root", "done again .")]
+    assert summaries(talk.say("two"))[2:] == [("user", "answers {'result': 'for two'}"), ("root", "done again .")]

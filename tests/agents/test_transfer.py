@@ -9,7 +9,7 @@ from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import ToolContext
-from tests.support.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, summaries
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -39,7 +39,7 @@ def test_who_takes_over_answers_in_the_same_turn_and_keeps_the_conversation():
     root = agent("root", to("b"), "root again", sub_agents=[agent("b", "B", "B again", to("root"))])
     talk = Talk(root)
 
-    assert told(talk.say("hello")) == [
+    assert summaries(talk.say("hello")) == [
         ("root", "calls transfer_to_agent({'agent_name': 'b'})"),
         ("root", "answers {'result': None}"),
         ("b", "B ."),
@@ -60,7 +60,7 @@ def test_an_agent_whose_transfer_is_disabled_offers_none_and_follows_no_tool(cap
     root = agent("root", call("hand_over"), "Still me.", sub_agents=[b], tools=[hand_over], disable_transfer=True)
     talk = Talk(root)
 
-    assert told(talk.say("hello"))[1:] == [("root", "answers {'result': 'tried'}"), ("root", "Still me. .")]
+    assert summaries(talk.say("hello"))[1:] == [("root", "answers {'result': 'tried'}"), ("root", "Still me. .")]
     assert offered(root) == [] and isinstance(root.model, ScriptedLlm) and isinstance(b.model, ScriptedLlm)
     assert "hand_over" in root.model.requests[0].tools_dict and b.model.requests == []
     assert "'b'" not in str(root.model.requests[0].config.system_instruction)
@@ -142,7 +142,7 @@ def test_a_tool_may_hand_over_too():
     events = Talk(root()).say("hello")
 
     assert words(events) == [("b", "B")]
-    assert "cannot transfer to 'nobody'" in told(events)[1][1]
+    assert "cannot transfer to 'nobody'" in summaries(events)[1][1]
 
 
 def test_other_calls_of_the_same_step_are_done_first():
@@ -152,7 +152,7 @@ def test_other_calls_of_the_same_step_are_done_first():
 
     root = agent("root", [call("look"), to("b")], tools=[look], sub_agents=[agent("b", "B")])
 
-    assert told(Talk(root).say("hello"))[1:] == [
+    assert summaries(Talk(root).say("hello"))[1:] == [
         ("root", "answers {'result': 'seen'}; answers {'result': None}"),
         ("b", "B ."),
     ]

@@ -12,7 +12,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import FunctionTool, TransferToAgentTool, exit_loop, transfer_to_agent
-from tests.support.talk import Talk, look, requests, told
+from tests.support.talk import Talk, look, requests, summaries
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -88,7 +88,7 @@ def test_who_has_taken_over_asks_a_person_and_goes_on_with_the_answer():
     asks = talk.say("refund A1")
     later_events = talk.say(yes(asks))
 
-    assert told(later_events) == [("b", "answers {'result': 'refunded A1'}"), ("b", "Refunded. .")]
+    assert summaries(later_events) == [("b", "answers {'result': 'refunded A1'}"), ("b", "Refunded. .")]
     assert words(talk.say()) == [("b", "b again")]
     assert len(requests(root)) == 1
 
@@ -206,7 +206,7 @@ def test_leaving_a_loop_ends_the_pass_without_another_word():
 
     events = talk.say()
 
-    assert told(events)[-2:] == [("last", "calls exit_loop({})"), ("last", "answers {'result': None} .")]
+    assert summaries(events)[-2:] == [("last", "calls exit_loop({})"), ("last", "answers {'result': None} .")]
     assert (events[-1].actions.escalate, events[-1].actions.skip_summarization) == (True, True)
     assert len(requests(first)) == len(requests(last)) == 2
 
@@ -214,7 +214,7 @@ def test_leaving_a_loop_ends_the_pass_without_another_word():
 def test_leaving_a_loop_outside_of_one_ends_the_turn():
     talk = Talk(agent("root", call("exit_loop"), "next", tools=[exit_loop]))
 
-    assert told(talk.say())[-1] == ("root", "answers {'result': None} .")
+    assert summaries(talk.say())[-1] == ("root", "answers {'result': None} .")
     assert words(talk.say()) == [("root", "next")]
 
 
@@ -223,4 +223,4 @@ def test_beside_other_calls_it_leaves_the_loop_all_the_same():
 
     events = Talk(LoopAgent(name="loop", sub_agents=[sub_agent])).say()
 
-    assert told(events)[-1] == ("one", "answers {'result': 'seen'}; answers {'result': None} .")
+    assert summaries(events)[-1] == ("one", "answers {'result': 'seen'}; answers {'result': None} .")

@@ -6,7 +6,7 @@ from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import AgentTool, ToolContext
-from tests.support.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, summaries
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -29,7 +29,7 @@ def test_what_the_one_that_took_over_says_is_the_result():
 
     events = Talk(agent("root", CALLS, "done", sub_agents=[called])).say()
 
-    assert told(events)[-2:] == [("root", "answers {'result': 'deep'}"), ("root", "done .")]
+    assert summaries(events)[-2:] == [("root", "answers {'result': 'deep'}"), ("root", "done .")]
     [*_, last, _, _] = events
     assert last.author == "under" and (last.branch or "").startswith("called@")
 
@@ -41,7 +41,7 @@ def test_it_hands_back_to_who_was_called():
     events = Talk(agent("root", CALLS, "done", sub_agents=[called])).say()
 
     assert words(events) == [("called", "so it is"), ("root", "done")]
-    assert told(events)[-2] == ("root", "answers {'result': 'so it is'}")
+    assert summaries(events)[-2] == ("root", "answers {'result': 'so it is'}")
 
 
 def test_who_has_taken_over_in_a_task_keeps_the_word_until_it_hands_back():
@@ -85,7 +85,7 @@ def test_nothing_is_handed_out_of_a_call():
 
     events = Talk(root).say()
 
-    assert "cannot transfer to 'root'" in told(events)[2][1]
+    assert "cannot transfer to 'root'" in summaries(events)[2][1]
     assert words(events) == [("called", "I answer."), ("root", "done")]
     assert len(requests(root)) == 2
 

@@ -23,7 +23,7 @@ from adk_nb.tools import (
     get_user_choice,
     request_input,
 )
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 RESUMABLE = ResumabilityConfig(is_resumable=True)
 
@@ -72,7 +72,7 @@ def words(events: Sequence[Event]) -> list[tuple[str, str]]:
 
 def marks(events: Sequence[Event]) -> list[tuple[str, str]]:
     """Who and what, an event each, the marks of where agents stand among them."""
-    return [(event.author, _mark(event) or told([event])[0][1].removesuffix(" .")) for event in events]
+    return [(event.author, _mark(event) or summaries([event])[0][1].removesuffix(" .")) for event in events]
 
 
 def _mark(event: Event) -> str:

@@ -36,7 +36,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext, tool
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, AuthServer, auth_server
-from tests.support.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, summaries
 
 REQUEST = "adk_request_credential"
 
@@ -115,7 +115,7 @@ def test_a_call_waits_until_a_person_has_let_it_in_and_then_runs(server: AuthSer
 
     second = let_in(talk, server)
 
-    assert told(second) == [("guide", "answers {'result': 'mail of in'}"), ("guide", "one mail .")]
+    assert summaries(second) == [("guide", "answers {'result': 'mail of in'}"), ("guide", "one mail .")]
     assert box.tokens == list(server.access_tokens) and waiting(talk) == []
 
 
@@ -157,7 +157,7 @@ def test_a_redirect_url_of_another_request_is_refused_and_the_request_stays_open
 
     assert isinstance(talk.error, InputError) and "`state` does" in str(talk.error)
     assert uri not in str(talk.error) and len(talk.stored().events) == earlier_count and server.asked == []
-    assert told(let_in(talk, server))[-1] == ("guide", "one mail .") and len(box.seen) == 1
+    assert summaries(let_in(talk, server))[-1] == ("guide", "one mail .") and len(box.seen) == 1
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_code_that_the_server_refuses_leads_to_a_new_request_that_says_why(ser
     [second] = waiting(talk)
     assert second.id != first.id and second.auth_uri != first.auth_uri and "invalid_grant" in second.problem
     assert events[-1].get_function_responses()[0].response == credentials.placeholder() and box.seen == []
-    assert told(let_in(talk, server))[-1] == ("guide", "one mail .")
+    assert summaries(let_in(talk, server))[-1] == ("guide", "one mail .")
 
 
 def test_a_code_caught_on_its_way_is_worth_nothing_without_the_verifier(server: AuthServer):
@@ -255,7 +255,7 @@ def test_a_withdrawn_consent_is_asked_for_again(server: AuthServer):
     talk.say()
 
     assert len(waiting(talk)) == 1 and len(box.seen) == 1
-    assert told(let_in(talk, server))[-1] == ("guide", "two .")
+    assert summaries(let_in(talk, server))[-1] == ("guide", "two .")
 
 
 def test_a_server_that_is_down_is_told_to_the_model_and_nothing_is_forgotten(server: AuthServer):
@@ -538,7 +538,7 @@ def test_what_a_request_belongs_to_is_lost_with_the_process_and_it_is_asked_agai
 
     [approval] = waiting(talk)
     assert "kernel restart" in approval.problem and box.seen == []
-    assert told(let_in(talk, server))[-1] == ("guide", "one mail .")
+    assert summaries(let_in(talk, server))[-1] == ("guide", "one mail .")
 
 
 def test_many_answers_at_once_are_one(server: AuthServer):

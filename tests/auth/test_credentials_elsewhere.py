@@ -12,7 +12,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext
 from tests.flow.test_compaction import LONG, Conversation, messages
-from tests.flow.test_live import LiveTalk, asked
+from tests.flow.test_live import LiveTalk, sent_contents
 from tests.support.talk import Talk, guide
 
 KEY = "a-persons-key"
@@ -45,7 +45,7 @@ def test_a_live_conversation_asks_for_it_and_the_model_never_hears_the_answer():
     assert talk.error is None and log == [KEY]
     results = [response.response for event in events for response in event.get_function_responses()]
     assert results == [credentials.placeholder(), {"result": "fetched"}]
-    assert [text for _, text in asked(talk)[1:]] == [f"answers {result}" for result in results]
+    assert [text for _, text in sent_contents(talk)[1:]] == [f"answers {result}" for result in results]
     assert KEY not in talk.stored().model_dump_json()
 
 

@@ -10,7 +10,7 @@ from adk_nb.models.scripted_llm import call
 from adk_nb.runtime import interrupts
 from tests.auth.auth_server import REDIRECT, AuthServer, auth_server
 from tests.auth.test_credentials import Mail, answer, by_code, by_discovery, let_in, mail_talk, waiting
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_an_answer_to_an_earlier_request_is_refused(server: AuthServer):
     refused(talk, old, "its `state` does not match")
 
     assert len(server.asked) == requests and len(box.seen) == 1
-    assert told(let_in(talk, server))[-1] == ("guide", "two mails .")
+    assert summaries(let_in(talk, server))[-1] == ("guide", "two mails .")
 
 
 @pytest.mark.parametrize("mode", ["authCode", "authResponseUri"])
@@ -124,7 +124,9 @@ def test_a_no_of_the_service_is_stored_and_told_to_the_model(server: AuthServer)
     events = answer(talk, {"authResponseUri": f"{REDIRECT}?error=access_denied&state={approval.auth_request.state}"})
 
     stored = [response.response for event in talk.stored().events for response in event.get_function_responses()]
-    assert {"error": "access_denied"} in stored and told(events)[-1] == ("guide", "as you wish .") and box.seen == []
+    assert (
+        {"error": "access_denied"} in stored and summaries(events)[-1] == ("guide", "as you wish .") and box.seen == []
+    )
 
 
 @pytest.mark.parametrize(

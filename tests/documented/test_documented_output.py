@@ -13,7 +13,7 @@ from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext
-from tests.support.talk import Talk, requests, sent, told
+from tests.support.talk import Talk, content_summaries, requests, summaries
 
 # ---- adk-rs: the extractor of the page on LlmAgent
 
@@ -111,7 +111,7 @@ def test_what_a_tool_writes_rides_on_the_event_with_its_result():
 
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("note", text="hi"), "done"), tools=[note]))
 
-    assert told(talk.say())[1] == ("a", "answers {'result': 'noted'} => {'note': 'hi'}")
+    assert summaries(talk.say())[1] == ("a", "answers {'result': 'noted'} => {'note': 'hi'}")
     assert talk.stored().state == {"note": "hi"}
 
 
@@ -265,7 +265,7 @@ def test_the_capital_agent_with_a_schema():
     request = agent.model.requests[0]
     assert request.config.response_schema is CapitalInfo and not request.tools_dict
     assert str(request.config.system_instruction).startswith(str(agent.instruction))  # braces of JSON are no keys
-    assert sent(request.contents) == [("user", '{"country": "France"}')]
+    assert content_summaries(request.contents) == [("user", '{"country": "France"}')]
 
 
 def test_the_users_message_must_be_the_json_that_the_agent_takes():

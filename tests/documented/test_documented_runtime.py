@@ -20,7 +20,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, guide, told
+from tests.support.talk import SESSION_KEY, Talk, guide, summaries
 
 
 def words(text: str) -> types.Content:
@@ -70,7 +70,7 @@ class Watchful(BaseAgent):
     seen: list[Any] = Field(default_factory=list)
 
     def stored(self) -> tuple[int, dict[str, Any]]:
-        session = self.service.get_session(app_name="app", **WHERE)
+        session = self.service.get_session(app_name="app", **SESSION_KEY)
         return len(session.events), session.state
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -112,15 +112,15 @@ def test_the_reader_sees_an_event_when_it_is_history():
 
     async def read() -> list[Event]:
         events: list[Event] = []
-        async for event in talk.runner.run_async(**WHERE, new_message=words("the capital of France?")):
-            counts.append(len((await talk.service.get_session(app_name="app", **WHERE)).events))  # pyright: ignore[reportOptionalMemberAccess]
+        async for event in talk.runner.run_async(**SESSION_KEY, new_message=words("the capital of France?")):
+            counts.append(len((await talk.service.get_session(app_name="app", **SESSION_KEY)).events))  # pyright: ignore[reportOptionalMemberAccess]
             events.append(event)
         return events
 
     events = asyncio.run(read())
 
     assert counts == [2, 3, 4]
-    assert told(events) == [
+    assert summaries(events) == [
         ("guide", "calls my_tool({})"),
         ("guide", "answers {'result': 'Paris'}"),
         ("guide", "It is Paris. ."),
@@ -214,7 +214,7 @@ def test_a_blocking_tool_does_not_hold_up_the_loop():
         release.set()
         return await run
 
-    assert told(asyncio.run(both()))[1] == ("guide", "answers {'result': 'released'}")
+    assert summaries(asyncio.run(both()))[1] == ("guide", "answers {'result': 'released'}")
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -240,7 +240,7 @@ def test_callbacks_and_tools_may_be_of_either_kind(is_async: bool):
         tools=[atool if is_async else tool], before_agent_callback=awaited if is_async else plain,
     )  # fmt: skip
 
-    assert told(Talk(agent).say())[1] == ("guide", "answers {'result': 'worked'}")
+    assert summaries(Talk(agent).say())[1] == ("guide", "answers {'result': 'worked'}")
     assert seen == ["before"]
 
 
@@ -259,13 +259,13 @@ def test_the_defaults_are_those_of_the_page(monkeypatch: pytest.MonkeyPatch):
 def test_a_run_without_streaming_and_with_a_limit():
     config = RunConfig(streaming_mode=StreamingMode.NONE, max_llm_calls=100)
 
-    assert told(Talk(guide("a few words")).say(config=config)) == [("guide", "a few words .")]
+    assert summaries(Talk(guide("a few words")).say(config=config)) == [("guide", "a few words .")]
 
 
 def test_a_run_that_streams():
     config = RunConfig(streaming_mode=StreamingMode.SSE, max_llm_calls=200)
 
-    assert told(Talk(guide("a few words")).say(config=config)) == [
+    assert summaries(Talk(guide("a few words")).say(config=config)) == [
         ("guide", "a ..."),
         ("guide", "few ..."),
         ("guide", "words..."),
@@ -319,7 +319,7 @@ def test_no_limit_is_warned_of_and_is_none(limit: int, caplog: pytest.LogCapture
         config = RunConfig(max_llm_calls=limit)
 
     assert "without limit" in caplog.text
-    assert told(Talk(guide("ok")).say(config=config)) == [("guide", "ok .")]
+    assert summaries(Talk(guide("ok")).say(config=config)) == [("guide", "ok .")]
 
 
 # ---- the settings of an LLM agent

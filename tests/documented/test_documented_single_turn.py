@@ -9,7 +9,7 @@ import pytest
 
 from adk_nb.agents import LlmAgent, ParallelAgent
 from adk_nb.models import ScriptedLlm, call
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 
 NODE = """
 from adk_nb.agents import LlmAgent
@@ -82,7 +82,10 @@ def asked() -> list[tuple[str, list[tuple[str, str]], list[str]]]:
     """System instruction, contents and tools of each request."""
     model = LlmAgent._default_model  # pyright: ignore[reportPrivateUsage]
     assert isinstance(model, ScriptedLlm)
-    return [(str(one.config.system_instruction), sent(one.contents), sorted(one.tools_dict)) for one in model.requests]
+    return [
+        (str(one.config.system_instruction), content_summaries(one.contents), sorted(one.tools_dict))
+        for one in model.requests
+    ]
 
 
 @pytest.mark.parametrize("names", [(NODE, ["Once upon a time.", "There was."])], indirect=True)
@@ -91,8 +94,8 @@ def test_as_a_node_it_sees_its_input_and_nothing_of_earlier_turns(names: dict[st
 
     first, second = talk.say("the sea"), talk.say("the hills")
 
-    assert told(first)[0] == ("writer", "Once upon a time. .")
-    assert told(second)[0] == ("writer", "There was. .")
+    assert summaries(first)[0] == ("writer", "Once upon a time. .")
+    assert summaries(second)[0] == ("writer", "There was. .")
     assert asked() == [
         ("Write a short story about the input topic.", [("user", "the sea")], []),
         ("Write a short story about the input topic.", [("user", "the hills")], []),
@@ -130,7 +133,7 @@ DELEGATES = [call("translator", request="The sea is blue."), "El mar es azul.", 
 def test_as_a_sub_agent_it_is_a_tool_and_works_apart(names: dict[str, Any]):
     events = Talk(names["bilingual_writer"]).say("the sea")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("bilingual_writer", "calls translator({'request': 'The sea is blue.'})"),
         ("translator", "El mar es azul. ."),
         ("bilingual_writer", "answers {'result': 'El mar es azul.'}"),
@@ -172,7 +175,7 @@ def test_nobody_hands_over_to_it(names: dict[str, Any]):
 
     [refused] = events[1].get_function_responses()
     assert "agent 'translator' to take" in (refused.response or {})["error"]
-    assert told(events)[2] == ("bilingual_writer", "I answer myself. .")
+    assert summaries(events)[2] == ("bilingual_writer", "I answer myself. .")
 
 
 VERIFIES = ["Here is a draft.", call("verifier", request="the draft"), "It has four lines.", "It is right."]

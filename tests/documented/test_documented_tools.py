@@ -24,7 +24,7 @@ from adk_nb.tools import (
 )
 from adk_nb.tools.agent_tool import AgentTool
 from tests.support.gemini_server import APP, NAME, SESSION, USER, Script, ask, running, stand_in
-from tests.support.talk import Talk, guide, sent, told
+from tests.support.talk import Talk, content_summaries, guide, summaries
 
 
 @pytest.fixture(autouse=True)
@@ -241,7 +241,7 @@ def test_the_summary_of_one_agent_is_handed_on_by_another(gemini: Script, in_cel
     text = asyncio.run(in_a_cell(runner, "a long text")) if in_cell else ask(runner, "a long text")
 
     assert text == ["In short: short"]
-    assert [sent(request.contents) for request in gemini.requests][1:] == [
+    assert [content_summaries(request.contents) for request in gemini.requests][1:] == [
         [("user", "a long text")],
         [
             ("user", "a long text"),
@@ -299,7 +299,7 @@ def test_a_tool_of_ones_own_has_a_name_a_description_a_declaration_and_what_it_a
     agent = guide(call("delete", file="a.txt"), "done", call("delete", file="b.keep"), "gone", tools=[Delete()])
     talk = Talk(agent)
 
-    assert told(talk.say())[1] == ("guide", "answers {'deleted': 'a.txt', 'approved': False}")
+    assert summaries(talk.say())[1] == ("guide", "answers {'deleted': 'a.txt', 'approved': False}")
     turn_events = talk.say()
     [request] = [
         call for event in turn_events for call in event.get_function_calls() if call.name == "adk_request_confirmation"
@@ -307,7 +307,7 @@ def test_a_tool_of_ones_own_has_a_name_a_description_a_declaration_and_what_it_a
     assert request.args and request.args["toolConfirmation"]["hint"] == "Delete b.keep for good?"
     yes = types.FunctionResponse(id=request.id, name=request.name, response={"confirmed": True})
     events = talk.say(types.Content(role="user", parts=[types.Part(function_response=yes)]))
-    assert told(events)[0] == ("guide", "answers {'deleted': 'b.keep', 'approved': True}")
+    assert summaries(events)[0] == ("guide", "answers {'deleted': 'b.keep', 'approved': True}")
     assert isinstance(agent.model, ScriptedLlm)
     [tool] = agent.model.requests[0].config.tools or []
     assert [declaration.description for declaration in tool.function_declarations or []] == ["Deletes a file."]

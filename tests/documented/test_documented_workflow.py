@@ -8,7 +8,7 @@ import pytest
 from adk_nb.agents import LlmAgent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.workflow import Workflow
-from tests.support.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, summaries
 
 STORY = """
 from adk_nb.agents import LlmAgent
@@ -50,7 +50,7 @@ def story() -> dict[str, Any]:
 def test_the_story_generator_runs(model: ScriptedLlm):
     talk = Talk(story()["wf"])
 
-    assert told(talk.say("cats")) == [("writer", "a story of cats .")]
+    assert summaries(talk.say("cats")) == [("writer", "a story of cats .")]
     assert talk.error is None
 
 

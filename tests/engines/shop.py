@@ -13,7 +13,7 @@ from tests.engines.shop_worker import engine_of, work
 from tests.sessions.postgres import Postgres
 from tests.support.polling import SECONDS
 
-WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+SESSION_KEY: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 
 
 class Worker:
@@ -89,7 +89,7 @@ class Shop:
         return asyncio.run(run())
 
     def start(self, message: Any, **kwargs: Any) -> str:
-        return self.do(lambda engine: engine.start(**WHERE | kwargs, new_message=message))
+        return self.do(lambda engine: engine.start(**SESSION_KEY | kwargs, new_message=message))
 
     def ended(self, run_id: str) -> Outcome:
         return self.do(lambda engine: engine.wait(run_id))

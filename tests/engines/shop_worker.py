@@ -23,7 +23,7 @@ from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.sql import journal
 from adk_nb.tools.function_tool import FunctionTool
 
-DONE = "all is done"
+FINAL_TEXT = "all is done"
 _doors: list[Connection] = []
 """This process's: to say what a tool does, and to hear that it may go on. Tools are the same in every process."""
 _waits: list[str] = []
@@ -36,13 +36,13 @@ class Clerk(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         parts = [part for content in llm_request.contents for part in content.parts or ()]
-        request = [part.text.split() for part in parts if part.text and part.text != DONE][-1]
+        request = [part.text.split() for part in parts if part.text and part.text != FINAL_TEXT][-1]
         names = {part.function_response.name for part in parts if part.function_response}
         remaining_names = [name for name in request if name not in names]
         part = (
             types.Part(function_call=types.FunctionCall(name=remaining_names[0], args={}))
             if remaining_names
-            else types.Part(text=DONE)
+            else types.Part(text=FINAL_TEXT)
         )
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 

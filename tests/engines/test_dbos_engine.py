@@ -25,8 +25,8 @@ from adk_nb.runtime import approvals, interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions import DatabaseSessionService, Session
-from tests.engines.shop import WHERE, Shop
-from tests.engines.shop_worker import DONE, block, engine_of, tell_log
+from tests.engines.shop import SESSION_KEY, Shop
+from tests.engines.shop_worker import FINAL_TEXT, block, engine_of, tell_log
 from tests.sessions.postgres import Postgres
 from tests.support.polling import eventually
 
@@ -79,7 +79,7 @@ def test_a_run_whose_worker_is_killed_in_a_tool_is_finished_by_another(shop: Sho
         "look: {'result': 'look is done'}",
         "stamp?",
         "stamp: {'result': 'stamp is done'}",
-        DONE,
+        FINAL_TEXT,
     ]
     assert other_worker.all_heard() == []
 
@@ -97,7 +97,7 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
     [interrupt] = open_interrupts(shop.session().events, APPROVALS)
     assert "taken effect" in interrupt.prompt
     assert shop.ended(shop.start(answer_to(interrupt, confirmed=False))).status == "done"
-    assert told(shop.session())[-1] == DONE and other_worker.all_heard() == []
+    assert told(shop.session())[-1] == FINAL_TEXT and other_worker.all_heard() == []
 
 
 @pytest.mark.postgres
@@ -115,7 +115,9 @@ def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     outcomes = [shop.ended(answer) for answer in answers]
     assert [outcome.status for outcome in outcomes] == ["done", "failed"]
     assert mentions(outcomes[1].error, f"approval {interrupt.id!r} … answered already")
-    assert told(shop.session())[-2:] == ["pay: {'result': 'pay is done'}", DONE] and other_worker.all_heard() == []
+    assert (
+        told(shop.session())[-2:] == ["pay: {'result': 'pay is done'}", FINAL_TEXT] and other_worker.all_heard() == []
+    )
 
 
 @pytest.mark.postgres
@@ -160,7 +162,7 @@ def test_many_runs_of_two_workers_of_which_one_is_killed_come_to_their_ends_once
     for place in places:
         session = shop.session(place)
         interrupts = open_interrupts(session.events, APPROVALS)  # whether the dead worker had looked
-        assert (told(session)[-1] == DONE) is not bool(interrupts)
+        assert (told(session)[-1] == FINAL_TEXT) is not bool(interrupts)
     assert max(Counter((name, key, attempt) for name, key, attempt in responses).values()) == 1
     assert max(Counter(key for name, key, _ in responses if name == "look").values()) == 1
 
@@ -181,7 +183,7 @@ def test_who_is_taken_for_dead_and_is_not_keeps_its_run(shop: Shop):
     first.let_go()
 
     assert shop.ended(run_id).status == "done"
-    assert told(shop.session())[-2:] == ["stamp: {'result': 'stamp is done'}", DONE]
+    assert told(shop.session())[-2:] == ["stamp: {'result': 'stamp is done'}", FINAL_TEXT]
     assert [worker.all_heard() for worker in shop.workers] == [[], []]
 
 
@@ -218,7 +220,7 @@ def test_a_run_outlives_a_restart_of_the_database(shop: Shop):
     assert worker.heard()[::2] == ("stamp", 2)  # nobody could note that it was done
     worker.let_go()
     assert shop.ended(run_id).status == "done"
-    assert told(shop.session())[-1] == DONE
+    assert told(shop.session())[-1] == FINAL_TEXT
 
 
 @pytest.mark.postgres
@@ -231,7 +233,7 @@ def test_a_worker_that_leaves_finishes_what_it_is_at(shop: Shop):
     worker.let_go()
 
     assert worker.ended() == 0
-    assert shop.row(run_id)["status"] == "SUCCESS" and told(shop.session())[-1] == DONE
+    assert shop.row(run_id)["status"] == "SUCCESS" and told(shop.session())[-1] == FINAL_TEXT
     assert shop.postgres.sql(LOCKS) == []
 
 
@@ -327,7 +329,12 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
     message = types.Content(role="user", parts=[blob, types.Part(text=odd), types.Part(text="look")])
 
     async def start(engine: DbosEngine) -> list[str]:
-        values: dict[str, Any] = {**WHERE, "new_message": message, "state_delta": {"é": [1, None]}, "run_id": "mine"}
+        values: dict[str, Any] = {
+            **SESSION_KEY,
+            "new_message": message,
+            "state_delta": {"é": [1, None]},
+            "run_id": "mine",
+        }
         return [await engine.start(**values) for _ in range(2)]
 
     assert shop.do(start) == ["mine", "mine"]

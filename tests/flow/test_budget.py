@@ -17,7 +17,7 @@ from adk_nb.notebook.view.spending import usage_of
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.agent_tool import AgentTool
 from tests.agents.waiting import LeftTalk
-from tests.support.talk import WHERE, Talk, guide, look
+from tests.support.talk import SESSION_KEY, Talk, guide, look
 from tests.support.token_counts import FLASH, counted
 
 LIMIT = RunConfig(max_cost_usd=0.5)
@@ -114,11 +114,11 @@ def test_a_summariser_s_call_counts_for_the_limits_of_its_run(config: RunConfig,
     app = App(name="app", root_agent=agent, events_compaction_config=compaction)
     runner = InMemoryRunner(app=app, auto_create_session=True)
 
-    events = list(runner.run(**WHERE, new_message="hi", run_config=config))
+    events = list(runner.run(**SESSION_KEY, new_message="hi", run_config=config))
 
     assert codes(events) == [None]
     assert len(summarizer.requests) == is_asked
-    session = runner.session_service.get_session(app_name="app", **WHERE)
+    session = runner.session_service.get_session(app_name="app", **SESSION_KEY)
     assert usage_of(session.events).model_calls == 1 + is_asked
 
 
@@ -126,7 +126,7 @@ def test_a_run_that_was_left_and_goes_on_has_cost_what_it_had_cost():
     talk = LeftTalk(guide(counted(call("look")), counted("never said"), tools=[look]))
 
     async def leave() -> None:
-        async with aclosing(talk.runner.run_async(**WHERE, new_message="hi", run_config=LIMIT)) as events:
+        async with aclosing(talk.runner.run_async(**SESSION_KEY, new_message="hi", run_config=LIMIT)) as events:
             async for _ in events:
                 return
 

@@ -17,7 +17,7 @@ from adk_nb.events import Event
 from adk_nb.models import LlmCapabilities, ScriptedLlm, call
 from adk_nb.planners import PlanReActPlanner
 from adk_nb.tools import built_in_code_execution
-from tests.support.talk import Talk, look, requests, told
+from tests.support.talk import Talk, look, requests, summaries
 
 
 class Answers(BaseCodeExecutor):
@@ -68,7 +68,7 @@ def test_the_first_block_is_run_and_what_it_gave_is_told_to_the_model():
     assert (result.content and result.content.role) == "model"
     assert not result.is_final_response()
     assert result.actions.state_delta == {"_code_execution_context": {}}
-    assert told([last]) == [("a", "answer 2 .")]
+    assert summaries([last]) == [("a", "answer 2 .")]
     assert talk.stored().state == {"_code_execution_context": {}}
     assert codes(agent) == ["print(1+1)"]
     assert requests(agent) == [
@@ -118,7 +118,7 @@ def test_thoughts_are_not_run_but_a_planners_action_is():
     agent = coder("/*ACTION*/\n```python\nx\n```", "/*FINAL_ANSWER*/ done", planner=PlanReActPlanner())
     events = Talk(agent).say()
     assert codes(agent) == ["x"]
-    assert told(events)[-1] == ("a", "done .")
+    assert summaries(events)[-1] == ("a", "done .")
 
 
 def test_an_agent_whose_state_has_a_schema_can_run_code():
@@ -153,7 +153,7 @@ def test_code_that_fails_is_told_and_after_two_in_a_row_none_is_run():
     assert [output(event) for event in events if event.has_trailing_code_execution_result()] == [
         ("OUTCOME_FAILED", "so far\n\nNameError: x")
     ] * 2
-    assert told(events)[-1] == ("a", f"{block} .")
+    assert summaries(events)[-1] == ("a", f"{block} .")
     assert ["```tool_code" in instruction(agent, index) for index in range(3)] == [True, True, False]
     assert talk.stored().state["_code_executor_error_counts"] == {talk.stored().events[0].invocation_id: 2}
 

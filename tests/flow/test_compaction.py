@@ -19,7 +19,7 @@ from adk_nb.sessions import InMemorySessionService, Session
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from tests.support.talk import guide, requests
 
-WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+SESSION_KEY: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 LONG = "and so on and on " * 20
 
 
@@ -59,15 +59,15 @@ class Conversation:
 
     def say(self, *messages: Any) -> list[Event]:
         """The events that were yielded, of all the messages."""
-        return [event for one in messages for event in self.runner.run(**WHERE, new_message=one)]
+        return [event for one in messages for event in self.runner.run(**SESSION_KEY, new_message=one)]
 
     def rewind(self, invocation_id: str) -> None:
-        sync.run(self.runner.rewind_async(**WHERE, rewind_before_invocation_id=invocation_id))
+        sync.run(self.runner.rewind_async(**SESSION_KEY, rewind_before_invocation_id=invocation_id))
 
     @property
     def session(self) -> Session:
         async def get() -> Session | None:
-            return await self.runner.session_service.get_session(app_name="app", **WHERE)
+            return await self.runner.session_service.get_session(app_name="app", **SESSION_KEY)
 
         session = sync.run(get())
         assert session is not None
@@ -82,7 +82,7 @@ class Conversation:
         return [[(event.text or "-").split()[0] for event in events] for events in self.summarizer.given]
 
 
-def heard(agent: LlmAgent) -> list[str]:
+def summarized_texts(agent: LlmAgent) -> list[str]:
     """The first words, or the call or answer, that the last request had."""
     return [
         words if "look" in words or words.startswith("answers") else words.split()[0]
@@ -90,7 +90,7 @@ def heard(agent: LlmAgent) -> list[str]:
     ]
 
 
-def said(author: str, text: str, **more: Any) -> Event:
+def text_event(author: str, text: str, **more: Any) -> Event:
     return Event(author=author, content=types.UserContent(text), **more)
 
 
@@ -141,7 +141,7 @@ def test_invocations_before_the_new_ones_are_summed_up_once_more():
     talk.say(*messages(2, first=4))
 
     assert talk.given()[1:] == [["m2", "r2", "m3", "r3", "m4", "r4"]]
-    assert heard(agent) == ["[m1", "[m2", "m5"]
+    assert summarized_texts(agent) == ["[m1", "[m2", "m5"]
 
 
 def test_a_call_that_waits_is_not_summed_up_and_later_comes_with_its_answer():
@@ -157,7 +157,7 @@ def test_a_call_that_waits_is_not_summed_up_and_later_comes_with_its_answer():
     result = types.FunctionResponse(id=asked.id, name="look", response={"result": "seen"})
     talk.say(types.Content(role="user", parts=[types.Part(function_response=result)]))
 
-    assert heard(agent) == ["[m1", "calls look({})", "answers {'result': 'seen'}"]
+    assert summarized_texts(agent) == ["[m1", "calls look({})", "answers {'result': 'seen'}"]
 
 
 def test_a_call_that_waits_for_approval_is_not_summed_up():
@@ -183,8 +183,8 @@ def test_a_call_of_an_earlier_run_that_nobody_will_answer_does_not_stand_in_the_
 
     async def begin() -> None:
         service = talk.runner.session_service
-        session = await service.create_session(app_name="app", **WHERE)
-        await service.append_event(session, said("user", f"m0 {LONG}", invocation_id="e-0"))
+        session = await service.create_session(app_name="app", **SESSION_KEY)
+        await service.append_event(session, text_event("user", f"m0 {LONG}", invocation_id="e-0"))
         await service.append_event(session, Event(author="guide", content=lost, invocation_id="e-0"))
 
     sync.run(begin())
@@ -201,12 +201,12 @@ def test_rewinding_a_summed_up_invocation_brings_back_what_came_before_it():
     talk.rewind(invocations[1])
     talk.say(*messages(1, first=3))
 
-    assert heard(agent) == ["m1", "r1", "m3"]
+    assert summarized_texts(agent) == ["m1", "r1", "m3"]
     assert talk.given()[1:] == [["m1", "r1", "m3", "r3"]]
 
     talk.say("m4")
 
-    assert heard(agent) == ["[m1", "m4"]
+    assert summarized_texts(agent) == ["[m1", "m4"]
 
 
 # --- a prompt that is too long
@@ -224,7 +224,7 @@ def test_a_prompt_that_was_too_long_is_summed_up_but_for_the_newest_events():
 
     talk.say("m4")
 
-    assert heard(agent) == ["[m1", "m3", "r3", "m4"]
+    assert summarized_texts(agent) == ["[m1", "m3", "r3", "m4"]
 
 
 def test_the_next_summary_takes_in_the_one_before():
@@ -238,7 +238,7 @@ def test_the_next_summary_takes_in_the_one_before():
 
     talk.say("m3")
 
-    assert heard(agent) == ["[[m1]", "r2", "m3"]
+    assert summarized_texts(agent) == ["[[m1]", "r2", "m3"]
 
 
 def test_a_prompt_grows_too_long_in_a_run_and_is_summed_up_before_the_next_call():
@@ -256,7 +256,7 @@ def test_a_prompt_grows_too_long_in_a_run_and_is_summed_up_before_the_next_call(
     talk.say(*messages(2))
 
     assert talk.given() == [["m1", "r1", "m2"]]
-    assert heard(agent) == ["[m1", "calls look({})", "answers {'result': 'seen'}"]
+    assert summarized_texts(agent) == ["[m1", "calls look({})", "answers {'result': 'seen'}"]
     assert [bool(event.actions.compaction) for event in talk.session.events][-3:] == [False, True, False]
     assert talk.summaries[0].invocation_id == talk.session.events[-1].invocation_id
 
@@ -272,7 +272,7 @@ def test_where_a_model_counts_no_tokens_four_characters_are_one():
     talk.say(f"m2 {LONG}")
 
     assert talk.given() == [["m1", "r1"]]
-    assert heard(agent) == ["[m1", "m2"]
+    assert summarized_texts(agent) == ["[m1", "m2"]
 
 
 def test_what_another_agent_was_asked_says_nothing_of_ones_own_prompt():
@@ -281,9 +281,9 @@ def test_what_another_agent_was_asked_says_nothing_of_ones_own_prompt():
 
     async def begin() -> None:
         service = talk.runner.session_service
-        session = await service.create_session(app_name="app", **WHERE)
+        session = await service.create_session(app_name="app", **SESSION_KEY)
         used = types.GenerateContentResponseUsageMetadata(prompt_token_count=5000)
-        await service.append_event(session, said("other", f"o {LONG}", usage_metadata=used))
+        await service.append_event(session, text_event("other", f"o {LONG}", usage_metadata=used))
 
     sync.run(begin())
     talk.say("m1")
@@ -309,7 +309,7 @@ def test_an_agent_that_works_apart_sums_up_only_what_it_sees():
     service = InMemorySessionService()
     session = service.create_session(app_name="app", user_id="u")
     for author, scope in [("user", None), ("user", "task"), ("guide", "task"), ("guide", None), ("user", "task")]:
-        service.append_event(session, said(author, f"{scope} {LONG}", isolation_scope=scope))
+        service.append_event(session, text_event(author, f"{scope} {LONG}", isolation_scope=scope))
     ctx = InvocationContext(agent=guide(), session=session, session_service=service, isolation_scope="task")
 
     sync.run(compaction.before_model(ctx, "guide"))
@@ -336,7 +336,7 @@ def test_a_summariser_that_fails_is_a_warning(caplog: pytest.LogCaptureFixture):
     talk.say(*messages(1, first=2))
 
     assert talk.given() == [["m1", "r1"], ["m1", "r1", "m2", "r2"]]
-    assert heard(agent) == ["m1", "r1", "m2"]
+    assert summarized_texts(agent) == ["m1", "r1", "m2"]
 
 
 @pytest.mark.parametrize("answer", [Event(author="user"), 7])
@@ -390,7 +390,7 @@ def test_a_run_that_was_stopped_is_not_summed_up():
     talk = Conversation(guide(call("look"), "never", tools=[look]), compaction_interval=1, overlap_size=0)
 
     async def run() -> list[Event]:
-        events = talk.runner.run_async(**WHERE, new_message=f"m1 {LONG}", abort_signal=stop)
+        events = talk.runner.run_async(**SESSION_KEY, new_message=f"m1 {LONG}", abort_signal=stop)
         return [event async for event in events]
 
     stop = asyncio.Event()

@@ -14,13 +14,13 @@ from adk_nb.plugins import GlobalInstructionPlugin
 from adk_nb.tools import BaseTool, ToolContext
 from adk_nb.utils import instructions_utils
 from adk_nb.utils.instructions_utils import inject_session_state
-from tests.support.talk import Talk, guide, look, sent
+from tests.support.talk import Talk, content_summaries, guide, look
 
 IDENTITY = 'You are an agent. Your internal name is "guide".'
 BEGIN, END = "<<<BEGIN_SYSTEM_INSTRUCTION>>>", "<<<END_SYSTEM_INSTRUCTION>>>"
 
 
-def told(agent: LlmAgent, number: int = -1) -> list[str]:
+def instructions_of(agent: LlmAgent, number: int = -1) -> list[str]:
     """The system instruction of one request, cut at its blank lines."""
     assert isinstance(agent.model, ScriptedLlm)
     instruction: Any = agent.model.requests[number].config.system_instruction
@@ -30,7 +30,7 @@ def told(agent: LlmAgent, number: int = -1) -> list[str]:
 def conversation(agent: LlmAgent, number: int = -1) -> list[tuple[str, str]]:
     """The contents of one request; an instruction among them as `[instruction]`."""
     assert isinstance(agent.model, ScriptedLlm)
-    return [(role, _short(text)) for role, text in sent(agent.model.requests[number].contents)]
+    return [(role, _short(text)) for role, text in content_summaries(agent.model.requests[number].contents)]
 
 
 def _short(words: str) -> str:
@@ -46,7 +46,7 @@ def test_what_is_static_stands_first_then_what_all_are_told_then_who_it_is():
 
     Talk(agent, {"x": "X"}).say()
 
-    assert told(agent) == ["STATIC {x}", "All X.", IDENTITY]
+    assert instructions_of(agent) == ["STATIC {x}", "All X.", IDENTITY]
 
 
 def test_beside_a_static_instruction_the_other_goes_before_what_the_user_said_last():
@@ -58,7 +58,7 @@ def test_beside_a_static_instruction_the_other_goes_before_what_the_user_said_la
 
     assert conversation(agent, 0) == [("user", "[Now 1.]"), ("user", "q1")]
     assert conversation(agent, 1) == [("user", "q1"), ("model", "1"), ("user", "[Now 2.]"), ("user", "q2")]
-    assert told(agent, 0) == told(agent, 1) == ["STATIC", IDENTITY]
+    assert instructions_of(agent, 0) == instructions_of(agent, 1) == ["STATIC", IDENTITY]
     assert [event.text for event in talk.stored().events] == ["q1", "1", "q2", "2"]
 
 
@@ -80,7 +80,7 @@ def test_a_static_instruction_alone_leaves_the_conversation_as_it_is():
 
     Talk(agent).say("q1")
 
-    assert (told(agent), conversation(agent)) == (["STATIC", IDENTITY], [("user", "q1")])
+    assert (instructions_of(agent), conversation(agent)) == (["STATIC", IDENTITY], [("user", "q1")])
 
 
 def test_the_marks_of_an_instruction_cannot_be_written_by_what_is_filled_in():
@@ -102,7 +102,7 @@ def test_what_is_static_is_the_same_byte_for_byte_at_every_call():
     assert isinstance(agent.model, ScriptedLlm)
     begins = [str(request.config.system_instruction)[: len(static)] for request in agent.model.requests]
     assert begins == [static] * 3
-    assert told(agent)[-2:] == ["All 1.", IDENTITY]
+    assert instructions_of(agent)[-2:] == ["All 1.", IDENTITY]
 
 
 PNG = types.Part(inline_data=types.Blob(data=b"zz", mime_type="image/png"))
@@ -124,7 +124,11 @@ def test_what_is_no_text_in_a_static_instruction_stands_before_all_that_was_said
     talk.say("q1")
     talk.say("q2")
 
-    assert told(agent)[0] == "ST" and "inline_data_0" in told(agent)[1] and told(agent)[2:] == [IDENTITY]
+    assert (
+        instructions_of(agent)[0] == "ST"
+        and "inline_data_0" in instructions_of(agent)[1]
+        and instructions_of(agent)[2:] == [IDENTITY]
+    )
     [(role, data), *rest] = conversation(agent)
     assert role == "user" and "inline_data_0" in data
     assert rest == [("user", "q1"), ("model", "1"), ("user", "[Now.]"), ("user", "q2")]
@@ -136,7 +140,7 @@ def test_a_static_instruction_may_be_one_part():
 
     Talk(agent).say()
 
-    assert told(agent) == ["ST", IDENTITY]
+    assert instructions_of(agent) == ["ST", IDENTITY]
 
 
 def test_what_can_be_no_static_instruction_is_refused_when_the_agent_is_made():
@@ -151,7 +155,7 @@ def test_a_plugin_that_tells_all_agents_stands_where_the_field_does():
 
     Talk(agent, plugins=[GlobalInstructionPlugin("All.")]).say()
 
-    assert told(agent) == ["STATIC", "All.", "Tree.", IDENTITY]
+    assert instructions_of(agent) == ["STATIC", "All.", "Tree.", IDENTITY]
 
 
 def test_what_the_root_says_to_all_comes_before_an_agents_own():
@@ -160,7 +164,7 @@ def test_what_the_root_says_to_all_comes_before_an_agents_own():
 
     Talk(agent, {"x": "X"}).say()
 
-    assert told(agent) == ["Root X.", "Own X.", "Do.", IDENTITY]
+    assert instructions_of(agent) == ["Root X.", "Own X.", "Do.", IDENTITY]
 
 
 def test_a_root_that_is_no_llm_agent_says_nothing_to_all():
@@ -169,7 +173,7 @@ def test_a_root_that_is_no_llm_agent_says_nothing_to_all():
 
     Talk(agent).say()
 
-    assert told(agent) == ["Own.", IDENTITY]
+    assert instructions_of(agent) == ["Own.", IDENTITY]
 
 
 def test_an_agent_works_without_its_identity_instruction():
@@ -178,7 +182,7 @@ def test_an_agent_works_without_its_identity_instruction():
     Talk(agent).say()
     Talk(silent).say()
 
-    assert told(agent) == ["Do."]
+    assert instructions_of(agent) == ["Do."]
     assert isinstance(silent.model, ScriptedLlm) and silent.model.requests[0].config.system_instruction is None
 
 
@@ -187,37 +191,37 @@ def test_braces_may_mean_nothing():
 
     Talk(agent).say()
 
-    assert told(agent) == ["{z}", "{x} \\{y}", IDENTITY]
+    assert instructions_of(agent) == ["{z}", "{x} \\{y}", IDENTITY]
 
 
-def now(ctx: ReadonlyContext) -> str:
+def current_time(ctx: ReadonlyContext) -> str:
     return f"{{x}} {ctx.state['x']} {ctx.agent_name}"
 
 
 async def later(ctx: ReadonlyContext) -> str:
-    return now(ctx)
+    return current_time(ctx)
 
 
-async def nothing(ctx: ReadonlyContext) -> None:
+async def no_text(ctx: ReadonlyContext) -> None:
     return None
 
 
-@pytest.mark.parametrize("provider", [now, later])
+@pytest.mark.parametrize("provider", [current_time, later])
 @pytest.mark.parametrize("field", ["instruction", "global_instruction"])
 def test_a_function_may_say_it_and_its_braces_mean_nothing(provider: Callable[..., Any], field: str):
     agent = guide("1", **{field: provider})
 
     Talk(agent, {"x": "X"}).say()
 
-    assert told(agent) == ["{x} X guide", IDENTITY]
+    assert instructions_of(agent) == ["{x} X guide", IDENTITY]
 
 
 def test_a_function_may_have_nothing_to_say():
-    agent = guide("1", instruction=nothing)
+    agent = guide("1", instruction=no_text)
 
     Talk(agent).say()
 
-    assert told(agent) == [IDENTITY]
+    assert instructions_of(agent) == [IDENTITY]
 
 
 @pytest.mark.parametrize("field", ["instruction", "global_instruction"])
@@ -238,12 +242,12 @@ def test_a_function_may_fill_in_what_it_says():
 
     Talk(agent, {"x": "{y?}"}).say()
 
-    assert told(agent) == ["{y?} {not a key}", IDENTITY]
+    assert instructions_of(agent) == ["{y?} {not a key}", IDENTITY]
     assert instructions_utils.inject_session_state is inject_session_state
 
 
 def test_an_agent_tells_its_instructions_and_whether_braces_are_as_they_are():
-    agent = guide(instruction="{x}", global_instruction=nothing)
+    agent = guide(instruction="{x}", global_instruction=no_text)
     verbatim = guide(instruction="{x}", template=False)
     ctx: Any = None
 

@@ -17,7 +17,7 @@ from adk_nb.plugins import BasePlugin
 from adk_nb.runtime import approvals
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, said, sent
+from tests.support.talk import SESSION_KEY, Talk, content_summaries, part_summary
 from tests.support.transcripts import call_line, result_line
 
 QUESTION = "How is Oslo?"
@@ -30,7 +30,7 @@ def transcript(text: str, finished: bool = True) -> types.Transcription:
     return types.Transcription(text=text, finished=finished)
 
 
-def heard(text: str, *, finished: bool = True) -> LlmResponse:
+def transcription(text: str, *, finished: bool = True) -> LlmResponse:
     return LlmResponse(input_transcription=transcript(text, finished), partial=not finished or None)
 
 
@@ -48,7 +48,7 @@ def handle(name: str) -> LlmResponse:
     return LlmResponse(live_session_resumption_update=update)
 
 
-DONE = LlmResponse(turn_complete=True)
+TURN_COMPLETE = LlmResponse(turn_complete=True)
 GO_AWAY = LlmResponse(go_away=types.LiveServerGoAway(time_left="5s"))
 MICROPHONE = types.Blob(data=b"\x01\x02", mime_type="audio/pcm;rate=16000")
 
@@ -73,7 +73,7 @@ class LiveTalk(Talk):
         say_next(queue, pending_messages)
         events: list[Event] = []
         self.error = None
-        run = self.runner.run_live(**WHERE, live_request_queue=queue, run_config=config)
+        run = self.runner.run_live(**SESSION_KEY, live_request_queue=queue, run_config=config)
         try:
             async with asyncio.timeout(SECONDS), aclosing(run):
                 async for event in run:
@@ -98,12 +98,12 @@ def say_next(queue: LiveRequestQueue, pending: list[Any]) -> None:
         queue.send_audio_stream_end()
 
 
-def told(events: list[Event]) -> list[tuple[str, str]]:
-    return [(event.author, _told(event)) for event in events]
+def live_summaries(events: list[Event]) -> list[tuple[str, str]]:
+    return [(event.author, _live_summary(event)) for event in events]
 
 
-def _told(event: Event) -> str:
-    text = "; ".join(said(part) for part in event.parts)
+def _live_summary(event: Event) -> str:
+    text = "; ".join(part_summary(part) for part in event.parts)
     for output, item in (("hears", event.input_transcription), ("speaks", event.output_transcription)):
         text += f"{output} {item.text!r}" if item else ""
     text += " interrupted" if event.interrupted else ""
@@ -121,10 +121,10 @@ def model(talk: Talk) -> ScriptedLlm:
     return talk.runner.agent.model
 
 
-def asked(talk: Talk, connection: int = 0) -> list[Any]:
+def sent_contents(talk: Talk, connection: int = 0) -> list[Any]:
     """What was sent over a connection: words as `(role, text)`, the rest as it is."""
     return [
-        sent([item])[0] if isinstance(item, types.Content) else item
+        content_summaries([item])[0] if isinstance(item, types.Content) else item
         for item in model(talk).connections[connection].sent
     ]
 
@@ -137,7 +137,7 @@ def test_words_come_in_pieces_then_whole_and_then_the_turn_is_complete():
 
     events = talk.live("How is Oslo?", "Thanks.")
 
-    assert told(events) == [
+    assert live_summaries(events) == [
         ("guide", "It..."),
         ("guide", "is..."),
         ("guide", "mild...."),
@@ -158,7 +158,7 @@ def test_what_the_user_sends_is_kept_in_its_place_and_not_yielded():
 
     talk.live("How is Oslo?", "Thanks.")
 
-    assert told(talk.stored().events) == [
+    assert live_summaries(talk.stored().events) == [
         ("user", "How is Oslo?"),
         ("guide", "Mild."),
         ("guide", "done"),
@@ -174,16 +174,16 @@ def test_a_conversation_goes_on_from_the_history():
 
     talk.live("How is Oslo?")
 
-    assert asked(talk) == [("user", "Hi"), ("model", "Hello."), ("user", "How is Oslo?")]
+    assert sent_contents(talk) == [("user", "Hi"), ("model", "Hello."), ("user", "How is Oslo?")]
 
 
 def test_what_was_said_live_is_history_for_the_next_turn():
-    talk = LiveTalk(guide([heard("How is Oslo?"), sound(b"mild"), spoken("Mild."), DONE], "Bye."))
+    talk = LiveTalk(guide([transcription("How is Oslo?"), sound(b"mild"), spoken("Mild."), TURN_COMPLETE], "Bye."))
 
     talk.live(MICROPHONE)
     talk.say("Thanks.")
 
-    assert sent(model(talk).requests[-1].contents) == [
+    assert content_summaries(model(talk).requests[-1].contents) == [
         ("user", "How is Oslo?"),
         ("model", "Mild."),
         ("user", "Thanks."),
@@ -197,8 +197,8 @@ def test_more_of_a_message_can_follow_before_the_model_answers():
 
     talk.live("is blue.", queue=queue)
 
-    assert asked(talk) == [("user", "The sky"), ("user", "is blue.")]
-    assert told(talk.stored().events) == [("user", "is blue."), ("guide", "Yes."), ("guide", "done")]
+    assert sent_contents(talk) == [("user", "The sky"), ("user", "is blue.")]
+    assert live_summaries(talk.stored().events) == [("user", "is blue."), ("guide", "Yes."), ("guide", "done")]
 
 
 def test_a_message_may_write_to_the_state():
@@ -226,23 +226,28 @@ def test_the_final_words_are_kept_under_the_output_key():
 
 
 def test_transcripts_come_in_pieces_and_only_the_finished_ones_are_kept():
-    pieces = [heard("How is ", finished=False), heard(QUESTION), spoken("Mi", finished=False), spoken("Mild.")]
-    talk = LiveTalk(guide([*pieces, DONE]))
+    pieces = [
+        transcription("How is ", finished=False),
+        transcription(QUESTION),
+        spoken("Mi", finished=False),
+        spoken("Mild."),
+    ]
+    talk = LiveTalk(guide([*pieces, TURN_COMPLETE]))
 
     events = talk.live(MICROPHONE)
 
-    assert told(events) == [
+    assert live_summaries(events) == [
         ("user", "hears 'How is '..."),
         ("user", f"hears {QUESTION!r}"),
         ("guide", "speaks 'Mi'..."),
         ("guide", "speaks 'Mild.'"),
         ("guide", "done"),
     ]
-    assert told(talk.stored().events) == [told(events)[1], *told(events)[3:]]
+    assert live_summaries(talk.stored().events) == [live_summaries(events)[1], *live_summaries(events)[3:]]
 
 
 def test_sound_is_yielded_and_not_kept():
-    talk = LiveTalk(guide([sound(b"\x01"), sound(b"\x02"), DONE]))
+    talk = LiveTalk(guide([sound(b"\x01"), sound(b"\x02"), TURN_COMPLETE]))
 
     first, second, _ = talk.live(MICROPHONE)
 
@@ -251,12 +256,12 @@ def test_sound_is_yielded_and_not_kept():
         b"\x02",
     ]
     assert not first.partial
-    assert told(talk.stored().events) == [("guide", "done")]
-    assert asked(talk) == [MICROPHONE, types.LiveClientRealtimeInput(audio_stream_end=True)]
+    assert live_summaries(talk.stored().events) == [("guide", "done")]
+    assert sent_contents(talk) == [MICROPHONE, types.LiveClientRealtimeInput(audio_stream_end=True)]
 
 
 def test_sound_is_kept_as_files_where_the_run_says_so():
-    talk = LiveTalk(guide([sound(b"\x01"), sound(b"\x02"), DONE], "Bye."))
+    talk = LiveTalk(guide([sound(b"\x01"), sound(b"\x02"), TURN_COMPLETE], "Bye."))
 
     events = talk.live(MICROPHONE, config=RunConfig(save_live_blob=True))
 
@@ -269,10 +274,10 @@ def test_sound_is_kept_as_files_where_the_run_says_so():
         [name] = event.actions.artifact_delta
         reference = event.parts[0].file_data
         assert reference and reference.file_uri == f"{RECORDINGS}/{name}#0"
-        assert kept(talk, name) == types.Part(inline_data=types.Blob(data=data, mime_type=kind))
+        assert saved_artifact(talk, name) == types.Part(inline_data=types.Blob(data=data, mime_type=kind))
     assert [event.id for event in talk.stored().events] == [users.id, guides.id, events[-1].id]
     talk.say("Bye")
-    assert sent(model(talk).requests[-1].contents) == [("user", "Bye")]
+    assert content_summaries(model(talk).requests[-1].contents) == [("user", "Bye")]
 
 
 def test_what_was_heard_when_the_conversation_ended_is_kept_too():
@@ -283,25 +288,25 @@ def test_what_was_heard_when_the_conversation_ended_is_kept_too():
     [event] = talk.live(queue=queue, config=RunConfig(save_live_blob=True))
 
     [file] = event.actions.artifact_delta.items()
-    assert kept(talk, *file) == types.Part(inline_data=MICROPHONE)
+    assert saved_artifact(talk, *file) == types.Part(inline_data=MICROPHONE)
     assert event.author == "user"
 
 
 def test_an_interrupted_voice_is_kept_as_far_as_it_came():
-    script = [sound(b"\x01"), LlmResponse(interrupted=True), sound(b"\x02"), DONE]
+    script = [sound(b"\x01"), LlmResponse(interrupted=True), sound(b"\x02"), TURN_COMPLETE]
     talk = LiveTalk(guide(script))
 
     events = talk.live("Hi", config=RunConfig(save_live_blob=True))
 
     files = [file for event in events for file in event.actions.artifact_delta.items()]
-    assert [blob.data for file in files if (blob := kept(talk, *file).inline_data)] == [b"\x01", b"\x02"]
-    assert told(events)[1:3] == [("guide", "(data)"), ("guide", "interrupted")]
+    assert [blob.data for file in files if (blob := saved_artifact(talk, *file).inline_data)] == [b"\x01", b"\x02"]
+    assert live_summaries(events)[1:3] == [("guide", "(data)"), ("guide", "interrupted")]
 
 
-def kept(talk: Talk, name: str, version: int | None = None) -> types.Part:
+def saved_artifact(talk: Talk, name: str, version: int | None = None) -> types.Part:
     service = talk.runner.artifact_service
     assert service
-    part = asyncio.run(service.load_artifact(app_name="app", **WHERE, filename=name, version=version))
+    part = asyncio.run(service.load_artifact(app_name="app", **SESSION_KEY, filename=name, version=version))
     assert part
     return part
 
@@ -317,9 +322,9 @@ def test_without_a_place_for_files_a_run_that_is_to_keep_sound_is_refused():
 
 
 def test_an_interruption_is_reported():
-    talk = LiveTalk(guide([spoken("It is", finished=False), LlmResponse(interrupted=True), DONE]))
+    talk = LiveTalk(guide([spoken("It is", finished=False), LlmResponse(interrupted=True), TURN_COMPLETE]))
 
-    assert told(talk.live("Hi"))[-2:] == [("guide", "interrupted"), ("guide", "done")]
+    assert live_summaries(talk.live("Hi"))[-2:] == [("guide", "interrupted"), ("guide", "done")]
 
 
 def test_who_detects_speech_themselves_say_when_it_begins_and_ends():
@@ -333,7 +338,7 @@ def test_who_detects_speech_themselves_say_when_it_begins_and_ends():
     talk = LiveTalk(guide("Hello.", "Bye."))
     asyncio.run(speak(talk))
 
-    assert asked(talk)[:3] == [types.ActivityStart(), MICROPHONE, types.ActivityEnd()]
+    assert sent_contents(talk)[:3] == [types.ActivityStart(), MICROPHONE, types.ActivityEnd()]
 
 
 # --- tools
@@ -349,15 +354,15 @@ def test_a_call_is_run_and_its_result_goes_back_to_the_model():
 
     events = talk.live("How is Oslo?")
 
-    assert told(events)[:2] == [
+    assert live_summaries(events)[:2] == [
         ("guide", call_line("weather", city="Oslo")),
         ("guide", result_line(result="mild in Oslo")),
     ]
-    assert told(events)[-1] == ("guide", "done")
-    assert asked(talk)[1:] == [("user", result_line(result="mild in Oslo"))]
+    assert live_summaries(events)[-1] == ("guide", "done")
+    assert sent_contents(talk)[1:] == [("user", result_line(result="mild in Oslo"))]
     called, answered_event = (event for event in events if event.get_function_calls() or event.get_function_responses())
     assert called.get_function_calls()[0].id == answered_event.get_function_responses()[0].id
-    assert told(talk.stored().events)[1:3] == told(events)[:2]
+    assert live_summaries(talk.stored().events)[1:3] == live_summaries(events)[:2]
 
 
 def test_what_a_tool_raises_is_told_to_the_model_or_ends_the_run():
@@ -366,7 +371,7 @@ def test_what_a_tool_raises_is_told_to_the_model_or_ends_the_run():
         raise ValueError("bad")
 
     talk = LiveTalk(guide(call("boom"), "Sorry.", tools=[boom]))
-    assert ("guide", result_line(error="ValueError: bad")) in told(talk.live("Go"))
+    assert ("guide", result_line(error="ValueError: bad")) in live_summaries(talk.live("Go"))
 
     talk = LiveTalk(guide(call("boom"), tools=[boom], tool_errors="raise"))
     talk.live("Go")
@@ -404,7 +409,7 @@ def test_a_call_that_needs_approval_waits_for_it_and_runs_once_it_is_given():
         {"error": approvals.PENDING},
         {"result": "paid"},
     ]
-    assert [text for role, text in asked(talk)[1:]] == [f"answers {result}" for result in results]
+    assert [text for role, text in sent_contents(talk)[1:]] == [f"answers {result}" for result in results]
 
 
 def test_the_result_of_a_call_may_come_later_from_the_user():
@@ -415,14 +420,14 @@ def test_the_result_of_a_call_may_come_later_from_the_user():
 
     from_model = types.Part(function_call=types.FunctionCall(id="c1", name="order", args={}))
     ordered = LlmResponse(content=types.Content(role="model", parts=[from_model]))
-    talk = LiveTalk(guide([ordered, DONE], "It came.", tools=[LongRunningFunctionTool(order)]))
+    talk = LiveTalk(guide([ordered, TURN_COMPLETE], "It came.", tools=[LongRunningFunctionTool(order)]))
 
     events = talk.live("Order", types.UserContent([types.Part(function_response=later)]))
 
     assert events[0].long_running_tool_ids == {"c1"}
     assert not any(event.get_function_responses() for event in events)
-    assert asked(talk)[1:] == [("user", "answers {'result': 'there'}")]
-    assert ("user", "answers {'result': 'there'}") in told(talk.stored().events)
+    assert sent_contents(talk)[1:] == [("user", "answers {'result': 'there'}")]
+    assert ("user", "answers {'result': 'there'}") in live_summaries(talk.stored().events)
 
 
 def test_a_tool_may_end_the_conversation():
@@ -433,7 +438,7 @@ def test_a_tool_may_end_the_conversation():
 
     talk = LiveTalk(guide(call("leave"), "unheard", tools=[leave]))
 
-    assert told(talk.live("Go", "Still there?"))[-1] == ("guide", "answers {'result': 'left'}")
+    assert live_summaries(talk.live("Go", "Still there?"))[-1] == ("guide", "answers {'result': 'left'}")
     assert talk.error is None
 
 
@@ -454,8 +459,8 @@ def test_a_streaming_tool_is_answered_at_once_and_the_model_told_each_thing_it_y
 
     events = talk.live("Count")
 
-    assert ("guide", PENDING) in told(events)
-    text = [request[1] for request in asked(talk) if isinstance(request, tuple)]
+    assert ("guide", PENDING) in live_summaries(events)
+    text = [request[1] for request in sent_contents(talk) if isinstance(request, tuple)]
     assert text == ["Count", PENDING, "answers {'result': 'number 0'}", "answers {'result': 'number 1'}"]
     ids = {
         response.id
@@ -477,8 +482,8 @@ def test_a_sync_generator_tells_its_progress_to_the_reader_and_its_last_value_to
 
     events = talk.live("Go")
 
-    assert ("steps", "half way...") in told(events)
-    text = [request[1] for request in asked(talk) if isinstance(request, tuple)]
+    assert ("steps", "half way...") in live_summaries(events)
+    text = [request[1] for request in sent_contents(talk) if isinstance(request, tuple)]
     assert text == ["Go", "answers {'result': 'there'}"]
 
 
@@ -515,7 +520,7 @@ def test_the_model_hears_that_a_tool_streams_before_it_hears_what():
 
     talk.live("Count")
 
-    assert [request[1] for request in asked(talk)[1:]] == [
+    assert [request[1] for request in sent_contents(talk)[1:]] == [
         f"{PENDING}; answers {{'result': 'done'}}",
         "answers {'result': 'number 0'}",
         "answers {'result': 'number 1'}",
@@ -582,7 +587,7 @@ def test_a_streaming_tool_that_fails_says_so_to_the_model(caplog: pytest.LogCapt
 
     talk.live("Try", "And?")
 
-    assert ("user", result_line(error=f"fail() {BROKE_OFF}")) in asked(talk)
+    assert ("user", result_line(error=f"fail() {BROKE_OFF}")) in sent_contents(talk)
 
 
 def test_a_streaming_tool_that_needs_approval_does_not_start_without_it():
@@ -636,7 +641,7 @@ def test_agent_callbacks_stand_around_the_whole_conversation():
 def test_an_answer_of_before_agent_takes_the_place_of_the_conversation():
     talk = LiveTalk(guide(before_agent_callback=lambda callback_context: types.ModelContent("Closed today.")))
 
-    assert told(talk.live("Hi")) == [("guide", "Closed today.")]
+    assert live_summaries(talk.live("Hi")) == [("guide", "Closed today.")]
     assert model(talk).connections == []
 
 
@@ -652,22 +657,22 @@ def test_before_model_is_asked_of_words_before_the_model_hears_them():
 
     events = talk.live("A secret", "Hi")
 
-    assert told(events)[0] == ("guide", f"{REFUSAL} done")
-    assert asked(talk) == [("user", "Hi")]
+    assert live_summaries(events)[0] == ("guide", f"{REFUSAL} done")
+    assert sent_contents(talk) == [("user", "Hi")]
     assert talk.stored().state["blocked"] is True
-    assert told(talk.stored().events)[:2] == [("user", "A secret"), ("guide", f"{REFUSAL} done")]
+    assert live_summaries(talk.stored().events)[:2] == [("user", "A secret"), ("guide", f"{REFUSAL} done")]
 
 
 def test_before_model_is_asked_of_speech_once_it_is_heard_and_what_the_model_says_to_it_is_dropped():
-    told_it = [heard("A secret"), spoken("Well,"), DONE]
+    told_it = [transcription("A secret"), spoken("Well,"), TURN_COMPLETE]
     talk = LiveTalk(guide(told_it, "Hello.", before_model_callback=no_secrets))
 
     events = talk.live(MICROPHONE, "Hi")
 
-    assert told(events)[:2] == [("user", "hears 'A secret'"), ("guide", f"{REFUSAL} done")]
-    assert told(events)[-1] == ("guide", "done")
+    assert live_summaries(events)[:2] == [("user", "hears 'A secret'"), ("guide", f"{REFUSAL} done")]
+    assert live_summaries(events)[-1] == ("guide", "done")
     assert not any(event.output_transcription for event in events)
-    assert asked(talk, 1) == [("user", "A secret"), ("model", REFUSAL), ("user", "Hi")]
+    assert sent_contents(talk, 1) == [("user", "A secret"), ("model", REFUSAL), ("user", "Hi")]
 
 
 def test_after_model_is_asked_of_a_voice_with_all_that_it_said_so_far():
@@ -680,7 +685,7 @@ def test_after_model_is_asked_of_a_voice_with_all_that_it_said_so_far():
 
     talk = LiveTalk(
         guide(
-            [spoken("It is", finished=False), spoken(" 42", finished=False), spoken("It is 42."), DONE],
+            [spoken("It is", finished=False), spoken(" 42", finished=False), spoken("It is 42."), TURN_COMPLETE],
             "Bye.",
             after_model_callback=no_numbers,
         )
@@ -689,7 +694,7 @@ def test_after_model_is_asked_of_a_voice_with_all_that_it_said_so_far():
     events = talk.live(MICROPHONE, "Bye")
 
     assert texts == ["It is", "It is 42"]
-    assert told(events)[:2] == [("guide", "speaks 'It is'..."), ("guide", "No numbers. done")]
+    assert live_summaries(events)[:2] == [("guide", "speaks 'It is'..."), ("guide", "No numbers. done")]
     assert len(model(talk).connections) == 2
 
 
@@ -699,7 +704,7 @@ def test_after_model_may_put_other_words_in_the_place_of_the_models():
 
     talk = LiveTalk(guide("Mild.", after_model_callback=shout))
 
-    assert told(talk.live("How is Oslo?")) == [("guide", "MILD...."), ("guide", "MILD."), ("guide", "done")]
+    assert live_summaries(talk.live("How is Oslo?")) == [("guide", "MILD...."), ("guide", "MILD."), ("guide", "done")]
 
 
 def test_what_callbacks_write_to_the_state_is_kept_even_if_they_answer_nothing():
@@ -725,7 +730,7 @@ def test_plugins_are_asked_before_the_agent_and_see_every_event():
             self.seen.append("before run")
 
         async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
-            self.seen.append(_told(event))
+            self.seen.append(_live_summary(event))
 
         async def after_run_callback(self, *, invocation_context: Any) -> None:
             self.seen.append("after run")
@@ -744,7 +749,7 @@ def then_say(text: str, when: str) -> Callable[[Event, LiveRequestQueue], None]:
     """Says `words` when an event is told as `when`."""
 
     def say(event: Event, queue: LiveRequestQueue) -> None:
-        if _told(event) == when:
+        if _live_summary(event) == when:
             queue.send_content(text)
 
     return say
@@ -758,12 +763,12 @@ def test_a_lost_connection_is_taken_up_again_with_its_handle_and_without_the_his
     events = asyncio.run(talk.alive("How is Oslo?", after=then_say("And now?", when="speaks 'It is'...")))
 
     assert talk.error is None
-    assert told(events)[-1] == ("guide", "done")
+    assert live_summaries(events)[-1] == ("guide", "done")
     _, first, second = model(talk).requests
     assert first.live_connect_config and first.live_connect_config.session_resumption is None
     assert second.live_connect_config and second.live_connect_config.session_resumption
     assert second.live_connect_config.session_resumption.handle == "h1"
-    assert asked(talk, 1) == [("user", "And now?")]
+    assert sent_contents(talk, 1) == [("user", "And now?")]
     assert [event.text for event in talk.stored().events if event.author == "user"] == [
         "Hi",
         "How is Oslo?",
@@ -786,7 +791,7 @@ def test_a_farewell_without_a_handle_begins_anew_with_the_history():
     asyncio.run(talk.alive("How is Oslo?", after=then_say("Thanks.", when="Mild.")))
 
     assert talk.error is None
-    assert asked(talk, 1) == [("user", "How is Oslo?"), ("model", "Mild."), ("user", "Thanks.")]
+    assert sent_contents(talk, 1) == [("user", "How is Oslo?"), ("model", "Mild."), ("user", "Thanks.")]
 
 
 def test_what_is_history_when_a_conversation_begins_anew_is_not_sent_again():
@@ -800,7 +805,7 @@ def test_what_is_history_when_a_conversation_begins_anew_is_not_sent_again():
     asyncio.run(talk.alive("How is Oslo?", after=say_at_once))
 
     assert talk.error is None
-    assert asked(talk, 1) == [
+    assert sent_contents(talk, 1) == [
         ("user", "How is Oslo?"),
         ("model", call_line("weather", city="Oslo")),
         ("user", result_line(result="mild in Oslo")),
@@ -817,7 +822,7 @@ def test_a_run_may_begin_with_the_handle_of_an_earlier_one():
 
     settings = model(talk).requests[-1].live_connect_config
     assert settings and settings.session_resumption == resumption
-    assert asked(talk) == [("user", "How is Oslo?")]
+    assert sent_contents(talk) == [("user", "How is Oslo?")]
 
 
 def test_a_connection_that_breaks_again_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch):
@@ -857,7 +862,7 @@ def test_who_stops_reading_leaves_nothing_behind():
     async def leave() -> list[str]:
         queue = LiveRequestQueue()
         queue.send_content("Hi")
-        async with aclosing(talk.runner.run_live(**WHERE, live_request_queue=queue)) as events:
+        async with aclosing(talk.runner.run_live(**SESSION_KEY, live_request_queue=queue)) as events:
             async for _ in events:
                 break
         return [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -875,7 +880,7 @@ def test_a_run_can_be_stopped_from_outside():
         queue.send_content("Hi")
         events: list[Event] = []
         async with asyncio.timeout(SECONDS):
-            async for event in talk.runner.run_live(**WHERE, live_request_queue=queue, abort_signal=signal):
+            async for event in talk.runner.run_live(**SESSION_KEY, live_request_queue=queue, abort_signal=signal):
                 events.append(event)
                 if event.turn_complete:
                     asyncio.get_running_loop().call_soon(signal.set)

@@ -5,8 +5,8 @@ from typing import Any
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig
 from adk_nb.models import LlmResponse, ScriptedLlm, call
-from tests.flow.test_live import LiveTalk, handle, told
-from tests.support.talk import sent
+from tests.flow.test_live import LiveTalk, handle, live_summaries
+from tests.support.talk import content_summaries
 from tests.support.transcripts import call_line
 
 TO_B = call("transfer_to_agent", agent_name="b")
@@ -21,9 +21,11 @@ def model(one: LlmAgent) -> ScriptedLlm:
     return one.model
 
 
-def heard(one: LlmAgent) -> list[str]:
+def sent_texts(one: LlmAgent) -> list[str]:
     """The words and results that were sent over its first connection."""
-    return [sent([said])[0][1] for said in model(one).connections[0].sent if isinstance(said, types.Content)]
+    return [
+        content_summaries([said])[0][1] for said in model(one).connections[0].sent if isinstance(said, types.Content)
+    ]
 
 
 def test_the_target_answers_over_a_connection_of_its_own_and_hears_what_was_said():
@@ -34,7 +36,7 @@ def test_the_target_answers_over_a_connection_of_its_own_and_hears_what_was_said
     events = talk.live("Let me talk to b.", "Thanks.")
 
     assert talk.error is None
-    assert [one for one in told(events) if "..." not in one[1]] == [
+    assert [one for one in live_summaries(events) if "..." not in one[1]] == [
         ("root", call_line("transfer_to_agent", agent_name="b")),
         ("root", "answers {'result': None}"),
         ("b", "B here."),
@@ -44,9 +46,9 @@ def test_the_target_answers_over_a_connection_of_its_own_and_hears_what_was_said
     ]
     assert len(model(root).connections) == len(model(b).connections) == 1
     assert model(root).connections[0].closed
-    assert not any("answers" in words for words in heard(root))
-    assert heard(b)[0] == "Let me talk to b." and "`transfer_to_agent`" in heard(b)[1]
-    assert heard(b)[-1] == "Thanks."
+    assert not any("answers" in words for words in sent_texts(root))
+    assert sent_texts(b)[0] == "Let me talk to b." and "`transfer_to_agent`" in sent_texts(b)[1]
+    assert sent_texts(b)[-1] == "Thanks."
 
 
 def test_it_comes_back_and_the_next_conversation_begins_with_who_had_the_word():
@@ -57,8 +59,8 @@ def test_it_comes_back_and_the_next_conversation_begins_with_who_had_the_word():
     first = talk.live("b, please")
     then = talk.live("still there?")
 
-    assert [author for author, words in told(first) if words == "done"] == ["root"]
-    assert [author for author, words in told(then) if words == "done"] == ["root"]
+    assert [author for author, words in live_summaries(first) if words == "done"] == ["root"]
+    assert [author for author, words in live_summaries(then) if words == "done"] == ["root"]
     assert len(model(root).connections) == 3 and len(model(b).connections) == 1
 
 
@@ -90,7 +92,7 @@ def test_other_calls_of_the_step_are_done_and_told_to_the_target():
     LiveTalk(agent("root", [call("work"), TO_B], tools=[work], sub_agents=[b])).live("b, please")
 
     assert done == ["work"]
-    assert any("worked" in words for words in heard(b))
+    assert any("worked" in words for words in sent_texts(b))
 
 
 def test_a_name_that_nobody_has_is_told_to_the_model_and_the_conversation_goes_on():
@@ -100,4 +102,4 @@ def test_a_name_that_nobody_has_is_told_to_the_model_and_the_conversation_goes_o
 
     [result] = [one.response for event in events for one in event.get_function_responses()]
     assert result and "mean 'b'?" in result["error"]
-    assert ("root", "I answer.") in told(events)
+    assert ("root", "I answer.") in live_summaries(events)

@@ -4,7 +4,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import BaseLlm, ScriptedLlm, call
-from tests.support.talk import Talk, guide, look, sent, told
+from tests.support.talk import Talk, content_summaries, guide, look, summaries
 
 CFC = RunConfig(support_cfc=True, streaming_mode=StreamingMode.SSE)
 
@@ -16,7 +16,7 @@ def test_the_turn_goes_over_the_live_door_with_its_calls_and_ends_when_the_model
 
     events = talk.say("second", config=CFC)
 
-    assert [line for line in told(events) if "nothing" not in line[1]] == [
+    assert [line for line in summaries(events) if "nothing" not in line[1]] == [
         ("guide", "calls look({})"),
         ("guide", "answers {'result': 'seen'}"),
         ("guide", "do..."),
@@ -26,7 +26,7 @@ def test_the_turn_goes_over_the_live_door_with_its_calls_and_ends_when_the_model
     assert talk.error is None
     assert isinstance(agent.model, ScriptedLlm)
     [connection] = agent.model.connections
-    assert sent([one for one in connection.sent if isinstance(one, types.Content)]) == [
+    assert content_summaries([one for one in connection.sent if isinstance(one, types.Content)]) == [
         ("user", "first"),
         ("model", "before"),
         ("user", "second"),
@@ -35,7 +35,7 @@ def test_the_turn_goes_over_the_live_door_with_its_calls_and_ends_when_the_model
     assert connection.closed
     config = agent.model.requests[-1].live_connect_config
     assert config and config.response_modalities == [types.Modality.TEXT]
-    assert told(talk.say("third")) == [("guide", "after .")]
+    assert summaries(talk.say("third")) == [("guide", "after .")]
 
 
 def test_compositional_calls_are_for_streams_only():

@@ -8,7 +8,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.flow.model_call import NO_CONTENT
 from adk_nb.models import LlmResponse, ScriptedLlm, call
-from tests.support.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, summaries
 
 TOKENS = types.GenerateContentResponseUsageMetadata(total_token_count=7)
 
@@ -33,7 +33,7 @@ class Payments:
         self.talk = Talk(self.agent)
 
     def say(self) -> list[tuple[str, str]]:
-        return [words for _, words in told(self.talk.say())]
+        return [words for _, words in summaries(self.talk.say())]
 
 
 RESULT = "answers {'result': 'paid'}"
@@ -107,7 +107,7 @@ def test_pieces_that_end_with_an_empty_response_are_the_answer():
 
     events = shop.talk.say()
 
-    assert [words for _, words in told(events)] == ["Hel...", "lo....", "Hello. ."]
+    assert [words for _, words in summaries(events)] == ["Hel...", "lo....", "Hello. ."]
     assert (events[-1].usage_metadata, events[-1].error_code) == (TOKENS, None)
 
 

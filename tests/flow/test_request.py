@@ -6,7 +6,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.models import LlmRequest, ScriptedLlm
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
-from tests.support.talk import Talk, sent
+from tests.support.talk import Talk, content_summaries
 
 
 def look() -> str:
@@ -57,7 +57,7 @@ def test_without_tools_there_is_no_list_of_them():
     request, _ = request_of()
 
     assert request.config.tools is None
-    assert sent(request.contents) == [("user", "hi")]
+    assert content_summaries(request.contents) == [("user", "hi")]
 
 
 def test_a_tool_may_prepare_the_request_and_what_it_writes_is_kept():

@@ -17,7 +17,7 @@ from tests.support.talk import Talk, guide, requests
 from tests.support.transcripts import quoted_call, quoted_result
 
 
-def now(*events: Event, **kwargs: Any) -> list[tuple[str, str]]:
+def current_turn(*events: Event, **kwargs: Any) -> list[tuple[str, str]]:
     return told(seen(*events, this_turn=True, **kwargs))
 
 
@@ -31,7 +31,7 @@ def transfer(author: str = "other") -> list[Event]:
 def test_the_newest_message_of_the_user_begins_the_turn():
     old = [text("first"), call("0"), answer("0"), text("one", "me")]
 
-    assert now(*old, text("second"), call("1"), answer("1")) == [
+    assert current_turn(*old, text("second"), call("1"), answer("1")) == [
         ("user", "second"),
         ("model", "calls f({'of': '1'})"),
         ("user", "answers {'ok': '1'}"),
@@ -47,12 +47,12 @@ def test_so_does_what_another_agent_said_last():
         text("B", "other"),
     ]
 
-    assert now(*message) == [("user", "[other] said: <B>")]
-    assert now(*message, text("mine", "me")) == [("user", "[other] said: <B>"), ("model", "mine")]
+    assert current_turn(*message) == [("user", "[other] said: <B>")]
+    assert current_turn(*message, text("mine", "me")) == [("user", "[other] said: <B>"), ("model", "mine")]
 
 
 def test_a_transfer_starts_no_bar_and_is_reported():
-    assert now(text("old"), text("go"), *transfer()) == [
+    assert current_turn(text("old"), text("go"), *transfer()) == [
         ("user", "go"),
         ("user", quoted_call("other", {"of": "t"}, "transfer_to_agent")),
         ("user", quoted_result("other", {"ok": "t"}, "transfer_to_agent")),
@@ -60,7 +60,7 @@ def test_a_transfer_starts_no_bar_and_is_reported():
 
 
 def test_what_was_said_before_a_transfer_begins_one():
-    assert now(text("go"), text("ask B", "other"), *transfer())[0] == ("user", "[other] said: <ask B>")
+    assert current_turn(text("go"), text("ask B", "other"), *transfer())[0] == ("user", "[other] said: <ask B>")
 
 
 def test_a_message_that_the_agent_cannot_see_begins_none():
@@ -71,7 +71,7 @@ def test_a_message_that_the_agent_cannot_see_begins_none():
         text("", "other"),
     ]
 
-    assert now(text("go"), call("1", branch="p.me"), *hidden, answer("1", branch="p.me"), branch="p.me") == [
+    assert current_turn(text("go"), call("1", branch="p.me"), *hidden, answer("1", branch="p.me"), branch="p.me") == [
         ("user", "go"),
         ("model", "calls f({'of': '1'})"),
         ("user", "answers {'ok': '1'}"),
@@ -82,21 +82,21 @@ def test_a_result_that_comes_later_goes_on_with_the_turn_of_its_call():
     request = [text("old"), text("buy"), call("1", long_running_tool_ids={"1"}), text("waiting", "me")]
     bought = [("user", "buy"), ("model", "calls f({'of': '1'})"), ("user", "answers {'ok': '1'}")]
 
-    assert now(*request, answer("1", author="user")) == bought
-    assert now(*request, text("hi?"), text("sure", "me")) == [("user", "hi?"), ("model", "sure")]
-    assert now(*request, text("hi?"), text("sure", "me"), answer("1", author="user")) == bought
-    assert now(*request, text("hi?"), answer("1", author="user"), text("done", "me"))[:3] == bought
-    assert now(*request, text("hi?"), answer("1", author="user"), text("done", "me"), text("next")) == [
+    assert current_turn(*request, answer("1", author="user")) == bought
+    assert current_turn(*request, text("hi?"), text("sure", "me")) == [("user", "hi?"), ("model", "sure")]
+    assert current_turn(*request, text("hi?"), text("sure", "me"), answer("1", author="user")) == bought
+    assert current_turn(*request, text("hi?"), answer("1", author="user"), text("done", "me"))[:3] == bought
+    assert current_turn(*request, text("hi?"), answer("1", author="user"), text("done", "me"), text("next")) == [
         ("user", "next")
     ]
 
 
 def test_a_result_of_no_call_begins_none():
-    assert now(text("go"), answer("9", author="user"), text("yes", "me")) == [("user", "go"), ("model", "yes")]
+    assert current_turn(text("go"), answer("9", author="user"), text("yes", "me")) == [("user", "go"), ("model", "yes")]
 
 
 def test_a_transcript_in_pieces_is_one_message():
-    assert now(text("old"), heard("What"), heard(" time?")) == [("user", "What time?")]
+    assert current_turn(text("old"), heard("What"), heard(" time?")) == [("user", "What time?")]
 
 
 def test_what_was_undone_is_not_gone_back_to():
@@ -108,7 +108,7 @@ def test_what_was_undone_is_not_gone_back_to():
         answer("c", author="user", invocation_id="2"),
     ]
 
-    assert now(*events) == [("user", "b")]
+    assert current_turn(*events) == [("user", "b")]
 
 
 def test_an_approved_call_is_shown_with_the_message_that_led_to_it():

@@ -19,7 +19,7 @@ from adk_nb.models import Gemini, RecordedLlm, ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
 from adk_nb.plugins import DebugLoggingPlugin, LoggingPlugin
 from adk_nb.redaction import HIDDEN, hidden, redacted, remember, remember_named, remember_url, without_known
-from tests.support.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, summaries
 
 ONE = "q7Zx-5bR1-mm2"
 ODD = "q7Z'\"\\ {%s}é&\n5bR1"
@@ -210,7 +210,7 @@ def test_neither_model_nor_session_hears_what_a_tool_says_of_a_secret():
 
     events = talk.say()
 
-    assert told(events)[1][1] == (
+    assert summaries(events)[1][1] == (
         f"answers {{'error': 'ValueError: refused {HIDDEN}'}}; "
         f"answers {{'setting': '{HIDDEN}', 'others': ['also {HIDDEN}']}}"
     )
@@ -259,7 +259,7 @@ def test_a_recording_holds_none_and_is_found_again_with_it(tmp_path: Any):
     for recorded in (ScriptedLlm(call("fails"), "done"), None):
         agent = guide(tools=[fails])
         agent.model = RecordedLlm(path, record=recorded)
-        assert told(Talk(agent).say(f"use {ONE}"))[-1] == ("guide", "done .")
+        assert summaries(Talk(agent).say(f"use {ONE}"))[-1] == ("guide", "done .")
 
     assert ONE not in path.read_text()
 

@@ -19,7 +19,7 @@ from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse
 from adk_nb.models.adaptation import pair_turns
 from adk_nb.tools import FunctionTool
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 REQUEST = "adk_request_confirmation"
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
@@ -278,7 +278,7 @@ def test_the_next_turn_after_a_fault_keeps_the_rules_of_the_service(vendor: Vend
     events = talk.say("And now?")
 
     assert talk.error is None
-    assert told(events)[-1] == ("guide", "Fine. .")
+    assert summaries(events)[-1] == ("guide", "Fine. .")
     for request in server.requests:
         vendor.check(request.body)
 

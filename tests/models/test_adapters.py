@@ -23,7 +23,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError, ModelError, ModelHTTPError, ModelTimeoutError, UnexpectedModelAnswer
 from adk_nb.models import LlmRequest, LlmResponse
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 PIXEL = b"\x89PNG\r\n\x1a\n"
 
@@ -79,7 +79,7 @@ def test_a_turn_with_a_tool_call_runs_through_the_runner(vendor: Vendor, server:
 
     assert talk.error is None
     oslo, result = {"city": "Oslo"}, {"result": "Oslo: mild"}
-    assert told([event for event in events if not event.partial]) == [
+    assert summaries([event for event in events if not event.partial]) == [
         ("guide", f"Let me look.; calls weather({oslo})"),
         ("guide", f"answers {result}"),
         ("guide", "It is mild. ."),
@@ -285,7 +285,7 @@ def test_a_busy_service_is_asked_again_and_history_has_one_event(
     talk.say("How is Oslo?", config=RunConfig(streaming_mode=mode))
 
     assert talk.error is None
-    assert told(talk.stored().events) == [("user", "How is Oslo? ."), ("guide", "Mild. .")]
+    assert summaries(talk.stored().events) == [("user", "How is Oslo? ."), ("guide", "Mild. .")]
     tries = [record.getMessage() for record in caplog.records if record.name == "adk_nb.models.retrying"]
     assert ["asking again in" in attempt for attempt in tries] == [True, True]
     assert "in 0.0 s (try 3)" in tries[1]

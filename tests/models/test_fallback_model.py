@@ -14,7 +14,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError, ModelHTTPError
 from adk_nb.models import BaseLlm, FallbackModel, HttpLlm, LlmCapabilities, LlmRequest, LlmResponse, ScriptedLlm
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_turn_goes_from_one_vendor_to_the_other_and_back(
     talk.say("Look.", config=RunConfig(streaming_mode=StreamingMode.SSE if stream else StreamingMode.NONE))
 
     assert talk.error is None
-    assert told(talk.stored().events) == [
+    assert summaries(talk.stored().events) == [
         ("user", "Look. ."),
         ("guide", "Let me look." + "; calls look({})"),
         ("guide", "answers {'result': 'seen'}"),

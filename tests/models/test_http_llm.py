@@ -12,7 +12,7 @@ from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import HttpLlm, ScriptedLlm
 from tests.support.http_service import Answer, Service
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 SOON = types.HttpRetryOptions(attempts=3, initial_delay=0.001, jitter=0)
 ONCE = types.HttpRetryOptions(attempts=1)
@@ -44,7 +44,7 @@ def test_the_request_and_the_answers_are_those_of_the_contract(service: Service)
     talk = Talk(agent_of(service, instruction="Be brief.", tools=[weather], output_key="said"), {"unit": "C"})
 
     oslo, sky = {"city": "Oslo"}, {"sky": "sunny in Oslo"}
-    assert told(talk.say("How is Oslo?")) == [
+    assert summaries(talk.say("How is Oslo?")) == [
         ("guide", f"I look.; calls weather({oslo})"),
         ("guide", f"answers {sky}"),
         ("guide", "Sunny. => {'said': 'Sunny.'} ."),

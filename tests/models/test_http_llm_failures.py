@@ -20,7 +20,7 @@ from adk_nb.events import Event
 from adk_nb.models import HttpLlm
 from adk_nb.models.http_llm import MAX_BYTES
 from tests.support.http_service import Answer, Service
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 SOON = types.HttpRetryOptions(attempts=3, initial_delay=0.001, jitter=0)
 ONCE = types.HttpRetryOptions(attempts=1)
@@ -169,7 +169,7 @@ def test_a_failure_is_one_clear_error_and_nothing_is_lost(
 
     *previous, event = talk.say("go")
 
-    assert [text.partition(" ")[0] for _, text in told(previous)] == ["calls", "answers"]
+    assert [text.partition(" ")[0] for _, text in summaries(previous)] == ["calls", "answers"]
     assert previous[-1].actions.state_delta == {"noted": "first"}
     message = event.error_message or ""
     assert (event.author, event.error_code) == ("guide", fails.code)

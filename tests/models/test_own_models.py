@@ -14,7 +14,7 @@ from adk_nb.code_executors import BuiltInCodeExecutor
 from adk_nb.models import BaseLlm, Gemini, LlmRequest, LlmResponse, ScriptedLlm
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.tools import google_search, register_search_backend
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 
 class Gateway(BaseLlm):
@@ -45,7 +45,7 @@ def test_a_class_that_does_not_say_what_it_can_do_is_trusted(name: str, settings
     model = Gateway(model=name)
     talk = Talk(LlmAgent(name="guide", model=model, **settings))
 
-    assert (told(talk.say()), talk.error) == ([("guide", "Found. .")], None)
+    assert (summaries(talk.say()), talk.error) == ([("guide", "Found. .")], None)
     [tool] = model.asked[0].config.tools or []
     assert isinstance(tool, types.Tool)
     assert tool.model_fields_set <= {"google_search", "code_execution"}
@@ -96,7 +96,7 @@ def test_an_api_client_of_a_subclass_is_the_one_that_is_asked(
     server.say(answer("Hello.", finish="STOP"), headers={"Connection": "close"})
     talk = Talk(LlmAgent(name="guide", model=Ours()))
 
-    assert (told(talk.say()), talk.error) == ([("guide", "Hello. .")], None)
+    assert (summaries(talk.say()), talk.error) == ([("guide", "Hello. .")], None)
     headers = server.requests[0].headers
     assert (headers["x-company"], headers["x-goog-api-key"]) == ("ours", "the-company-s")
 

@@ -15,7 +15,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from tests.notebook.conftest import Shell
 from tests.notebook.test_widget import Wire
-from tests.support.talk import sent
+from tests.support.talk import content_summaries
 
 PAY = '''%%tool --confirm
 def pay(amount: int, to: str = "Ada") -> str:
@@ -88,7 +88,7 @@ def through(door: str, decided: dict[str, Any], shell: Shell, monkeypatch: pytes
     [said] = [one for event in events for one in event.get_function_responses() if one.name == REQUEST]
     return {
         "paid": shell.names["paid"],
-        "told": [sent(request.contents) for request in model.requests],
+        "told": [content_summaries(request.contents) for request in model.requests],
         "stored": [plain([event.author, event.content.model_dump(exclude_none=True)]) for event in events],
         "by": (said.response or {}).get("by"),
         "rows": str(shell.cell("%trace")),

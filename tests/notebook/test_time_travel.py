@@ -16,7 +16,7 @@ from adk_nb.tools.request_input_tool import request_input
 from tests.notebook.conftest import Shell
 from tests.notebook.test_sessions_in_a_file import CLERK, KEPT, PAY_AT_ONCE, cut
 from tests.support.polling import SECONDS
-from tests.support.talk import sent
+from tests.support.talk import content_summaries
 
 PAID: list[int] = []
 
@@ -35,7 +35,7 @@ def chat(*answers: Any, tools: list[Any] | None = None) -> tuple[Chat, ScriptedL
 
 def heard(model: ScriptedLlm) -> list[str]:
     """The words of the last request."""
-    return [words for _, words in sent(model.requests[-1].contents)]
+    return [words for _, words in content_summaries(model.requests[-1].contents)]
 
 
 def test_turns_are_undone_from_the_last_and_what_is_undone_is_not_heard():

@@ -12,7 +12,7 @@ from adk_nb.notebook.chat import Chat, turn_runner
 from adk_nb.tools import FunctionTool, exit_loop
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
-from tests.support.talk import told
+from tests.support.talk import summaries
 
 TO_HELPER = call("transfer_to_agent", agent_name="helper")
 
@@ -77,7 +77,7 @@ def test_what_a_called_sub_agent_asks_is_answered_and_may_be_changed(shell: Shel
     reply = shell.cell("%confirm --yes --edit order=B2")
 
     assert reply.text == "All done."
-    assert told(reply.events)[1][1].startswith("answers {'result': 'refunded B2'")
+    assert summaries(reply.events)[1][1].startswith("answers {'result': 'refunded B2'")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from adk_nb.agents import LlmAgent, RunConfig
 from adk_nb.agents.invocation_context import LlmCallsLimitExceededError
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 
 def look() -> str:
@@ -31,7 +31,7 @@ def test_a_run_ends_with_an_error_when_the_model_was_asked_too_often():
 
     events = talk.say(config=RunConfig(max_llm_calls=2))
 
-    assert told(events) == snapshot(
+    assert summaries(events) == snapshot(
         [
             ("guide", "calls look({})"),
             ("guide", "answers {'result': 'seen'}"),
@@ -73,7 +73,7 @@ def test_an_agent_that_goes_on_and_on_is_ended_with_an_event():
 
     events = talk.say()
 
-    assert told(events) == snapshot(
+    assert summaries(events) == snapshot(
         [
             ("guide", "calls look({})"),
             ("guide", "answers {'result': 'seen'}"),

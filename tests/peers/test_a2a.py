@@ -17,7 +17,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import answer
 from adk_nb.tools import request_input
 from tests.a2a.loopback import served
-from tests.support.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, summaries
 
 HERE = Path(__file__).parent
 COMMAND = [HERE.parent.parent / ".venv-adk/bin/python", "-W", "ignore", HERE / "a2a_by_google_adk.py"]
@@ -45,8 +45,8 @@ def answered(events: list[Event], value: Any) -> types.Content:
 def test_an_agent_of_google_adk_answers_and_the_conversation_goes_on(there: RemoteA2aAgent):
     talk = Talk(there)
 
-    assert told(talk.say("Hello")) == [("there", "1: Hello .")]
-    assert told(talk.say("Again")) == [("there", "3: Again .")]
+    assert summaries(talk.say("Hello")) == [("there", "1: Hello .")]
+    assert summaries(talk.say("Again")) == [("there", "3: Again .")]
 
 
 def test_what_its_long_running_tool_waits_for_is_answered_here(there: RemoteA2aAgent):
@@ -56,7 +56,7 @@ def test_what_its_long_running_tool_waits_for_is_answered_here(there: RemoteA2aA
     second = talk.say(answered(first, "sure"))
 
     assert (question.kind, question.payload) == ("input", {"ask": {"amount": 250}})
-    assert told(second)[-1] == ("there", 'The tool says {"result": "sure"}. .')
+    assert summaries(second)[-1] == ("there", 'The tool says {"result": "sure"}. .')
 
 
 def test_its_approval_is_given_here(there: RemoteA2aAgent):
@@ -66,7 +66,7 @@ def test_its_approval_is_given_here(there: RemoteA2aAgent):
     second = talk.say(answered(first, True))
 
     assert (approval.kind, approval.call.name, approval.call.args) == ("approval", "pay", {"amount": 250})
-    assert told(second)[-1] == ("there", 'The tool says {"result": "paid 250"}. .')
+    assert summaries(second)[-1] == ("there", 'The tool says {"result": "paid 250"}. .')
     assert not open_interrupts(talk.stored().events)
 
 

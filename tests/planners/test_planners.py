@@ -9,7 +9,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.planners import BasePlanner, BuiltInPlanner, PlanReActPlanner
-from tests.support.talk import Talk, look, sent, told
+from tests.support.talk import Talk, content_summaries, look, summaries
 
 
 def planning(*answers: Any, **fields: Any) -> LlmAgent:
@@ -59,7 +59,7 @@ def test_the_plan_is_told_while_the_turn_lasts_and_left_out_of_the_next():
     talk.say("first")
     talk.say("second")
 
-    requests = [sent(request.contents) for request in asked(agent)]
+    requests = [content_summaries(request.contents) for request in asked(agent)]
     thoughts = [part for content in asked(agent)[1].contents for part in content.parts if part.thought]
     assert requests[1] == [
         ("user", "first"),
@@ -84,7 +84,7 @@ def test_the_plan_of_this_turn_stays_where_the_instruction_is_told_among_the_con
     )  # fmt: skip
     Talk(agent).say("first")
 
-    assert ("model", "1. look; calls look({})") in sent(asked(agent)[1].contents)
+    assert ("model", "1. look; calls look({})") in content_summaries(asked(agent)[1].contents)
 
 
 def test_what_a_model_makes_up_after_its_calls_is_dropped():
@@ -99,8 +99,8 @@ def test_what_a_model_makes_up_after_its_calls_is_dropped():
 
     events = Talk(agent).say()
 
-    assert told(events)[0] == ("a", "now; calls look({}); calls look({})")
-    assert told(events)[-1] == ("a", "done .")
+    assert summaries(events)[0] == ("a", "now; calls look({}); calls look({})")
+    assert summaries(events)[-1] == ("a", "done .")
 
 
 @pytest.mark.parametrize("words", ["just words", "a /*PLANNING*/ in the middle"])

@@ -13,7 +13,7 @@ from adk_nb.errors import InputError, PluginError
 from adk_nb.events import Event
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
-from tests.support.talk import WHERE, Talk, authors, boom, guide, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, authors, boom, guide, look, requests, summaries
 
 POINTS = (
     "on_user_message", "before_run", "after_run", "on_event", "before_agent", "after_agent", "on_agent_error",
@@ -149,7 +149,7 @@ def test_the_first_answer_stops_the_later_plugins_and_the_agents_own(point: str,
 
     assert f"P.{point}" not in log
     assert own_callback not in log
-    assert any("no" in text for _, text in told(events))
+    assert any("no" in text for _, text in summaries(events))
 
 
 def test_a_message_is_replaced_before_it_is_stored():
@@ -178,7 +178,7 @@ def test_before_run_can_answer_in_the_agents_place():
     agent, text = guide(), list[str]()
     talk = Talk(agent, plugins=[plugin(before_run=lambda **kwargs: words("early")), noting(text)])
 
-    assert told(talk.say()) == [("model", "early .")]
+    assert summaries(talk.say()) == [("model", "early .")]
 
     assert authors(talk) == ["user", "model"]
     assert requests(agent) == []
@@ -291,7 +291,7 @@ def test_a_reader_that_leaves_early_ends_the_run_for_the_plugins_too():
     talk = Talk(guide("hello"), plugins=[noting(log)])
 
     async def one() -> None:
-        async with aclosing(talk.runner.run_async(**WHERE, new_message="hi")) as events:
+        async with aclosing(talk.runner.run_async(**SESSION_KEY, new_message="hi")) as events:
             await anext(events)
 
     sync.run(one())

@@ -16,8 +16,8 @@ from adk_nb.runtime.approvals import REJECTED
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
-from tests.support.shop import REQUEST, answer, delete_call, part_of, results, shop_talk, waiting
-from tests.support.talk import Talk, sent, told
+from tests.support.shop import REQUEST, answer, delete_call, open_approvals, part_of, results, shop_talk
+from tests.support.talk import Talk, content_summaries, summaries
 from tests.support.transcripts import call_line, result_line
 
 
@@ -41,10 +41,10 @@ def test_a_call_waits_for_approval_and_then_runs():
 
     second = answer(talk)
 
-    assert told(second) == [("a1", "answers {'deleted': '/x'}"), ("a1", "after resume .")]
+    assert summaries(second) == [("a1", "answers {'deleted': '/x'}"), ("a1", "after resume .")]
     assert second[0].get_function_responses()[0].id == original.id
-    assert shop.deleted == ["/x"] and waiting(talk) == []
-    assert sent(talk.runner.agent.model.requests[-1].contents) == [
+    assert shop.deleted == ["/x"] and open_approvals(talk) == []
+    assert content_summaries(talk.runner.agent.model.requests[-1].contents) == [
         ("user", "del"),
         ("model", call_line("dele", p="/x")),
         ("user", "answers {'deleted': '/x'}"),
@@ -89,7 +89,7 @@ def test_edited_arguments_that_do_not_fit_run_nothing():
     events = answer(talk, {"confirmed": True, "args": {"q": 1}})
 
     assert shop.deleted == [] and "mandatory parameters p" in results(events)[0]["error"]
-    assert waiting(talk) == []
+    assert open_approvals(talk) == []
 
 
 def test_a_tool_may_ask_while_it_runs_beside_one_that_needs_no_word():
@@ -99,15 +99,15 @@ def test_a_tool_may_ask_while_it_runs_beside_one_that_needs_no_word():
 
     assert results(first) == [{"status": "need approval"}, {"plain": 1}]
     assert [bool(event.long_running_tool_ids) for event in first] == [False, False, True]
-    [approval] = waiting(talk)
+    [approval] = open_approvals(talk)
     assert (approval.prompt, approval.payload, approval.call.args) == ("how many?", {"n": 0}, {"amt": 1})
     assert not first[1].actions.skip_summarization
 
     second = answer(talk, {"confirmed": True, "payload": {"n": 3}})
 
-    assert told(second) == [("a1", result_line(ok=True, pl={"n": 3})), ("a1", "thanks .")]
+    assert summaries(second) == [("a1", result_line(ok=True, pl={"n": 3})), ("a1", "thanks .")]
     assert shop.paid == [1]
-    assert sent(talk.runner.agent.model.requests[-1].contents)[-1] == (
+    assert content_summaries(talk.runner.agent.model.requests[-1].contents)[-1] == (
         "user",
         "; ".join([result_line(ok=True, pl={"n": 3}), result_line(plain=1)]),
     )
@@ -133,15 +133,15 @@ def test_a_tool_may_ask_again_and_only_the_newest_request_is_open():
 
     talk = Talk(LlmAgent(name="a1", model=ScriptedLlm(call("pay"), "done"), tools=[pay]))
     talk.say("pay")
-    [first] = waiting(talk)
+    [first] = open_approvals(talk)
     repeated_events = answer(talk)
-    [second] = waiting(talk)
+    [second] = open_approvals(talk)
 
     assert (first.prompt, second.prompt) == ("question 1", "question 2") and first.id != second.id
     assert repeated_events[-1].long_running_tool_ids == {second.id}
     talk.say([part_of(first.id, {"confirmed": True})])
     assert isinstance(talk.error, InputError) and len(tool_confirmations) == 2
-    assert told(answer(talk)) == [("a1", "answers {'result': 'paid'}"), ("a1", "done .")]
+    assert summaries(answer(talk)) == [("a1", "answers {'result': 'paid'}"), ("a1", "done .")]
     assert len(tool_confirmations) == 3
 
 
@@ -149,9 +149,9 @@ def test_words_instead_of_an_answer_are_a_normal_turn_and_the_call_still_waits()
     talk, shop = shop_talk(delete_call(), "ok never mind", "deleted after all")
     talk.say("del")
 
-    assert told(talk.say("never mind")) == [("a1", "ok never mind .")]
-    assert "approval" in sent(talk.runner.agent.model.requests[-1].contents)[2][1]
-    assert len(waiting(talk)) == 1
+    assert summaries(talk.say("never mind")) == [("a1", "ok never mind .")]
+    assert "approval" in content_summaries(talk.runner.agent.model.requests[-1].contents)[2][1]
+    assert len(open_approvals(talk)) == 1
     answer(talk)
     assert shop.deleted == ["/x"]
 
@@ -161,7 +161,7 @@ def test_a_callable_decides_by_the_arguments_which_calls_wait():
     events = talk.say("del")
 
     assert shop.deleted == ["/tmp"]
-    assert [approval.call.args for approval in waiting(talk)] == [{"p": "/etc"}]
+    assert [approval.call.args for approval in open_approvals(talk)] == [{"p": "/etc"}]
     assert events[-1].is_final_response()
 
 
@@ -175,7 +175,7 @@ def test_the_callable_may_be_async_and_may_take_the_context():
     talk, shop = shop_talk(delete_call(), confirm=asks)
     talk.say("del")
 
-    assert texts == ["a1 /x"] and shop.deleted == [] and len(waiting(talk)) == 1
+    assert texts == ["a1 /x"] and shop.deleted == [] and len(open_approvals(talk)) == 1
 
 
 def test_the_callable_names_the_arguments_that_it_wants():
@@ -189,7 +189,7 @@ def test_the_callable_names_the_arguments_that_it_wants():
     talk = Talk(LlmAgent(name="a1", model=model, tools=tools))
     talk.say("pay")
 
-    assert ran == [5] and [approval.call.args["amount"] for approval in waiting(talk)] == [500]
+    assert ran == [5] and [approval.call.args["amount"] for approval in open_approvals(talk)] == [500]
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -205,7 +205,7 @@ def test_where_a_callable_raises_a_person_is_asked_as_where_an_expression_does(
     talk, shop = shop_talk(delete_call(), "deleted", confirm=asks_later if waits else asks)
     talk.say("del")
 
-    assert shop.deleted == [] and len(waiting(talk)) == 1
+    assert shop.deleted == [] and len(open_approvals(talk)) == 1
     assert "ValueError: cannot tell" in caplog.text
     assert answer(talk)[-1].text == "deleted" and shop.deleted == ["/x"]
 
@@ -215,33 +215,33 @@ def test_nobody_is_asked_about_arguments_that_do_not_fit(confirm: Any):
     talk, _ = shop_talk(call("dele", q=1), "sorry", confirm=confirm)
 
     assert "mandatory parameters p" in results(talk.say("del"))[0]["error"]
-    assert waiting(talk) == []
+    assert open_approvals(talk) == []
 
 
 def test_of_several_some_may_be_answered_first():
     talk, shop = shop_talk([delete_call("/x"), delete_call("/y"), call("plain")], "after first", "after second")
     first = talk.say("del")
-    first_approval, second_approval = waiting(talk)
+    first_approval, second_approval = open_approvals(talk)
 
     assert [first_approval.call.args, second_approval.call.args] == [{"p": "/x"}, {"p": "/y"}]
     assert len(first[2].get_function_calls()) == 2 and results(first)[2] == {"plain": 1}
 
-    assert told(talk.say([part_of(second_approval.id, {"confirmed": True})])) == [
+    assert summaries(talk.say([part_of(second_approval.id, {"confirmed": True})])) == [
         ("a1", "answers {'deleted': '/y'}"),
         ("a1", "after first ."),
     ]
-    assert shop.deleted == ["/y"] and [remaining_approval.id for remaining_approval in waiting(talk)] == [
+    assert shop.deleted == ["/y"] and [remaining_approval.id for remaining_approval in open_approvals(talk)] == [
         first_approval.id
     ]
-    assert told(talk.say([part_of(first_approval.id, {"confirmed": False})]))[-1] == ("a1", "after second .")
-    assert shop.deleted == ["/y"] and waiting(talk) == []
+    assert summaries(talk.say([part_of(first_approval.id, {"confirmed": False})]))[-1] == ("a1", "after second .")
+    assert shop.deleted == ["/y"] and open_approvals(talk) == []
 
 
 def test_several_may_be_answered_at_once_and_are_told_in_one_event():
     talk, shop = shop_talk([delete_call("/x"), delete_call("/y")], "done")
     talk.say("del")
 
-    assert told(answer(talk)) == [
+    assert summaries(answer(talk)) == [
         ("a1", "; ".join([result_line(deleted="/x"), result_line(deleted="/y")])),
         ("a1", "done ."),
     ]
@@ -278,19 +278,19 @@ def test_several_may_be_answered_at_once_and_are_told_in_one_event():
 def test_the_shapes_of_an_answer(response: dict[str, Any], runs: bool):
     talk, shop = shop_talk(delete_call(), "done")
     talk.say("del")
-    [approval] = waiting(talk)
+    [approval] = open_approvals(talk)
 
     events = talk.say([part_of(approval.id, response)])
 
     assert talk.error is None and events[-1].text == "done"
     assert shop.deleted == (["/x"] if runs else [])
-    assert waiting(talk) == []
+    assert open_approvals(talk) == []
 
 
 def test_an_answer_may_name_the_call_instead_of_the_request():
     talk, shop = shop_talk(delete_call(), "done")
     talk.say("del")
-    [approval] = waiting(talk)
+    [approval] = open_approvals(talk)
     talk.say([part_of(approval.call.id, {"confirmed": True})])
 
     assert shop.deleted == ["/x"]
@@ -299,7 +299,7 @@ def test_an_answer_may_name_the_call_instead_of_the_request():
 def test_of_two_answers_in_one_message_the_first_holds():
     talk, shop = shop_talk(delete_call(), "done")
     talk.say("del")
-    [approval] = waiting(talk)
+    [approval] = open_approvals(talk)
     talk.say([part_of(approval.id, {"confirmed": False}), part_of(approval.call.id, {"confirmed": True})])
 
     assert shop.deleted == []
@@ -330,7 +330,7 @@ def test_the_request_shows_the_arguments_that_a_callback_made_and_those_run():
     talk, shop = shop_talk(delete_call("/X"), "done", before_tool_callback=run_before)
     talk.say("del")
 
-    assert [approval.call.args for approval in waiting(talk)] == [{"p": "/x"}]
+    assert [approval.call.args for approval in open_approvals(talk)] == [{"p": "/x"}]
     answer(talk)
     assert shop.deleted == ["/x"]
 
@@ -342,7 +342,7 @@ def test_a_callback_that_answers_for_the_tool_needs_no_approval():
     talk, shop = shop_talk(delete_call(), "done", before_tool_callback=run_before)
 
     assert results(talk.say("del")) == [{"cached": True}]
-    assert waiting(talk) == [] and shop.deleted == []
+    assert open_approvals(talk) == [] and shop.deleted == []
 
 
 def test_callbacks_after_the_tool_see_an_approved_call():
@@ -365,7 +365,7 @@ def test_an_approved_tool_that_raises_tells_the_model():
     talk.say("del")
 
     assert results(answer(talk)) == [{"error": "OSError: disk full"}]
-    assert waiting(talk) == []
+    assert open_approvals(talk) == []
 
 
 def test_an_approved_tool_may_end_the_turn():
@@ -377,7 +377,7 @@ def test_an_approved_tool_may_end_the_turn():
     talk = Talk(LlmAgent(name="a1", model=ScriptedLlm(delete_call()), tools=tools))
     talk.say("del")
 
-    assert told(answer(talk)) == [("a1", "answers {'ok': True} .")]
+    assert summaries(answer(talk)) == [("a1", "answers {'ok': True} .")]
     assert talk.error is None
 
 
@@ -398,8 +398,10 @@ def test_interrupts_survive_json():
         Event.model_validate_json(event.model_dump_json(by_alias=True)) for event in talk.stored().events
     ]
 
-    assert open_interrupts(repeated_events, APPROVALS) == waiting(talk)
-    assert json.loads(repeated_events[2].model_dump_json(by_alias=True))["longRunningToolIds"] == [waiting(talk)[0].id]
+    assert open_interrupts(repeated_events, APPROVALS) == open_approvals(talk)
+    assert json.loads(repeated_events[2].model_dump_json(by_alias=True))["longRunningToolIds"] == [
+        open_approvals(talk)[0].id
+    ]
 
 
 def paying(**kwargs: Any) -> tuple[FunctionTool, list[Any]]:
@@ -445,7 +447,7 @@ def test_an_expression_on_the_arguments_decides_which_calls_wait_and_one_without
     talk = Talk(LlmAgent(name="a1", model=model, tools=[pay]))
     talk.say("pay")
 
-    assert (len(waiting(talk)), len(paid)) == ((1, 0) if asks else (0, 1))
+    assert (len(open_approvals(talk)), len(paid)) == ((1, 0) if asks else (0, 1))
 
 
 def test_why_a_person_is_asked_where_the_expression_has_no_answer_is_logged(caplog: pytest.LogCaptureFixture):
@@ -461,7 +463,7 @@ def test_wrong_arguments_go_back_before_an_expression_is_asked():
     model = ScriptedLlm(call("pay", to="Ada", amount="much"), "sorry")
     talk = Talk(LlmAgent(name="a1", model=model, tools=[pay]))
 
-    assert "wrong arguments" in results(talk.say("pay"))[0]["error"] and waiting(talk) == []
+    assert "wrong arguments" in results(talk.say("pay"))[0]["error"] and open_approvals(talk) == []
 
 
 @pytest.mark.parametrize(
@@ -498,4 +500,4 @@ def test_a_tool_of_any_arguments_asks_where_one_that_its_expression_names_is_mis
     talk = Talk(LlmAgent(name="a1", model=model, tools=tools))
     talk.say("send")
 
-    assert ran == [] and len(waiting(talk)) == 1  # what its author filled in is not what the model says it is
+    assert ran == [] and len(open_approvals(talk)) == 1  # what its author filled in is not what the model says it is

@@ -12,7 +12,7 @@ from adk_nb import Chat, clock, sync
 from adk_nb.events import Event
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService, Session
-from tests.support.talk import WHERE, guide
+from tests.support.talk import SESSION_KEY, guide
 
 EVENTS = 1_600
 AT_ONCE = 100
@@ -76,11 +76,11 @@ async def make_session(**where: str) -> Long:
 
 def test_by_a_run():
     async def run() -> list[int]:
-        service = await make_session(app_name="app", **WHERE)
+        service = await make_session(app_name="app", **SESSION_KEY)
         runner = Runner(app_name="app", agent=guide("ok"), session_service=service)
 
         async def answer() -> None:
-            assert [event.text async for event in runner.run_async(**WHERE, new_message="hi")] == ["ok"]
+            assert [event.text async for event in runner.run_async(**SESSION_KEY, new_message="hi")] == ["ok"]
 
         return await watched(answer())
 

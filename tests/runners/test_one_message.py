@@ -8,7 +8,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import ToolContext
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 from tests.support.transcripts import call_line, result_line
 
 
@@ -33,7 +33,7 @@ def test_a_message_becomes_events_history_and_state():
     first = talk.say("How is Oslo?")
     second = talk.say("What did I ask?")
 
-    assert told(first + second) == snapshot(
+    assert summaries(first + second) == snapshot(
         [
             ("guide", call_line("weather", city="Oslo")),
             ("guide", "answers {'result': 'Oslo: sunny'} => {'asked': 'Oslo'}"),
@@ -41,7 +41,7 @@ def test_a_message_becomes_events_history_and_state():
             ("guide", "You asked of Oslo. => {'last': 'You asked of Oslo.'} ."),
         ]
     )
-    assert sent(model.requests[-1].contents) == snapshot(
+    assert content_summaries(model.requests[-1].contents) == snapshot(
         [
             ("user", "How is Oslo?"),
             ("model", call_line("weather", city="Oslo")),
@@ -92,4 +92,4 @@ def test_the_events_of_sync_code_are_those_of_async_code():
 
     sync_talk, async_talk = (Talk(LlmAgent(name="guide", model=script(), tools=[weather])) for _ in range(2))
 
-    assert told(events(sync_talk)) == told(async_talk.say("How is Oslo?"))
+    assert summaries(events(sync_talk)) == summaries(async_talk.say("How is Oslo?"))

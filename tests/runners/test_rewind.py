@@ -11,11 +11,11 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import FunctionTool, ToolContext
-from tests.support.talk import WHERE, Talk, guide, requests
+from tests.support.talk import SESSION_KEY, Talk, guide, requests
 
 
 def rewind(talk: Talk, invocation_id: str, **more: Any) -> None:
-    sync.run(talk.runner.rewind_async(**WHERE, rewind_before_invocation_id=invocation_id, **more))
+    sync.run(talk.runner.rewind_async(**SESSION_KEY, rewind_before_invocation_id=invocation_id, **more))
 
 
 def counting(*answers: Any, **fields: Any) -> LlmAgent:
@@ -35,7 +35,7 @@ def heard(agent: LlmAgent) -> list[str]:
 def artifact(talk: Talk, filename: str, version: int | None = None) -> str | None:
     service = talk.runner.artifact_service
     assert service is not None
-    where = {"app_name": "app", **WHERE}
+    where = {"app_name": "app", **SESSION_KEY}
     part = sync.run(service.load_artifact(**where, filename=filename, version=version))
     return part and part.text
 

@@ -12,7 +12,7 @@ from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.sessions import GetSessionConfig
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 from tests.support.transcripts import result_line
 
 
@@ -174,7 +174,7 @@ def test_only_the_asked_for_part_of_the_history_is_loaded():
     talk.say("fourth")
 
     assert [len(request.contents) for request in model.requests] == [1, 3, 3, 7]
-    assert sent(model.requests[2].contents) == [("user", "second"), ("model", "two"), ("user", "third")]
+    assert content_summaries(model.requests[2].contents) == [("user", "second"), ("model", "two"), ("user", "third")]
 
 
 def boom() -> str:
@@ -189,6 +189,6 @@ def test_a_run_may_say_what_a_raising_tool_does():
     returned = talk.say(config=RunConfig(tool_errors="return"))
     raised = talk.say(config=RunConfig(tool_errors="raise"))
 
-    assert told(returned)[1:] == [("guide", result_line(error="ValueError: bad")), ("guide", "oh .")]
-    assert told(raised)[1:] == [("guide", f"{result_line(error='ValueError: bad')} failed ValueError .")]
+    assert summaries(returned)[1:] == [("guide", result_line(error="ValueError: bad")), ("guide", "oh .")]
+    assert summaries(raised)[1:] == [("guide", f"{result_line(error='ValueError: bad')} failed ValueError .")]
     assert isinstance(talk.error, ValueError)

@@ -6,7 +6,7 @@ from adk_nb import InMemoryRunner, LlmAgent, sync, types
 from adk_nb.agents import RunConfig, StreamingMode
 from adk_nb.errors import InputError
 from adk_nb.models import ScriptedLlm, call
-from tests.support.talk import guide, look, requests, told
+from tests.support.talk import guide, look, requests, summaries
 
 LONG = 50 * "long "
 
@@ -22,7 +22,7 @@ def test_the_answer_is_printed_with_its_author(capsys: pytest.CaptureFixture[str
     events = sync.run(runner.run_debug("hi"))
 
     assert capsys.readouterr().out == "guide > hello there\n"
-    assert told(events) == [
+    assert summaries(events) == [
         ("guide", "calls look({})"),
         ("guide", "answers {'result': 'seen'}"),
         ("guide", "hello there ."),

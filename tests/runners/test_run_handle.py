@@ -16,7 +16,7 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, call
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED, RUN_TIMEOUT
 from adk_nb.runtime.invocation_context import new_invocation_id
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, authors, guide, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, authors, guide, look, requests, summaries
 from tests.support.transcripts import result_line
 
 
@@ -69,7 +69,7 @@ async def test_a_signal_cancels_the_tools_and_the_run_ends_in_order():
     assert [one.name for one in events[-1].get_function_responses()] == ["look", "wait"]
     assert events[-1].content and events[-1].content.role == "user"
     assert talk.stored().events[-1].id == events[-1].id
-    assert told(await talk.asay("more")) == [("guide", "again .")]
+    assert summaries(await talk.asay("more")) == [("guide", "again .")]
     assert [role for role, _ in requests(agent)[-1]] == ["user", "model", "user", "user"]
 
 
@@ -79,7 +79,7 @@ async def test_a_signal_that_was_given_before_ends_the_run_before_the_model_is_a
     talk = Talk(agent)
     signal.set()
 
-    assert told(await talk.asay("hi", abort_signal=signal)) == [("guide", f"failed {INVOCATION_ABORTED}")]
+    assert summaries(await talk.asay("hi", abort_signal=signal)) == [("guide", f"failed {INVOCATION_ABORTED}")]
     assert requests(agent) == []
     assert authors(talk) == ["user", "guide"]
 
@@ -90,13 +90,13 @@ async def test_a_signal_between_two_events_is_heard_before_the_next_step():
     talk = Talk(agent)
     events: list[Event] = []
 
-    async for event in talk.runner.run_async(**WHERE, new_message="hi", abort_signal=signal):
+    async for event in talk.runner.run_async(**SESSION_KEY, new_message="hi", abort_signal=signal):
         events.append(event)
         signal.set()
 
-    assert told(events)[0] == ("guide", "calls look({})")
+    assert summaries(events)[0] == ("guide", "calls look({})")
     assert [event.error_code for event in events] == [None, INVOCATION_ABORTED]
-    assert "may or may not" in told(events)[1][1]
+    assert "may or may not" in summaries(events)[1][1]
 
 
 @run_async
@@ -121,7 +121,7 @@ async def test_a_run_that_takes_longer_than_it_may_ends_with_an_event():
     for fact in ("0.02 seconds", "RunConfig.timeout"):
         assert fact in str(events[-1].error_message)
     assert [one.name for one in events[-1].get_function_responses()] == ["wait"]
-    assert told(await talk.asay("more", config=RunConfig(timeout=60))) == [("guide", "again .")]
+    assert summaries(await talk.asay("more", config=RunConfig(timeout=60))) == [("guide", "again .")]
 
 
 class Chatters(BaseLlm):
@@ -179,7 +179,7 @@ async def test_a_tool_that_will_not_be_cancelled_ends_its_step_and_then_the_run_
     events = await run
 
     assert run.cancelling() == 0
-    assert told(events)[1:] == [
+    assert summaries(events)[1:] == [
         ("guide", "answers {'result': 'finished'}"),
         ("guide", f"failed {INVOCATION_ABORTED}"),
     ]
@@ -197,14 +197,14 @@ def test_an_interrupt_out_of_a_callback_leaves_the_session_fit_for_the_next_turn
     talk = Talk(agent)
 
     async def turn() -> None:
-        async for _ in talk.runner.run_async(**WHERE, new_message="hi"):
+        async for _ in talk.runner.run_async(**SESSION_KEY, new_message="hi"):
             pass
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(turn())
 
     assert [event.error_code for event in talk.stored().events] == [None, None, INVOCATION_ABORTED]
-    assert told(talk.say("more")) == [("guide", "again .")]
+    assert summaries(talk.say("more")) == [("guide", "again .")]
     assert [role for role, _ in requests(agent)[-1]] == ["user", "model", "user", "user"]
 
 
@@ -233,7 +233,7 @@ async def test_open_calls_are_answered_by_the_agent_that_made_them():
     await waits.begun.wait()
     signal.set()
 
-    assert told(await run)[-1][0] == "second"
+    assert summaries(await run)[-1][0] == "second"
     assert authors(talk) == ["user", "first", "second", "second"]
 
 
@@ -241,7 +241,7 @@ def test_agents_share_the_count_of_model_calls_and_the_end_of_the_run():
     two = Two(name="two", first=named("first", "one"), second=named("second", "two"))
     talk = Talk(two)
 
-    assert told(talk.say("hi", config=RunConfig(max_llm_calls=1))) == [
+    assert summaries(talk.say("hi", config=RunConfig(max_llm_calls=1))) == [
         ("first", "one ."),
         ("second", "failed LlmCallsLimitExceededError"),
     ]
@@ -251,21 +251,21 @@ def test_agents_share_the_count_of_model_calls_and_the_end_of_the_run():
 
     ended = Two(name="two", first=named("first", "one", after_model_callback=lambda **_: None), second=two.second)
     ended.first.before_agent_callback = end
-    assert told(Talk(ended).say("hi")) == []
+    assert summaries(Talk(ended).say("hi")) == []
 
 
 @run_async
 async def test_a_started_run_goes_on_by_itself_and_its_events_can_be_read_at_any_time():
     talk = Talk(guide(call("look"), "done", tools=[look]))
 
-    handle = talk.runner.start(**WHERE, new_message="hi")
+    handle = talk.runner.start(**SESSION_KEY, new_message="hi")
     assert talk.runner.is_active(handle.invocation_id) and not handle.done
 
     first = [event async for event in handle.events()]
     again = [event async for event in handle.events()]
 
     assert handle.done and not talk.runner.is_active(handle.invocation_id)
-    assert [what for _, what in told(first)] == ["calls look({})", "answers {'result': 'seen'}", "done ."]
+    assert [what for _, what in summaries(first)] == ["calls look({})", "answers {'result': 'seen'}", "done ."]
     assert [event.id for event in first] == [event.id for event in again]
     assert {event.invocation_id for event in first} == {handle.invocation_id}
     assert "done" in repr(handle)
@@ -274,10 +274,10 @@ async def test_a_started_run_goes_on_by_itself_and_its_events_can_be_read_at_any
 def test_a_run_started_without_a_loop_goes_on_in_the_background():
     talk = Talk(guide("done"))
 
-    handle = talk.runner.start(**WHERE, new_message="hi")
+    handle = talk.runner.start(**SESSION_KEY, new_message="hi")
 
-    assert told(list(sync.iterate(handle.events()))) == [("guide", "done .")]
-    assert told(list(asyncio.run(collected(handle.events())))) == [("guide", "done .")]
+    assert summaries(list(sync.iterate(handle.events()))) == [("guide", "done .")]
+    assert summaries(list(asyncio.run(collected(handle.events())))) == [("guide", "done .")]
 
 
 async def collected(events: AsyncGenerator[Event, None]) -> list[Event]:
@@ -289,7 +289,7 @@ async def test_a_started_run_is_cancelled_by_its_handle_or_by_its_id():
     for how in ("handle", "id"):
         waits = Waits()
         talk = Talk(guide(call("wait"), tools=[waits.wait]))
-        handle = talk.runner.start(**WHERE, new_message="hi")
+        handle = talk.runner.start(**SESSION_KEY, new_message="hi")
         await waits.begun.wait()
 
         if how == "handle":
@@ -315,7 +315,7 @@ def test_a_run_in_the_background_is_cancelled_from_another_thread():
         return "never"
 
     talk = Talk(guide(call("wait"), tools=[wait]))
-    handle = talk.runner.start(**WHERE, new_message="hi")
+    handle = talk.runner.start(**SESSION_KEY, new_message="hi")
     assert begun.wait(SECONDS)
 
     assert talk.runner.cancel(handle.invocation_id)
@@ -330,7 +330,7 @@ async def test_any_run_is_known_by_its_id_while_it_lasts():
     events: list[Event] = []
 
     async def walk() -> None:
-        async for event in talk.runner.run_async(**WHERE, new_message="hi", yield_user_message=True):
+        async for event in talk.runner.run_async(**SESSION_KEY, new_message="hi", yield_user_message=True):
             events.append(event)  # noqa: PERF401
 
     run = asyncio.ensure_future(walk())
@@ -354,7 +354,7 @@ async def test_a_tool_may_stop_its_own_run_and_its_result_is_kept():
 
     events = await talk.asay("hi")
 
-    assert told(events)[1:] == [
+    assert summaries(events)[1:] == [
         ("guide", result_line(result="stopped: True")),
         ("guide", f"failed {INVOCATION_ABORTED}"),
     ]
@@ -364,7 +364,7 @@ async def test_a_tool_may_stop_its_own_run_and_its_result_is_kept():
 async def test_what_a_started_run_raises_comes_after_its_events_each_time_they_are_read():
     talk = Talk(guide(ValueError("bad")))
 
-    handle = talk.runner.start(**WHERE, new_message="hi")
+    handle = talk.runner.start(**SESSION_KEY, new_message="hi")
     for _ in range(2):
         events: list[Event] = []
         with pytest.raises(ValueError, match="bad"):
@@ -382,7 +382,7 @@ async def test_what_a_started_run_raises_comes_after_its_events_each_time_they_a
 async def test_a_reader_of_a_started_run_that_gives_up_does_not_disturb_others():
     waits = Waits()
     talk = Talk(guide(call("wait"), tools=[waits.wait]))
-    handle = talk.runner.start(**WHERE, new_message="hi")
+    handle = talk.runner.start(**SESSION_KEY, new_message="hi")
     await waits.begun.wait()
     readers = [asyncio.ensure_future(collected(handle.events())) for _ in range(2)]
     await asyncio.sleep(0)
@@ -398,7 +398,7 @@ async def test_a_reader_of_a_started_run_that_gives_up_does_not_disturb_others()
 async def test_closing_a_runner_stops_what_it_started():
     waits = Waits()
     talk = Talk(guide(call("wait"), tools=[waits.wait]))
-    handle = talk.runner.start(**WHERE, new_message="hi")
+    handle = talk.runner.start(**SESSION_KEY, new_message="hi")
     await waits.begun.wait()
 
     await talk.runner.close()

@@ -19,7 +19,7 @@ from adk_nb.models import call
 from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.runtime.context import Context
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
-from tests.support.talk import WHERE, Talk, authors, guide, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, authors, guide, look, requests, summaries
 
 
 def test_a_runner_needs_the_name_of_its_app():
@@ -88,9 +88,9 @@ def test_a_service_of_coroutines_serves_as_well():
     service = Elsewhere()
     runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
 
-    events = [*runner.run(**WHERE, new_message="hi"), *runner.run(**WHERE, new_message="more")]
+    events = [*runner.run(**SESSION_KEY, new_message="hi"), *runner.run(**SESSION_KEY, new_message="more")]
 
-    assert [what for _, what in told(events)] == [
+    assert [what for _, what in summaries(events)] == [
         "calls look({})",
         "answers {'result': 'seen'}",
         "seen it .",
@@ -98,7 +98,7 @@ def test_a_service_of_coroutines_serves_as_well():
     ]
     assert len(requests(agent)[-1]) == 5
     with pytest.raises(SessionNotFoundError):
-        list(Runner(app_name="app", agent=agent, session_service=Elsewhere()).run(**WHERE, new_message="hi"))
+        list(Runner(app_name="app", agent=agent, session_service=Elsewhere()).run(**SESSION_KEY, new_message="hi"))
 
 
 def test_a_message_may_be_words_parts_a_content_or_nothing():
@@ -186,15 +186,15 @@ def test_the_users_event_comes_first_where_it_is_wanted_and_is_history_by_then()
 
     async def watch() -> list[Event]:
         events: list[Event] = []
-        async for event in talk.runner.run_async(**WHERE, new_message="hi", yield_user_message=True):
+        async for event in talk.runner.run_async(**SESSION_KEY, new_message="hi", yield_user_message=True):
             events.append(event)
-            session = await talk.service.get_session(app_name="app", **WHERE)
+            session = await talk.service.get_session(app_name="app", **SESSION_KEY)
             stored.append(len(session.events))
         return events
 
     events = asyncio.run(watch())
 
-    assert told(events) == [("user", "hi ."), ("guide", "hello .")]
+    assert summaries(events) == [("user", "hi ."), ("guide", "hello .")]
     assert stored == [1, 2]
     assert events[0].invocation_id == events[1].invocation_id != ""
 
@@ -204,11 +204,11 @@ def test_what_a_model_raises_is_an_event_and_then_raised():
 
     events = talk.say("hi")
 
-    assert told(events) == [("guide", "failed RuntimeError")]
+    assert summaries(events) == [("guide", "failed RuntimeError")]
     assert events[0].error_message == "the line is dead"
     assert isinstance(talk.error, RuntimeError)
     assert talk.stored().events[-1] == events[0]
-    assert told(talk.say("still there?")) == [("guide", "back again .")]
+    assert summaries(talk.say("still there?")) == [("guide", "back again .")]
 
 
 def test_a_missing_key_of_the_instruction_is_an_event_and_then_raised():
@@ -216,17 +216,17 @@ def test_a_missing_key_of_the_instruction_is_an_event_and_then_raised():
 
     events = talk.say("hi")
 
-    assert told(events) == [("guide", "failed KeyError")]
+    assert summaries(events) == [("guide", "failed KeyError")]
     assert str(talk.error) == events[0].error_message
     assert "`name`" in str(talk.error) and "'guide'" in str(talk.error)
-    assert told(talk.say("hi", state_delta={"name": "Ann"})) == [("guide", "never .")]
+    assert summaries(talk.say("hi", state_delta={"name": "Ann"})) == [("guide", "never .")]
 
 
 def test_what_goes_wrong_in_the_reader_is_not_the_runs_error():
     talk = Talk(guide("hello"))
 
     async def read() -> None:
-        async with aclosing(talk.runner.run_async(**WHERE, new_message="hi")) as events:
+        async with aclosing(talk.runner.run_async(**SESSION_KEY, new_message="hi")) as events:
             async for _ in events:
                 raise LookupError("mine")
 
@@ -251,7 +251,7 @@ def test_an_agent_in_code_needs_no_model_and_its_events_get_the_runs_id():
 
     events = talk.say()
 
-    assert told(events) == [("coder", "one => {'k': 1} ."), ("coder", "piece...")]
+    assert summaries(events) == [("coder", "one => {'k': 1} ."), ("coder", "piece...")]
     assert {event.invocation_id for event in events} == {talk.stored().events[0].invocation_id}
     assert talk.stored().state == {"k": 1}
     assert authors(talk) == ["user", "coder"]
@@ -269,9 +269,9 @@ def test_run_works_inside_a_running_loop():
     talk = Talk(guide("hello"))
 
     async def cell() -> list[Event]:
-        return list(talk.runner.run(**WHERE, new_message="hi"))
+        return list(talk.runner.run(**SESSION_KEY, new_message="hi"))
 
-    assert told(asyncio.run(cell())) == [("guide", "hello .")]
+    assert summaries(asyncio.run(cell())) == [("guide", "hello .")]
 
 
 def test_sync_tools_run_in_the_callers_thread():
@@ -283,7 +283,7 @@ def test_sync_tools_run_in_the_callers_thread():
         return "here"
 
     talk = Talk(guide(call("where"), "done", tools=[where]))
-    list(talk.runner.run(**WHERE, new_message="hi"))
+    list(talk.runner.run(**SESSION_KEY, new_message="hi"))
 
     assert threads == [threading.current_thread()]
 
@@ -293,7 +293,7 @@ def test_an_error_reaches_sync_code_after_its_event():
     events: list[Event] = []
 
     with pytest.raises(RuntimeError, match="dead"):
-        for event in talk.runner.run(**WHERE, new_message="hi", run_config=RunConfig()):
+        for event in talk.runner.run(**SESSION_KEY, new_message="hi", run_config=RunConfig()):
             events.append(event)  # noqa: PERF402  # kept up to the error
 
-    assert told(events) == [("guide", "failed RuntimeError")]
+    assert summaries(events) == [("guide", "failed RuntimeError")]

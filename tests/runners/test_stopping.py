@@ -18,18 +18,18 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, authors, boom, guide, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, authors, boom, guide, look, requests, summaries
 
 
 def test_a_run_that_nobody_walks_through_does_nothing():
     talk = Talk(guide("hello"))
 
     async def leave() -> None:
-        run = talk.runner.run_async(**WHERE, new_message="hi")
+        run = talk.runner.run_async(**SESSION_KEY, new_message="hi")
         del run
 
     asyncio.run(leave())
-    talk.runner.run(**WHERE, new_message="hi")
+    talk.runner.run(**SESSION_KEY, new_message="hi")
     gc.collect()
 
     assert talk.stored().events == []
@@ -40,7 +40,7 @@ def test_a_reader_that_has_seen_enough_leaves_no_trace_of_stopping():
     talk = Talk(agent)
 
     for turn in ("hi", "more"):
-        for event in talk.runner.run(**WHERE, new_message=turn):
+        for event in talk.runner.run(**SESSION_KEY, new_message=turn):
             if event.is_final_response():
                 break
 
@@ -53,7 +53,7 @@ def test_a_reader_that_stops_at_a_call_leaves_it_answered():
     talk = Talk(agent)
 
     async def stop_at_the_call() -> None:
-        async with aclosing(talk.runner.run_async(**WHERE, new_message="hi")) as events:
+        async with aclosing(talk.runner.run_async(**SESSION_KEY, new_message="hi")) as events:
             async for _ in events:
                 break
 
@@ -72,7 +72,7 @@ def test_a_break_without_closing_is_sealed_too_and_the_next_turn_does_not_mind()
     talk = Talk(agent)
 
     async def break_and_go_on() -> None:
-        async for _ in talk.runner.run_async(**WHERE, new_message="hi"):
+        async for _ in talk.runner.run_async(**SESSION_KEY, new_message="hi"):
             break
         await talk.asay("more")  # the loop had no chance to close the first run yet
         for _ in range(20):
@@ -213,7 +213,7 @@ def test_a_run_that_is_stopped_after_its_session_was_deleted_stops_quietly():
     async def delete_and_stop() -> None:
         task = asyncio.ensure_future(talk.asay("hi"))
         await asyncio.wait_for(asyncio.to_thread(started.wait, SECONDS), SECONDS)
-        await talk.service.delete_session(app_name="app", **WHERE)
+        await talk.service.delete_session(app_name="app", **SESSION_KEY)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(task, SECONDS)
@@ -251,13 +251,13 @@ def test_a_reader_that_stops_at_the_question_may_still_say_yes():
     agent = guide(call("delete"), "done", tools=[FunctionTool(delete, require_confirmation=True)])
     talk = Talk(agent)
     events: list[Event] = []
-    for event in talk.runner.run(**WHERE, new_message="go"):
+    for event in talk.runner.run(**SESSION_KEY, new_message="go"):
         events.append(event)
         if event.is_final_response():
             break
 
     assert ran == []
-    assert [what for _, what in told(talk.say(approve(events)))] == ["answers {'result': 'deleted'}", "done ."]
+    assert [what for _, what in summaries(talk.say(approve(events)))] == ["answers {'result': 'deleted'}", "done ."]
     assert ran == [1]
     assert [role for role, _ in requests(agent)[-1]] == ["user", "model", "user"]
 
@@ -293,4 +293,4 @@ def test_an_approved_tool_that_ends_the_run_with_its_error_leaves_nothing_to_app
 
     assert [event.error_code for event in failed] == ["ValueError"]
     assert open_interrupts(talk.stored().events, APPROVALS) == []
-    assert told(talk.say("hm")) == [("guide", "what now? .")]
+    assert summaries(talk.say("hm")) == [("guide", "what now? .")]

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 from tests.support.transcripts import call_line
 
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
@@ -24,7 +24,7 @@ def test_pieces_come_first_and_then_the_whole_answer():
 
     events = talk.say(config=SSE)
 
-    assert told(events) == snapshot(
+    assert summaries(events) == snapshot(
         [("guide", "Hel..."), ("guide", "lo..."), ("guide", "Hello => {'last': 'Hello'} .")]
     )
     assert len({event.id for event in events}) == 1
@@ -44,7 +44,7 @@ def test_a_stream_with_a_call_runs_the_tool_once():
     model = ScriptedLlm(["Let me ", "look.", call("look")], ["do", "ne"])
     talk = Talk(LlmAgent(name="guide", model=model, tools=[look], output_key="last"))
 
-    assert told(talk.say(config=SSE)) == snapshot(
+    assert summaries(talk.say(config=SSE)) == snapshot(
         [
             ("guide", "Let me ..."),
             ("guide", "look...."),
@@ -61,7 +61,7 @@ def test_a_stream_with_a_call_runs_the_tool_once():
 def test_without_streaming_there_are_no_pieces():
     talk = Talk(LlmAgent(name="guide", model=ScriptedLlm(["Hel", "lo"])))
 
-    assert told(talk.say()) == [("guide", "Hello .")]
+    assert summaries(talk.say()) == [("guide", "Hello .")]
 
 
 class Pieces(BaseLlm):
@@ -83,7 +83,7 @@ class Pieces(BaseLlm):
 def test_the_pieces_of_a_model_that_only_streams_are_its_answer():
     talk = Talk(LlmAgent(name="guide", model=Pieces(pieces=[types.Part(text="Hel"), types.Part(text="lo")])))
 
-    assert told(talk.say(config=SSE)) == [("guide", "Hel..."), ("guide", "lo..."), ("guide", "Hello .")]
+    assert summaries(talk.say(config=SSE)) == [("guide", "Hel..."), ("guide", "lo..."), ("guide", "Hello .")]
     assert talk.stored().events[-1].text == "Hello"
 
 
@@ -140,7 +140,7 @@ def test_a_model_that_answers_several_times_gives_as_many_events():
 
     events = talk.say(config=SSE)
 
-    assert told(events) == [("guide", "on..."), ("guide", "one ."), ("guide", "tw..."), ("guide", "two .")]
+    assert summaries(events) == [("guide", "on..."), ("guide", "one ."), ("guide", "tw..."), ("guide", "two .")]
     assert events[0].id == events[1].id != events[2].id == events[3].id
     assert [event.text for event in talk.stored().events] == ["hi", "one", "two"]
 
@@ -159,7 +159,7 @@ def test_after_model_sees_every_piece_and_before_model_is_asked_once():
         after_model_callback=shout,
     )
 
-    assert told(Talk(agent).say(config=SSE)) == [("guide", "HEL..."), ("guide", "LO..."), ("guide", "HELLO .")]
+    assert summaries(Talk(agent).say(config=SSE)) == [("guide", "HEL..."), ("guide", "LO..."), ("guide", "HELLO .")]
     assert asked == [1]
 
 

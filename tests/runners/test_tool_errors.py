@@ -11,7 +11,7 @@ from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.tools import BaseTool, ToolContext
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 from tests.support.transcripts import result_line
 
 
@@ -123,13 +123,13 @@ def test_where_tool_errors_end_the_run_the_error_is_told_and_raised(place: str):
     agent = talk(call("boom"), "never", tools=[boom], tool_errors="raise" if place == "agent" else "return")
     events = agent.say(config=RunConfig(tool_errors="raise") if place == "run" else None)
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("guide", "calls boom({})"),
         ("guide", f"{result_line(error='ValueError: bad')} failed ValueError ."),
     ]
     assert events[-1].error_message == "bad"
     assert isinstance(agent.error, ValueError)
-    assert told(agent.stored().events)[1:] == told(events)
+    assert summaries(agent.stored().events)[1:] == summaries(events)
 
 
 def test_a_run_may_say_that_errors_go_to_the_model_after_all():
@@ -226,9 +226,9 @@ def test_where_one_error_ends_the_run_what_others_did_is_told_first():
     agent = talk([call("good"), call("fail"), call("endless")], tools=[good, fail, endless], tool_errors="raise")
     events = agent.say()
 
-    assert told(events)[1] == ("guide", "answers {'g': 1} => {'good': 1}")
-    assert told(events)[2][1].startswith(f"{result_line(error='ValueError: bad')}; answers {{'error': ")
-    assert told(events)[2][1].endswith(" failed ValueError .") and len(events) == 3
+    assert summaries(events)[1] == ("guide", "answers {'g': 1} => {'good': 1}")
+    assert summaries(events)[2][1].startswith(f"{result_line(error='ValueError: bad')}; answers {{'error': ")
+    assert summaries(events)[2][1].endswith(" failed ValueError .") and len(events) == 3
     assert isinstance(agent.error, ValueError) and cancelled == [True]
     assert agent.stored().state == {"good": 1}
 

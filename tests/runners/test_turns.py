@@ -17,7 +17,7 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.tools import ToolContext
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, authors, guide, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, authors, guide, look, requests, summaries
 from tests.support.transcripts import result_line
 
 
@@ -50,7 +50,7 @@ def test_two_runners_on_one_service_see_each_others_turns():
     second = Runner(app_name="app", agent=agent, session_service=talk.service)
 
     for turn, runner in enumerate((talk.runner, second, talk.runner, second)):
-        list(runner.run(**WHERE, new_message=str(turn)))
+        list(runner.run(**SESSION_KEY, new_message=str(turn)))
 
     assert [len(request) for request in requests(agent)] == [1, 3, 5, 7]
     assert len(talk.stored().events) == 8
@@ -62,7 +62,7 @@ def test_a_deleted_session_is_not_remembered():
     talk.say("secret")
 
     async def forget() -> None:
-        await talk.service.delete_session(app_name="app", **WHERE)
+        await talk.service.delete_session(app_name="app", **SESSION_KEY)
 
     sync.run(forget())
     talk.say("hi")
@@ -141,7 +141,7 @@ def test_a_list_changed_in_place_is_written():
 
     talk = Talk(guide(call("add"), call("add"), "done", tools=[add]), state={"items": []})
 
-    assert [text for _, text in told(talk.say())[1::2]] == [
+    assert [text for _, text in summaries(talk.say())[1::2]] == [
         "answers {'result': 1} => {'items': [0]}",
         "answers {'result': 2} => {'items': [0, 1]}",
     ]
@@ -245,8 +245,8 @@ def test_one_agent_serves_two_sessions_at_once():
 
     first, second = asyncio.run(both())
 
-    assert [text for _, text in told(first)][1:] == [f"{result_line(result='s')} => {{'met': 's'}}", "bye ."]
-    assert [text for _, text in told(second)][1:] == [f"{result_line(result='t')} => {{'met': 't'}}", "bye ."]
+    assert [text for _, text in summaries(first)][1:] == [f"{result_line(result='s')} => {{'met': 's'}}", "bye ."]
+    assert [text for _, text in summaries(second)][1:] == [f"{result_line(result='t')} => {{'met': 't'}}", "bye ."]
     assert (talk.stored("s").state, talk.stored("t").state) == ({"met": "s"}, {"met": "t"})
 
 
@@ -258,7 +258,7 @@ def test_a_run_inside_the_loop_over_another_one_of_the_same_session():
 
     async def nested() -> list[Event]:
         events: list[Event] = []
-        async for event in talk.runner.run_async(**WHERE, new_message="go"):
+        async for event in talk.runner.run_async(**SESSION_KEY, new_message="go"):
             events.append(event)
             if event.get_function_responses():
                 events += await talk.asay("and now?")
@@ -267,7 +267,12 @@ def test_a_run_inside_the_loop_over_another_one_of_the_same_session():
     events = asyncio.run(nested())
     talk.say("later")
 
-    assert [text for _, text in told(events)] == ["calls look({})", "answers {'result': 'seen'}", "inner .", "outer ."]
+    assert [text for _, text in summaries(events)] == [
+        "calls look({})",
+        "answers {'result': 'seen'}",
+        "inner .",
+        "outer .",
+    ]
     assert authors(talk) == ["user", "guide", "guide", "user", "guide", "guide", "user", "guide"]
     assert requests(agent)[1][-1] == ("user", "and now?")
     assert requests(agent)[2][-1] == ("user", "answers {'result': 'seen'}")
@@ -282,7 +287,7 @@ def test_a_run_inside_another_one_writes_state_that_neither_loses():
 
     async def nested() -> None:
         inner = False
-        async for event in talk.runner.run_async(**WHERE, new_message="go"):
+        async for event in talk.runner.run_async(**SESSION_KEY, new_message="go"):
             if event.get_function_responses() and not inner:
                 inner = True
                 await talk.asay("inner")
@@ -290,7 +295,7 @@ def test_a_run_inside_another_one_writes_state_that_neither_loses():
     asyncio.run(nested())
     assert talk.stored().state == {"n": 2}
     talk.say("last")
-    assert talk.runner.session_service.get_session(app_name="app", **WHERE).state == {"n": 2}
+    assert talk.runner.session_service.get_session(app_name="app", **SESSION_KEY).state == {"n": 2}
 
 
 def test_runs_of_one_session_at_once_lose_no_event():

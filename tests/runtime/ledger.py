@@ -19,7 +19,7 @@ from adk_nb.sessions import BaseSessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
 
-WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+SESSION_KEY: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 
 
 def clerk(*answers: Any, **fields: Any) -> LlmAgent:
@@ -31,7 +31,7 @@ def runner_of(agent: BaseAgent, service: BaseSessionService, **options: Any) -> 
 
 
 def talk(runner: Runner, said: Any = "go", **more: Any) -> AsyncGenerator[Event, None]:
-    return runner.run_async(**WHERE, new_message=said, **more)
+    return runner.run_async(**SESSION_KEY, new_message=said, **more)
 
 
 async def events_of(events: AsyncGenerator[Event, None]) -> list[Event]:
@@ -40,7 +40,7 @@ async def events_of(events: AsyncGenerator[Event, None]) -> list[Event]:
 
 
 async def stored(service: BaseSessionService) -> Session:
-    session = await service.get_session(app_name="app", **WHERE)
+    session = await service.get_session(app_name="app", **SESSION_KEY)
     assert session
     return session
 

@@ -14,7 +14,7 @@ from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService, SqliteSessionService
-from tests.support.talk import WHERE, Talk
+from tests.support.talk import SESSION_KEY, Talk
 
 
 def agent() -> LlmAgent:
@@ -74,19 +74,19 @@ def test_a_run_that_cannot_be_as_asked_stores_nothing(given: dict[str, Any], sai
 )
 def test_an_id_that_is_none_is_refused_before_a_session_has_seen_it(given: dict[str, Any], said: str, tmp_path: Path):
     runner = Runner(app_name="app", agent=agent(), session_service=SqliteSessionService(tmp_path / "nb.db"))
-    sync.run(runner.session_service.create_session(app_name="app", **WHERE))
+    sync.run(runner.session_service.create_session(app_name="app", **SESSION_KEY))
 
     with pytest.raises(InputError) as caught:
-        list(runner.run(**{**WHERE, "new_message": "hi", **given}))
+        list(runner.run(**{**SESSION_KEY, "new_message": "hi", **given}))
 
     assert mentions(caught.value, said)
-    assert [event.text for event in runner.run(**WHERE, new_message="hi")] == ["hello"]
+    assert [event.text for event in runner.run(**SESSION_KEY, new_message="hi")] == ["hello"]
 
 
 @pytest.mark.parametrize("queue", [None, asyncio.Queue[Any]()])
 def test_a_live_conversation_needs_its_own_kind_of_queue(queue: Any):
     talk = Talk(agent())
-    asked: dict[str, Any] = WHERE | {"live_request_queue": queue}
+    asked: dict[str, Any] = SESSION_KEY | {"live_request_queue": queue}
 
     with pytest.raises(ConfigurationError, match=r"live_request_queue=LiveRequestQueue\(\)"):
         talk.runner.run_live(**asked)

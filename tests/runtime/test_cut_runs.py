@@ -19,7 +19,19 @@ from adk_nb.runtime.open_calls import NOT_MADE
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext, exit_loop, load_memory, tool, transfer_to_agent
-from tests.runtime.ledger import WHERE, Ledger, confirmed, cut, events_of, rows, runner_of, stored, talk, texts, using
+from tests.runtime.ledger import (
+    SESSION_KEY,
+    Ledger,
+    confirmed,
+    cut,
+    events_of,
+    rows,
+    runner_of,
+    stored,
+    talk,
+    texts,
+    using,
+)
 from tests.support.role_rules import check_roles
 
 
@@ -105,7 +117,7 @@ def test_new_words_close_what_a_run_that_was_cut_left_open(tmp_path: Path, ticks
         assert marked == [("look", 1), ("pay", 1), ("put", 1)]
 
         await events_of(talk(runner, "and now?"))
-        await events_of(runner.run_async(**WHERE, invocation_id=run_id))
+        await events_of(runner.run_async(**SESSION_KEY, invocation_id=run_id))
         assert ledger.done == [] and results(await stored(service)) == results(session)
 
     using(ledger.path, use)
@@ -238,7 +250,7 @@ def test_nobody_is_asked_about_tools_of_ours_that_do_nothing_outside_their_run(
         run_id = await die(clerk, first, ticks)
 
         clerk, _ = agent("done", tools=[tool], sub_agents=[agent("hello", name="other")[0]])
-        await events_of(runner_of(clerk, service).run_async(**WHERE, invocation_id=run_id))
+        await events_of(runner_of(clerk, service).run_async(**SESSION_KEY, invocation_id=run_id))
         session = await stored(service)
         assert open_interrupts(session.events, APPROVALS) == [] and len(results(session)[name]) == 1
         assert rows(tmp_path / "nb.db", "SELECT attempt, finished IS NULL FROM intents") == [(1, 1), (2, 0)]
@@ -286,7 +298,7 @@ def test_no_event_is_stored_twice_whichever_of_them_nobody_knew_of(tmp_path: Pat
         said: dict[str, Any] = {"new_message": "go"}
         while True:
             try:
-                await events_of(runner.run_async(**WHERE, **said))
+                await events_of(runner.run_async(**SESSION_KEY, **said))
                 break
             except StorageError:
                 (left,) = await service.unfinished(await stored(service))

@@ -15,7 +15,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService
 from tests.support.polling import SECONDS
 
-WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+SESSION_KEY: dict[str, Any] = {"user_id": "u", "session_id": "s"}
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -41,13 +41,16 @@ class Conversation:
         )
 
     async def turn(self, message: Any, *, edited: bool = False) -> None:
-        async with asyncio.timeout(SECONDS), aclosing(self.runner.run_async(**WHERE, new_message=message)) as events:
+        async with (
+            asyncio.timeout(SECONDS),
+            aclosing(self.runner.run_async(**SESSION_KEY, new_message=message)) as events,
+        ):
             async for event in events:
                 if edited:
                     edit(event)
 
     async def stored(self) -> Session:
-        session = await self.service.get_session(app_name="app", **WHERE)
+        session = await self.service.get_session(app_name="app", **SESSION_KEY)
         assert session is not None
         return session
 
@@ -118,10 +121,10 @@ def test_an_edited_event_of_another_class_changes_no_history():
 
     async def write() -> None:
         service, content = InMemorySessionService(), types.Content(role="model", parts=[types.Part(text="hi")])
-        session = await service.create_session(app_name="app", **WHERE)
+        session = await service.create_session(app_name="app", **SESSION_KEY)
         await service.append_event(session, Noted(author="guide", content=content, note="kept"))
         for text in ("edited", "again"):
-            found = await service.get_session(app_name="app", **WHERE)
+            found = await service.get_session(app_name="app", **SESSION_KEY)
             assert found
             (event,) = found.events
             assert isinstance(event, Noted) and (event.note, event.text) == ("kept", "hi")

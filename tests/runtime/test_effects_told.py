@@ -18,7 +18,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.history import History
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from adk_nb.tools import AgentTool, ToolContext
-from tests.support.talk import sent
+from tests.support.talk import content_summaries
 
 
 class Hard(BaseException):
@@ -63,7 +63,11 @@ class Shop:
         """The calls and results that the model of the next turn is shown."""
         model = ScriptedLlm("I see.")
         self.say(LlmAgent(name="clerk", model=model, tools=[self.pay], **fields))
-        return [words for _, words in sent(model.requests[0].contents) if words.startswith(("calls", "answers"))]
+        return [
+            words
+            for _, words in content_summaries(model.requests[0].contents)
+            if words.startswith(("calls", "answers"))
+        ]
 
 
 @pytest.fixture(params=["memory", "sqlite"])

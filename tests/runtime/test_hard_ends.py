@@ -14,7 +14,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow import START, Workflow, node
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, told
+from tests.support.talk import SESSION_KEY, Talk, summaries
 
 
 async def cancelled_elsewhere() -> None:
@@ -142,7 +142,7 @@ def slow_reader(workflow: Workflow, pause: float) -> tuple[list[Event], Exceptio
 
     async def read() -> None:
         async with asyncio.timeout(SECONDS):
-            async for event in talk.runner.run_async(**WHERE, new_message="hi"):
+            async for event in talk.runner.run_async(**SESSION_KEY, new_message="hi"):
                 events.append(event)
                 await asyncio.sleep(pause)
 
@@ -161,7 +161,7 @@ def test_a_nodes_timeout_is_told_also_where_the_reader_is_slow():
     events, error = slow_reader(Workflow(name="wf", edges=[(START, node(talks, name="talks", timeout=0.05))]), 0.1)
 
     assert isinstance(error, NodeTimeoutError) and "talks" in str(error)
-    assert told(events[:1]) == [("wf", "one .")]
+    assert summaries(events[:1]) == [("wf", "one .")]
     assert events[-1].error_code == "NodeTimeoutError"
 
 

@@ -16,7 +16,7 @@ from adk_nb.tools import FunctionTool, LongRunningFunctionTool, request_input
 from tests.stored import paused
 from tests.stored.test_stored_sessions import store, stored
 from tests.support.shop import Shop, delete_call
-from tests.support.talk import WHERE, Talk, guide
+from tests.support.talk import SESSION_KEY, Talk, guide
 
 
 def facts(history: History) -> Any:
@@ -59,7 +59,7 @@ def rewound() -> list[Event]:
     talk = Talk(guide("one", delete_call(), "three", tools=[FunctionTool(Shop().dele, require_confirmation=True)]))
     talk.say("m1")
     second = talk.say("m2")[0].invocation_id
-    sync.run(talk.runner.rewind_async(**WHERE, rewind_before_invocation_id=second))
+    sync.run(talk.runner.rewind_async(**SESSION_KEY, rewind_before_invocation_id=second))
     talk.say("m3")
     return talk.stored().events
 

@@ -18,7 +18,7 @@ from adk_nb.runtime.cancellation import RUN_TIMEOUT
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, Workflow, node
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, look
+from tests.support.talk import SESSION_KEY, Talk, look
 
 TIMEOUTS = [0.2, 1.0, 4.0]
 """Of a run, the next one only where a busy machine did not come to the tool in time."""
@@ -79,7 +79,7 @@ def in_a_workflow(agent: LlmAgent) -> BaseAgent:
 
 
 def in_run(talk: Talk, config: RunConfig) -> list[Event]:
-    return list(talk.runner.run(**WHERE, new_message="hi", run_config=config))
+    return list(talk.runner.run(**SESSION_KEY, new_message="hi", run_config=config))
 
 
 def in_run_async(talk: Talk, config: RunConfig) -> list[Event]:

@@ -24,7 +24,7 @@ from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionServic
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import FunctionTool, ToolContext, tool
 from tests.runtime.ledger import (
-    WHERE,
+    SESSION_KEY,
     Ledger,
     clerk,
     confirmed,
@@ -120,8 +120,8 @@ def test_sync_code_works_the_same(tmp_path: Path):
     service = SqliteSessionService(tmp_path / "nb.db")
     runner = runner_of(clerk("outer", "inner"), service, serialize_sessions=True)
     said: list[str] = []
-    for event in runner.run(**WHERE, new_message="go"):
-        said += texts([event, *runner.run(**WHERE, new_message="and this?")])
+    for event in runner.run(**SESSION_KEY, new_message="go"):
+        said += texts([event, *runner.run(**SESSION_KEY, new_message="and this?")])
     assert said == ["outer", "inner"]
     asyncio.run(service.close())
 
@@ -217,7 +217,7 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         ledger.done.clear()
 
         runner = runner_of(clerk("all done", tools=ledger.tools()), service)
-        went_on = await events_of(runner.run_async(**WHERE, invocation_id=run_id))
+        went_on = await events_of(runner.run_async(**SESSION_KEY, invocation_id=run_id))
         assert sorted(ledger.done) == [("look", 2, before["look"]), ("put", 2, before["put"])]
         results = {one.name: one.response for event in went_on for one in event.get_function_responses()}
         repeated = [(event.custom_metadata or {}).get("repeated") for event in went_on if "put" in str(event)]
@@ -241,7 +241,7 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         assert ("pay is done" in told) if yes else (IN_DOUBT in told and "did not run" not in told)
         assert texts(answered) == ["all done"]
         assert await service.unfinished(await stored(service)) == []
-        assert await events_of(runner.run_async(**WHERE, invocation_id=run_id)) == []
+        assert await events_of(runner.run_async(**SESSION_KEY, invocation_id=run_id)) == []
         assert run_id in caplog.text and "it is finished" in caplog.text
 
     using(tmp_path / "nb.db", use)
@@ -254,7 +254,7 @@ def test_a_call_whose_tools_were_edited_since_is_asked_about(tmp_path: Path, tic
         run_id = await cut(ledger, ticks)
         ledger.done.clear()
         agent = clerk("all done", tools=ledger.tools(), instruction="Another one.")
-        await events_of(runner_of(agent, service).run_async(**WHERE, invocation_id=run_id))
+        await events_of(runner_of(agent, service).run_async(**SESSION_KEY, invocation_id=run_id))
         assert ledger.done == []
         hints = {one.call.name: one.prompt for one in open_interrupts((await stored(service)).events, APPROVALS)}
         assert hints.keys() == {"look", "put", "pay"} and "edited after look() was called" in hints["look"]
@@ -348,7 +348,7 @@ def test_agents_that_run_others_go_on_only_in_a_resumable_app(tmp_path: Path, ti
         run_id = await cut(ledger, ticks)
         root = SequentialAgent(name="steps", sub_agents=[clerk("one")])
         with pytest.raises(ConfigurationError, match="stores no checkpoints"):
-            await events_of(runner_of(root, service).run_async(**WHERE, invocation_id=run_id))
+            await events_of(runner_of(root, service).run_async(**SESSION_KEY, invocation_id=run_id))
 
     using(tmp_path / "nb.db", use)
 

@@ -12,11 +12,11 @@ from adk_nb.errors import InputError
 SOUND = types.Blob(data=b"\x00\xff", mime_type="audio/pcm;rate=16000")
 
 
-def words(text: str) -> types.Content:
+def text_content(text: str) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 
-def taken(queue: LiveRequestQueue) -> list[LiveRequest]:
+def queued_requests(queue: LiveRequestQueue) -> list[LiveRequest]:
     async def take() -> list[LiveRequest]:
         requests: list[LiveRequest] = []
         async with asyncio.timeout(5):
@@ -40,9 +40,9 @@ def test_what_is_sent_before_anyone_listens_arrives_in_order():
     queue.close()
 
     assert queue.closed
-    assert taken(queue) == [
-        LiveRequest(content=words("Hi")),
-        LiveRequest(content=words("there"), partial=True),
+    assert queued_requests(queue) == [
+        LiveRequest(content=text_content("Hi")),
+        LiveRequest(content=text_content("there"), partial=True),
         LiveRequest(blob=SOUND),
         LiveRequest(activity_start=types.ActivityStart()),
         LiveRequest(activity_end=types.ActivityEnd()),

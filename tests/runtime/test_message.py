@@ -15,7 +15,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import Runner
 from adk_nb.tools import LongRunningFunctionTool
-from tests.support.talk import WHERE, Talk, authors, guide, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, authors, guide, look, requests, summaries
 
 
 def file(order: str) -> None:
@@ -81,13 +81,13 @@ def test_a_removed_agent_is_not_called():
 
     runner = Runner(app_name="app", agent=guide("hello"), session_service=talk.service)
 
-    assert [event.text for event in runner.run(**WHERE, new_message="hi")] == ["hello"]
+    assert [event.text for event in runner.run(**SESSION_KEY, new_message="hi")] == ["hello"]
 
 
 def test_what_was_undone_does_not_count_for_who_spoke_last():
     talk = desk(billing("bill"))
     undone = talk.say("billing please")[0].invocation_id
-    sync.run(talk.runner.rewind_async(**WHERE, rewind_before_invocation_id=undone))
+    sync.run(talk.runner.rewind_async(**SESSION_KEY, rewind_before_invocation_id=undone))
 
     assert talk.say("what of it?")[-1].text == "desk 0"
 
@@ -131,7 +131,7 @@ def test_only_an_agent_with_a_model_goes_on_without_a_message(empty: Any):
     assert talk.say(empty) == []
     assert isinstance(talk.error, InputError) and "agent 'plain' needs a message" in str(talk.error)
     assert talk.stored().events == []
-    assert told(Talk(guide("going on")).say(empty)) == [("guide", "going on .")]
+    assert summaries(Talk(guide("going on")).say(empty)) == [("guide", "going on .")]
 
 
 PICTURE = types.Part(inline_data=types.Blob(data=b"png", mime_type="image/png", display_name="cat.png"))
@@ -148,7 +148,7 @@ def test_files_in_a_message_can_be_kept_as_artifacts_and_named_in_their_place():
     name = f"artifact_{event.invocation_id}_1"
     assert [part.text for part in event.parts] == ["look", f"Uploaded file: {name}. It is kept as an artifact."]
     assert event.actions.artifact_delta == {name: 0}
-    stored_artifact = sync.run(talk.runner.artifact_service.load_artifact(app_name="app", filename=name, **WHERE))
+    stored_artifact = sync.run(talk.runner.artifact_service.load_artifact(app_name="app", filename=name, **SESSION_KEY))
     assert stored_artifact and stored_artifact.inline_data and stored_artifact.inline_data.data == b"png"
     assert message.parts == [types.Part(text="look"), PICTURE]
     assert requests(agent)[0] == [("user", f"look; Uploaded file: {name}. It is kept as an artifact.")]
@@ -168,7 +168,7 @@ def test_files_or_state_that_cannot_be_kept_are_refused_before_anything_is_store
 
     talk.say([PICTURE], config=RunConfig(save_input_blobs_as_artifacts=True), state_delta={"bad": "\ud800"})
     assert "'bad'" in str(talk.error)
-    assert sync.run(service.list_artifact_keys(app_name="app", **WHERE)) == []
+    assert sync.run(service.list_artifact_keys(app_name="app", **SESSION_KEY)) == []
     assert talk.say("words alone", config=RunConfig(save_input_blobs_as_artifacts=True))[-1].text == "nice"
 
 
@@ -191,7 +191,7 @@ def test_a_run_may_begin_while_another_of_the_session_waits_for_its_reader():
 
     async def nested() -> list[str]:
         log: list[str] = []
-        async with aclosing(talk.runner.run_async(**WHERE, new_message="first")) as events:
+        async with aclosing(talk.runner.run_async(**SESSION_KEY, new_message="first")) as events:
             async for event in events:
                 if event.get_function_calls():
                     log += [run_event.text for run_event in await talk.asay("second")]
@@ -204,5 +204,5 @@ def test_a_run_may_begin_while_another_of_the_session_waits_for_its_reader():
     inner, outer = requests(agent)[1], requests(agent)[2]
     assert [text for _, text in inner] == ["first", "second"]
     assert [text for _, text in outer] == ["first", "calls look({})", "answers {'result': 'seen'}"]
-    assert told(talk.say("third")) == [("guide", "last .")]
+    assert summaries(talk.say("third")) == [("guide", "last .")]
     assert [text for _, text in requests(agent)[3]][-1] == "third"

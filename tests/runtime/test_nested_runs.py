@@ -16,7 +16,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime import session_queue
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, SqliteSessionService
 from adk_nb.workflow import Workflow
-from tests.runtime.ledger import WHERE, clerk, events_of, runner_of, stored, talk, texts
+from tests.runtime.ledger import SESSION_KEY, clerk, events_of, runner_of, stored, talk, texts
 from tests.support.polling import SECONDS
 
 Use = Callable[[BaseSessionService], Coroutine[Any, Any, None]]
@@ -39,7 +39,7 @@ def serialized(agent: Any, service: BaseSessionService) -> Runner:
 
 
 async def answer(runner: Runner, **where: Any) -> str:
-    return texts(await events_of(runner.run_async(**(WHERE | where), new_message="inner")))[-1]
+    return texts(await events_of(runner.run_async(**(SESSION_KEY | where), new_message="inner")))[-1]
 
 
 def test_of_another_runner_that_a_tool_makes(with_service: Callable[[Use], None]):
@@ -80,7 +80,7 @@ def test_of_a_task_and_a_thread_that_a_node_starts(with_service: Callable[[Use],
             return await asyncio.create_task(answer(inner))
 
         async def in_a_thread(node_input: str) -> str:
-            return texts(await asyncio.to_thread(lambda: list(inner.run(**WHERE, new_message="inner"))))[-1]
+            return texts(await asyncio.to_thread(lambda: list(inner.run(**SESSION_KEY, new_message="inner"))))[-1]
 
         outer = serialized(Workflow(name="graph", edges=[("START", in_a_task, in_a_thread)]), service)
         outputs = [event.output for event in await events_of(talk(outer, "go"))]
@@ -108,7 +108,7 @@ def test_of_async_code_in_a_loop_over_a_run_of_sync_code(with_service: Callable[
 
         def read() -> list[str]:
             found: list[str] = []
-            for event in runner.run(**WHERE, new_message="go"):
+            for event in runner.run(**SESSION_KEY, new_message="go"):
                 found += [event.text, sync.run(answer(runner))]
             return found
 
@@ -195,4 +195,4 @@ def test_a_run_whose_event_loop_was_closed_holds_no_session():
     left = talk(runner)
     loop.run_until_complete(anext(left))
     loop.close()
-    assert texts(list(runner.run(**WHERE, new_message="now"))) == ["two"]
+    assert texts(list(runner.run(**SESSION_KEY, new_message="now"))) == ["two"]

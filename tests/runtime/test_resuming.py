@@ -19,7 +19,7 @@ from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext, exit_loop
 from tests.agents.waiting import RESUMABLE, LeftTalk, agent, ask, marks, open_calls, outcome, pays, words
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk
+from tests.support.talk import SESSION_KEY, Talk
 
 YES = {"confirmed": True}
 
@@ -320,7 +320,7 @@ def test_after_a_stop_who_had_come_to_its_end_beside_others_does_not_work_again(
     talk = LeftTalk(ParallelAgent(name="par", sub_agents=[quick, Stuck(name="stuck")]))
 
     async def stopped() -> None:
-        handle = talk.runner.start(**WHERE, new_message="go")
+        handle = talk.runner.start(**SESSION_KEY, new_message="go")
         async for event in handle.events():
             if event.actions.end_of_agent:
                 await handle.cancel()
@@ -384,7 +384,7 @@ def test_one_that_is_under_way_is_not_begun_a_second_time():
         talk = LeftTalk(seq(agent("x", "x1"), agent("y", ConnectionError("net"), "y1")))
         await talk.asay("go")
         invocation = talk.stored().events[0].invocation_id
-        run = talk.runner.run_async(**WHERE, invocation_id=invocation)
+        run = talk.runner.run_async(**SESSION_KEY, invocation_id=invocation)
         async with aclosing(run):
             async for _ in run:
                 assert talk.runner.is_active(invocation)
@@ -401,7 +401,7 @@ def test_in_the_background_it_can_be_followed_and_stopped_by_its_own_id():
         talk = LeftTalk(seq(agent("x", "x1"), agent("y", ConnectionError("net"), "y1")))
         await talk.asay("go")
         invocation = talk.stored().events[0].invocation_id
-        handle = talk.runner.start(**WHERE, invocation_id=invocation)
+        handle = talk.runner.start(**SESSION_KEY, invocation_id=invocation)
         async with asyncio.timeout(SECONDS):
             assert words([event async for event in handle.events()]) == [("y", "y1")]
         assert handle.invocation_id == invocation
@@ -517,13 +517,13 @@ def test_a_call_without_a_result_is_made_again_by_the_next_runner():
         )
         await service.create_session(app_name="app", user_id="u", session_id="s")
         invocation = ""
-        turn = Runner(app=app, session_service=service).run_async(**WHERE, new_message="go")
+        turn = Runner(app=app, session_service=service).run_async(**SESSION_KEY, new_message="go")
         async for event in turn:
             invocation = event.invocation_id
             if event.get_function_calls():
                 break  # and nobody closes it, as when its process is gone
 
-        rest = Runner(app=app, session_service=service).run_async(**WHERE, invocation_id=invocation)
+        rest = Runner(app=app, session_service=service).run_async(**SESSION_KEY, invocation_id=invocation)
         events = [event async for event in rest]
         assert words(events) == [("y", "y said"), ("z", "z said")]
         await turn.aclose()

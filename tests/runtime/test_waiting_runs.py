@@ -18,7 +18,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Lease
-from tests.runtime.ledger import WHERE, clerk, events_of, runner_of, stored, talk, texts
+from tests.runtime.ledger import SESSION_KEY, clerk, events_of, runner_of, stored, talk, texts
 from tests.support.polling import SECONDS
 from tests.support.talk import look
 
@@ -117,7 +117,7 @@ def test_one_that_is_stopped_while_it_waits_ends_without_a_trace(held: Callable[
     async def use(runner: Runner, other_runner: Runner, under_way: AsyncGenerator[Event, None]) -> None:
         signal = asyncio.Event()
         task = asyncio.create_task(events_of(talk(other_runner, "told to stop", abort_signal=signal)))
-        handle = other_runner.start(**WHERE, new_message="cancelled")
+        handle = other_runner.start(**SESSION_KEY, new_message="cancelled")
         cut = asyncio.create_task(events_of(talk(other_runner, "cut")))
         stopped_before = asyncio.Event()
         stopped_before.set()

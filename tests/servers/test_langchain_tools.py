@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools.langchain_tool import LangchainTool
-from tests.support.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, summaries
 
 pytestmark = pytest.mark.servers
 PACKAGES = Path(__file__).parents[2] / "build" / "servers" / "python"
@@ -121,5 +121,5 @@ def test_an_answer_that_is_returned_directly_and_a_failure_that_is_told(langchai
 
     tool = LangchainTool(weather)
 
-    assert told(Talk(guide(call("weather", city="Oslo"), tools=[tool])).say())[-1][1].endswith("Oslo: sunny .")
+    assert summaries(Talk(guide(call("weather", city="Oslo"), tools=[tool])).say())[-1][1].endswith("Oslo: sunny .")
     assert results(tool, city="?") == [{"error": "ToolException: no such city"}]

@@ -26,7 +26,7 @@ from adk_nb.tools.mcp_tool import (
 )
 from tests.servers import programs
 from tests.support.polling import eventually
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 pytestmark = pytest.mark.servers
 
@@ -242,7 +242,7 @@ def test_a_service_that_is_killed_in_a_call_and_started_anew_is_reached_again(ki
 
     sync.run(toolset.close())
     web.kill()
-    assert "error" in cut and told(removed_turn) == [("a", "alone .")]
+    assert "error" in cut and summaries(removed_turn) == [("a", "alone .")]
     assert answer["content"][0]["text"] == "Echo: back"
 
 

@@ -31,9 +31,9 @@ from tests.support.bad_input import HALVES, IDS, JSON, LONG, NESTED, NOT_JSON, N
 from tests.support.talk import guide
 from tests.tools.test_tool_result import HOSTILE
 
-WHERE: dict[str, Any] = {"user_id": "u", "session_id": "s"}
-S: dict[str, Any] = {"app_name": "app", **WHERE}
-KEPT = ["in memory", "sqlite", "database, its sqlite"]
+SESSION_KEY: dict[str, Any] = {"user_id": "u", "session_id": "s"}
+S: dict[str, Any] = {"app_name": "app", **SESSION_KEY}
+STORE_KINDS = ["in memory", "sqlite", "database, its sqlite"]
 SERVERS = ["postgres"]
 
 
@@ -68,7 +68,7 @@ class Store:
         return result
 
 
-STORES = [*KEPT, *(pytest.param(name, marks=pytest.mark.postgres) for name in SERVERS)]
+STORES = [*STORE_KINDS, *(pytest.param(name, marks=pytest.mark.postgres) for name in SERVERS)]
 
 
 @pytest.fixture(params=STORES)
@@ -82,7 +82,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return Store(lambda: SERVICES[request.param](tmp_path))
 
 
-def written(events: list[Event]) -> list[str]:
+def stored_texts(events: list[Event]) -> list[str]:
     """Events as they are in every detail: == takes 1 for 1.0. What is of a tool's or a model's making, in its order."""
     whole = [json.dumps(json.loads(event.model_dump_json(by_alias=True)), sort_keys=True) for event in events]
     calls = [repr(call.args) for event in events for call in event.get_function_calls()]
@@ -98,7 +98,7 @@ async def turn(service: BaseSessionService, agent: Any, message: Any = "hi", **k
         artifact_service=kwargs.pop("artifacts", None),
         auto_create_session=True,
     )
-    session_key = WHERE | {key: kwargs.pop(key) for key in WHERE if key in kwargs}
+    session_key = SESSION_KEY | {key: kwargs.pop(key) for key in SESSION_KEY if key in kwargs}
     return [event async for event in runner.run_async(**session_key, new_message=message, **kwargs)]
 
 
@@ -150,7 +150,7 @@ def test_what_a_model_gives_a_tool_is_kept_as_the_tool_was_given_it_or_the_tool_
     live = store.use(lambda service: turn(service, guide(calls, "Done.", tools=[take])))
 
     stored = store.read().events
-    assert written(stored[1:]) == written(live)
+    assert stored_texts(stored[1:]) == stored_texts(live)
     args = [call.args or {} for call in stored[1].get_function_calls()]
     responses = [response.response or {} for response in stored[2].get_function_responses()]
     assert repr([args["a"] for args in args[: len(JSON)]]) == repr([*JSON.values()])
@@ -176,7 +176,7 @@ def test_what_a_tool_gives_is_the_same_live_as_another_process_finds_it(store: S
     live = store.use(lambda service: turn(service, guide(calls, "Done.", tools=[give])))
 
     stored = store.read().events
-    assert live[-1].text == "Done." and written(stored[1:]) == written(live)
+    assert live[-1].text == "Done." and stored_texts(stored[1:]) == stored_texts(live)
     responses = [response.response or {} for response in stored[2].get_function_responses()]
     assert len(responses) == len(makers) and not any("error" in response for response in responses)
     assert all(json.loads(json.dumps(response, allow_nan=False)) == response for response in responses)
@@ -320,7 +320,7 @@ def test_a_file_name_is_kept_as_it_is_or_the_tool_hears_why_not(store: Store, on
     live = store.use(lambda service: turn(service, agent, artifacts=artifacts))
 
     stored = store.read().events
-    assert written(stored[1:]) == written(live)
+    assert stored_texts(stored[1:]) == stored_texts(live)
     responses = [response.response or {} for response in stored[2].get_function_responses()]
     stored_names = {name for name, answer in zip(names, responses, strict=True) if answer == {"result": "version 0"}}
     assert all(answer.get("error", "").startswith("InputError: ") for answer in responses if "result" not in answer)
@@ -350,7 +350,7 @@ def test_what_a_model_says_is_kept_as_it_was_heard(store: Store):
 
     live = store.use(talk)
     stored = [event for event in store.read().events if event.author != "user"]
-    assert written(stored) == written(live)
+    assert stored_texts(stored) == stored_texts(live)
     assert [event.text for event in live[-len(TEXTS) :]] == list(TEXTS.values())
 
 
@@ -436,7 +436,9 @@ def test_a_saved_session_is_read_back_equal_from_any_file(name: str, tmp_path: P
     session_file.write(session, path)
 
     loaded = session_file.read(path)
-    assert (loaded.name, repr(loaded.state)) == (name, repr(state)) and written(loaded.events) == written([event])
+    assert (loaded.name, repr(loaded.state)) == (name, repr(state)) and stored_texts(loaded.events) == stored_texts(
+        [event]
+    )
     assert repr(loaded.events[0].output) == repr(JSON)
 
 

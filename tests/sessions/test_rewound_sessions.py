@@ -18,7 +18,7 @@ from adk_nb.runtime.interrupts import answer
 from adk_nb.sessions import BaseSessionService, DatabaseSessionService, Session, SqliteSessionService
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.sessions.test_session_services import SERVICES
-from tests.support.talk import sent
+from tests.support.talk import content_summaries
 
 S: dict[str, Any] = {"app_name": "app", "user_id": "u"}
 
@@ -84,7 +84,7 @@ def test_what_is_undone_stays_in_the_session_and_the_next_turn_does_not_see_it(s
         assert later_session.state == {"given": 1, "text": "one", "user:last": "two"}
         assert await note_of(runner, "s") == "one"
         await say(runner, "third")
-        assert [text for _, text in sent(model.requests[-1].contents)] == [
+        assert [text for _, text in content_summaries(model.requests[-1].contents)] == [
             "first",
             "calls note({'text': 'one'})",
             "answers {'result': 'noted'}",
@@ -108,7 +108,7 @@ def test_a_fork_is_a_session_of_its_own_with_state_and_files_as_they_were_then(s
         assert copy.state == {"given": 1, "text": "one", "user:last": "two"}  # the user's keys are of all sessions
         assert (await note_of(runner, "f"), await note_of(runner, "s")) == ("one", "two")
         await say(runner, "third", "f")
-        assert [text for _, text in sent(model.requests[-1].contents)][-2:] == ["1", "third"]
+        assert [text for _, text in content_summaries(model.requests[-1].contents)][-2:] == ["1", "third"]
         assert await stored(runner) == earlier_session
 
     asyncio.run(use())
@@ -204,7 +204,7 @@ def test_an_approval_can_be_answered_again_once_its_answer_is_undone(
         is_paid = first or second  # a call that was made is not made again, nor is it taken back
         assert texts == ["paid"] * is_paid
         assert (await stored(runner)).state == ({"paid": True} if is_paid else {})
-        assert ("answers {'result': 'paid'}" in str(sent(model.requests[-1].contents))) == is_paid
+        assert ("answers {'result': 'paid'}" in str(content_summaries(model.requests[-1].contents))) == is_paid
         assert open_interrupts((await stored(runner)).events) == []
 
     asyncio.run(use())

@@ -7,7 +7,7 @@ from adk_nb import types
 from adk_nb.events import Event
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.sessions import Session
-from tests.support.talk import sent
+from tests.support.talk import content_summaries
 
 
 def says(author: str, *parts: types.Part, role: str | None = None, **more: Any) -> Event:
@@ -42,7 +42,7 @@ def session_of(events: Iterable[Event]) -> Session:
 
 
 def seen(*events: Event, agent: str = "me", branch: str | None = None, **how: Any) -> list[tuple[str, str]]:
-    return sent(contents_for(session_of(events), agent, branch, **how))
+    return content_summaries(contents_for(session_of(events), agent, branch, **how))
 
 
 def told(words: list[tuple[str, str]]) -> list[tuple[str, str]]:

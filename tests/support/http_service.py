@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 @dataclass
-class Asked:
+class Request:
     method: str
     path: str
     query: dict[str, str]
@@ -41,7 +41,7 @@ class Answer:
     """After `cut` bytes the connection is torn down, as when the server is killed."""
 
 
-Answers = Callable[[Asked], Any]
+Answers = Callable[[Request], Any]
 
 
 class Service:
@@ -49,7 +49,7 @@ class Service:
 
     def __init__(self, port: int = 0) -> None:
         """`port`: 0 for a free one."""
-        self.asked: list[Asked] = []
+        self.asked: list[Request] = []
         self._answers: dict[str, deque[Any]] = defaultdict(deque)
         self._makers: dict[str, Answers] = {}
         self._closed = threading.Event()
@@ -80,14 +80,14 @@ class Service:
     def once_asked(self, path: str, answer: Any) -> Answers:
         """For `make`: `answer`, but not before somebody has asked at `path`."""
 
-        def wait(_: Asked) -> Any:
+        def wait(_: Request) -> Any:
             with self._came:
                 assert self._came.wait_for(lambda: self.bodies(path), 30), f"nobody asked at {path}"
             return answer
 
         return wait
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: Request) -> Answer:
         with self._came:
             self.asked.append(asked)
             self._came.notify_all()
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Asked(self.command, url.path, dict(parse_qsl(url.query)), headers, json.loads(raw) if raw else None)
+        asked = Request(self.command, url.path, dict(parse_qsl(url.query)), headers, json.loads(raw) if raw else None)
         self._send(self.at.answer(asked))
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _do

@@ -55,7 +55,7 @@ def shop_talk(*answers: Any, confirm: Any = True, shop: Shop | None = None, **fi
     return Talk(LlmAgent(name="a1", model=ScriptedLlm(*answers), tools=tools, **fields)), shop
 
 
-def waiting(talk: Talk, **which: str) -> list[Interrupt]:
+def open_approvals(talk: Talk, **which: str) -> list[Interrupt]:
     return open_interrupts(talk.stored(**which).events, APPROVALS)
 
 
@@ -65,7 +65,7 @@ def part_of(id: str | None, response: dict[str, Any], name: str = REQUEST) -> ty
 
 def answer(talk: Talk, response: dict[str, Any] | None = None, **more: Any) -> list[Event]:
     """Answer everything that is open."""
-    return talk.say([part_of(one.id, response or {"confirmed": True}) for one in waiting(talk)], **more)
+    return talk.say([part_of(one.id, response or {"confirmed": True}) for one in open_approvals(talk)], **more)
 
 
 def results(events: list[Event]) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def runners_over(talk: Talk, count: int) -> list[InMemoryRunner | Runner]:
     return made
 
 
-async def answered(runner: Runner, part: types.Part) -> int:
+async def answered_events(runner: Runner, part: types.Part) -> int:
     """The events that the answer made; 0 if it was refused."""
     try:
         said = runner.run_async(user_id="u", session_id="s", new_message=[part])

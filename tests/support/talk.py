@@ -12,7 +12,7 @@ from adk_nb.plugins import BasePlugin
 from adk_nb.runners import InMemoryRunner
 from adk_nb.sessions import Session
 
-WHERE = {"user_id": "u", "session_id": "s"}
+SESSION_KEY = {"user_id": "u", "session_id": "s"}
 
 
 class Talk:
@@ -78,16 +78,16 @@ class Talk:
         return session
 
 
-def told(events: list[Event]) -> list[tuple[str, str]]:
+def summaries(events: list[Event]) -> list[tuple[str, str]]:
     """Who and what, an event each: `text`, `calls f({...})`, `answers {...}`, `failed CODE`, `did nothing`.
 
     Marks at the end: `...` for a piece, `{key: value}` after `=>` for what it writes to the state, `.` if it is final.
     """
-    return [(event.author, _told(event)) for event in events]
+    return [(event.author, _summary(event)) for event in events]
 
 
-def _told(event: Event) -> str:
-    words = "; ".join(said(part) for part in event.parts)
+def _summary(event: Event) -> str:
+    words = "; ".join(part_summary(part) for part in event.parts)
     if event.error_code:
         words = f"{words} failed {event.error_code}".strip()
     if event.actions.state_delta:
@@ -95,7 +95,7 @@ def _told(event: Event) -> str:
     return (words or "did nothing") + ("..." if event.partial else "") + (" ." if event.is_final_response() else "")
 
 
-def said(part: types.Part) -> str:
+def part_summary(part: types.Part) -> str:
     if part.function_call:
         return f"calls {part.function_call.name}({part.function_call.args or {}})"
     if part.function_response:
@@ -103,9 +103,9 @@ def said(part: types.Part) -> str:
     return part.text if part.text is not None else "(data)"
 
 
-def sent(contents: list[types.Content]) -> list[tuple[str, str]]:
+def content_summaries(contents: list[types.Content]) -> list[tuple[str, str]]:
     """What a model was sent: role and words of each content."""
-    return [(content.role or "", "; ".join(said(part) for part in content.parts or [])) for content in contents]
+    return [(content.role or "", "; ".join(part_summary(part) for part in content.parts or [])) for content in contents]
 
 
 def look() -> str:
@@ -124,7 +124,7 @@ def guide(*answers: Any, **fields: Any) -> LlmAgent:
 
 def requests(agent: LlmAgent) -> list[list[tuple[str, str]]]:
     assert isinstance(agent.model, ScriptedLlm)
-    return [sent(request.contents) for request in agent.model.requests]
+    return [content_summaries(request.contents) for request in agent.model.requests]
 
 
 def authors(talk: Talk) -> list[str]:

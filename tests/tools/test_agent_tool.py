@@ -26,7 +26,7 @@ from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk, guide, look, requests, told
+from tests.support.talk import SESSION_KEY, Talk, guide, look, requests, summaries
 
 
 def expert(*answers: Any, **fields: Any) -> LlmAgent:
@@ -50,7 +50,7 @@ def test_its_answer_is_the_result_and_the_caller_has_the_last_word():
     root = asking(child, "I asked, and it is so.")
     talk = Talk(root, state={"x": 1})
 
-    assert told(talk.say("hello")) == [
+    assert summaries(talk.say("hello")) == [
         ("guide", "calls expert({'request': 'do it'})"),
         ("guide", "answers {'result': 'It is so.'} => {'found': 'It is so.'}"),
         ("guide", "I asked, and it is so. ."),
@@ -91,8 +91,8 @@ def test_what_it_answers_can_be_the_last_word():
     root = asking(expert("It is so."), "You are welcome.", skip=True)
     talk = Talk(root)
 
-    assert told(talk.say())[-1] == ("guide", "answers {'result': 'It is so.'}; It is so. .")
-    assert told(talk.say("thanks")) == [("guide", "You are welcome. .")]
+    assert summaries(talk.say())[-1] == ("guide", "answers {'result': 'It is so.'}; It is so. .")
+    assert summaries(talk.say("thanks")) == [("guide", "You are welcome. .")]
     assert requests(root)[1][2] == ("user", "answers {'result': 'It is so.'}; It is so.")
 
 
@@ -103,7 +103,9 @@ def test_of_several_last_words_the_results_stand_first():
 
     [_, answered_event] = talk.say()
 
-    assert told([answered_event]) == [("guide", "answers {'result': 'ONE'}; answers {'result': 'TWO'}; ONE; TWO .")]
+    assert summaries([answered_event]) == [
+        ("guide", "answers {'result': 'ONE'}; answers {'result': 'TWO'}; ONE; TWO .")
+    ]
 
 
 class Wanted(BaseModel):
@@ -140,7 +142,7 @@ def test_an_answer_that_is_no_object_is_a_result_all_the_same():
 def test_json_can_be_the_last_word_too():
     child = expert('{"answer": "42"}', output_schema=Found)
 
-    assert told(Talk(asking(child, skip=True)).say())[-1][1] == "answers {'answer': '42'}; {\"answer\": \"42\"} ."
+    assert summaries(Talk(asking(child, skip=True)).say())[-1][1] == "answers {'answer': '42'}; {\"answer\": \"42\"} ."
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_it_answers_in_a_live_conversation_too():
     async def converse() -> list[Event]:
         events: list[Event] = []
         async with asyncio.timeout(SECONDS):
-            async for event in talk.runner.run_live(**WHERE, live_request_queue=queue):
+            async for event in talk.runner.run_live(**SESSION_KEY, live_request_queue=queue):
                 events.append(event)
                 if event.turn_complete:
                     queue.close()
@@ -223,7 +225,7 @@ def test_it_answers_in_a_live_conversation_too():
 
     events = asyncio.run(converse())
 
-    assert told(events)[1] == ("guide", "answers {'result': 'It is so.'}")
+    assert summaries(events)[1] == ("guide", "answers {'result': 'It is so.'}")
     assert requests(child) == [[("user", "do it")]]
 
 
@@ -249,7 +251,7 @@ def test_files_are_the_callers():
     async def loaded() -> types.Part | None:
         service = talk.runner.artifact_service
         assert service
-        return await service.load_artifact(app_name="app", filename="copy.txt", **WHERE)
+        return await service.load_artifact(app_name="app", filename="copy.txt", **SESSION_KEY)
 
     stored_loaded = asyncio.run(loaded())
     assert stored_loaded and stored_loaded.text == "the same"
@@ -318,7 +320,7 @@ def test_its_model_calls_count_towards_the_callers_limit():
     child = expert(call("inner", request="x"), "ok", tools=[AgentTool(inner)])
     talk = Talk(asking(child))
 
-    assert told(talk.say(config=RunConfig(max_llm_calls=5)))[-1] == ("guide", "done .")
+    assert summaries(talk.say(config=RunConfig(max_llm_calls=5)))[-1] == ("guide", "done .")
     repeated_talk = Talk(asking(expert(call("inner", request="x"), "ok", tools=[AgentTool(inner.clone())])))
     repeated_talk.say(config=RunConfig(max_llm_calls=3))
     assert isinstance(repeated_talk.error, LlmCallsLimitExceededError)
@@ -353,7 +355,7 @@ def test_an_end_without_an_answer_is_an_error_and_the_callers_model_hears_of_it(
 
     [response] = events[1].get_function_responses()
     assert response.response and error in response.response["error"]
-    assert told(events)[-1] == ("guide", "I could not. .")
+    assert summaries(events)[-1] == ("guide", "I could not. .")
 
 
 KEY = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
@@ -388,7 +390,7 @@ def test_it_cannot_wait_and_the_callers_model_is_told(tool: FunctionTool, waits_
         f"agent 'expert' stopped to wait for {waits_for}, and nobody can answer an agent that works apart from its "
         "caller; write AgentTool(expert, stream_events=True)"
     )
-    assert told(events)[-1] == ("guide", "I could not. .")
+    assert summaries(events)[-1] == ("guide", "I could not. .")
     assert talk.stored().events[-1].text == "I could not."
 
 
@@ -520,7 +522,7 @@ def test_several_work_side_by_side():
     calls = [call(agent.name, request="x") for agent in agents]
     talk = Talk(guide(calls, "both", tools=[AgentTool(agent) for agent in agents]))
 
-    assert told(talk.say())[1] == (
+    assert summaries(talk.say())[1] == (
         "guide",
         "answers {'result': 'one'}; answers {'result': 'two'} => {'one': 'one', 'two': 'two'}",
     )

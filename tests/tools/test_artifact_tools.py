@@ -19,7 +19,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext, load_artifacts
 from adk_nb.tools.load_artifacts_tool import DOCX
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 
 
 def png(data: bytes = b"\x89PNG") -> types.Part:
@@ -61,7 +61,7 @@ def test_a_tool_saves_the_model_loads_and_the_session_keeps_only_names():
 
     events = talk.say("go")
 
-    answers = told(events)
+    answers = summaries(events)
     assert answers[0] == ("a", "calls save({})")
     assert answers[1] == ("a", "answers {'v': 0, 'l': ['a.txt', 'user:b.txt']}")
     assert events[1].actions.artifact_delta == {"a.txt": 0, "user:b.txt": 0}
@@ -75,8 +75,8 @@ def test_a_tool_saves_the_model_loads_and_the_session_keeps_only_names():
     first, second, third = model.requests
     assert "artifacts" not in instruction(first)
     assert '["a.txt", "user:b.txt"]' in instruction(second) and '["a.txt", "user:b.txt"]' in instruction(third)
-    assert [role for role, _ in sent(second.contents)] == ["user", "model", "user"]
-    assert sent(third.contents)[5:] == [("user", "Artifact a.txt is:; hello")]
+    assert [role for role, _ in content_summaries(second.contents)] == ["user", "model", "user"]
+    assert content_summaries(third.contents)[5:] == [("user", "Artifact a.txt is:; hello")]
     assert "hello" not in str([event.content for event in talk.stored().events])
 
 
@@ -135,7 +135,7 @@ def test_a_name_that_was_not_listed_is_not_looked_up(tmp_path: Path, name: str, 
         talk.say()
 
     assert talk.error is None
-    assert sent(model.requests[1].contents)[3:] == [("user", "Artifact a.txt is:; hello")]
+    assert content_summaries(model.requests[1].contents)[3:] == [("user", "Artifact a.txt is:; hello")]
     assert "cannot be loaded" in caplog.text
 
 
@@ -165,7 +165,7 @@ def test_a_file_that_cannot_be_read_is_left_out(tmp_path: Path):
     talk.say()
 
     assert talk.error is None
-    assert sent(model.requests[1].contents)[3:] == [("user", "Artifact b.txt is:; there")]
+    assert content_summaries(model.requests[1].contents)[3:] == [("user", "Artifact b.txt is:; there")]
 
 
 def test_names_with_quotes_and_orders_are_listed_as_json():
@@ -207,7 +207,7 @@ def test_a_tool_reads_versions_and_what_is_known_of_them():
 
     events = talk.say()
 
-    assert told(events)[1] == ("a", "answers {'result': ['two', 'one', 1, {'n': 'two'}]}")
+    assert summaries(events)[1] == ("a", "answers {'result': ['two', 'one', 1, {'n': 'two'}]}")
     assert events[1].actions.artifact_delta == {"caf\u00e9.txt": 1}
 
 

@@ -12,7 +12,7 @@ from adk_nb.runtime import credentials, interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS
 from adk_nb.tools import AuthenticatedFunctionTool, ToolContext
-from tests.support.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, summaries
 
 CONFIG = AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key"))
 KEY = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="a-persons-key")
@@ -57,7 +57,7 @@ def test_it_waits_for_the_credential_and_is_handed_it(func: Any):
 
     events = talk.say(interrupts.answer(asked, {"apiKey": "a-persons-key"}))
 
-    assert told(events)[0] == ("guide", "answers {'result': 'news of Oslo'}")
+    assert summaries(events)[0] == ("guide", "answers {'result': 'news of Oslo'}")
     assert "a-persons-key" not in talk.stored().model_dump_json()
 
 
@@ -79,7 +79,7 @@ def test_a_credential_that_the_model_makes_up_is_none():
 
     events = Talk(guide(call("fetch", city="Oslo", credential="mine"), "here", tools=[tool])).say()
 
-    assert told(events)[1] == ("guide", "answers {'result': 'news of Oslo'}")
+    assert summaries(events)[1] == ("guide", "answers {'result': 'news of Oslo'}")
 
 
 def test_without_a_config_it_says_what_to_write():

@@ -22,7 +22,7 @@ from adk_nb.runtime.history import History, open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import AgentTool, BaseTool, FunctionTool, LongRunningFunctionTool, ToolContext, request_input
 from tests.support.polling import SECONDS
-from tests.support.talk import Talk, guide, look, requests, told
+from tests.support.talk import Talk, guide, look, requests, summaries
 
 
 class Watching(BasePlugin):
@@ -67,7 +67,7 @@ def test_its_events_are_seen_as_they_happen_and_the_callers_model_sees_the_answe
 
     events = talk.say("Where am I?")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("guide", "calls expert({'request': 'Which city?'})"),
         ("expert", "Oslo. ."),
         ("guide", "answers {'result': 'Oslo.'}"),
@@ -93,8 +93,8 @@ def test_what_it_asks_is_answered_where_it_waits_and_with_its_answer_the_caller_
     [request] = asked(first)
     later_events = talk.say(answer(request))
 
-    assert told(first)[-1][0] == "expert" and first[-1].is_final_response()
-    assert told(later_events) == [
+    assert summaries(first)[-1][0] == "expert" and first[-1].is_final_response()
+    assert summaries(later_events) == [
         ("expert", "answers {'result': 'refunded A1'}"),
         ("expert", "Refunded. ."),
         ("guide", "answers {'result': 'Refunded.'}"),
@@ -122,7 +122,7 @@ def test_a_no_is_told_to_its_model_and_it_goes_on_from_that():
 
     later_events = talk.say(answer(asked(talk.say())[0], confirmed=False, reason="too much"))
 
-    assert [text for _, text in told(later_events)] == [
+    assert [text for _, text in summaries(later_events)] == [
         "answers {'error': 'this call was rejected; it did not run; the reason given: too much'}",
         "It was refused. .",
         "answers {'result': 'It was refused.'}",
@@ -159,10 +159,10 @@ def test_it_may_wait_more_than_once():
     talk = Talk(root)
 
     second = talk.say(answer(asked(talk.say())[0]))
-    assert told(second)[0] == ("expert", "answers {'result': 'refunded A1'}") and len(requests(root)) == 1
+    assert summaries(second)[0] == ("expert", "answers {'result': 'refunded A1'}") and len(requests(root)) == 1
     third = talk.say(answer(asked(second)[0]))
 
-    assert [text for _, text in told(third)] == [
+    assert [text for _, text in summaries(third)] == [
         "answers {'result': 'refunded A2'}",
         "Both. .",
         "answers {'result': 'Both.'}",
@@ -189,8 +189,8 @@ def test_what_two_ask_at_once_is_answered_one_by_one_and_the_caller_waits_for_bo
     requested = {(request.args or {})["originalFunctionCall"]["args"]["order"]: request for request in asked(first)}
     half = talk.say(answer(requested["two"]))
 
-    assert told(first)[-1] == ("guide", "answers {'result': 'seen'}")
-    assert told(half) == [
+    assert summaries(first)[-1] == ("guide", "answers {'result': 'seen'}")
+    assert summaries(half) == [
         ("two", "answers {'result': 'refunded two'}"),
         ("two", "two ok ."),
         ("guide", "answers {'result': 'two ok'}"),
@@ -199,7 +199,7 @@ def test_what_two_ask_at_once_is_answered_one_by_one_and_the_caller_waits_for_bo
 
     last = talk.say(answer(requested["one"]))
 
-    assert told(last)[-1] == ("guide", "Done. .")
+    assert summaries(last)[-1] == ("guide", "Done. .")
     assert requests(root)[1][-1] == (
         "user",
         "answers {'result': 'one ok'}; answers {'result': 'seen'}; answers {'result': 'two ok'}",
@@ -214,7 +214,7 @@ def test_what_two_ask_at_once_is_answered_in_one_message():
 
     last = talk.say(answer(*asked(talk.say())))
 
-    assert told(last)[-2:] == [
+    assert summaries(last)[-2:] == [
         ("guide", "answers {'result': 'one ok'}; answers {'result': 'two ok'}"),
         ("guide", "Done. ."),
     ]
@@ -252,7 +252,7 @@ def test_one_deep_inside_is_answered_and_each_caller_goes_on():
 
     calls = {call.name: call.id for event in first for call in event.get_function_calls()}
     assert later_events[0].branch == f"middle@{calls['middle']}.deep@{calls['deep']}"
-    assert told(later_events) == [
+    assert summaries(later_events) == [
         ("deep", "answers {'result': 'refunded A1'}"),
         ("deep", "deep ok ."),
         ("middle", "answers {'result': 'deep ok'}"),
@@ -289,7 +289,7 @@ def test_an_outcome_reaches_the_agent_that_waits_for_it(tool: FunctionTool):
     [waits] = [call for event in first for call in event.get_function_calls() if call.name == "order"]
     later_events = talk.say(answer(waits, status="here"))
 
-    assert told(later_events) == [
+    assert summaries(later_events) == [
         ("expert", "It came. ."),
         ("guide", "answers {'result': 'It came.'}"),
         ("guide", "Done. ."),
@@ -306,8 +306,8 @@ def test_a_late_outcome_changes_what_the_caller_was_told():
     [waits] = [call for event in first for call in event.get_function_calls() if call.name == "begun"]
     later_events = talk.say(answer(waits, status="here"))
 
-    assert told(first)[-1] == ("guide", "Wait. .")
-    assert told(later_events)[-2:] == [("guide", "answers {'result': 'It came.'}"), ("guide", "It is here. .")]
+    assert summaries(first)[-1] == ("guide", "Wait. .")
+    assert summaries(later_events)[-2:] == [("guide", "answers {'result': 'It came.'}"), ("guide", "It is here. .")]
     assert requests(root)[2][-1] == ("user", "answers {'result': 'It came.'}")
 
 
@@ -318,7 +318,7 @@ def test_a_question_inside_is_answered_there():
     first = talk.say()
     [question] = [call for event in first for call in event.get_function_calls() if call.name == "adk_request_input"]
 
-    assert told(talk.say(answer(question, result="A1")))[-1] == ("guide", "Done. .")
+    assert summaries(talk.say(answer(question, result="A1")))[-1] == ("guide", "Done. .")
     assert requests(child)[1][-1] == ("user", "answers {'result': 'A1'}")
 
 
@@ -336,8 +336,8 @@ def test_who_has_the_word_inside_is_asked_again_and_not_the_one_that_was_called(
 
     later_events = talk.say(answer(asked(talk.say())[0]))
 
-    assert told(later_events)[0] == ("worker", "answers {'result': 'refunded A1'}")
-    assert told(later_events)[-1] == ("guide", "Done. .")
+    assert summaries(later_events)[0] == ("worker", "answers {'result': 'refunded A1'}")
+    assert summaries(later_events)[-1] == ("guide", "Done. .")
 
 
 def test_a_caller_that_is_a_sub_agent_is_found():
@@ -351,7 +351,7 @@ def test_a_caller_that_is_a_sub_agent_is_found():
 
     talk = Talk(Team(name="team", sub_agents=[clerk]))
 
-    assert told(talk.say(answer(asked(talk.say())[0])))[-1] == ("clerk", "Clerk is done. .")
+    assert summaries(talk.say(answer(asked(talk.say())[0])))[-1] == ("clerk", "Clerk is done. .")
 
 
 def test_its_state_is_the_callers_and_is_written_once():
@@ -393,7 +393,7 @@ def test_its_model_calls_count_with_the_callers():
 def test_its_error_is_told_where_it_was_and_goes_to_the_callers_model():
     talk = Talk(guide(call("expert", request="x"), "I could not.", tools=beside(expert(RuntimeError("boom")))))
 
-    assert told(talk.say()) == [
+    assert summaries(talk.say()) == [
         ("guide", "calls expert({'request': 'x'})"),
         ("expert", "failed RuntimeError"),
         ("guide", "answers {'error': 'RuntimeError: boom'}"),
@@ -406,7 +406,7 @@ def test_its_error_ends_the_run_where_errors_of_tools_do():
 
     events = talk.say(config=RunConfig(tool_errors="raise"))
 
-    assert told(events)[1:] == [
+    assert summaries(events)[1:] == [
         ("expert", "failed RuntimeError"),
         ("guide", "answers {'error': 'RuntimeError: boom'} failed RuntimeError ."),
     ]
@@ -425,7 +425,7 @@ def test_an_approved_call_that_ends_the_run_with_an_error_waits_no_more():
 
     later_events = talk.say(answer(asked(talk.say())[0]))
 
-    assert told(later_events)[-1] == ("guide", "I could not. .")
+    assert summaries(later_events)[-1] == ("guide", "I could not. .")
     assert open_interrupts(talk.stored().events, APPROVALS) == []
 
 
@@ -447,7 +447,7 @@ def test_an_answer_to_an_agent_that_is_not_there_as_it_was_runs_nothing(now: lis
 
     later_events = talk.say(answer(request))
 
-    assert told(later_events)[-1] == ("guide", "I could not. .")
+    assert summaries(later_events)[-1] == ("guide", "I could not. .")
     assert len(requests(child)) == 1
     assert open_interrupts(talk.stored().events, APPROVALS) == []
     assert "was redefined" in requests(root)[-1][-1][1]
@@ -464,16 +464,16 @@ def test_a_tool_of_it_that_was_redefined_does_not_run():
     child.tools = [FunctionTool(refund, require_confirmation=True)]
     later_events = talk.say(answer(request))
 
-    assert "was redefined" in told(later_events)[0][1]
-    assert told(later_events)[-1] == ("guide", "All done. .")
+    assert "was redefined" in summaries(later_events)[0][1]
+    assert summaries(later_events)[-1] == ("guide", "All done. .")
 
 
 def test_a_word_in_between_is_a_turn_of_its_own_and_the_answer_still_reaches_it():
     talk, _ = paused("Refunded.", root_answers=("Hello.", "All done."))
     [request] = asked(talk.say())
 
-    assert told(talk.say("hi?")) == [("guide", "Hello. .")]
-    assert told(talk.say(answer(request)))[-1] == ("guide", "All done. .")
+    assert summaries(talk.say("hi?")) == [("guide", "Hello. .")]
+    assert summaries(talk.say(answer(request)))[-1] == ("guide", "All done. .")
     root = talk.runner.agent
     assert isinstance(root, LlmAgent)
     assert requests(root)[-1][-1] == ("user", "answers {'result': 'Refunded.'}")
@@ -491,7 +491,7 @@ def test_a_reader_that_leaves_when_something_waits_leaves_it_open():
 
     request = asyncio.run(leave())
 
-    assert told(talk.say(answer(request)))[-1] == ("guide", "All done. .")
+    assert summaries(talk.say(answer(request)))[-1] == ("guide", "All done. .")
 
 
 def test_who_stops_the_run_closes_what_was_going_on_inside():
@@ -531,7 +531,7 @@ def test_services_that_number_calls_anew_are_no_trouble():
     talk = Talk(guide(first, "first", second, "second", tools=beside(child)))
 
     talk.say()
-    assert told(talk.say())[-2:] == [("guide", "answers {'result': 'two'}"), ("guide", "second .")]
+    assert summaries(talk.say())[-2:] == [("guide", "answers {'result': 'two'}"), ("guide", "second .")]
     assert requests(child)[3] == [
         ("user", "b"),
         ("model", "calls look({})"),
@@ -567,7 +567,7 @@ def test_a_credential_that_it_needs_is_given_in_the_callers_conversation():
     ]
     later_events = talk.say(answer(request, apiKey="a-persons-key"))
 
-    assert told(later_events) == [
+    assert summaries(later_events) == [
         ("expert", "answers {'result': 'one mail'}"),
         ("expert", "One. ."),
         ("guide", "answers {'result': 'One.'}"),
@@ -607,4 +607,4 @@ def test_an_agent_that_calls_itself_gets_an_error_to_answer():
 
     [deepest, *_] = [response.response or {} for event in events for response in event.get_function_responses()]
     assert "guide() was not called: 50 agents wait" in deepest["error"]
-    assert told(events)[-1] == ("guide", "answered .") and events[-1].branch is None
+    assert summaries(events)[-1] == ("guide", "answered .") and events[-1].branch is None

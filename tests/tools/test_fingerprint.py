@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import FunctionTool
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
-from tests.support.shop import part_of, waiting
+from tests.support.shop import open_approvals, part_of
 from tests.support.talk import Talk, guide
 
 
@@ -25,10 +25,10 @@ def test_the_second_of_two_approvals_holds_though_the_first_call_has_counted():
     tool = FunctionTool(pay, require_confirmation=True)
     talk = Talk(guide([call("pay", amount=5), call("pay", amount=6)], "One.", "Both.", tools=[tool]))
     talk.say("pay twice")
-    for one in waiting(talk):
+    for one in open_approvals(talk):
         talk.say([part_of(one.id, {"confirmed": True})])
 
-    assert done == [5, 6] and waiting(talk) == []
+    assert done == [5, 6] and open_approvals(talk) == []
 
 
 def counting(step: int) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from adk_nb.tools import FunctionTool
 from adk_nb.tools.crewai_tool import CrewaiTool
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.langchain_tool import LangchainTool
-from tests.support.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, summaries
 
 MakesTool = type[LangchainTool] | type[CrewaiTool]
 BOTH = pytest.mark.parametrize("kind", [LangchainTool, CrewaiTool])
@@ -149,7 +149,7 @@ def test_a_tool_that_returns_directly_ends_the_turn_unless_it_failed():
     direct = Talk(guide(call(tool.name, text="tea"), "never", tools=[tool])).say()
     mended = Talk(guide(call(tool.name), "Sorry.", tools=[tool])).say()
 
-    assert told(direct)[-1][1].endswith("invoked with 3 of tea .") and direct[-1].actions.skip_summarization
+    assert summaries(direct)[-1][1].endswith("invoked with 3 of tea .") and direct[-1].actions.skip_summarization
     assert mended[-1].text == "Sorry."
 
 

@@ -14,7 +14,7 @@ from adk_nb import sync
 from adk_nb.models import call
 from adk_nb.tools.load_web_page import load_web_page
 from adk_nb.tools.web_access import WebAccess
-from tests.support.talk import Talk, guide, told
+from tests.support.talk import Talk, guide, summaries
 
 PAGE = """<!doctype html><html><head><title>A page about some tides</title><style>p { color: red of some kind }</style>
 <script>var x = "some words that nobody sees";</script></head><body><nav><ul><li>Home</li><li>About us</li></ul></nav>
@@ -137,4 +137,4 @@ def test_a_model_reads_a_page_with_it(server: str):
     talk = Talk(guide(call("load_web_page", url=f"{server}/page"), "I may not.", tools=[load_web_page]))
     events = talk.say()
 
-    assert "private network" in told(events)[1][1]  # the address of this machine: not the model's to ask for
+    assert "private network" in summaries(events)[1][1]  # the address of this machine: not the model's to ask for

@@ -10,7 +10,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.context import call_state
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 
 
 def ask_for_approval(purpose: str, amount: float) -> dict[str, Any]:
@@ -49,14 +49,14 @@ def test_the_model_hears_the_first_answer_and_later_the_outcome():
     first = text.say("reimburse 200 for meals")
     later_events = text.say(response(waiting_call(first), status="approved"))
 
-    assert [part for _, part in told(first)] == [
+    assert [part for _, part in summaries(first)] == [
         "calls ask_for_approval({'purpose': 'meals', 'amount': 200.0}) .",
         "answers {'status': 'pending', 'purpose': 'meals', 'amount': 200.0, 'ticket-id': 'ticket-1'}",
         "Your manager is asked. .",
     ]
     [interim] = first[1].get_function_responses()
     assert interim.will_continue
-    assert told(later_events) == [("desk", "It is approved. .")]
+    assert summaries(later_events) == [("desk", "It is approved. .")]
     [last] = [part.function_response for part in model.requests[-1].contents[-1].parts or []]
     assert last and last.response == {"status": "approved"}
 
@@ -71,8 +71,8 @@ def test_news_may_come_more_than_once_and_the_latest_counts():
     )
     waits = waiting_call(text.say())
 
-    assert told(text.say(response(waits, status="read"))) == [("desk", "still waiting .")]
-    assert told(text.say(response(waits, status="refused"))) == [("desk", "refused .")]
+    assert summaries(text.say(response(waits, status="read"))) == [("desk", "still waiting .")]
+    assert summaries(text.say(response(waits, status="refused"))) == [("desk", "refused .")]
 
     responses = [
         part.function_response.response
@@ -95,7 +95,7 @@ def test_of_nothing_the_model_hears_nothing_but_the_state_is_kept(empty: Any):
     first = text.say()
 
     assert (len(model.requests), text.stored().state) == (1, {"begun": True})
-    assert told(text.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
+    assert summaries(text.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
 
 
 def test_a_pausing_tool_ends_the_run_until_its_outcome_comes():
@@ -109,7 +109,7 @@ def test_a_pausing_tool_ends_the_run_until_its_outcome_comes():
 
     assert len(model.requests) == 1
     assert first[-1].is_final_response()
-    assert told(text.say(response(waiting_call(first[:1]), status="approved"))) == [("desk", "approved .")]
+    assert summaries(text.say(response(waiting_call(first[:1]), status="approved"))) == [("desk", "approved .")]
 
 
 def test_any_tool_can_say_while_it_runs_that_its_outcome_comes_later():
@@ -127,7 +127,7 @@ def test_any_tool_can_say_while_it_runs_that_its_outcome_comes_later():
     assert len(model.requests) == 2
     [function_call] = first[-2].get_function_calls()
     assert first[-1].long_running_tool_ids == {function_call.id}
-    assert told(text.say(response(function_call, status="delivered"))) == [("desk", "it is here .")]
+    assert summaries(text.say(response(function_call, status="delivered"))) == [("desk", "it is here .")]
 
 
 def test_an_error_of_such_a_tool_is_its_outcome():
@@ -141,7 +141,7 @@ def test_an_error_of_such_a_tool_is_its_outcome():
 
     [answer] = first[1].get_function_responses()
     assert (answer.response, answer.will_continue) == ({"error": "OSError: no line"}, None)
-    assert told(first)[-1] == ("desk", "sorry .")
+    assert summaries(first)[-1] == ("desk", "sorry .")
 
 
 def test_the_model_gets_the_instruction_not_to_call_it_again():
@@ -162,7 +162,7 @@ def test_the_user_chooses_and_the_model_goes_on_with_the_choice():
     first = text.say()
 
     assert len(model.requests) == 1
-    assert told(text.say(response(waiting_call(first), result="tea"))) == [("desk", "tea it is .")]
+    assert summaries(text.say(response(waiting_call(first), result="tea"))) == [("desk", "tea it is .")]
 
 
 def steps() -> Iterator[Any]:
@@ -185,7 +185,7 @@ def test_a_generator_tells_its_news_and_the_model_is_asked_with_the_outcome(func
 
     events = text.say()
 
-    assert [part for _, part in told(events)] == [
+    assert [part for _, part in summaries(events)] == [
         f"calls {func.__name__}({{}}) .",
         "answers {'status': 'begun'}",
         "answers {'result': 'half way'}",
@@ -196,7 +196,7 @@ def test_a_generator_tells_its_news_and_the_model_is_asked_with_the_outcome(func
     assert {answer.id for answer in answers} == {events[0].get_function_calls()[0].id}
     assert [answer.will_continue for answer in answers] == [True, True, None]
     assert [event.id for event in text.stored().events[1:]] == [event.id for event in events]
-    assert [sent(request.contents)[1:] for request in model.requests] == [
+    assert [content_summaries(request.contents)[1:] for request in model.requests] == [
         [],
         [("model", f"calls {func.__name__}({{}})"), ("user", "answers {'status': 'done'}")],
     ]
@@ -207,7 +207,10 @@ def test_the_news_of_a_generator_stand_beside_other_calls():
 
     text.say()
 
-    assert sent(model.requests[1].contents)[-1] == ("user", "answers {'status': 'done'}; answers {'result': 'seen'}")
+    assert content_summaries(model.requests[1].contents)[-1] == (
+        "user",
+        "answers {'status': 'done'}; answers {'result': 'seen'}",
+    )
 
 
 def seen() -> str:
@@ -222,8 +225,10 @@ def test_a_generator_that_pauses_has_its_outcome_from_outside():
 
     assert [response.will_continue for event in first for response in event.get_function_responses()] == [True] * 3
     assert len(model.requests) == 1
-    assert told(text.say(response(first[0].get_function_calls()[0], status="shipped"))) == [("desk", "It is done. .")]
-    assert sent(model.requests[1].contents)[-1] == ("user", "answers {'status': 'shipped'}")
+    assert summaries(text.say(response(first[0].get_function_calls()[0], status="shipped"))) == [
+        ("desk", "It is done. .")
+    ]
+    assert content_summaries(model.requests[1].contents)[-1] == ("user", "answers {'status': 'shipped'}")
 
 
 def test_a_generator_that_fails_half_way_has_an_error_as_outcome():
@@ -234,7 +239,7 @@ def test_a_generator_that_fails_half_way_has_an_error_as_outcome():
 
     text, _ = talk(call("breaks"), "sorry", tools=[LongRunningFunctionTool(breaks)])
 
-    assert [part for _, part in told(text.say())][1:] == [
+    assert [part for _, part in summaries(text.say())][1:] == [
         "answers {'result': 'begun'}",
         "answers {'error': 'OSError: no line'}",
         "sorry .",
@@ -252,7 +257,7 @@ def test_a_generator_that_says_nothing_leaves_its_outcome_to_the_outside(empty: 
     first = text.say()
 
     assert len(model.requests) == 1
-    assert told(text.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
+    assert summaries(text.say(response(waiting_call(first), ok=True))) == [("desk", "done .")]
 
 
 def test_the_same_answer_may_be_sent_again_and_in_one_message():
@@ -269,9 +274,9 @@ def test_the_same_answer_may_be_sent_again_and_in_one_message():
     ]
     content = types.Content(role="user", parts=[types.Part(function_response=item) for item in twice])
 
-    assert told(text.say(content)) == [("desk", "approved .")]
-    assert told(text.say(content)) == [("desk", "as I said .")]
-    assert sent(model.requests[-1].contents)[-1] == ("user", "answers {'status': 'yes'}")
+    assert summaries(text.say(content)) == [("desk", "approved .")]
+    assert summaries(text.say(content)) == [("desk", "as I said .")]
+    assert content_summaries(model.requests[-1].contents)[-1] == ("user", "answers {'status': 'yes'}")
 
 
 def test_news_from_outside_say_that_more_is_to_come():
@@ -286,8 +291,8 @@ def test_news_from_outside_say_that_more_is_to_come():
     assert news.parts and news.parts[0].function_response
     news.parts[0].function_response.will_continue = True
 
-    assert told(text.say(news)) == [("desk", "half way .")]
-    assert told(text.say(response(waits, done=100))) == [("desk", "done .")]
-    assert [answer for _, answer in sent(model.requests[-1].contents) if "answers" in answer] == [
+    assert summaries(text.say(news)) == [("desk", "half way .")]
+    assert summaries(text.say(response(waits, done=100))) == [("desk", "done .")]
+    assert [answer for _, answer in content_summaries(model.requests[-1].contents) if "answers" in answer] == [
         "answers {'done': 100}"
     ]

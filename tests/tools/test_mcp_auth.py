@@ -28,7 +28,7 @@ from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
 from adk_nb.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, AuthServer, auth_server
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 from tests.tools.mcp_talk import Service, answer_in, stdio
 
 
@@ -128,7 +128,7 @@ def test_without_a_credential_the_log_says_what_the_server_wants(
     toolset = toolset_at(guarded[0])
     talk = talk_with(toolset, "alone")
 
-    assert told(talk.say()) == [("a", "alone .")]
+    assert summaries(talk.say()) == [("a", "alone .")]
 
     sync.run(toolset.close())
     assert (
@@ -154,7 +154,7 @@ def test_a_person_is_asked_before_the_tools_are_known_and_then_the_message_is_an
     assert made.name == "adk_request_credential" and event.long_running_tool_ids == {made.id}
     assert (made.args or {})["functionCallId"].startswith("_adk_toolset_auth_")
     assert request.auth_uri and request.calls[0].call.name == "McpToolset"
-    assert "'result': 2" in told(second)[1][1] and second[-1].text == "two"
+    assert "'result': 2" in summaries(second)[1][1] and second[-1].text == "two"
     assert open_interrupts(talk.stored().events, CREDENTIALS) == []
     kept = talk.stored().model_dump_json()
     assert not [one for one in (*server.access_tokens, CLIENT_SECRET) if one in kept]
@@ -171,7 +171,7 @@ def test_the_next_message_needs_nobody(guarded: tuple[Service, Guard], server: A
     events = talk.say("add")
 
     sync.run(toolset.close())
-    assert "'result': 2" in told(events)[1][1] and len(server.asked) == 1
+    assert "'result': 2" in summaries(events)[1][1] and len(server.asked) == 1
 
 
 def test_a_no_is_a_turn_without_the_tools(
@@ -184,7 +184,7 @@ def test_a_no_is_a_turn_without_the_tools(
     events = talk.say(interrupts.answer(asked(talk), {"error": "not today"}))
 
     sync.run(toolset.close())
-    assert told(events) == [("a", "alone .")] and open_interrupts(talk.stored().events, CREDENTIALS) == []
+    assert summaries(events) == [("a", "alone .")] and open_interrupts(talk.stored().events, CREDENTIALS) == []
     assert "tools of McpToolset: authentication failed" in caplog.text
 
 
@@ -216,7 +216,7 @@ def test_a_token_that_the_server_rejects_is_renewed_when_tools_are_listed(
     events = talk.say("add")
 
     sync.run(toolset.close())
-    assert "'result': 2" in told(events)[1][1]
+    assert "'result': 2" in summaries(events)[1][1]
     assert [one["grant_type"] for one in server.asked] == ["authorization_code", "refresh_token"]
 
 
@@ -234,7 +234,7 @@ def test_a_token_that_is_withdrawn_before_a_call_is_renewed_for_it(guarded: tupl
     events = talk.say("add")
 
     sync.run(toolset.close())
-    assert "'result': 2" in told(events)[1][1]
+    assert "'result': 2" in summaries(events)[1][1]
 
 
 @pytest.mark.parametrize("anew", [True, False])
@@ -255,7 +255,7 @@ def test_one_that_cannot_be_renewed_is_asked_for_again(guarded: tuple[Service, G
 
     sync.run(toolset.close())
     assert waiting.is_toolset is anew and waiting.auth_uri
-    assert "'result': 2" in "".join(words for _, words in told(events)) and events[-1].text == "two"
+    assert "'result': 2" in "".join(words for _, words in summaries(events)) and events[-1].text == "two"
 
 
 def test_what_cannot_be_shown_is_refused_at_once(guarded: tuple[Service, Guard]):

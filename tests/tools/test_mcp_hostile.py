@@ -29,7 +29,7 @@ from adk_nb.tools.mcp_tool import (
     mcp_connection,
 )
 from tests.support.polling import eventually
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 from tests.tools import hostile_mcp_server as hostile
 from tests.tools.mcp_talk import STARTING, Service, answer_in, ask
 
@@ -237,7 +237,7 @@ def test_a_server_that_never_tells_what_it_has_costs_its_timeout_and_the_agent_g
         mcp_toolset._server.sessions.params = server("never lists", timeout=1.0)
         talk = Talk(LlmAgent(name="a", model=ScriptedLlm("alone"), tools=[mcp_toolset]))
 
-        assert told(talk.say()) == [("a", "alone .")]
+        assert summaries(talk.say()) == [("a", "alone .")]
     assert "agent 'a' goes" in caplog.text and "tools of McpToolset: TimeoutError" in caplog.text
 
 

@@ -23,7 +23,7 @@ from adk_nb.tools.mcp_tool import (
     StreamableHTTPConnectionParams,
 )
 from tests.support.polling import eventually
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 from tests.tools import mcp_server
 from tests.tools.mcp_talk import STARTING, Service, ask, stdio, web
 
@@ -179,9 +179,9 @@ def test_a_new_tool_is_offered_from_the_next_message_on_and_a_dead_server_is_sta
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(*calls), tools=[program]))
     talk.say()
 
-    assert "sung" in told(talk.say())[1][1]
-    assert told(talk.say())[1][1] == "answers {'error': 'die: Connection closed'}"
-    events = told(talk.say())  # a new server has not learnt yet
+    assert "sung" in summaries(talk.say())[1][1]
+    assert summaries(talk.say())[1][1] == "answers {'error': 'die: Connection closed'}"
+    events = summaries(talk.say())  # a new server has not learnt yet
 
     assert "sing()" in events[1][1]
     assert "'result': 2" in events[3][1]
@@ -198,7 +198,7 @@ def test_a_program_that_does_not_start_is_told_in_its_words(caplog: pytest.LogCa
     toolset = McpToolset(connection_params=StdioConnectionParams(server_params=program, timeout=STARTING))
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm("alone"), tools=[toolset]))
 
-    assert told(talk.say()) == [("a", "alone .")]
+    assert summaries(talk.say()) == [("a", "alone .")]
     assert "agent 'a' goes" in caplog.text and "tools of McpToolset" in caplog.text
     assert caplog.text.endswith("it said: no settings\n")
 
@@ -233,7 +233,7 @@ def test_a_service_is_asked_with_the_headers_of_whom_the_agent_speaks_for(servic
     talk = Talk(LlmAgent(name="a", model=model, tools=[toolset]))
     talk.open("s", user_id="v")
 
-    answers = [told(talk.say(user_id=user))[1][1] for user in ("u", "v")]
+    answers = [summaries(talk.say(user_id=user))[1][1] for user in ("u", "v")]
 
     sync.run(toolset.close())
     assert ["'result': 'u'" in answers[0], "'result': 'v'" in answers[1]] == [True, True]
@@ -287,7 +287,7 @@ def test_a_person_can_be_asked_before_a_call(service: Service, condition: Any, a
     toolset = web(service, require_confirmation=condition)
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("add", a=2), "done"), tools=[toolset]))
 
-    events = told(talk.say())
+    events = summaries(talk.say())
 
     sync.run(toolset.close())
     assert bool([line for _, line in events if "adk_request_confirmation" in line]) is asks

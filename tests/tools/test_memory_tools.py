@@ -13,7 +13,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import load_memory, preload_memory
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 
 TIME = "2023-11-14T22:13:20+00:00"
 
@@ -58,7 +58,7 @@ def test_what_is_found_is_told_before_the_question_and_is_not_kept():
     talk.say("do you know dogs?")
     talk.say("do you know cats?")
 
-    first, second = (sent(request.contents) for request in model.requests)
+    first, second = (content_summaries(request.contents) for request in model.requests)
     assert first == [("user", "do you know dogs?")]
     memory = second[2][1]
     assert second == [
@@ -79,11 +79,11 @@ def test_after_a_tools_result_it_stands_last_so_that_call_and_result_stay_togeth
 
     talk.say("do you know cats?")
 
-    first, second = ([role for role, _ in sent(request.contents)] for request in model.requests)
+    first, second = ([role for role, _ in content_summaries(request.contents)] for request in model.requests)
     assert first == ["user", "user"]
     assert second == ["user", "model", "user", "user"]
-    assert sent(model.requests[0].contents)[1][1] == "do you know cats?"
-    assert "<PAST_CONVERSATIONS>" in sent(model.requests[1].contents)[3][1]
+    assert content_summaries(model.requests[0].contents)[1][1] == "do you know cats?"
+    assert "<PAST_CONVERSATIONS>" in content_summaries(model.requests[1].contents)[3][1]
 
 
 def test_a_memory_cannot_close_its_quotation():
@@ -93,7 +93,7 @@ def test_a_memory_cannot_close_its_quotation():
 
     talk.say("cats")
 
-    memory = sent(model.requests[0].contents)[0][1]
+    memory = content_summaries(model.requests[0].contents)[0][1]
     assert memory.count("<PAST_CONVERSATIONS>") == memory.count("</PAST_CONVERSATIONS>") == 1
     assert memory.endswith("</PAST_CONVERSATIONS>")
 
@@ -124,7 +124,7 @@ def test_a_memory_that_fails_is_logged_and_the_model_is_asked_without_it(caplog:
     with caplog.at_level(logging.WARNING):
         events = talk.say("cats")
 
-    assert told(events) == [("a", "ok .")] and len(model.requests[0].contents) == 1
+    assert summaries(events) == [("a", "ok .")] and len(model.requests[0].contents) == 1
     assert "not searched" in caplog.text
 
 
@@ -133,7 +133,7 @@ def test_a_model_that_looks_up_a_memory_that_fails_is_told():
     talk = Talk(LlmAgent(name="a", model=model, tools=[load_memory]))
     talk.runner.memory_service = Failing()
 
-    assert told(talk.say())[1] == ("a", "answers {'error': 'OSError: no connection'}")
+    assert summaries(talk.say())[1] == ("a", "answers {'error': 'OSError: no connection'}")
 
 
 def test_a_callback_keeps_the_session_and_the_next_session_finds_it():
@@ -198,4 +198,4 @@ def test_a_tool_adds_searches_and_deletes_memories_of_its_user():
 
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("work"), "ok"), tools=[work]))
 
-    assert told(talk.say("make tea"))[1] == ("a", "answers {'result': [['likes tea', 'make tea'], ['make tea']]}")
+    assert summaries(talk.say("make tea"))[1] == ("a", "answers {'result': [['likes tea', 'make tea'], ['make tea']]}")

@@ -30,7 +30,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials
 from adk_nb.tools import web_access
 from adk_nb.tools.openapi_tool import OpenAPIToolset, RestApiTool
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 LOOK_UP = socket.getaddrinfo
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -534,7 +534,7 @@ def test_a_person_can_be_asked_before_a_request_is_sent(server: str, asks: Any):
 
     events = Talk(LlmAgent(name="a", model=model, tools=[tools])).say()
 
-    assert [line for _, line in told(events) if "adk_request_confirmation" in line]
+    assert [line for _, line in summaries(events) if "adk_request_confirmation" in line]
 
 
 def test_an_expression_lets_a_request_pass_that_needs_nobody_and_names_what_some_operation_has(server: str):
@@ -543,7 +543,7 @@ def test_an_expression_lets_a_request_pass_that_needs_nobody_and_names_what_some
 
     events = Talk(LlmAgent(name="a", model=model, tools=[tools])).say()
 
-    assert not [line for _, line in told(events) if "adk_request_confirmation" in line]
+    assert not [line for _, line in summaries(events) if "adk_request_confirmation" in line]
     with pytest.raises(ConfigurationError, match=r"^OpenAPIToolset: .* there is no 'petid'; did you mean pet_id\?"):
         toolset(server, PETS, COMPONENTS, require_confirmation="petid > 3")
 
@@ -558,7 +558,7 @@ def test_an_approval_holds_for_the_service_that_was_asked_about(server: str):
 
     events = talk.say(types.Content(role="user", parts=[types.Part(function_response=yes)]))
 
-    assert "redefined" in told(events)[0][1]
+    assert "redefined" in summaries(events)[0][1]
 
 
 def test_text_in_json_and_yaml_is_read():

@@ -10,7 +10,7 @@ from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.tools import request_input
-from tests.support.talk import Talk, guide, requests, told
+from tests.support.talk import Talk, guide, requests, summaries
 
 
 def asking(*answers: Any, **args: Any) -> Talk:
@@ -29,9 +29,9 @@ def test_a_question_ends_the_run_and_the_model_goes_on_with_the_answer():
     first = talk.say()
     then = talk.say(answer(first, result="Bo"))
 
-    assert told(first) == [("guide", "calls adk_request_input({'message': 'Who are you?'}) .")]
+    assert summaries(first) == [("guide", "calls adk_request_input({'message': 'Who are you?'}) .")]
     assert first[0].long_running_tool_ids == {first[0].get_function_calls()[0].id}
-    assert told(then) == [("guide", "Hello Bo. .")]
+    assert summaries(then) == [("guide", "Hello Bo. .")]
     root = talk.runner.agent
     assert isinstance(root, LlmAgent)
     assert requests(root)[1] == [
@@ -73,16 +73,16 @@ def test_an_answer_that_does_not_fit_its_schema_leaves_the_question_open(
 
     assert isinstance(talk.error, InputError) and "answer 'What?'" in str(talk.error)
     assert talk.stored().events == before
-    assert told(talk.say(answer(first, **right))) == [("guide", "Thanks. .")]
+    assert summaries(talk.say(answer(first, **right))) == [("guide", "Thanks. .")]
 
 
 def test_a_schema_that_is_none_asks_for_nothing():
     talk = asking("Thanks.", message="What?", response_schema={"type": "colour"})
 
-    assert told(talk.say(answer(talk.say(), result=1))) == [("guide", "Thanks. .")]
+    assert summaries(talk.say(answer(talk.say(), result=1))) == [("guide", "Thanks. .")]
 
 
 def test_a_model_that_was_not_given_it_cannot_ask():
     events = Talk(guide(call("adk_request_input", message="Who?"), "ok")).say()
 
-    assert told(events)[1][1].startswith("answers {'error': \"adk_request_input() was not called")
+    assert summaries(events)[1][1].startswith("answers {'error': \"adk_request_input() was not called")

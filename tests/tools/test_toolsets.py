@@ -13,7 +13,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, BaseTool, BaseToolset, StaticToolset
-from tests.support.talk import Talk, told
+from tests.support.talk import Talk, summaries
 
 
 def look(city: str) -> str:
@@ -76,7 +76,7 @@ def test_the_tools_of_a_toolset_stand_in_its_place_and_are_called():
     events = talk.say()
 
     assert offered(model.requests[0]) == ["look", "go", "wait"]
-    assert told(events)[1] == ("a", "answers {'result': 'in Oslo'}")
+    assert summaries(events)[1] == ("a", "answers {'result': 'in Oslo'}")
 
 
 def test_a_prefix_is_part_of_the_name_that_the_model_says():
@@ -86,7 +86,7 @@ def test_a_prefix_is_part_of_the_name_that_the_model_says():
     events = talk.say()
 
     assert offered(model.requests[0]) == ["weather_look", "look"]
-    assert [told(events)[number][1] for number in (1, 3)] == [
+    assert [summaries(events)[number][1] for number in (1, 3)] == [
         "answers {'result': 'sunny in Oslo'}",
         "answers {'result': 'sunny in Rome'}",
     ]
@@ -148,19 +148,19 @@ def test_filters_prefixes_and_other_tools_go_together():
     events = talk.say()
 
     assert offered(model.requests[0]) == ["here_look", "there_look"]
-    assert told(events)[1][1] == "answers {'result': 'sunny in Oslo'}; answers {'result': 'sunny in Rome'}"
+    assert summaries(events)[1][1] == "answers {'result': 'sunny in Oslo'}; answers {'result': 'sunny in Rome'}"
 
 
 def test_a_name_without_its_prefix_is_no_tool():
     talk, _ = talk_with(StaticToolset([look], tool_name_prefix="here"), answers=(call("look", city="Oslo"), "."))
 
-    assert "you mean here_look()?" in told(talk.say())[1][1]
+    assert "you mean here_look()?" in summaries(talk.say())[1][1]
 
 
 def test_a_predicate_that_raises_leaves_its_toolset_out(caplog: pytest.LogCaptureFixture):
     talk, model = talk_with(StaticToolset([look], tool_filter=lambda tool, ctx: 1 / 0 > 0), go)
 
-    assert told(talk.say()) == [("a", "fine .")]
+    assert summaries(talk.say()) == [("a", "fine .")]
     assert offered(model.requests[0]) == ["go"]
     assert "tools of StaticToolset: ZeroDivisionError: division" in caplog.text
 
@@ -179,7 +179,7 @@ def test_a_toolset_is_listed_once_per_invocation():
 def test_a_toolset_that_fails_is_left_out_and_the_log_says_so(caplog: pytest.LogCaptureFixture):
     talk, model = talk_with(Place(error=OSError("no such server")), look)
 
-    assert told(talk.say()) == [("a", "fine .")]
+    assert summaries(talk.say()) == [("a", "fine .")]
     assert talk.error is None
     assert offered(model.requests[0]) == ["look"]
     assert "agent 'a' goes" in caplog.text
@@ -200,7 +200,7 @@ def test_of_two_tools_with_one_name_the_later_is_used(caplog: pytest.LogCaptureF
     here.__name__ = "look"
     talk, model = talk_with(look, StaticToolset([here]), answers=(call("look", city="Oslo"), "."))
 
-    assert told(talk.say())[1] == ("a", "answers {'result': 'rain'}")
+    assert summaries(talk.say())[1] == ("a", "answers {'result': 'rain'}")
     assert offered(model.requests[0]) == ["look"]
     assert "two tools named 'look'" in caplog.text
 

@@ -12,7 +12,7 @@ from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.events import Event
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
-from tests.support.talk import Talk, sent, told
+from tests.support.talk import Talk, content_summaries, summaries
 
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 
@@ -49,14 +49,14 @@ def agent(*answers: Any, name: str = "a1", **fields: Any) -> LlmAgent:
 
 def requests(agent: LlmAgent) -> list[list[tuple[str, str]]]:
     assert isinstance(agent.model, ScriptedLlm)
-    return [sent(request.contents) for request in agent.model.requests]
+    return [content_summaries(request.contents) for request in agent.model.requests]
 
 
 def test_1_words_and_an_output_key():
     sub_agent = agent("hi there", instruction="Be {x}.", description="d", output_key="out")
     talk = Talk(sub_agent, state={"x": "nice"})
 
-    assert told(talk.say("hello")) == [("a1", "hi there => {'out': 'hi there'} .")]
+    assert summaries(talk.say("hello")) == [("a1", "hi there => {'out': 'hi there'} .")]
     assert talk.stored().state == {"x": "nice", "out": "hi there"}
     assert isinstance(sub_agent.model, ScriptedLlm)
     assert sub_agent.model.requests[0].config.system_instruction == (
@@ -69,7 +69,7 @@ def test_2_a_loop_of_tools():
     sub_agent = agent(call("add", a=1, b=2), call("nothing"), "done", tools=[add, nothing])
     talk = Talk(sub_agent)
 
-    assert told(talk.say("hello")) == [
+    assert summaries(talk.say("hello")) == [
         ("a1", "calls add({'a': 1, 'b': 2})"),
         ("a1", "answers {'result': 3} => {'k': 1, 'user:u': 3}"),
         ("a1", "calls nothing({})"),
@@ -91,7 +91,7 @@ def test_2_a_loop_of_tools():
 def test_3_calls_side_by_side_are_answered_in_one_event():
     sub_agent = agent([call("t1", x=1), call("t1", x=2)], "done", tools=[t1])
 
-    assert told(Talk(sub_agent).say("hello")) == [
+    assert summaries(Talk(sub_agent).say("hello")) == [
         ("a1", "calls t1({'x': 1}); calls t1({'x': 2})"),
         ("a1", "answers {'v': 1}; answers {'v': 2}"),
         ("a1", "done ."),
@@ -108,13 +108,13 @@ def test_4_missing_arguments_and_an_unknown_tool_go_to_the_model():
     kinds = [list(response.response or {}) for event in events for response in event.get_function_responses()]
     assert kinds == [["error"], ["error"]]
     assert [event.author for event in events] == ["a1"] * 5
-    assert told(events)[-1] == ("a1", "done .")
+    assert summaries(events)[-1] == ("a1", "done .")
 
 
 def test_4_a_tool_that_raises():
     raising = Talk(agent(call("boom"), tools=[boom], tool_errors="raise"))
 
-    assert told(raising.say("hello")) == [
+    assert summaries(raising.say("hello")) == [
         ("a1", "calls boom({})"),
         ("a1", "answers {'error': 'ValueError: bad'} failed ValueError ."),
     ]
@@ -123,7 +123,7 @@ def test_4_a_tool_that_raises():
     # DEVIATES: unless told so, the model hears of it and the run goes on.
     returning = Talk(agent(call("boom"), "done", tools=[boom]))
 
-    assert told(returning.say("hello"))[1:] == [("a1", "answers {'error': 'ValueError: bad'}"), ("a1", "done .")]
+    assert summaries(returning.say("hello"))[1:] == [("a1", "answers {'error': 'ValueError: bad'}"), ("a1", "done .")]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_4_a_tool_that_raises():
 def test_5_templates(instruction: str, state: dict[str, Any], filled: str | None):
     sub_agent = agent("ok", instruction=instruction)
 
-    assert told(Talk(sub_agent, state=state).say("q")) == [("a1", "ok .")]
+    assert summaries(Talk(sub_agent, state=state).say("q")) == [("a1", "ok .")]
 
     assert isinstance(sub_agent.model, ScriptedLlm)
     identity = 'You are an agent. Your internal name is "a1".'
@@ -153,7 +153,7 @@ def test_5_templates(instruction: str, state: dict[str, Any], filled: str | None
 def test_5_a_missing_key():
     talk = Talk(agent("never", instruction="{missing}"))
 
-    assert told(talk.say("q")) == [("a1", "failed KeyError")]
+    assert summaries(talk.say("q")) == [("a1", "failed KeyError")]
     assert isinstance(talk.error, KeyError)
     assert "found: `missing`" in str(talk.error) and "'a1'" in str(talk.error)
 
@@ -186,12 +186,12 @@ def test_7_a_result_that_comes_later():
     talk = Talk(sub_agent)
 
     events = talk.say("hello")
-    assert told(events) == [
+    assert summaries(events) == [
         ("a1", "calls ask({'q': 'x'}) ."),
         ("a1", "answers {'status': 'pending', 'ticket': 1}"),
         ("a1", "waiting for approval ."),
     ]
-    assert told(talk.say(result(events))) == [("a1", "approved, done .")]
+    assert summaries(talk.say(result(events))) == [("a1", "approved, done .")]
     assert requests(sub_agent)[2] == [
         ("user", "hello"),
         ("model", "calls ask({'q': 'x'})"),
@@ -204,8 +204,8 @@ def test_7b_a_later_result_without_a_first_one():
     talk = Talk(sub_agent)
 
     events = talk.say("hello")
-    assert told(events) == [("a1", "calls ask({'q': 'x'}) .")]
-    assert told(talk.say(result(events))) == [("a1", "done .")]
+    assert summaries(events) == [("a1", "calls ask({'q': 'x'}) .")]
+    assert summaries(talk.say(result(events))) == [("a1", "done .")]
     assert [role for role, _ in requests(sub_agent)[1]] == ["user", "model", "user"]
 
 
@@ -214,8 +214,8 @@ def test_7c_words_while_a_result_is_awaited():
     talk = Talk(sub_agent)
 
     events = talk.say("hello")
-    assert told(talk.say("while waiting, hi?")) == [("a1", "sure chat .")]
-    assert told(talk.say(result(events))) == [("a1", "approved, done .")]
+    assert summaries(talk.say("while waiting, hi?")) == [("a1", "sure chat .")]
+    assert summaries(talk.say(result(events))) == [("a1", "approved, done .")]
     assert [text for _, text in requests(sub_agent)[2]][-2:] == ["waiting for approval", "while waiting, hi?"]
     assert [text for _, text in requests(sub_agent)[3]] == [
         "hello",
@@ -237,8 +237,8 @@ def test_h8_a_result_given_while_the_run_that_asked_is_suspended():
         if event.get_function_responses() or event.is_answer():
             inner += talk.runner.run(user_id="u", session_id="s", new_message=result(events))
 
-    assert told(outer)[1:] == [("a", "answers {'status': 'pending', 'ticket': 1}"), ("a", "outer cont .")]
-    assert told(inner) == [("a", "approved A ."), ("a", "approved B .")]
+    assert summaries(outer)[1:] == [("a", "answers {'status': 'pending', 'ticket': 1}"), ("a", "outer cont .")]
+    assert summaries(inner) == [("a", "approved A ."), ("a", "approved B .")]
     assert [text for _, text in requests(sub_agent)[1]][-1] == "answers {'status': 'approved'}"
     assert [text for _, text in requests(sub_agent)[2]][-1] == "answers {'status': 'pending', 'ticket': 1}"
     assert [text for _, text in requests(sub_agent)[3]] == [
@@ -246,7 +246,7 @@ def test_h8_a_result_given_while_the_run_that_asked_is_suspended():
         "calls ask({'p': 'x'})",
         "answers {'status': 'approved'}",
     ]
-    assert [text.removesuffix(" .") for _, text in told(talk.stored().events)] == [
+    assert [text.removesuffix(" .") for _, text in summaries(talk.stored().events)] == [
         "go", "calls ask({'p': 'x'})", "answers {'status': 'pending', 'ticket': 1}", "answers {'status': 'approved'}",
         "approved A", "outer cont", "answers {'status': 'approved'}", "approved B",
     ]  # fmt: skip
@@ -257,7 +257,11 @@ def test_14_a_stream():
 
     events = talk.say("hi", config=SSE)
 
-    assert told(events) == [("a", "Hel..."), ("a", "lo..."), ("a", "Hello => {'o': 'Hello'} .")]  # DEVIATES: pieces
+    assert summaries(events) == [
+        ("a", "Hel..."),
+        ("a", "lo..."),
+        ("a", "Hello => {'o': 'Hello'} ."),
+    ]  # DEVIATES: pieces
     assert talk.stored().state == {"o": "Hello"}  # do nothing, and do not show what the whole answer will do
     assert [event.text for event in talk.stored().events] == ["hi", "Hello"]
     assert len({event.id for event in events}) == 1
@@ -266,7 +270,7 @@ def test_14_a_stream():
 def test_14b_a_stream_with_a_call():
     talk = Talk(agent(["Let me", call("w")], ["do", "ne"], name="a", tools=[w], output_key="o"))
 
-    assert told(talk.say("hi", config=SSE)) == [
+    assert summaries(talk.say("hi", config=SSE)) == [
         ("a", "Let ..."),
         ("a", "me..."),
         ("a", "Let me; calls w({})"),  # DEVIATES: only the final answer's words are kept
@@ -281,7 +285,7 @@ def test_14b_a_stream_with_a_call():
 def test_14c_words_beside_a_call():
     talk = Talk(agent(["Let me. ", call("w")], "done", name="a", tools=[w], output_key="o"))
 
-    assert told(talk.say("hi")) == [
+    assert summaries(talk.say("hi")) == [
         ("a", "Let me. ; calls w({})"),
         ("a", "answers {'ok': 1}"),
         ("a", "done => {'o': 'done'} ."),
@@ -293,9 +297,9 @@ def test_15_an_answer_of_nothing_and_a_refusal():
     sub_agent = agent(nothing_said, LlmResponse(error_code="SAFETY", error_message="blocked"), "again", name="a")
     talk = Talk(sub_agent)
 
-    assert told(talk.say("hi")) == [("a", "failed MODEL_RETURNED_NO_CONTENT")]
+    assert summaries(talk.say("hi")) == [("a", "failed MODEL_RETURNED_NO_CONTENT")]
     [refused] = talk.say("hi")
-    assert told([refused]) == [("a", "failed SAFETY")]
+    assert summaries([refused]) == [("a", "failed SAFETY")]
     assert (refused.content, refused.error_message) == (None, "blocked")
     talk.say("again")
     assert requests(sub_agent)[2] == [("user", "hi"), ("user", "hi"), ("user", "again")]
@@ -304,7 +308,7 @@ def test_15_an_answer_of_nothing_and_a_refusal():
 def test_16_the_limit_of_calls():
     talk = Talk(agent(*[call("w")] * 5, name="a", tools=[FunctionTool(w)]))
 
-    assert told(talk.say("hi", config=RunConfig(max_llm_calls=2))) == [
+    assert summaries(talk.say("hi", config=RunConfig(max_llm_calls=2))) == [
         ("a", "calls w({})"),
         ("a", "answers {'ok': 1}"),
         ("a", "calls w({})"),

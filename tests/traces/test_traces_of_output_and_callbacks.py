@@ -15,7 +15,7 @@ from adk_nb.events import Event
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import ToolContext
-from tests.support.talk import Talk, boom, told
+from tests.support.talk import Talk, boom, summaries
 
 
 class Out(BaseModel):
@@ -85,7 +85,7 @@ def test_12_an_output_schema_beside_tools():
     talk = Talk(agent)
     events = talk.say("hello")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("root", "calls w({})"),
         ("root", "answers {'ok': 1}"),
         ("root", "calls set_model_response({'ans': '42'})"),
@@ -103,29 +103,29 @@ def test_12_an_answer_that_does_not_fit_and_words_instead():
     events = talk.say("hello")
 
     assert list(events[1].get_function_responses()[0].response or {}) == ["error"]
-    assert told(events)[2:] == [("root", "{\"ans\":\"x\"} => {'o': {'ans': 'x'}} .")]
+    assert summaries(events)[2:] == [("root", "{\"ans\":\"x\"} => {'o': {'ans': 'x'}} .")]
 
 
 def test_12b_without_tools():
     talk = Talk(root('{"ans":"x"}'))
-    assert told(talk.say("hello")) == [("root", "{\"ans\":\"x\"} => {'o': {'ans': 'x'}} .")]
+    assert summaries(talk.say("hello")) == [("root", "{\"ans\":\"x\"} => {'o': {'ans': 'x'}} .")]
 
     # DEVIATES: the model's event stays, and the other one follows it.
     raising = Talk(root("not json", on_output_error="raise"))
-    assert told(raising.say("hello")) == [("root", "not json ."), ("root", "failed ValidationError")]
+    assert summaries(raising.say("hello")) == [("root", "not json ."), ("root", "failed ValidationError")]
     assert type(raising.error).__name__ == "ValidationError" and raising.stored().state == {}
 
     # DEVIATES: unless told so, nothing is raised; and it is checked without an output_key as well.
     for key in ("o", None):
         quiet = Talk(agent("not json", output_schema=Out, output_key=key))
-        assert told(quiet.say("hello")) == [("a", "not json ."), ("a", "failed OUTPUT_SCHEMA_MISMATCH")]
+        assert summaries(quiet.say("hello")) == [("a", "not json ."), ("a", "failed OUTPUT_SCHEMA_MISMATCH")]
         assert quiet.error is None and quiet.stored().state == {}
 
 
 def test_y5_an_answer_beside_another_call():
     talk = Talk(root([call("w"), call("set_model_response", ans="1")], tools=[w]))
 
-    assert told(talk.say("go")) == [
+    assert summaries(talk.say("go")) == [
         ("root", "calls w({}); calls set_model_response({'ans': '1'})"),
         ("root", "answers {'ok': 1}; answers {'ans': '1'}"),
         ("root", "{\"ans\": \"1\"} => {'o': {'ans': '1'}} ."),
@@ -151,7 +151,7 @@ def test_13b_the_order_of_errors_that_nobody_answers():
     fields = noting(log, "on_tool_error", "on_model_error")
     tool = Talk(agent(call("boom"), tools=[boom], tool_errors="raise", **fields), plugins=[Noting(log)])
 
-    assert told(tool.say()) == [
+    assert summaries(tool.say()) == [
         ("a", "calls boom({})"),
         ("a", "answers {'error': 'ValueError: bad'} failed ValueError ."),
     ]
@@ -161,7 +161,7 @@ def test_13b_the_order_of_errors_that_nobody_answers():
 
     log.clear()
     model = Talk(agent(RuntimeError("m"), **fields), plugins=[Noting(log)])
-    assert told(model.say()) == [("a", "failed RuntimeError")]
+    assert summaries(model.say()) == [("a", "failed RuntimeError")]
     assert log[3:] == [
         "P.before_model", "P.on_model_error", "on_model_error", "P.on_agent_error", "P.on_event", "P.on_run_error",
     ]  # fmt: skip
@@ -174,7 +174,7 @@ def test_13c_errors_that_are_answered():
         call("boom"), RuntimeError("m"), tools=[boom], **noting(log, "after_model", "after_tool", **answers)
     )
 
-    assert told(Talk(sub_agent).say()) == [
+    assert summaries(Talk(sub_agent).say()) == [
         ("a", "calls boom({})"),
         ("a", "answers {'rec': 1}"),
         ("a", "recovered ."),
@@ -196,11 +196,11 @@ def test_13d_agents_that_are_answered_for_and_added_to():
 
     log: list[str] = []
     skipped = Talk(agent("x", output_key="ok", before_agent_callback=skipping, **noting(log, "after_agent")))
-    assert told(skipped.say()) == [("a", "skipped => {'s': 1, 'ok': 'skipped'} .")] and log == []
+    assert summaries(skipped.say()) == [("a", "skipped => {'s': 1, 'ok': 'skipped'} .")] and log == []
 
     # DEVIATES: an event that only writes is not final.
     talk = Talk(agent("x", output_key="ok", before_agent_callback=before, after_agent_callback=run_after))
-    assert told(talk.say()) == [("a", "=> {'s': 1}"), ("a", "x => {'ok': 'x'} ."), ("a", "extra => {'e': 1} .")]
+    assert summaries(talk.say()) == [("a", "=> {'s': 1}"), ("a", "x => {'ok': 'x'} ."), ("a", "extra => {'e': 1} .")]
 
 
 def test_13e_models_that_are_answered_for():
@@ -213,11 +213,11 @@ def test_13e_models_that_are_answered_for():
         return response(llm_response.text.upper())
 
     log: list[str] = []
-    assert told(Talk(agent("x", before_model_callback=blocking, **noting(log, "after_model"))).say()) == [
+    assert summaries(Talk(agent("x", before_model_callback=blocking, **noting(log, "after_model"))).say()) == [
         ("a", "blocked => {'bm': 1} .")
     ]
     assert log == []
-    assert told(Talk(agent("abc", after_model_callback=shouting)).say()) == [("a", "ABC => {'am': 1} .")]
+    assert summaries(Talk(agent("abc", after_model_callback=shouting)).say()) == [("a", "ABC => {'am': 1} .")]
 
 
 def test_13f_an_empty_result_in_a_tools_place():
@@ -232,7 +232,7 @@ def test_13f_an_empty_result_in_a_tools_place():
 
     sub_agent = agent(call("w"), "z", tools=[w], after_tool_callback=[first, second], **noting(texts, before_tool={}))
 
-    assert told(Talk(sub_agent).say())[1] == ("a", "answers {'new': 1}")
+    assert summaries(Talk(sub_agent).say())[1] == ("a", "answers {'new': 1}")
     assert texts == ["before_tool", "at1", "at2"]
 
 
@@ -244,7 +244,7 @@ def test_13g_arguments_that_a_callback_changes():
     def change(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> None:
         args["x"] = 99
 
-    assert told(Talk(agent(call("t", x=1), "z", tools=[t], before_tool_callback=change)).say()) == [
+    assert summaries(Talk(agent(call("t", x=1), "z", tools=[t], before_tool_callback=change)).say()) == [
         ("a", "calls t({'x': 1})"),
         ("a", "answers {'result': 99}"),
         ("a", "z ."),
@@ -257,7 +257,7 @@ def test_13h_a_result_that_stands_as_it_is():
         tool_context.actions.skip_summarization = True
         return "final!"
 
-    assert told(Talk(agent(call("sk"), tools=[sk])).say()) == [
+    assert summaries(Talk(agent(call("sk"), tools=[sk])).say()) == [
         ("a", "calls sk({})"),
         ("a", "answers {'result': 'final!'} ."),
     ]
@@ -275,11 +275,11 @@ def test_13i_what_plugins_answer():
         async def on_event_callback(self, *, invocation_context: Any, event: Event) -> Any:
             return Event(author="a", content=types.Content(role="model", parts=[types.Part(text="EV")]))
 
-    assert told(Talk(agent("x"), plugins=[Early("e")]).say()) == [("model", "early .")]
+    assert summaries(Talk(agent("x"), plugins=[Early("e")]).say()) == [("model", "early .")]
 
     sub_agent = agent("x")
     talk = Talk(sub_agent, plugins=[Replaces("r")])
-    assert told(talk.say()) == [("a", "EV .")]
+    assert summaries(talk.say()) == [("a", "EV .")]
     assert [event.text for event in talk.stored().events] == ["REPLACED", "EV"]
     assert [content.parts[0].text for content in asked(sub_agent)[0].contents if content.parts] == ["REPLACED"]
 
@@ -290,16 +290,16 @@ def test_13j_callbacks_with_names_of_their_own():
         "orig", before_model_callback=lambda x, y: texts.append("pos"), after_model_callback=lambda p, q: None
     )
 
-    assert told(Talk(sub_agent).say()) == [("a", "orig .")] and texts == ["pos"]
+    assert summaries(Talk(sub_agent).say()) == [("a", "orig .")] and texts == ["pos"]
 
 
 def test_y1_and_y13_a_callback_that_calls_and_one_that_answers():
     answers = iter([LlmResponse(content=types.Content(role="model", parts=[call("w")]))])
     sub_agent = agent("end", tools=[w], before_model_callback=lambda callback_context, llm_request: next(answers, None))
-    assert told(Talk(sub_agent).say()) == [("a", "calls w({})"), ("a", "answers {'ok': 1}"), ("a", "end .")]
+    assert summaries(Talk(sub_agent).say()) == [("a", "calls w({})"), ("a", "answers {'ok': 1}"), ("a", "end .")]
 
     blocked = agent(output_key="o", before_model_callback=lambda callback_context, llm_request: response("blocked"))
-    assert told(Talk(blocked).say()) == [("a", "blocked => {'o': 'blocked'} .")]
+    assert summaries(Talk(blocked).say()) == [("a", "blocked => {'o': 'blocked'} .")]
 
 
 def test_y14_two_calls_share_an_id():
@@ -330,7 +330,7 @@ def test_y17_a_tool_that_ends_the_run():
         return {"s": 1}
 
     # DEVIATES: the model is not asked again.
-    assert told(Talk(agent(call("stop"), "never", tools=[stop])).say()) == [
+    assert summaries(Talk(agent(call("stop"), "never", tools=[stop])).say()) == [
         ("a", "calls stop({})"),
         ("a", "answers {'s': 1}"),
     ]
@@ -343,7 +343,7 @@ def test_z8_one_of_two_calls_fails():
 
     talk = Talk(agent([call("good"), call("boom")], tools=[good, boom], tool_errors="raise"))
 
-    assert told(talk.say()) == [
+    assert summaries(talk.say()) == [
         ("a", "calls good({}); calls boom({})"),
         ("a", "answers {'g': 1}"),
         ("a", "answers {'error': 'ValueError: bad'} failed ValueError ."),
@@ -384,5 +384,5 @@ def test_h6_a_callback_that_raises(kind: str, previous: list[Any]):
 
     talk = Talk(agent("x", **{f"{kind}_callback": raises}))
 
-    assert told(talk.say()) == [*previous, ("a", "failed KeyError")]
+    assert summaries(talk.say()) == [*previous, ("a", "failed KeyError")]
     assert isinstance(talk.error, KeyError)

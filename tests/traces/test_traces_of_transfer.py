@@ -14,7 +14,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
-from tests.support.talk import Talk, requests, told
+from tests.support.talk import Talk, requests, summaries
 
 
 def agent(name: str, *answers: Any, **fields: Any) -> LlmAgent:
@@ -56,14 +56,14 @@ def test_6_a_transfer_keeps_the_conversation_until_it_is_handed_back():
 
     first = talk.say("hello")
 
-    assert told(first) == [
+    assert summaries(first) == [
         ("root", "calls transfer_to_agent({'agent_name': 'b'})"),
         ("root", "answers {'result': None}"),
         ("b", "B says hi ."),
     ]
     assert first[1].actions.transfer_to_agent == "b"
-    assert told(talk.say("second")) == [("b", "B again .")]
-    assert told(talk.say("third")) == [
+    assert summaries(talk.say("second")) == [("b", "B again .")]
+    assert summaries(talk.say("third")) == [
         ("b", "calls transfer_to_agent({'agent_name': 'root'})"),
         ("b", "answers {'result': None}"),
         ("root", "root speaks ."),
@@ -94,9 +94,9 @@ def test_6b_a_name_that_cannot_take_over_goes_back_to_the_model(name: str):
 
     # DEVIATES: google-adk ends the run with a ValueError, or a WorkflowDataError; the model can mend it.
     assert [list(one.response or {}) for event in events for one in event.get_function_responses()] == [["error"]]
-    assert "Those that can: b." in told(events)[1][1]
+    assert "Those that can: b." in summaries(events)[1][1]
     assert events[1].actions.transfer_to_agent is None
-    assert told(events)[2] == ("root", "I answer. .")
+    assert summaries(events)[2] == ("root", "I answer. .")
 
 
 def test_6c_who_hands_nothing_to_its_parent_is_not_asked_next():
@@ -105,7 +105,7 @@ def test_6c_who_hands_nothing_to_its_parent_is_not_asked_next():
 
     talk.say("hello")
 
-    assert told(talk.say("second")) == [("root", "who? .")]
+    assert summaries(talk.say("second")) == [("root", "who? .")]
 
 
 def test_10_a_sub_agent_of_a_single_turn_is_a_tool():
@@ -119,7 +119,7 @@ def test_10_a_sub_agent_of_a_single_turn_is_a_tool():
     events = talk.say("hello")
     talk.say("again")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("root", "calls tr({'request': 'hola'})"),
         ("tr", "translated ."),
         ("root", "answers {'result': 'translated'}"),
@@ -171,7 +171,7 @@ def test_10c_tools_of_its_own_an_input_schema_and_a_key_of_the_state():
 
     events = talk.say("hello")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("root", "calls tr({'q': 'hola', 'n': 3})"),
         ("tr", "calls work({})"),
         ("tr", "answers {'ok': 1}"),
@@ -194,14 +194,14 @@ def test_11_a_task_is_talked_over_with_the_user_until_it_is_done():
 
     first, then, last = talk.say("hello"), talk.say("tomorrow"), talk.say("thanks")
 
-    assert told(first) == [("root", "calls tk({'request': 'book'})"), ("tk", "which date? .")]
-    assert told(then) == [
+    assert summaries(first) == [("root", "calls tk({'request': 'book'})"), ("tk", "which date? .")]
+    assert summaries(then) == [
         ("tk", "calls finish_task({'result': 'booked'})"),
         ("tk", "answers {'result': 'Task completed.'}"),
         ("user", "answers {'result': 'booked'}"),
         ("root", "root final ."),
     ]
-    assert told(last) == [("root", "next .")]
+    assert summaries(last) == [("root", "next .")]
     key = first[0].get_function_calls()[0].id
     assert [event.branch for event in [*first, *then]] == [None, *[f"tk@{key}"] * 3, None, None]
     assert [event.isolation_scope for event in [*first, *then]] == [None, *[key] * 3, None, None]
@@ -246,7 +246,7 @@ def test_y3_an_error_inside_is_told_where_it_was_and_the_parent_goes_on():
 
     events = Talk(agent("root", call("tr", request="x"), "root final", sub_agents=[tr])).say("go")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("root", "calls tr({'request': 'x'})"),
         ("tr", "failed RuntimeError"),
         # DEVIATES: the key is `error` instead of `result`, and it holds what went wrong.
@@ -262,7 +262,7 @@ def test_y4_other_calls_of_the_step_share_the_event_of_a_transfer():
 
     events = Talk(root).say("go")
 
-    assert told(events) == [
+    assert summaries(events) == [
         ("root", "calls work({}); calls transfer_to_agent({'agent_name': 'b'})"),
         ("root", "answers {'ok': 1}; answers {'result': None}"),
         ("b", "B ."),
@@ -276,9 +276,9 @@ def test_y10_several_are_called_at_once_each_on_a_branch_of_its_own():
 
     events = Talk(root).say("go")
 
-    assert told(events)[0] == ("root", "calls t1({'request': 'A'}); calls t2({'request': 'B'})")
-    assert sorted(told(events)[1:3]) == [("t1", "t1 out ."), ("t2", "t2 out .")]
-    assert told(events)[3:] == [
+    assert summaries(events)[0] == ("root", "calls t1({'request': 'A'}); calls t2({'request': 'B'})")
+    assert sorted(summaries(events)[1:3]) == [("t1", "t1 out ."), ("t2", "t2 out .")]
+    assert summaries(events)[3:] == [
         ("root", "answers {'result': 't1 out'}; answers {'result': 't2 out'}"),
         ("root", "final ."),
     ]
@@ -296,6 +296,6 @@ def test_z13_a_sequence_takes_over_and_its_agents_hand_nothing_to_it():
     rt = agent("rt", to("sq"), "nx", sub_agents=[SequentialAgent(name="sq", sub_agents=[x, y])])
     talk = Talk(rt)
 
-    assert told(talk.say("go"))[2:] == [("x", "1 ."), ("y", "2 .")]
-    assert told(talk.say("again")) == [("rt", "nx .")]
+    assert summaries(talk.say("go"))[2:] == [("x", "1 ."), ("y", "2 .")]
+    assert summaries(talk.say("again")) == [("rt", "nx .")]
     assert offered(x) == offered(y) == [[]]

@@ -7,7 +7,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm
-from tests.support.talk import said
+from tests.support.talk import part_summary
 
 ASKS = "adk_request_input"
 APPROVES = "adk_request_confirmation"
@@ -27,7 +27,7 @@ def _line(event: Event) -> str:
         if part.function_call and part.function_call.name == ASKS:
             words.append(f"asks {(part.function_call.args or {}).get('message')}")
         elif not (words and event.node_info.output_for):
-            words.append(f"says {said(part)}")
+            words.append(f"says {part_summary(part)}")
     words += [f"failed {event.error_code}"] if event.error_code else []
     words += ["waits"] if "workflow" in (event.actions.agent_state or {}) else []
     words += [f"=> {event.actions.state_delta}"] if event.actions.state_delta else []

@@ -21,7 +21,7 @@ from adk_nb.sessions import SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS, Effect
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import START, Workflow, node
-from tests.runtime.ledger import WHERE, rows, stored
+from tests.runtime.ledger import SESSION_KEY, rows, stored
 from tests.support.polling import SECONDS
 from tests.workflow.steps import answer, asked
 
@@ -64,7 +64,7 @@ class Desk:
         runner = Runner(app=app, session_service=self.service, auto_create_session=True)
         seen: list[Event] = []
         try:
-            async for event in runner.run_async(**WHERE, **said):
+            async for event in runner.run_async(**SESSION_KEY, **said):
                 seen.append(event)  # noqa: PERF401  # what came before the error
         except StorageError:
             self.service = SqliteSessionService(self.path)

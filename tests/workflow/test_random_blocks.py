@@ -17,7 +17,7 @@ from adk_nb import Context
 from adk_nb.events import Event, RequestInput
 from adk_nb.workflow import DEFAULT_ROUTE, START, BaseNode, Edge, JoinNode, Workflow, node
 from tests.support.polling import SECONDS
-from tests.support.talk import WHERE, Talk
+from tests.support.talk import SESSION_KEY, Talk
 from tests.workflow.steps import answers, asked
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -296,7 +296,7 @@ def test_who_cuts_a_run_short_leaves_nothing_running(block: Block, limit: int | 
 
         async def reads() -> None:
             number = 0
-            turn = talk.runner.run_async(**WHERE, new_message="go", abort_signal=stop)
+            turn = talk.runner.run_async(**SESSION_KEY, new_message="go", abort_signal=stop)
             async with aclosing(turn) as events:
                 async for _ in events:
                     number += 1

@@ -14,7 +14,7 @@ from adk_nb.events import Event, RequestInput
 from adk_nb.models import call
 from adk_nb.tools import FunctionTool
 from adk_nb.workflow import DEFAULT_ROUTE, START, JoinNode, NodeTimeoutError, RetryConfig, Workflow, node
-from tests.support.talk import WHERE, Talk, requests
+from tests.support.talk import SESSION_KEY, Talk, requests
 from tests.workflow.steps import answer, asked, step, walked
 
 
@@ -508,7 +508,7 @@ def test_a_run_begun_while_another_of_its_session_is_read_goes_its_own_way() -> 
     async def nested() -> tuple[list[Event], list[Event]]:
         outer: list[Event] = []
         inner: list[Event] = []
-        turn = run.runner.run_async(**WHERE, new_message="q")
+        turn = run.runner.run_async(**SESSION_KEY, new_message="q")
         async with aclosing(turn) as events:
             async for event in events:
                 outer.append(event)
