@@ -76,19 +76,17 @@ class Case:
             yield content
 
 
-def read_cases(source: Any, *, message: str | None = None, is_table_of_answers: bool = False) -> list[Case]:
+def read_cases(source: Any) -> list[Case]:
     """Read cases.
 
     Args:
         source: A markdown table or YAML as text; the path of a CSV, YAML, JSON or evalset file; a frame; an EvalSet;
             a list of dicts, of cases or of messages.
-        message: Template of the message, with `{{column}}`. None: the column `message`.
-        is_table_of_answers: Columns that the message does not name are left alone instead of being expectations.
 
     Raises:
         InputError: There is none, an id is there twice, or a row has no message; the message says which.
     """
-    return check_ids(iter_cases(source, message=message, is_table_of_answers=is_table_of_answers))
+    return check_ids(iter_cases(source))
 
 
 def check_ids(cases: Iterable[Case]) -> list[Case]:
@@ -107,7 +105,7 @@ def check_ids(cases: Iterable[Case]) -> list[Case]:
     return list(by_id.values())
 
 
-def iter_cases(source: Any, *, message: str | None = None, is_table_of_answers: bool = False) -> Iterator[Case]:
+def iter_cases(source: Any) -> Iterator[Case]:
     """As `read_cases`, one case at a time and without the check of their ids."""
     if isinstance(source, EvalSet):
         yield from map(case_of_eval_case, source.eval_cases)
@@ -119,7 +117,7 @@ def iter_cases(source: Any, *, message: str | None = None, is_table_of_answers: 
         elif isinstance(row, EvalCase):
             yield case_of_eval_case(row)
         else:
-            yield _case_of_row(row, next(numbers), message, is_table_of_answers)
+            yield _case_of_row(row, next(numbers))
 
 
 def case_of_eval_case(eval_case: EvalCase) -> Case:
@@ -222,7 +220,7 @@ def _rows_of_yaml(text: str) -> Sequence[Any]:
     return cast(list[Any], data)
 
 
-def _case_of_row(row: Any, number: int, template: str | None, is_table_of_answers: bool) -> Case:
+def _case_of_row(row: Any, number: int) -> Case:
     if isinstance(row, str):
         row = {"message": row}
     if not isinstance(row, Mapping):
@@ -230,26 +228,17 @@ def _case_of_row(row: Any, number: int, template: str | None, is_table_of_answer
     fields: dict[str, Any] = {
         str(name): value for name, value in cast(Mapping[Any, Any], row).items() if value is not None and value == value
     }  # NaN, which frames have in empty cells, is not equal to itself
-    in_template = set(FIELD.findall(template or ""))
     files: Any = fields.get("files") or ()
     return Case(
         id=str(fields.get("id", f"case{number}")),
-        messages=_messages(fields, number, template),
+        messages=_messages(fields, number),
         state=_state(fields.get("initial_state", {}), number),
         files=tuple(part.strip() for part in files.split(",")) if isinstance(files, str) else tuple(files),
-        expected={}
-        if is_table_of_answers
-        else {
-            name: value
-            for name, value in fields.items()
-            if name not in INPUTS and name not in in_template and value != ""
-        },
+        expected={name: value for name, value in fields.items() if name not in INPUTS and value != ""},
     )
 
 
-def _messages(fields: Mapping[str, Any], number: int, template: str | None) -> tuple[str | types.Content, ...]:
-    if template is not None:
-        return (fill_template(template, fields, number),)
+def _messages(fields: Mapping[str, Any], number: int) -> tuple[str | types.Content, ...]:
     conversation = fields.get("conversation")
     if conversation:
         turns: list[Any] = (

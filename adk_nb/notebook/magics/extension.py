@@ -169,7 +169,7 @@ def unload_ipython_extension(shell: Any) -> None:
     hooks.remove_traceback_filter(shell)
     debug_view.registered = None
     if comm := _comm():
-        comm.get_comm_manager().unregister_target(_NAMES_TARGET, _answer_editor)
+        comm.get_comm_manager().targets.pop(_NAMES_TARGET, None)  # not there if comm was imported later
     _end_what_runs(shell)
     old.preload.pause()
     for event, callback in old.events:
