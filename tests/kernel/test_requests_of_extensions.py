@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ipykernel
 import pytest
 from kernel import Kernel
 
@@ -36,6 +37,7 @@ def test_a_run_after_a_click_is_live_whatever_an_extension_asked_before(kernel: 
     kernel.until(lambda: "Rerun" in first.shown, "its answer, in the cell of the click")
 
 
+@pytest.mark.skipif(ipykernel.version_info < (7,), reason="ipykernel 6 has no subshells")
 def test_a_cell_stays_live_while_a_subshell_answers_an_extension(kernel: Kernel):
     kernel.run(SETUP)
     subshell = kernel.subshell()

@@ -15,7 +15,7 @@ NEEDS = {"needs-server", "needs-process", "needs-threads", "needs-nltk"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d")
 _BAR = re.compile(r"\|[ ─█·]+\|")
 """How long a part of a run took, in a waterfall of text."""
-_COUNT = re.compile(r"\d+ messages(?=, the last)")
+_COUNT = re.compile(r"\d+ (messages(?=, the last)|events)")
 _HELP = re.compile(r"%{0,2}\w+\?")
 """A cell that asks for help: a pager shows it elsewhere, so that nothing is saved; here it is an output."""
 LOAD = "%load_ext adk_nb"
@@ -40,7 +40,7 @@ def shown(cell: Any) -> list[tuple[str, str]]:
 
 def _steady(text: str) -> str:
     """`text` without the time of day, times of runs, and how long a session is, which counts the cells left out."""
-    return _COUNT.sub("messages", _BAR.sub("|bar|", _TIME.sub("(time)", text)))
+    return _COUNT.sub(r"\1", _BAR.sub("|bar|", _TIME.sub("(time)", text)))
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
