@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.notebook.conftest import Shell
 
-NAMES_JS = Path(__file__).parents[2] / "editors" / "jupyterlab" / "src" / "extension.js"
-EXPRESSION = re.search(r"IN_KERNEL = '(.*)';", NAMES_JS.read_text(encoding="utf-8"))
+EXTENSION_JS = Path(__file__).parents[2] / "editors" / "jupyterlab" / "src" / "extension.js"
+EXPRESSION = re.search(r"IN_KERNEL = '(.*)';", EXTENSION_JS.read_text(encoding="utf-8"))
 
 
 def ask(shell: Shell, **names: list[str]):

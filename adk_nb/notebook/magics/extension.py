@@ -179,7 +179,7 @@ def unload_ipython_extension(shell: Any) -> None:
 def known_names(names: dict[str, list[str]]) -> JSON | None:
     """Answer an editor: which of `names`, by kind as in `Option.names`, this notebook has; None if nothing is defined.
 
-    The extension of JupyterLab evaluates it (`editors/jupyterlab/src/extension.js`), and only where this file is loaded.
+    JupyterLab's extension evaluates it (`editors/jupyterlab/src/extension.js`), and only where this file is loaded.
     """
     shell = get_ipython()
     if getattr(shell, _NOTEBOOK, None) is None or (magics := _registered(shell)) is None:
