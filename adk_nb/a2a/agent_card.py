@@ -19,7 +19,7 @@ def build_card(agent: Any, url: str, *, has_token: bool = False) -> Any:
     """The card of an agent: name, description, a skill for itself, for each of its tools, and for those under it.
 
     Args:
-        agent: An agent or a graph. Its instruction is not told: a card is public.
+        agent: An agent or a graph. Its instruction is left out, as a card is public.
         url: Address of the JSON-RPC endpoint.
         has_token: Calls need a bearer token.
     """

@@ -156,15 +156,15 @@ class RemoteAnswer:
         if not self._has_events and (metadata := self._metadata()):
             yield self._new_event(custom_metadata=metadata)
 
-    def _question(self, told: Sequence[Any]) -> Iterator[Event]:
-        question = question_of(self._agent, told, self._known_calls)
+    def _question(self, parts: Sequence[Any]) -> Iterator[Event]:
+        question = question_of(self._agent, parts, self._known_calls)
         artifacts = [*self._known_artifacts, *self._artifacts]
         metadata = {**self._metadata(), CALLS: dict(question.remote_calls), ARTIFACTS: artifacts}
         if question.calls:
             yield self._new_event(custom_metadata=metadata, **question_event(question))
 
-    def _failure(self, state: str, told: Sequence[Any]) -> A2AClientError:
-        text = error_line(text_of(told))
+    def _failure(self, state: str, parts: Sequence[Any]) -> A2AClientError:
+        text = error_line(text_of(parts))
         outcome = {"TASK_STATE_REJECTED": "refused the message", "TASK_STATE_CANCELED": "was stopped"}.get(
             state, "failed"
         )

@@ -59,7 +59,7 @@ class BatchOptions(TypedDict, total=False):
     """Approvals in the rows: left open ("ask", the default), given ("yes"), refused ("no"), or given for listed
     tools."""
     run_config: RunConfig | None
-    """Of every run."""
+    """The configuration of every run."""
     on_progress: Callable[[Progress], None] | None
     """Called at most once a second, and at the end."""
     scheduler: str | None
