@@ -1,4 +1,4 @@
-"""What a message says, without its sentence: names, values and what to type. The sentences stand in tests/messages."""
+"""What a message says, without its sentence: names, values and what to type."""
 
 
 def mentions(message: object, facts: str) -> bool:
