@@ -16,7 +16,7 @@ from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.past_turns import typed_text
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.session_store import APP, label
+from adk_nb.notebook.registry.session_store import APP, USER, label
 from adk_nb.notebook.turn import TurnRunner
 from adk_nb.notebook.turn_options import RelayedRequest, notice_of, turn_options
 from adk_nb.notebook.view.run_view import RunView
@@ -108,7 +108,7 @@ class NotebookRunner(Runner):
             state_delta=request.state_delta,
             sender="A2A client" if self._waits else (config.custom_metadata or {}).get(SENT_BY, "client"),
         )
-        name = self._label(request.user_id, request.session_id)
+        name = label(request.user_id, request.session_id, DEBUG_USER if self._source else USER)
         # In a worker: to look something up may wait for the loop.
         chat = await sync.blocking(lambda: self._notebook.chat(self._name, name), thread=True)
         is_first = True
@@ -217,11 +217,6 @@ class NotebookRunner(Runner):
             if not (box.one_at_a_time.locked() or runner.cards.asks_in(box.shown)):
                 del self._boxes[name]
                 box.shown.remove()
-
-    def _label(self, user_id: str, session_id: str) -> str:
-        if self._source:
-            return session_id if user_id == DEBUG_USER else f"{user_id}/{session_id}"
-        return label(user_id, session_id)
 
 
 async def _until_answered(

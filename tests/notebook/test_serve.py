@@ -97,6 +97,37 @@ def test_the_sessions_of_clients_are_sessions_of_the_notebook(shell, clerk: Call
     assert "_run" in shell.names, "a reply that was typed for"
 
 
+def test_a_slash_in_an_id_leads_to_no_other_users_session(shell, clerk: Caller):
+    shell.cell("script = ScriptedLlm(*[f'Answer {n}.' for n in range(1, 9)])")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    assert texts(clerk.run("I am Ada.", "s1", user="ada").json()) == ["Answer 1."]
+    taken = {"userId": "user", "sessionId": "ada/s1"}
+    made = clerk.http.post("/apps/clerk/users/user/sessions", json={"sessionId": "ada/s1"})
+    assert made.status_code == 200
+    said = clerk.http.post("/run", json={**body("I am Eve."), **taken}).json()
+    assert texts(said) == ["Answer 2."]
+    sent = [{"id": "m", "role": "user", "content": "And I?"}]
+    thread = clerk.http.post("/ag-ui", json={"threadId": "ada/s1", "runId": "r", "messages": sent}).text
+    assert "Answer 3." in thread and "I am Ada." not in thread and "I am Eve." in thread
+    for user, session in (("ada/x", "y"), ("ada", "x/y"), ("ada%2Fx", "y"), ("", "ada")):
+        made = clerk.http.post("/run", json={**body("Hi", session), "userId": user})
+        assert made.status_code == 404, "each is a session of its own, which is not there yet"
+    assert texts(clerk.events("s1", user="ada")) == ["I am Ada.", "Answer 1."]
+    listed = str(shell.cell("%session"))
+    assert "user/ada/s1" in listed
+    assert "I am Eve." in str(shell.cell("%trace -s user/ada/s1")) and "I am Ada." in str(
+        shell.cell("%trace -s ada/s1")
+    )
+
+
+def test_ids_with_blanks_around_them_are_one_chat(shell, clerk: Caller):
+    shell.cell("script = ScriptedLlm('First.', 'Second.')")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    assert texts(clerk.run("One", " web ").json()) == ["First."]
+    assert texts(clerk.run("Two", "web").json()) == ["Second."]
+    assert texts(clerk.events()) == ["One", "First.", "Two", "Second."]
+
+
 def test_a_run_of_a_client_is_no_reply_of_a_cell(shell, clerk: Caller):
     clerk.run("Pay Anna")
     assert "_run" not in shell.names

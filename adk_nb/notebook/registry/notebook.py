@@ -31,7 +31,7 @@ from adk_nb.notebook.registry.definitions import (
     run_metadata,
 )
 from adk_nb.notebook.registry.names import Names
-from adk_nb.notebook.registry.session_store import APP, events_label
+from adk_nb.notebook.registry.session_store import APP, USER, events_label, label, owner
 from adk_nb.notebook.registry.skills import skill_notes, skill_toolset
 from adk_nb.notebook.registry.templates import Location, Template, parse
 from adk_nb.notebook.reply import Reply
@@ -343,7 +343,9 @@ class Notebook(Names):
         value = self.variables.get(name)
         source = value if isinstance(value, App | Runner) else None
         agent = self.agent(name)
-        key = name, session or (DEBUG_SESSION if isinstance(source, Runner) else self.sessions.current)
+        own = DEBUG_USER if isinstance(source, Runner) else USER
+        wanted = session or (DEBUG_SESSION if isinstance(source, Runner) else self.sessions.current)
+        key = name, label(*owner(wanted, own), own)
         old_source, chat = self._chats.get(key, (None, None))
         if chat is None or old_source is not source:
             chat = self._new_chat(name, key[1], source)
@@ -355,10 +357,10 @@ class Notebook(Names):
 
     def _new_chat(self, name: str, session: str, source: App | Runner | None) -> Chat:
         if isinstance(source, Runner):
-            user, slash, session_id = session.rpartition("/")
-            chat = Chat(source, session=session_id, user_id=user if slash else DEBUG_USER)
+            user, session_id = owner(session, DEBUG_USER)
+            chat = Chat(source, session=session_id, user_id=user)
         else:
-            user, session_id = self.sessions.owner(session)
+            user, session_id = owner(session)
             chat = Chat(
                 source or self.agent(name),
                 session=session_id,
@@ -383,7 +385,7 @@ class Notebook(Names):
 
     def chats_in(self, session: str) -> list[Chat]:
         """The chats in one of the notebook's sessions."""
-        entries = self._chats.items()
+        entries, session = self._chats.items(), label(*owner(session))
         return [chat for (_, id), (source, chat) in entries if id == session and not isinstance(source, Runner)]
 
     def confirm_magic(self, session: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from adk_nb import sync
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -33,7 +34,7 @@ from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, use_key
 from adk_nb.runtime.rewind import fork
 from adk_nb.sessions import session_file
-from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.base_session_service import BaseSessionService, strip_id
 from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 
 class SessionStore:
-    """Sessions by name, for code that is not async. A session of another user, who came over HTTP, is `USER/SESSION`.
+    """Sessions by name, for code that is not async: `SESSION`, or `USER/SESSION` of another user, see `label`.
 
     A method that takes the name of a session means the current one without it.
     """
@@ -94,16 +95,10 @@ class SessionStore:
             raise SessionNotFoundError("session", name or "", {*self.names, self.current})
         return session
 
-    def owner(self, name: str) -> tuple[str, str]:
-        """The user and the session's id behind a name."""
-        user, slash, session = name.partition("/")
-        if not (slash and user and session):
-            return USER, name
-        own = _read(self.service.get_session(app_name=APP, user_id=USER, session_id=name))
-        return (USER, name) if own else (user, session)
-
     def _key(self, name: str) -> dict[str, Any]:
-        user, session = self.owner(name)
+        user, session = owner(name)
+        if not session:
+            raise InputError(f"session {name!r} has no name after the user; type {name}main, or another name")
         return {"app_name": APP, "user_id": user, "session_id": session}
 
     def events(self, name: str | None = None) -> list[Event]:
@@ -149,11 +144,9 @@ class SessionStore:
             new = unused_name(name, names)
             names.add(new)
             loaded = Loaded(name, session.state, session.events)
-            user, old_id = self.owner(name)
-            new_id = new.removeprefix(f"{user}/") if user != USER else new
-            _wait(loaded.put(service, app_name=APP, user_id=user, session_id=new_id))
+            _wait(loaded.put(service, **self._key(new)))
             # Deleted only now: if the new service fails, the session is still in memory.
-            _wait(self.service.delete_session(app_name=APP, user_id=user, session_id=old_id))
+            _wait(self.service.delete_session(**self._key(name)))
             renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
             report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
         return report
@@ -164,6 +157,7 @@ class SessionStore:
         Raises:
             SessionNotFoundError: There is none.
         """
+        name = label(*owner(name))
         if name != self.current and name not in self.names:
             hint = f"start a new one with: %session new {shlex.quote(name)}"
             raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
@@ -175,7 +169,8 @@ class SessionStore:
         Raises:
             InputError: There is one of that name already.
         """
-        if name is not None and name in self.names:
+        name = name and label(*owner(name))
+        if name in self.names:
             raise InputError(f"there is a session {name!r} already; leave --new out to use it, or give another name")
         self.current = name or unused_name("main", {*self.names, self.current, "main"})
         return self.current
@@ -202,12 +197,13 @@ class SessionStore:
         """
         # Read before anything changes: a bad file must not lose the current session.
         loaded = session_file.read(file)
-        name = session_file.check_name(name or loaded.name)
+        # The name in a file is an id of the notebook's own, whatever is in it: a file chooses no other user.
+        name = session_file.check_name(name or label(USER, loaded.name))
         if name in self.names:
             raise InputError(
                 f"there is a session {name!r} already; add --as {unused_name(name, self.names)} for another name"
             )
-        shared_keys = _wait(loaded.put(self.service, app_name=APP, user_id=USER, session_id=name))
+        shared_keys = _wait(loaded.put(self.service, **self._key(name)))
         self.current = name
         return name, shared_keys, loaded.dropped
 
@@ -218,14 +214,15 @@ class SessionStore:
             InputError: The session has no events yet, or no such event, or there is a session of the new name.
         """
         session = self._with_events(name)
-        copied = name_of(session)
-        if new is not None and new in (*self.names, self.current):
-            raise InputError(f"there is a session {new!r} already; give the copy another name")
+        user, copied = session.user_id, name_of(session)
         new = new or unused_name(copied, self.names)
-        new_id = new.removeprefix(f"{session.user_id}/")
-        _wait(fork(session, self.service, self.artifacts, session_id=new_id, up_to_event_id=at))
-        self.current = label(session.user_id, new_id)
-        return copied, self.current
+        # A copy is the same user's, so a name without that user is the id alone.
+        new = label(*owner(new)) if owner(new)[0] == user else label(user, new)
+        if new in (*self.names, self.current):
+            raise InputError(f"there is a session {new!r} already; give the copy another name")
+        _wait(fork(session, self.service, self.artifacts, session_id=owner(new)[1], up_to_event_id=at))
+        self.current = new
+        return copied, new
 
     # ---- changes of a session
 
@@ -363,9 +360,21 @@ def events_label(events: Sequence[Event]) -> str:
     return f"{count} event{'' if count == 1 else 's'}"
 
 
-def label(user: str, session: str) -> str:
-    """The name of a user's session."""
-    return session if user == USER else f"{user}/{session}"
+def label(user: str, session: str, own: str = USER) -> str:
+    """The name of a user's session: its id for the user `own`, else `USER/SESSION`. No two sessions have one name.
+
+    The first slash ends the user: one in a user's name is written `%2F`, and `own` is named if its id has one.
+    """
+    session = strip_id(session)
+    if user == own and "/" not in session:
+        return session
+    return f"{user.replace('%', '%25').replace('/', '%2F')}/{session}"
+
+
+def owner(name: str, own: str = USER) -> tuple[str, str]:
+    """The user and the id of the session that has this name, see `label`."""
+    user, slash, session = name.partition("/")
+    return (unquote(user), strip_id(session)) if slash else (own, strip_id(name))
 
 
 def name_of(session: Session) -> str:
