@@ -1,98 +1,40 @@
 """A Jupyter kernel in a child process for model-written code."""
 
 import asyncio
-import hashlib
-import mimetypes
-import os
+import json
 import secrets
 import signal
-import stat
+import socket
 import sys
+import time
 import weakref
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import ExitStack, suppress
 from typing import Any, Protocol, cast
 
 from adk_nb.code_executors.isolation import Isolation, require_processes
-from adk_nb.code_executors.output import MAX_FILES, Output
+from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, environment, exit_text
+from adk_nb.code_executors.work_folder import WorkFolder
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
 from adk_nb.runtime.code_execution import CodeExecutionResult, File
 
-MAX_BYTES = 20 * 1024 * 1024
-"""Size limit of a file."""
-
-
-class WorkFolder:
-    """A temporary folder with a subfolder for the code."""
-
-    def __init__(self) -> None:
-        self._folder = TemporaryDirectory(prefix="adk_nb_code_", ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name, "work")
-        self.path.mkdir()
-        self._marks: dict[str, tuple[int, int]] = {}
-        """Name -> size and modification time, of the files that the caller has."""
-        self._digests: dict[str, bytes] = {}
-
-    @property
-    def private(self) -> Path:
-        """The parent folder, for files that the code should not list."""
-        return Path(self._folder.name)
-
-    def put(self, files: Iterable[File]) -> None:
-        """Write the files, except those that were written before: the code may have changed them since."""
-        for file in files:
-            name, data = Path(file.name).name, file.data  # no folders: the name must not lead out
-            if name and self._digests.get(name) != (digest := hashlib.sha256(data).digest()):
-                self._digests[name] = digest
-                path = self.path / name
-                path.write_bytes(data)
-                self._marks[name] = _mark(path.lstat())
-
-    def take_changed(self) -> tuple[list[File], list[str]]:
-        """Regular files that are new or changed since the last call, by name; and the names of those over the limits.
-
-        Files in subfolders are ignored. Limits: 20 files, 20 MB each.
-        """
-        files: list[File] = []
-        skipped: list[str] = []
-        for entry in sorted(os.scandir(self.path), key=lambda entry: entry.name):
-            # The link itself, not its target.
-            mark = _mark(entry_stat := entry.stat(follow_symlinks=False))
-            # A symbolic link could lead to any file of the user.
-            if not stat.S_ISREG(entry_stat.st_mode) or self._marks.get(entry.name) == mark:
-                continue
-            self._marks[entry.name] = mark
-            if entry_stat.st_size > MAX_BYTES or len(files) == MAX_FILES:
-                skipped.append(entry.name)
-                continue
-            mime_type = mimetypes.guess_type(entry.name)[0] or "application/octet-stream"
-            files.append(File(name=entry.name, content=Path(entry.path).read_bytes(), mime_type=mime_type))
-        return files, skipped
-
-    def close(self) -> None:
-        """Delete the folder."""
-        self._folder.cleanup()
-
-
-def _mark(file_stat: os.stat_result) -> tuple[int, int]:
-    return file_stat.st_size, file_stat.st_mtime_ns
-
-
 START_SECONDS = 60.0
 INTERRUPT_SECONDS = 2.0
 """Grace period for interrupted code before its kernel is killed."""
+FILES_SECONDS = 2.0
+"""Grace period for the files that the code wrote by the end of its time."""
 _MAX_DROPPED = 10_000_000
 """Limit of characters dropped from the output; code that prints more is interrupted."""
 _REPLY_SECONDS = 2.0
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What jupyter_client and the reading of a message raise for one that is wrong."""
 _MAX_SOCKET_PATH = 100
 """Characters, a few fewer than sun_path has on macOS: jupyter_client appends a number. Source: unix(4)."""
 # The kernel's standard input is a pipe of this process, which the system closes however this process ends.
 _BOOT = """
-import os, sys, threading
+import json, os, sys, threading
 
 def end_with_its_owner(pipe):
     os.read(pipe, 1)
@@ -100,7 +42,7 @@ def end_with_its_owner(pipe):
 
 threading.Thread(target=end_with_its_owner, args=(os.dup(0),), daemon=True).start()
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-limit = int(sys.argv.pop(1))
+limit, listening = int(sys.argv.pop(1)), json.loads(sys.argv.pop(1))
 try:
     import resource
 except ImportError:
@@ -109,6 +51,15 @@ else:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if limit:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+import zmq
+bind = zmq.Socket.bind
+
+def bind_open_socket(self, address):
+    if address in listening:
+        self.setsockopt(zmq.USE_FD, listening[address])
+    return bind(self, address)
+
+zmq.Socket.bind = bind_open_socket
 from ipykernel.kernelapp import launch_new_instance
 launch_new_instance()
 """
@@ -152,14 +103,18 @@ class ChildKernel:
         folder = WorkFolder()
         connection = str(folder.private / "kernel.json")
         # Jupyter: messages without this key's HMAC signature are dropped, so no other process can send code.
-        connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **_transport(folder))
+        transport = _transport(folder)
+        _, ports = connect.write_connection_file(connection, key=secrets.token_hex(32).encode(), **transport)
         log = folder.private / "kernel.log"
-        kernel = [sys.executable, "-c", _BOOT, str((memory_limit_mb or 0) * 1024 * 1024), "-f", connection]
         # Else the model's code would be in the user's own IPython history.
         options = ["--HistoryManager.enabled=False", "--HistoryManager.hist_file=:memory:", "--IPKernelApp.quiet=True"]
-        with log.open("wb") as log_file:
+        with ExitStack() as opened:
+            log_file = opened.enter_context(log.open("wb"))
+            sockets = _listen(transport, ports, opened)
+            memory = str((memory_limit_mb or 0) * 1024 * 1024)
+            kernel = [sys.executable, "-c", _BOOT, memory, json.dumps(sockets), "-f", connection]
             process = await asyncio.create_subprocess_exec(
-                *isolation.command([*kernel, *options], str(folder.private), interrupted=True),
+                *isolation.command([*kernel, *options], str(folder.path), readable=connection, interrupted=True),
                 stdin=asyncio.subprocess.PIPE,  # closed when this process ends, which makes the kernel exit
                 stdout=log_file,
                 stderr=log_file,
@@ -169,6 +124,7 @@ class ChildKernel:
                     JUPYTER_RUNTIME_DIR=str(folder.private),
                 ),
                 start_new_session=True,  # a process group of its own, which end_group signals
+                pass_fds=[*sockets.values()],
             )
         client = cast(_Client, asyncio_client.AsyncKernelClient())
         client.load_connection_file(connection)
@@ -195,15 +151,25 @@ class ChildKernel:
         """Run `code` in the kernel's namespace. Failures of the code or the kernel are part of the result.
 
         Code that exceeds the time limit, or whose run is cancelled, is interrupted; if it continues, the kernel is
-        killed.
+        killed. The limit is for its files, too: for those it gets, and, with what is left of it and a few seconds, for
+        those it wrote.
         """
-        await asyncio.to_thread(self._folder.put, files)
+        start = time.monotonic()
         output = Output(self._image_name)
+        try:
+            async with asyncio.timeout(seconds):
+                problems = await asyncio.to_thread(self._folder.put, [*files])
+        except TimeoutError:
+            output.fail(f"the code was not run: its files were not written within {seconds:g} seconds")
+            return output.result(1)
+        for problem in problems:
+            output.fail(f"a file for the code was not written: {problem}")
+        remaining = None if seconds is None else max(0.0, seconds - (time.monotonic() - start))
         message_id = self._client.execute(code, store_history=False, allow_stdin=False, stop_on_error=False)
         collecting = asyncio.ensure_future(self._collect_output(message_id, output))
         try:
             # The kernel may die without sending a status.
-            await asyncio.wait({collecting, self._exit_task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({collecting, self._exit_task}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
             if not collecting.done() and self.alive:
                 output.write_stderr(f"the code was stopped: it ran for longer than {seconds or 0:g} seconds\n")
                 await self._interrupt(collecting)
@@ -213,7 +179,9 @@ class ChildKernel:
             raise
         finally:
             collecting.cancel()
-        return await self._with_files(output, exit_code)
+        remaining = None if seconds is None else max(FILES_SECONDS, seconds - (time.monotonic() - start))
+        await self._take_files(output, remaining)
+        return output.result(exit_code)
 
     async def stop(self) -> None:
         """Kill it with all processes that its code started, and delete its folder."""
@@ -244,20 +212,26 @@ class ChildKernel:
                 over_limit = True
                 output.write_stderr(f"the code was stopped: it printed more than {_MAX_DROPPED:,} characters\n")
                 end_group(self._process.pid, signal.SIGINT)
-            message = await self._client.get_iopub_msg()
-            if message["parent_header"].get("msg_id") != message_id:  # output of an interrupted request
-                continue
-            kind, content = message["msg_type"], message["content"]
-            if kind == "stream":
-                (output.write_stderr if content["name"] == "stderr" else output.write_stdout)(content["text"])
-            elif kind in ("execute_result", "display_data"):
-                output.add_display(content["data"])
-            elif kind == "error":
+            # The code can write to the kernel's sockets itself, and anything at all.
+            try:
+                message = await self._client.get_iopub_msg()
+                if message["parent_header"].get("msg_id") != message_id:  # output of an interrupted request
+                    continue
+                kind, content = message["msg_type"], message["content"]
+                if kind == "stream":
+                    (output.write_stderr if content["name"] == "stderr" else output.write_stdout)(content["text"])
+                elif kind in ("execute_result", "display_data"):
+                    output.add_display(content["data"])
+                elif kind == "error":
+                    succeeded = False
+                    output.write_stderr("\n".join([*content["traceback"], ""]))
+                # Jupyter: `idle` is the last message on iopub for a request; the reply may come before output.
+                elif kind == "status" and content["execution_state"] == "idle":
+                    return succeeded and await self._reply_is_ok(message_id)
+            except _MALFORMED as error:
+                if succeeded:
+                    output.fail(f"the kernel sent a message that is none: {error!r:.200}")
                 succeeded = False
-                output.write_stderr("\n".join([*content["traceback"], ""]))
-            # Jupyter: `idle` is the last message on iopub for a request; the reply may come before output.
-            elif kind == "status" and content["execution_state"] == "idle":
-                return succeeded and await self._reply_is_ok(message_id)
 
     async def _reply_is_ok(self, message_id: str) -> bool:
         """Read the status from the shell channel, whose unread replies would pile up."""
@@ -288,12 +262,17 @@ class ChildKernel:
         output.write_stderr(f"the kernel ended with {exit_text(exit_code)}; {LOST_NOTE}\n")
         return exit_code or 1
 
-    async def _with_files(self, output: Output, exit_code: int) -> CodeExecutionResult:
-        files, skipped = await asyncio.to_thread(self._folder.take_changed)
+    async def _take_files(self, output: Output, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                limit = float("inf") if seconds is None else seconds
+                files, skipped = await asyncio.to_thread(self._folder.take_changed, limit)
+        except (TimeoutError, OSError) as error:
+            reason = "it took too long to read them" if isinstance(error, TimeoutError) else error.strerror
+            output.fail(f"the files that the code wrote are not returned: {reason}")
+            return
         output.files += files
-        if skipped:
-            output.write_stdout(f"\n[not returned, too large or too many: {', '.join(skipped)}]\n")
-        return output.result(exit_code)
+        output.skip(*skipped)
 
     def _image_name(self, extension: str) -> str:
         self._images += 1
@@ -307,6 +286,24 @@ def _transport(folder: WorkFolder) -> dict[str, str]:
     """
     path = str(folder.private / "socket")
     return {} if sys.platform == "win32" or len(path) > _MAX_SOCKET_PATH else {"transport": "ipc", "ip": path}
+
+
+def _listen(transport: Mapping[str, str], ports: Mapping[str, Any], opened: ExitStack) -> dict[str, int]:
+    """Open the kernel's sockets for it: the code could replace those in a folder that the kernel can write.
+
+    Returns:
+        zmq's address -> descriptor. Nothing for TCP.
+    """
+    descriptors: dict[str, int] = {}
+    if transport and sys.platform != "win32":
+        for name in ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port"):
+            path = f"{transport['ip']}-{ports[name]}"
+            listener = opened.enter_context(socket.socket(socket.AF_UNIX))
+            listener.setblocking(False)
+            listener.bind(path)
+            listener.listen()
+            descriptors[f"ipc://{path}"] = listener.fileno()
+    return descriptors
 
 
 class _Client(Protocol):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from adk_nb.concurrency.single_thread import IN_A_BROWSER
@@ -56,18 +57,26 @@ class Isolation:
     def __bool__(self) -> bool:
         return bool(self.program)
 
-    def command(self, command: Sequence[str], folder: str = "", *, interrupted: bool = False) -> list[str]:
+    def command(
+        self, command: Sequence[str], folder: str = "", *, readable: str = "", interrupted: bool = False
+    ) -> list[str]:
         """The command line for `command` in isolation.
 
         Args:
             command: Program and arguments.
-            folder: Writable folder in a sandbox.
+            folder: Writable folder in a sandbox, which sees no other of its parent.
+            readable: A file that a sandbox can read.
             interrupted: The process group may get SIGINT, which only the command must handle.
         """
         if not self:
             return list(command)
         prefix = _IGNORING_INTERRUPTS if interrupted else ()
-        bind = ("--bind", folder, folder) if self.is_sandbox and folder else ()
+        if not self.is_sandbox:
+            return [*prefix, self.program, *self.arguments, *command]
+        bind = [
+            *(("--bind", folder, folder) if folder else ()),
+            *(("--ro-bind", readable, readable) if readable else ()),
+        ]
         return [*prefix, self.program, *self.arguments, *bind, *command]
 
     def exit_code(self, code: int) -> int:
@@ -133,7 +142,7 @@ def require_processes(executor: str) -> None:
         raise ConfigurationError(browser_message(executor))
 
 
-SANDBOX_REACH = "in a sandbox: it can reach neither your files nor the network"
+SANDBOX_REACH = "in a sandbox without network: of your files it can only read this Python with its packages"
 USER_REACH = "with your permissions: it can reach your files and the network"
 """What code in a sandbox can reach, and any other code, for the approver of a script."""
 MISSING = "neither bwrap nor unshare works on this machine"
@@ -151,16 +160,16 @@ def _candidates() -> Iterator[Isolation]:
 
 def _sandboxes() -> Iterator[Isolation]:
     if sys.platform == "linux" and (bwrap := shutil.which("bwrap")):
-        paths = dict.fromkeys([*_SYSTEM_PATHS, sys.base_prefix, sys.prefix, *_links(sys.executable)])
+        paths = dict.fromkeys([*_SYSTEM_PATHS, sys.base_prefix, sys.prefix])
         binds = [option for path in paths for option in ("--ro-bind-try", path, path)]
-        yield Isolation(bwrap, (*_SANDBOX, *binds), is_sandbox=True)
-
-
-def _links(path: str) -> Iterator[str]:
-    """Folders of the symbolic links from `path` to its target."""
-    while os.path.islink(path):
-        yield os.path.dirname(path)
-        path = os.path.join(os.path.dirname(path), os.readlink(path))
+        links: list[str] = []
+        path = sys.executable
+        while os.path.islink(path):
+            # Not its folder, in which there may be other files.
+            if not any(Path(path).is_relative_to(bound) for bound in paths):
+                links += ["--symlink", os.readlink(path), path]
+            path = os.path.join(os.path.dirname(path), os.readlink(path))
+        yield Isolation(bwrap, (*_SANDBOX, *binds, *links), is_sandbox=True)
 
 
 def _works(isolation: Isolation) -> bool:

@@ -15,6 +15,7 @@ from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.isolation import Isolation, Level, require_processes, select_isolation
 from adk_nb.code_executors.output import Output
 from adk_nb.code_executors.processes import end_group, environment, exit_text
+from adk_nb.code_executors.work_folder import WorkFolder
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -90,8 +91,11 @@ class _Run:
         require_processes(UnsafeLocalCodeExecutor.__name__)
         if not self._isolation.is_sandbox:
             return self._result(None)
-        with tempfile.TemporaryDirectory(prefix="adk_nb_code_", ignore_cleanup_errors=True) as folder:
-            return self._result(folder)
+        folder = WorkFolder()
+        try:
+            return self._result(str(folder.path))
+        finally:
+            folder.close()
 
     def _result(self, folder: str | None) -> CodeExecutionResult:
         output = Output(lambda extension: extension)

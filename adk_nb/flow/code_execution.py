@@ -154,11 +154,12 @@ async def _save_files(context: Context, files: Sequence[File]) -> str:
     saved_names: list[str] = []
     problems: list[str] = []
     for file in files:
-        part = types.Part(inline_data=types.Blob(data=file.data, mime_type=file.mime_type))
         try:
+            part = types.Part(inline_data=types.Blob(data=file.data, mime_type=file.mime_type))
             await context.save_artifact(file.name, part)
             saved_names.append(f"`{file.name}`")
-        except (ConfigurationError, InputError, StorageError) as error:  # the code has run: keep its output
+        # The code has run: keep its output. ValueError: an executor's file is not base64.
+        except (ConfigurationError, InputError, StorageError, ValueError) as error:
             problems.append(f"`{file.name}` was not saved: {error}")
     lines = [f"Saved artifacts:\n{','.join(saved_names)}"] if saved_names else []
     return "\n".join([*lines, *problems])

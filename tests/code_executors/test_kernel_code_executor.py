@@ -11,6 +11,7 @@ import pytest
 
 from adk_nb import sync, types
 from adk_nb.agents import LlmAgent
+from adk_nb.artifacts import FileArtifactService
 from adk_nb.code_executors import KernelCodeExecutor, child_kernel
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
@@ -144,6 +145,81 @@ def test_pictures_and_files_become_artifacts(executor: KernelCodeExecutor):
     assert result.actions.artifact_delta == {"image_1.png": 0, "table.csv": 0}
     assert "Saved artifacts:\n`image_1.png`,`table.csv`" in gave([result])[1]
     assert later_event.actions.artifact_delta == {}
+
+
+FORGING = """
+kernel = get_ipython().kernel
+def send(kind, content):
+    kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent())
+{forged}
+"""
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "send('display_data', {'data': {'image/png': 'abcde'}, 'metadata': {}})",
+        "send('display_data', {'data': {'image/png': ['abcd']}, 'metadata': {}})",
+        "send('display_data', {'data': {'image/svg+xml': {'a': 1}}, 'metadata': {}})",
+        "send('display_data', {'data': ['image/png'], 'metadata': {}})",
+        "send('display_data', {})",
+        "send('stream', {'name': 'stdout'})",
+        "send('stream', {'name': 'stdout', 'text': ['a']})",
+        "send('stream', {'name': 'stderr', 'text': 7})",
+        "send('error', {'traceback': [1]})",
+        "send('status', [])",
+        "kernel.iopub_socket.send_multipart([b'nonsense'])",
+        "kernel.iopub_socket.send_multipart([b'<IDS|MSG>', b'signature', b'{', b'{', b'{', b'{'])",
+        "kernel.iopub_socket.send_multipart([b'<IDS|MSG>', kernel.session.sign([b'['] * 4), *[b'['] * 4])",
+    ],
+)
+def test_what_is_no_message_of_a_kernel_fails_the_code_and_not_the_turn(executor: KernelCodeExecutor, forged: str):
+    talk = coding(executor, FORGING.format(forged=forged) + "print('went on')", "print('still here')")
+
+    ok, text = gave(talk.say())
+
+    assert talk.error is None
+    assert not ok and "went on" in text
+    assert gave(talk.say()) == (True, "Code execution result:\nstill here\n\n")
+
+
+def test_text_that_cannot_be_sent_is_replaced(executor: KernelCodeExecutor):
+    forged = (
+        "s = kernel.session\n"
+        "frames = [s.pack(s.msg_header('stream')), s.pack(kernel.get_parent()['header']), s.pack({})]\n"
+        'frames.append(b\'{"name": "stdout", "text": "a\\\\ud800b"}\')\n'
+        "kernel.iopub_socket.send_multipart([b'<IDS|MSG>', s.sign(frames), *frames])"
+    )
+    talk = coding(executor, FORGING.format(forged="pass") + forged)
+
+    ok, text = gave(talk.say())
+
+    assert ok and "a?b" in text and talk.error is None
+
+
+def test_a_displayed_picture_has_the_limit_of_a_file(executor: KernelCodeExecutor):
+    code = (
+        "from IPython.display import Image, display\n"
+        "for size in (21, 60, 1): display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + bytes(size * 2**20), format='png'))\n"
+        "for _ in range(25): display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n', format='png'))"
+    )
+    talk = coding(executor, code)
+
+    result = talk.say()[1]
+
+    ok, text = gave([result])
+    assert ok and "larger than 20 MB" in text and "more than 20 files" in text
+    assert len(result.actions.artifact_delta) == 20
+
+
+def test_a_name_too_long_for_the_store_is_told_and_the_output_kept(executor: KernelCodeExecutor, tmp_path: Path):
+    talk = coding(executor, "open('é' * 120 + '.txt', 'w').close(); open('n' * 255, 'w').close(); print('done')")
+    talk.runner.artifact_service = FileArtifactService(tmp_path)
+
+    ok, text = gave(talk.say())
+
+    assert talk.error is None
+    assert ok and "done" in text and "nnn" in text
 
 
 def test_a_data_file_lies_in_the_folder_of_the_code(executor: KernelCodeExecutor, monkeypatch: pytest.MonkeyPatch):
