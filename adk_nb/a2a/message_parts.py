@@ -87,16 +87,25 @@ def from_a2a_parts(parts: Iterable[Any]) -> list[types.Part]:
         InputError: A part marked as a function call or response is not a valid one.
     """
     ours: list[types.Part] = []
-    after_text = False
+    pieces: list[str] = []
+    """The text of the last of `ours`, which later parts go on with; empty if it is none."""
     for part in parts:
         ours_of_it, is_text = _from_a2a_part(part), part.WhichOneof("content") == "text"
         # A stream may cut one text into parts; thoughts and answers must not flow together.
-        if is_text and after_text and bool(ours[-1].thought) == bool(ours_of_it.thought):
-            ours[-1] = ours[-1].model_copy(update={"text": f"{ours[-1].text}{part.text}"})
+        if is_text and pieces and bool(ours[-1].thought) == bool(ours_of_it.thought):
+            pieces.append(part.text)
         elif ours_of_it.text != "":
+            _join(ours, pieces)
             ours.append(ours_of_it)
-            after_text = is_text
+            pieces = [part.text] if is_text else []
+    _join(ours, pieces)
     return ours
+
+
+def _join(ours: list[types.Part], pieces: list[str]) -> None:
+    """Give the last part all of its text."""
+    if len(pieces) > 1:
+        ours[-1] = ours[-1].model_copy(update={"text": "".join(pieces)})
 
 
 def _from_a2a_part(part: Any) -> types.Part:

@@ -20,12 +20,12 @@ NewEvent = Callable[..., Event]
 @dataclass(kw_only=True)
 class _Artifact:
     parts: list[Any] = field(default_factory=list[Any])
-    text: str = ""
-    """The text of the parts."""
     event_id: str = field(default_factory=Event.new_id)
     """Id of its partial events and of its whole one."""
     has_whole_event: bool = False
     """True: its whole event has been made."""
+    has_ended: bool = False
+    """True: its last chunk has come."""
 
 
 class RemoteAnswer:
@@ -101,29 +101,35 @@ class RemoteAnswer:
         artifact = self._artifacts.setdefault(update.artifact.artifact_id, _Artifact())
         parts = list(update.artifact.parts)
         is_first = not artifact.parts
+        # What is added after the end comes once more at the end of the task: each whole event has all parts.
+        is_whole = update.last_chunk and not (update.append and artifact.has_ended)
         if update.append:
             fresh = text_of(parts)
-            artifact.parts, artifact.text = [*artifact.parts, *parts], artifact.text + fresh
+            artifact.parts += parts
         else:
             fresh = self._replace(artifact, parts)
         artifact.has_whole_event = False
         # An artifact that comes in one update needs no partial event.
         if fresh and not (update.last_chunk and is_first):
             yield self._partial(artifact.event_id, types.Part(text=fresh))
-        if update.last_chunk:
+        if is_whole:
+            artifact.has_ended = True
             yield from self._whole_event(artifact)
 
     def _replace(self, artifact: _Artifact, parts: list[Any]) -> str:
         """Give an artifact other parts. Returns the text that they add; empty if they do not continue the old text."""
-        earlier, artifact.parts, artifact.text = artifact.text, parts, text_of(parts)
-        return artifact.text.removeprefix(earlier) if artifact.text.startswith(earlier) else ""
+        earlier, text = text_of(artifact.parts), text_of(parts)
+        artifact.parts = parts
+        return text.removeprefix(earlier) if text.startswith(earlier) else ""
 
     def _read_snapshot(self, task: Any) -> Iterator[Event]:
         """Take the artifacts of a task as they are now, and stream the text that is new."""
         for stored in task.artifacts:
             parts = list(stored.parts)
             artifact = self._artifacts.get(stored.artifact_id)
-            if stored.artifact_id in self._known_artifacts or (artifact and artifact.text == text_of(parts) != ""):
+            if stored.artifact_id in self._known_artifacts or (
+                artifact and text_of(artifact.parts) == text_of(parts) != ""
+            ):
                 continue
             artifact = self._artifacts.setdefault(stored.artifact_id, _Artifact())
             fresh = self._replace(artifact, parts)

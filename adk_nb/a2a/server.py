@@ -1,7 +1,7 @@
 """An agent as an A2A service: its routes, its card, and who may call it."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -10,7 +10,7 @@ from adk_nb.a2a.executor import Executor
 from adk_nb.a2a.protocol import CARD_PATH, EXTRA, MAX_BYTES
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
-from adk_nb.models.http_address import is_loopback
+from adk_nb.models.http_address import is_loopback, names_this_machine
 from adk_nb.redaction import remember
 from adk_nb.runners import Runner
 
@@ -78,37 +78,79 @@ class A2aServer:
     def _routes(self) -> list[Any]:
         routes = require("a2a.server.routes", package=EXTRA)
         routing = require("starlette.routing", package=EXTRA)
+        requests = require("starlette.requests", package=EXTRA)
         responses = require("starlette.responses", package=EXTRA)
+        http_error = require("starlette.exceptions", package=EXTRA).HTTPException
         [rpc] = routes.create_jsonrpc_routes(self._handler, "/", enable_v0_3_compat=True)
 
         async def endpoint(request: Any) -> Any:
-            if refusal := self._refusal(request):
-                status, message = refusal
-                # RFC 9110: a 401 must name the scheme.
-                headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-                return responses.JSONResponse({"error": message}, status, headers)
-            return await rpc.endpoint(request)
+            bounded = requests.Request(request.scope, _bounded(request.receive, http_error))
+            try:
+                self._check(request, http_error)
+                await bounded.body()
+            except http_error as error:
+                return responses.JSONResponse({"error": error.detail}, error.status_code, error.headers)
+            return await rpc.endpoint(bounded)
 
         async def current_card(_: Any) -> Any:
             return self.card()
 
-        cards = routes.create_agent_card_routes(self.card(), card_modifier=current_card, card_url=CARD_PATH)
-        return [*cards, routing.Route("/", endpoint, methods=["POST"])]
+        [card] = routes.create_agent_card_routes(self.card(), card_modifier=current_card, card_url=CARD_PATH)
 
-    def _refusal(self, request: Any) -> tuple[int, str] | None:
-        """HTTP status and reason, if a request is not let in."""
+        async def card_endpoint(request: Any) -> Any:
+            try:
+                self._check_origin(request.headers, http_error)
+            except http_error as error:
+                return responses.JSONResponse({"error": error.detail}, error.status_code)
+            return await card.endpoint(request)
+
+        return [
+            routing.Route(CARD_PATH, card_endpoint, methods=["GET"]),
+            routing.Route("/", endpoint, methods=["POST"]),
+        ]
+
+    def _check(self, request: Any, refusal: type[Exception]) -> None:
+        """Raise a refusal, if a request is not let in."""
         headers = request.headers
+        self._check_origin(headers, refusal)
         if self._token is not None:
             scheme, _, sent = headers.get("authorization", "").partition(" ")
-            # Compared in constant time; RFC 9110: the name of a scheme has no case.
+            # Compared in constant time; RFC 9110: the name of a scheme has no case, and a 401 names the scheme.
             if scheme.lower() != "bearer" or not secrets.compare_digest(sent.strip().encode(), self._token.encode()):
-                return 401, "send the token of this server as 'Authorization: Bearer ...'"
+                reason = "send the token of this server as 'Authorization: Bearer ...'"
+                raise refusal(401, reason, {"WWW-Authenticate": "Bearer"})
         # A page in a browser can send other types to this machine without asking.
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return 415, "send application/json"
+            raise refusal(415, "send application/json")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MAX_BYTES:
+            raise refusal(413, _TOO_LARGE)
+
+    def _check_origin(self, headers: Any, refusal: type[Exception]) -> None:
+        """Raise a refusal, if a web page may have sent a request to a server on this machine."""
+        if not is_loopback(self.url):
+            return
+        hosts, origin = headers.getlist("host"), headers.get("origin")
         # A page whose name was rebound to this machine sends its own host.
-        if self._token is None and is_loopback(self.url) and not is_loopback(f"http://{headers.get('host', '')}"):
-            return 403, f"this server only answers requests for {urlsplit(self.url).netloc}"
-        if int(headers.get("content-length") or 0) > MAX_BYTES:
-            return 413, f"a message has at most {MAX_BYTES} bytes"
-        return None
+        if len(hosts) != 1 or not names_this_machine(hosts[0]):
+            raise refusal(403, f"this server only answers requests for {urlsplit(self.url).netloc}")
+        if origin is not None and origin != f"{urlsplit(self.url).scheme}://{hosts[0]}":
+            raise refusal(403, f"a page of {origin[:80]!r} may not call this")
+
+
+_TOO_LARGE = f"a message has at most {MAX_BYTES:,} bytes"
+
+
+def _bounded(receive: Callable[[], Awaitable[Any]], refusal: type[Exception]) -> Callable[[], Awaitable[Any]]:
+    """`receive`, which raises a refusal after `MAX_BYTES`: a body that comes in chunks tells no length before."""
+    count = 0
+
+    async def bounded() -> Any:
+        nonlocal count
+        message = await receive()
+        count += len(message.get("body", b""))
+        if count > MAX_BYTES:
+            raise refusal(413, _TOO_LARGE)
+        return message
+
+    return bounded

@@ -29,6 +29,23 @@ def is_loopback(url: str | None) -> bool:
         return False
 
 
+def names_this_machine(authority: str) -> bool:
+    """True if `authority` (`HOST` or `HOST:PORT`) is this machine by a name that no other server can give it."""
+    try:
+        parts = urlsplit(f"//{authority}")
+        host, _ = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return False
+    if parts.username is not None or parts.path or parts.query or parts.fragment:
+        return False
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def redacted_excerpt(text: str) -> str:
     """At most 500 characters of a service's text, without secrets and queries of URLs."""
     return re.sub(r"(https?://[^\s?\"']+)\?[^\s\"']*", r"\1", hidden(text))[:500]

@@ -2,8 +2,7 @@
 
 import hmac
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import ip_address
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.authentication import AuthCredentials, SimpleUser
 from starlette.datastructures import Headers
@@ -11,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adk_nb.models.http_address import names_this_machine
 from adk_nb.redaction import remember
 
 MAX_BODY = 16 * 1024 * 1024
@@ -56,7 +56,7 @@ class Access:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The error response to a request that is not let in; None: the request is let in."""
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not is_loopback(hosts[0]):
+        if len(hosts) != 1 or not names_this_machine(hosts[0]):
             return problem(403, f"host {', '.join(hosts)[:80]!r} is not this machine; call http://127.0.0.1")
         origin = headers.get("origin")
         if origin is not None and origin != f"{scope.get('scheme', 'http')}://{hosts[0]}":
@@ -113,23 +113,6 @@ class Access:
             return message
 
         return bounded
-
-
-def is_loopback(authority: str) -> bool:
-    """True if `authority` (`HOST` or `HOST:PORT`) is this machine by a name that no other server can give it."""
-    try:
-        parts = urlsplit(f"//{authority}")
-        host, _ = (parts.hostname or "").lower(), parts.port
-    except ValueError:
-        return False
-    if parts.username is not None or parts.path or parts.query or parts.fragment:
-        return False
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:

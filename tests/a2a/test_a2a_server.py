@@ -1,6 +1,7 @@
 """A served agent is what other clients of A2A expect: a2a-sdk's client, in both versions, and plain HTTP."""
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ from google.protobuf.json_format import MessageToDict
 
 from adk_nb import clock, sync, types
 from adk_nb.a2a import A2aServer, to_a2a
+from adk_nb.a2a import server as server_module
 from adk_nb.agents import BaseAgent, LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
@@ -473,6 +475,46 @@ def test_a_page_in_a_browser_calls_nothing():
         rebound = post(server, headers={"Host": f"evil.example:{server.port}"})
 
     assert (simple.status_code, rebound.status_code) == (415, 403)
+
+
+@pytest.mark.parametrize("token", [None, "the-right-token-1"])
+def test_a_server_of_this_machine_answers_its_own_name_and_its_own_page_alone(token: str | None):
+    known = {"Authorization": f"Bearer {token}"} if token else {}
+    with served(lambda port: to_a2a(planner("Rome.", "Oslo."), port=port, token=token)) as server:
+        strange = [
+            {"Host": f"evil.example:{server.port}"},
+            {"Host": "evil.example"},
+            {"Host": "localhost.evil.example"},
+            {"Host": "[::1"},
+            {"Origin": "https://evil.example"},
+            {"Origin": "null"},
+            {"Origin": f"http://127.0.0.1:{server.port + 1}"},
+        ]
+        own = [{"Host": f"localhost:{server.port}"}, {"Origin": server.url}]
+        for headers in strange:
+            assert post(server, headers=known | headers).status_code == 403, headers
+            assert get_card(server, headers).status_code == 403, headers
+        for headers in own:
+            assert "result" in post(server, headers=known | headers).json(), headers
+            assert get_card(server, headers).json()["name"] == "planner"
+
+
+def get_card(server: LoopbackServer, headers: dict[str, str]) -> httpx.Response:
+    return httpx.get(f"{server.url}/.well-known/agent-card.json", headers=headers, trust_env=False)
+
+
+def test_a_message_that_is_too_long_is_refused_whether_its_length_is_told_or_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server_module, "MAX_BYTES", 10_000)
+    agent = planner("Rome.")
+    json_type = {"Content-Type": "application/json"}
+    with served(lambda port: to_a2a(agent, port=port)) as server:
+        told = post(server, json=None, content=b" " * 10_001, headers=json_type)
+        untold = post(server, json=None, content=iter([b" " * 4_000] * 3), headers=json_type)
+        endless = post(server, json=None, content=iter([b"{"] + [b" " * 1_000] * 100), headers=json_type)
+        short = post(server, json=None, content=iter([json.dumps(PLAN).encode()]), headers=json_type)
+
+    assert [answer.status_code for answer in (told, untold, endless)] == [413, 413, 413]
+    assert "result" in short.json() and len(requests(agent)) == 1
 
 
 def test_what_is_no_request_is_an_error_of_the_protocol():

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+import tracemalloc
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -605,6 +606,64 @@ def test_the_time_in_which_a_person_there_decides_does_not_count():
     sync.run(client.aclose())
 
     assert summaries(events) == [("planner", "Paid. .")]
+
+
+class Chunked(httpx.AsyncByteStream):
+    """The stream of a text in chunks, which counts the memory that is allocated to read each of them."""
+
+    def __init__(self, count: int, ending: list[dict[str, Any]]) -> None:
+        self.allocated = 0
+        ids = {"taskId": "t", "contextId": "c"}
+        chunk = {"artifactId": "a", "parts": [{"text": "x" * 4_000}]}
+        chunks = [{"artifactUpdate": {**ids, "append": n > 0, "artifact": chunk}} for n in range(count)]
+        end = {"statusUpdate": {**ids, "status": {"state": "TASK_STATE_COMPLETED"}}}
+        self._updates = [stream(update) for update in [*working(), *chunks, *ending, end]]
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        for update in self._updates:
+            before, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            yield update
+            self.allocated += tracemalloc.get_traced_memory()[1] - before
+
+
+ONCE_MORE = {
+    "artifactUpdate": {
+        "taskId": "t",
+        "contextId": "c",
+        "append": True,
+        "lastChunk": True,
+        "artifact": {"artifactId": "a", "parts": [{"text": "x"}]},
+    }
+}
+
+
+@pytest.mark.parametrize("mode", [StreamingMode.NONE, StreamingMode.SSE])
+@pytest.mark.parametrize("ends_often", [False, True])
+def test_the_work_of_reading_a_text_grows_with_its_length_and_no_faster(mode: StreamingMode, ends_often: bool):
+    url = "http://127.0.0.1:9"
+
+    def allocated(count: int) -> int:
+        chunks = Chunked(count, [ONCE_MORE] * (count if ends_often else 1))
+
+        def reply(request: httpx.Request) -> httpx.Response:
+            if request.method == "GET":
+                return httpx.Response(200, json=card(url, capabilities={"streaming": True}))
+            return httpx.Response(200, headers=EVENTS, stream=chunks)
+
+        client = httpx.AsyncClient(transport=httpx.MockTransport(reply))
+        talk = Talk(RemoteA2aAgent(name="planner", agent_card=url, httpx_client=client))
+        tracemalloc.start()
+        try:
+            events = talk.say("Plan", config=RunConfig(streaming_mode=mode))
+        finally:
+            tracemalloc.stop()
+        sync.run(client.aclose())
+        assert max(len(text) for text in whole(events)) >= count * 4_000
+        return chunks.allocated
+
+    short, long = allocated(50), allocated(400)
+    assert long < 16 * short, "eight times the text; the square would be 64 times"
 
 
 def test_a_huge_reply_is_truncated(service: Service, monkeypatch: pytest.MonkeyPatch):

@@ -7,8 +7,9 @@ from starlette.applications import Starlette
 from adk_nb import redaction
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm
+from adk_nb.models.http_address import names_this_machine
 from adk_nb.serving import create_app
-from adk_nb.serving.access import MAX_BODY, is_loopback
+from adk_nb.serving.access import MAX_BODY
 from tests.serving.conftest import TOKEN, Served, body
 
 
@@ -125,7 +126,7 @@ def test_an_app_is_an_asgi_app_for_any_server():
 
 @pytest.mark.parametrize("name", ["localhost", "LOCALHOST:80", "127.0.0.1", "127.8.9.10:1", "[::1]", "[::1]:8000"])
 def test_names_of_this_machine(name: str):
-    assert is_loopback(name)
+    assert names_this_machine(name)
 
 
 @pytest.mark.parametrize(
@@ -134,4 +135,4 @@ def test_names_of_this_machine(name: str):
      "127.0.0.1:80:90", "127.0.0.1/x", "2130706433", "localhost:http"],
 )  # fmt: skip
 def test_names_that_are_not_of_this_machine(name: str):
-    assert not is_loopback(name)
+    assert not names_this_machine(name)
