@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adk_nb.errors import InputError
-from adk_nb.skills.folder import SkillFolder, read_front_matter, read_skill, scan_folder, skill_folders, skill_md_of
+from adk_nb.skills.folder import (
+    SkillFolder,
+    read_front_matter,
+    read_skill,
+    resolved,
+    scan_folder,
+    skill_folders,
+    skill_md_of,
+)
 from adk_nb.skills.models import Frontmatter, Skill
 
 MAX_SKILLS = 100
@@ -68,7 +76,7 @@ class SkillCatalog:
         return read_skill(scan_folder(listed.path)) if listed and listed.path else None
 
     def _listed(self, path: Path, folder: Path, others: Mapping[str, ListedSkill]) -> ListedSkill:
-        if path.is_symlink() and path != folder and not path.resolve().is_relative_to(folder.resolve()):
+        if path.is_symlink() and path != folder and not resolved(path).is_relative_to(resolved(folder)):
             raise InputError(f"it is a link that leads out of {folder.name}")
         skill = scan_folder(path)
         frontmatter = self._front_matter(skill)

@@ -1,5 +1,6 @@
 """Read skills from folders: SKILL.md, and the files in `references/`, `assets/` and `scripts/`, within limits."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -43,10 +44,10 @@ def scan_folder(folder: str | Path) -> SkillFolder:
     """The files of the skill in a folder.
 
     Raises:
-        InputError: There is no SKILL.md; a link leads out of the folder; a file is not regular, or its name cannot be
-            shown; there are too many files, or they are too large.
+        InputError: There is no SKILL.md; a link leads out of the folder, or to itself; a file is not regular, or its
+            name cannot be shown; there are too many files, or they are too large.
     """
-    path = Path(folder).expanduser().resolve()
+    path = resolved(Path(folder).expanduser())
     skill_md = skill_md_of(path)
     if skill_md is None:
         raise InputError(f"there is no SKILL.md in {str(folder)!r}{_near_folder(path)}")
@@ -178,8 +179,22 @@ def _checked(file: Path, folder: Path) -> os.stat_result:
 
 def _checked_link(path: Path, folder: Path) -> None:
     # Else a downloaded skill could hand the user's files to a model.
-    if path.is_symlink() and not path.resolve().is_relative_to(folder):
+    if path.is_symlink() and not resolved(path).is_relative_to(folder):
         raise InputError(f"{_relative(path, folder)!r} is a link that leads out of its folder")
+
+
+def resolved(path: Path) -> Path:
+    """The path without links; a part of it that does not exist is kept.
+
+    Raises:
+        InputError: It is a link that leads back to itself. (Path.resolve raises RuntimeError, or nothing, by version.)
+    """
+    try:
+        return Path(os.path.realpath(path, strict=True))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise InputError(f"{path.name!r} is a link that leads back to itself") from None
+        return Path(os.path.realpath(path))
 
 
 def _relative(path: Path, folder: Path) -> str:
