@@ -1,9 +1,12 @@
 """Judges: metrics that ask a model whether an answer has a property."""
 
 import asyncio
+import html
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
@@ -37,6 +40,13 @@ class Verdicts(BaseModel):
     verdicts: list[PropertyVerdict] = Field(min_length=1)
 
 
+@cache
+def _schema(count: int) -> type[Verdicts]:
+    """The schema of `count` verdicts: models keep to a number that the schema says."""
+    verdicts: Any = (list[PropertyVerdict], Field(min_length=count, max_length=count))
+    return create_model("Verdicts", __base__=Verdicts, verdicts=verdicts)
+
+
 def judge(
     *rubrics: str, model: str | BaseLlm = "", samples: int = 1, threshold: float = 1.0, name: str = "judge"
 ) -> Metric:
@@ -54,13 +64,12 @@ def judge(
     """
     if samples < 1:
         raise InputError(f"samples must be 1 or more, got {samples}")
-    agent = LlmAgent(name=AGENT, model=model, instruction=_INSTRUCTION, output_schema=Verdicts, on_output_error="retry")
 
     async def measure(run: CaseRun, expected: object) -> Measured:
         properties = [*rubrics, *_properties(expected), *run.case.rubrics]
         if not properties:
             return None, "there is no property to judge"
-        answers = await asyncio.gather(*(_ask(agent, run, properties) for _ in range(samples)))
+        answers = await asyncio.gather(*(_ask(model, run, properties) for _ in range(samples)))
         return _majority(properties, [verdicts for verdicts in answers if verdicts])
 
     return Metric(name=name, measure=measure, threshold=threshold, needs_expectation=not rubrics and name == "judge")
@@ -68,12 +77,11 @@ def judge(
 
 def response_judge(*, model: str | BaseLlm = "", samples: int = 1, threshold: float = 1.0, name: str) -> Metric:
     """A metric that asks a model whether an answer says the same as the expected answer of an eval set."""
-    agent = LlmAgent(name=AGENT, model=model, instruction=_INSTRUCTION, output_schema=Verdicts, on_output_error="retry")
 
     async def measure(run: CaseRun, expected: object) -> Measured:
         reference = content_text(run.case.reference[-1].final_response)
         properties = [f"says the same as this reference, other wording aside: {reference}"]
-        answers = await asyncio.gather(*(_ask(agent, run, properties) for _ in range(samples)))
+        answers = await asyncio.gather(*(_ask(model, run, properties) for _ in range(samples)))
         return _majority(properties, [verdicts for verdicts in answers if verdicts])
 
     return Metric(name=name, measure=measure, threshold=threshold, check_case=lambda case: bool(case.reference))
@@ -85,12 +93,14 @@ def _properties(expected: object) -> list[str]:
     return [str(item) for item in expected] if isinstance(expected, list | tuple) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-async def _ask(agent: LlmAgent, run: CaseRun, properties: Sequence[str]) -> Verdicts | None:
+async def _ask(model: str | BaseLlm, run: CaseRun, properties: Sequence[str]) -> Verdicts | None:
     """The verdicts of one sample. None: they are not one for each property.
 
     Raises:
         ModelError: The model's service failed.
     """
+    schema = _schema(len(properties))
+    agent = LlmAgent(name=AGENT, model=model, instruction=_INSTRUCTION, output_schema=schema, on_output_error="retry")
     # A session for each sample: a judge must not see its earlier verdicts.
     runner = InMemoryRunner(agent, app_name="judge")
     await runner.session_service.create_session(app_name="judge", user_id=_USER, session_id=_SESSION)
@@ -100,22 +110,22 @@ async def _ask(agent: LlmAgent, run: CaseRun, properties: Sequence[str]) -> Verd
         error = f"{event.error_code}: {event.error_message}" if event.error_code else error
         text = event.text if event.is_final_response() and not event.partial else text
     try:
-        verdicts = Shape(Verdicts).parse(text)
+        return Shape(schema).parse(text)
     except ValueError:
         if error and not text:
             raise ModelError(f"the judge failed: {error}") from None
         return None
-    # Verdicts are matched to properties by position, which fails with another number of them.
-    return verdicts if len(verdicts.verdicts) == len(properties) else None
 
 
 def _question(run: CaseRun, properties: Sequence[str]) -> str:
     calls = "\n".join(map(call_text, run.calls)) or "none"
-    numbered = "\n".join(f"{number}. {rubric}" for number, rubric in enumerate(properties, 1))
-    return (
-        f"<question>\n{run.case.question}\n</question>\n<tool_calls>\n{calls}\n</tool_calls>\n"
-        f"<answer>\n{run.answer}\n</answer>\n<properties>\n{numbered}\n</properties>"
+    # Indented: a line of a property must not begin like a further one.
+    numbered = "\n".join(
+        f"{number}. " + "\n   ".join(rubric.splitlines()) for number, rubric in enumerate(properties, 1)
     )
+    texts = {"question": run.case.question, "tool_calls": calls, "answer": run.answer, "properties": numbered}
+    # Escaped: no text can close its element, and go on as another.
+    return "\n".join(f"<{name}>\n{html.escape(text, quote=False)}\n</{name}>" for name, text in texts.items())
 
 
 def _majority(properties: Sequence[str], samples: Sequence[Verdicts]) -> Measured:
