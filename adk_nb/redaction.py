@@ -323,10 +323,24 @@ def _clean(record: logging.LogRecord) -> None:
     try:
         message = record.getMessage()
         if (safe := hidden(message)) != message:
-            record.msg, record.args = safe, None
+            # Some formatters read the arguments, as uvicorn's does.
+            record.msg, record.args = _clean_argument(record.msg), _clean_arguments(record.args)
+            if record.getMessage() != safe:
+                record.msg, record.args = safe, None
         if record.exc_info:
             traceback_text = logging.Formatter().formatException(record.exc_info)
             if (safe := hidden(traceback_text)) != traceback_text:
                 record.exc_info, record.exc_text = None, safe
     except Exception:  # a malformed record: the handler that writes it reports the error
         return
+
+
+def _clean_arguments(arguments: Any) -> Any:
+    if isinstance(arguments, Mapping):
+        return {name: _clean_argument(value) for name, value in cast(Mapping[str, Any], arguments).items()}
+    return tuple(map(_clean_argument, arguments or ()))
+
+
+def _clean_argument(value: Any) -> Any:
+    text = str(value)
+    return value if (safe := hidden(text)) == text else safe

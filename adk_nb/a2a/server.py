@@ -1,5 +1,7 @@
 """An agent as an A2A service: its routes, its card, and who may call it."""
 
+import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,6 +15,9 @@ from adk_nb.lazy import require
 from adk_nb.models.http_address import is_loopback, names_this_machine
 from adk_nb.redaction import remember
 from adk_nb.runners import Runner
+
+BODY_SECONDS = 10.0
+"""From the headers of a message to the first byte of its body."""
 
 
 class A2aServer:
@@ -50,6 +55,9 @@ class A2aServer:
         self._runner_of: Callable[[], Runner] = runner if callable(runner) else lambda: runner
         self._own_card = load_card(agent_card) if agent_card is not None else None
         self._token = token
+        # a2a-sdk logs every malformed request with a traceback, which without a handler would be written to stderr.
+        if not (sdk_logger := logging.getLogger("a2a")).handlers:
+            sdk_logger.addHandler(logging.NullHandler())
         # From now on errors and logs hide it.
         remember(token)
         handlers = require("a2a.server.request_handlers", package=EXTRA)
@@ -90,6 +98,8 @@ class A2aServer:
                 await bounded.body()
             except http_error as error:
                 return responses.JSONResponse({"error": error.detail}, error.status_code, error.headers)
+            except requests.ClientDisconnect:
+                return responses.Response(status_code=400)  # nobody reads it
             return await rpc.endpoint(bounded)
 
         async def current_card(_: Any) -> Any:
@@ -142,12 +152,19 @@ _TOO_LARGE = f"a message has at most {MAX_BYTES:,} bytes"
 
 
 def _bounded(receive: Callable[[], Awaitable[Any]], refusal: type[Exception]) -> Callable[[], Awaitable[Any]]:
-    """`receive`, which raises a refusal after `MAX_BYTES`: a body that comes in chunks tells no length before."""
-    count = 0
+    """`receive`, which raises a refusal if the body does not begin in time, or after `MAX_BYTES`: a body that comes in
+    chunks tells no length before.
+    """
+    count, is_first = 0, True
 
     async def bounded() -> Any:
-        nonlocal count
-        message = await receive()
+        nonlocal count, is_first
+        try:
+            async with asyncio.timeout(BODY_SECONDS if is_first else None):
+                message = await receive()
+        except TimeoutError as error:
+            raise refusal(408, f"no message came within {BODY_SECONDS:g} seconds") from error
+        is_first = False
         count += len(message.get("body", b""))
         if count > MAX_BYTES:
             raise refusal(413, _TOO_LARGE)

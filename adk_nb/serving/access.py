@@ -1,5 +1,6 @@
 """Access control: requests need the token, this machine's own name as host, and a body of a bounded size."""
 
+import asyncio
 import hmac
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
@@ -15,6 +16,8 @@ from adk_nb.redaction import remember
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request, files in it included."""
+BODY_SECONDS = 10.0
+"""From the headers of a request to the first byte of its body."""
 USER = "user"
 """The owner of the sessions of protocols that know no users: whoever has the token."""
 _COOKIE_SECONDS = 12 * 3600
@@ -102,11 +105,17 @@ class Access:
         return answer
 
     def _bounded(self, receive: Receive) -> Receive:
-        count = 0
+        count, is_first = 0, True
 
         async def bounded() -> Message:
-            nonlocal count
-            message = await receive()
+            nonlocal count, is_first
+            try:
+                # The first is the beginning of the body; a later one may be the end of the connection.
+                async with asyncio.timeout(BODY_SECONDS if is_first else None):
+                    message = await receive()
+            except TimeoutError as error:
+                raise HTTPException(408, f"no body came within {BODY_SECONDS:g} seconds; send it") from error
+            is_first = False
             count += len(message.get("body", b""))
             if count > self._max_body:
                 raise HTTPException(413, self._too_large)

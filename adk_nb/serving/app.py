@@ -8,6 +8,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Mount
 
 from adk_nb.a2a.server import A2aServer
@@ -84,7 +85,7 @@ def app_of(service: AgentService, token: str, url: str) -> Starlette:
                 await a2a.aclose()
                 await service.close(_CLOSE_SECONDS)
 
-    handlers: dict[Any, Any] = dict.fromkeys((HTTPException, AdkNbError, Exception), answer_error)
+    handlers: dict[Any, Any] = dict.fromkeys((HTTPException, AdkNbError, ClientDisconnect, Exception), answer_error)
     return Starlette(
         routes=[*_routes(service), *mcp.routes(), Mount(a2a_path(service.name), routes=a2a.routes)],
         middleware=[Middleware(Access, token=token)],

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from adk_nb.errors import (
@@ -77,6 +77,8 @@ def answer_error(request: Request, error: Exception) -> Response:
     """Starlette's handler of exceptions."""
     if isinstance(error, HTTPException):
         return problem(error.status_code, error.detail, dict(error.headers or {}))
+    if isinstance(error, ClientDisconnect):
+        return problem(GONE, "the client is gone")
     return problem(status_of(error), error_text(error))
 
 

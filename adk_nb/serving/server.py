@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from adk_nb import sync
 from adk_nb.errors import InputError
@@ -21,6 +22,10 @@ _TRIES = 50
 """Ports that are tried one after another."""
 _START_SECONDS = 30.0
 _STOP_SECONDS = 5.0
+_MAX_CONNECTIONS = 100
+"""At a time. Each takes a file of the process, which may have 256 of them on macOS."""
+_HEADER_SECONDS = 10.0
+"""From a connection, or an answer on it, to the end of the next request's headers."""
 logger = logging.getLogger(__name__)
 
 
@@ -60,23 +65,63 @@ def _refusal(port: int, error: OSError) -> str:
     return f"port {port} cannot be used: {error.strerror}; leave --port out, and a free one is taken"
 
 
+class _Connection(H11Protocol):
+    """A connection of a client, of which there may be so many, and which must send its request in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)  # pyright: ignore[reportArgumentType] - uvicorn narrows it, too
+        if len(self.connections) > _MAX_CONNECTIONS:
+            self.transport.abort()
+        else:
+            self._await_request()
+
+    def handle_events(self) -> None:
+        cycle = self.cycle
+        super().handle_events()
+        if self.cycle is not cycle and self._deadline:
+            self._deadline.cancel()
+
+    def on_response_complete(self) -> None:
+        self._await_request()  # before pipelined requests are taken up
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _await_request(self) -> None:
+        # Bytes that come do not prolong it: a body that nobody reads, and headers sent one letter at a time.
+        if self._deadline:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self.transport.abort)
+
+
 class Server:
     """An ASGI app on a port of this machine, until `stop` or the end of the process.
 
     Blocking calls of what it serves run in worker threads: the thread of the cells may be busy, or wait for an answer
-    of this very server.
+    of this very server. A client that connects must send the headers of its request soon, and connections are few, so
+    that a crowd of them leaves the process its files.
 
     Args:
         create: Makes the app, from the address of this server.
-        listening: The socket; it is closed at the end.
+        listening: The socket, which is closed at the end, or a port of this machine.
+
+    Raises:
+        InputError: The port cannot be used.
     """
 
-    def __init__(self, create: Callable[[str], ASGIApp], listening: socket.socket) -> None:
+    def __init__(self, create: Callable[[str], ASGIApp], listening: socket.socket | int) -> None:
+        if isinstance(listening, int):
+            listening = bound_socket(listening)
         self.port: int = listening.getsockname()[1]
         self._socket = listening
         config = uvicorn.Config(
-            create(self.url), log_config=None, log_level="warning", access_log=False, lifespan="on", ws="none",
-            timeout_graceful_shutdown=int(_STOP_SECONDS), server_header=False, proxy_headers=False,
+            create(self.url), log_config=None, log_level="error", access_log=False, lifespan="on", ws="none",
+            http=_Connection, timeout_graceful_shutdown=int(_STOP_SECONDS), server_header=False, proxy_headers=False,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._started = asyncio.Event()

@@ -1,6 +1,7 @@
 """Secrets that are known: how they become known, in which spellings they are hidden, and where."""
 
 import copy
+import io
 import json
 import logging
 import pickle
@@ -10,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from uvicorn.logging import AccessFormatter
 
 from adk_nb import redaction, types
 from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials, OAuth2Auth
@@ -303,3 +305,19 @@ def test_what_code_of_a_model_printed_is_told_without_them():
 
     results = [part.code_execution_result for event in events for part in event.parts if part.code_execution_result]
     assert [one.output for one in results] == [f"Code execution result:\nit is {HIDDEN}\n\n"]
+
+
+def test_a_formatter_that_reads_the_arguments_of_a_record_gets_them_without_secrets():
+    remember(ONE)
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(AccessFormatter('%(client_addr)s "%(request_line)s" %(status_code)s', use_colors=False))
+    logger = logging.getLogger("uvicorn.access.of.a.test")
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    request = ("127.0.0.1:1", "GET", f"/a%20b?token={ONE}", "1.1", 200)
+    logger.info('%s - "%s %s HTTP/%s" %d', *request)
+    logger.removeHandler(handler)
+    assert written.getvalue().startswith('127.0.0.1:1 "GET /a%20b?token=[')
+    assert written.getvalue().endswith('HTTP/1.1" 200 OK\n') and ONE not in written.getvalue()
