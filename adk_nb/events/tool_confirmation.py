@@ -17,6 +17,8 @@ class ToolConfirmation(WireModel):
     """JSON that the tool requests beside yes or no. Other values are refused: a request is stored with its session."""
     documents: dict[str, str] | None = None
     """Texts that the approver must see whole, by title: the source of a script that is to run."""
+    in_doubt: bool | None = None
+    """True: an earlier attempt of this call may have taken effect, and the question is whether to make it again."""
     args: dict[str, Any] | None = None
     """Arguments that replace the model's. None: the model's arguments."""
     reason: str | None = None

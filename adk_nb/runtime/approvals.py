@@ -83,6 +83,8 @@ def _request(call: types.FunctionCall, needed: ConfirmationNeeded) -> types.Func
     tool_info: dict[str, Any] = {"tool": needed.tool_fingerprint, "ran": needed.ran}
     if requested.documents:
         tool_info["documents"] = requested.documents
+    if requested.in_doubt:
+        tool_info["in_doubt"] = True
     args = {
         "originalFunctionCall": call.model_dump(exclude_none=True),
         "toolConfirmation": confirmation,

@@ -75,7 +75,8 @@ class DurableCall:
 
         None: no approval is needed.
         """
-        if self.in_doubt and self.intent.effect == "once" and self._last:
+        may_have_run = self.in_doubt and self.intent.effect == "once"
+        if may_have_run and self._last:
             started = datetime.fromtimestamp(self._last.started).astimezone().isoformat(" ", "seconds")
             reason = (
                 f"{self.intent.name}() started at {started} in a run that was interrupted: it may have taken effect"
@@ -85,7 +86,8 @@ class DurableCall:
         else:
             return requested
         hint = f"{reason}. {requested.hint}" if requested and requested.hint else f"{reason}. Call it now?"
-        return ToolConfirmation(hint=hint, payload=requested.payload if requested else None)
+        payload = requested.payload if requested else None
+        return ToolConfirmation(hint=hint, payload=payload, in_doubt=may_have_run or None)
 
     async def begin(self, decision: Decision | None, context: Context) -> bool:
         """Record the start of the call and consume its approval at once. False: the approval was consumed before."""

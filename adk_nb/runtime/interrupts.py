@@ -32,7 +32,7 @@ NODE = "wf_auth:"
 REMOTE_CALLS = "a2a:calls"
 """Key in the custom metadata of an event in which a remote agent asks: the calls made there."""
 TOOL_INFO = "askedOf"
-"""Key that we add to ADK's approval request: the tool's fingerprint, and `ran`."""
+"""Key that we add to ADK's approval request: the tool's fingerprint, `ran`, `documents` and `in_doubt`."""
 CALLS = "calls"
 """Key that we add to ADK's credential request: the waiting calls with their approvals."""
 PROBLEM = "problem"
@@ -82,6 +82,8 @@ class Interrupt:
     """Fingerprint of the tool at that time, see `tools.fingerprint`; None if unknown."""
     ran: bool = False
     """True: the tool asked while it ran. False: the call waits before it runs."""
+    in_doubt: bool = False
+    """Approval only: an earlier attempt of the call may have taken effect. Such a request is answered alone."""
     answer_ids: tuple[str, ...] = ()
     """Ids that an answer may use: its own, and its call's if that is unique in the session."""
     auth_config: AuthConfig | None = None
@@ -136,6 +138,13 @@ class Interrupt:
             is_node = self.kind == "node_approval" and isinstance(payload, dict)
             return [str((is_node and cast(dict[str, Any], payload).get("tool_name")) or self.agent)]
         return list(dict.fromkeys(call.name or "" for call in self.waiting_calls))
+
+    @property
+    def asked_args(self) -> dict[str, Any]:
+        """Approval only: the arguments of the call or node that is to run."""
+        payload: Any = self.payload if self.kind == "node_approval" else None
+        args = cast(dict[str, Any], payload).get("args") if isinstance(payload, dict) else None
+        return cast(dict[str, Any], args) if isinstance(args, dict) else self.call.args or {}
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -262,6 +271,7 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
         ran=tool_info.get("ran") is True,
         tool_fingerprint=tool_info.get("tool"),
         documents=tool_info.get("documents") or {},
+        in_doubt=tool_info.get("in_doubt") is True,
         is_remote=REMOTE_CALLS in (event.custom_metadata or {}),
         branch=event.branch,
         invocation_id=event.invocation_id,
@@ -301,6 +311,7 @@ def _waiting_call(stored: dict[str, Any]) -> WaitingCall:
 def input_of(call: types.FunctionCall, event: Event) -> Interrupt:
     """The interrupt of a long-running call: a question to the user, or work done elsewhere."""
     args = call.args or {}
+    payload: Any = args.get("payload") if call.name == INPUT_REQUEST else None
     return Interrupt(
         id=call.id or "",
         kind=_input_kind(call),
@@ -310,7 +321,8 @@ def input_of(call: types.FunctionCall, event: Event) -> Interrupt:
         branch=event.branch,
         invocation_id=event.invocation_id,
         prompt=str(args.get("message") or args.get("prompt") or ""),
-        payload=args.get("payload") if call.name == INPUT_REQUEST else None,
+        payload=payload,
+        in_doubt=isinstance(payload, dict) and cast(dict[str, Any], payload).get("in_doubt") is True,
         asked_at=event.timestamp,
         answer_ids=(call.id or "",),
     )

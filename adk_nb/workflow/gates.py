@@ -112,6 +112,8 @@ def question(name: str, path: str, args: dict[str, Any], confirmation: ToolConfi
     payload: dict[str, Any] = {"tool_name": name, "args": args}
     if confirmation.payload is not None:
         payload["payload"] = confirmation.payload
+    if confirmation.in_doubt:
+        payload["in_doubt"] = True
     return RequestInput(
         interrupt_id=approval_id(path),
         message=confirmation.hint or f"Please approve or reject the tool call {name}().",

@@ -231,7 +231,7 @@ def test_a_run_that_was_cut_goes_on_and_what_may_have_happened_is_asked_about(
         session = await stored(service)
         assert session.state == {"sent": "stamped"}
         (asked,) = open_interrupts(session.events, APPROVALS)
-        assert "pay() started at" in asked.prompt and "taken effect" in asked.prompt
+        assert asked.in_doubt and "pay() started at" in asked.prompt and "taken effect" in asked.prompt
 
         ledger.done.clear()
         answered = await events_of(talk(runner, confirmed(session.events, yes=yes)))

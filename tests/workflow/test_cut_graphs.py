@@ -107,7 +107,7 @@ def test_whether_a_tool_that_may_have_run_is_to_run_again_is_asked(at_desk: Call
         one = await desk.question()
         assert desk.paid == [1] and asked(went_on) == [one.id] and one.kind == "node_approval"
         assert "pay() started at" in one.prompt and "it may have taken effect. Call it now?" in one.prompt
-        assert one.payload == {"tool_name": "pay", "args": {"node_input": "5"}}
+        assert one.payload == {"tool_name": "pay", "args": {"node_input": "5"}, "in_doubt": True} and one.in_doubt
         assert await desk.service.unfinished(await stored(desk.service)) == []  # it waits
 
         end = await desk.run(desk.graph(), new_message=answer(one.id, say))
