@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.progress import Progress
 from adk_nb.evaluation.rate import Rate
 from adk_nb.evaluation.row_runs import Confirm, Job, Row, RowRunner
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models import prices
 from adk_nb.models.llm_response import Attempt
 from adk_nb.runners import Runner
@@ -164,17 +165,17 @@ class Batch:
         return self.run_jobs(remaining, partial(self._row, is_retry=is_retry))
 
     async def answer(
-        self, rows: Sequence[Job], *, is_approved: bool, tool: str | None = None
+        self, rows: Sequence[Job], decision: ToolConfirmation, keys: Collection[str]
     ) -> AsyncGenerator[Row, None]:
-        """Approve or reject the open approvals of rows, resume them, and yield each row as it ends.
+        """Answer open approvals of rows, resume these rows, and yield each as it ends.
 
         Args:
             rows: Cases and repeats.
-            is_approved: The answer.
-            tool: Only calls of this tool, see `approval_label`. None: all.
+            decision: The answer.
+            keys: Of the approvals, see `call_key`. Others stay open, also those that a row has asked for since.
         """
         self.progress, self._is_stopped = Progress(total=len(rows)), False
-        answered = self.run_jobs(iter(rows), partial(self.rows.answer, is_approved=is_approved, tool=tool))
+        answered = self.run_jobs(iter(rows), partial(self.rows.answer, decision=decision, keys=keys))
         async with aclosing(answered):
             async for row in answered:
                 yield row

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
@@ -20,11 +20,14 @@ from adk_nb.evaluation.frames import frame_of
 from adk_nb.evaluation.judges import judge
 from adk_nb.evaluation.metrics import Metric, Score, metrics_of
 from adk_nb.evaluation.progress import Progress
-from adk_nb.evaluation.row_runs import Job, Row, approval_label
+from adk_nb.evaluation.row_runs import Job, Row, waiting_calls
 from adk_nb.evaluation.temporary_rows import default_service
+from adk_nb.evaluation.waiting_calls import approval_label, call_key, chosen_calls
 from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.runtime import observer
+from adk_nb.runtime.interrupts import Interrupt
 
 Outcome = Literal["passed", "failed", "error", "pending", "not evaluated", "not run"]
 CaseOutcome = Literal["passed", "flaky", "failed", "pending", "not evaluated", "not run"]
@@ -46,11 +49,16 @@ class ScoredRow:
     cost_usd: float | None = None
     is_reused: bool = False
     """True: it ran before, and cost nothing now."""
-    waiting_for: tuple[str, ...] = ()
-    """Labels of the calls that wait for approval, see `approval_label`: names of tools, mostly."""
+    waiting_calls: tuple[Interrupt, ...] = ()
+    """The open approvals."""
 
     def __repr__(self) -> str:
         return f"ScoredRow({self.case.id!r}, repeat={self.repeat}, {self.outcome}, answer={self.answer!r:.60})"
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        """Labels of the calls that wait for approval, see `approval_label`: names of tools, mostly."""
+        return tuple(map(approval_label, self.waiting_calls))
 
     @property
     def reason(self) -> str:
@@ -224,34 +232,49 @@ class Evaluation:
         cases = [result.case for result in self.cases]
         return await _evaluate(self._batch, cases, self.metrics, repeats=repeats, is_retry=True, on_stop=on_stop)
 
-    def answer(self, is_approved: bool, *, tool: str | None = None) -> "Evaluation":
-        """Approve or reject the open approvals of all runs, and let them run on.
+    @property
+    def waiting_calls(self) -> list[Interrupt]:
+        """The open approvals of all runs."""
+        return [call for row in self.rows for call in row.waiting_calls]
+
+    def answer(
+        self, is_approved: bool, *, tool: str | None = None, calls: Collection[Interrupt] | None = None
+    ) -> "Evaluation":
+        """Approve or reject open approvals of this evaluation, and let their runs run on.
+
+        What a run asks for afterwards waits for an answer of its own, also a call of the same tool.
 
         Args:
             is_approved: The answer.
-            tool: Only the calls of this tool, as in `waiting_for`. None: all.
+            tool: Only the calls of this tool, as in `waiting_for`. None: all but those that may have taken effect
+                already, which are answered one by one.
+            calls: Only these, of `waiting_calls`; `tool` has no effect.
         """
-        return sync.run(self.aanswer(is_approved, tool=tool))
+        return sync.run(self.aanswer(is_approved, tool=tool, calls=calls))
 
     async def aanswer(
         self,
-        is_approved: bool,
+        is_approved: bool | ToolConfirmation,
         *,
         tool: str | None = None,
+        calls: Collection[Interrupt] | None = None,
         on_stop: Callable[["Evaluation"], None] | None = None,
     ) -> "Evaluation":
-        """`answer` for code that awaits. `on_stop`: as for `aevaluate`."""
-        pending = [(row.case, row.repeat) for row in self.rows if row.outcome == "pending"]
-        running = self._batch.answer(pending, is_approved=is_approved, tool=tool)
+        """`answer` for code that awaits; it also takes the whole decision. `on_stop`: as for `aevaluate`."""
+        decision = is_approved
+        if not isinstance(decision, ToolConfirmation):
+            decision = ToolConfirmation(confirmed=decision, by="evaluation.answer()")
+        chosen = chosen_calls(self.waiting_calls, tool) if calls is None else set(map(call_key, calls))
+        waiting = [row for row in self.rows if any(call_key(call) in chosen for call in row.waiting_calls)]
+        running = self._batch.answer([(row.case, row.repeat) for row in waiting], decision, chosen)
         rows = {(row.case.id, row.repeat): row for row in self.rows}
         order = [(row.case, row.repeat) for row in self.rows]
         return await _collected(running, self._batch, rows, order, self.metrics, on_stop)
 
-    async def pending_events(self) -> AsyncGenerator[Sequence[Event], None]:
-        """The events of each run that waits for approval."""
-        for row in self.rows:
-            if row.outcome == "pending":
-                yield (await self.arun(row.case.id, row.repeat)).events
+    async def events_of(self, approval: Interrupt) -> Sequence[Event]:
+        """The events of the run that waits for an approval."""
+        row = next(row for row in self.rows if approval in row.waiting_calls)
+        return (await self.arun(row.case.id, row.repeat)).events
 
     def diff(self, before: "Evaluation") -> "Difference":
         """The changes since an earlier evaluation."""
@@ -403,6 +426,7 @@ async def _score(run: CaseRun, row: Row | ScoredRow, metrics: Sequence[Metric]) 
     status = row.status if isinstance(row, Row) else _status(row)
     # A run that failed or is pending has only a part of its answer, whose score means nothing.
     scores = await _observed_scores(run, metrics) if status == "done" else dict[str, Score]()
+    waiting = row.waiting_calls if isinstance(row, ScoredRow) else tuple(waiting_calls(row))
     return ScoredRow(
         case=row.case,
         repeat=row.repeat,
@@ -414,14 +438,8 @@ async def _score(run: CaseRun, row: Row | ScoredRow, metrics: Sequence[Metric]) 
         seconds=row.seconds,
         cost_usd=row.cost_usd,
         is_reused=row.is_reused,
-        waiting_for=_waiting_for(row),
+        waiting_calls=waiting if status == "pending" else (),
     )
-
-
-def _waiting_for(row: Row | ScoredRow) -> tuple[str, ...]:
-    if isinstance(row, ScoredRow):
-        return row.waiting_for
-    return tuple(approval_label(interrupt) for interrupt in row.interrupts if interrupt.is_approval)
 
 
 def _status(row: ScoredRow) -> str:

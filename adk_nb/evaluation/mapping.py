@@ -2,8 +2,7 @@
 
 import asyncio
 from array import array
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -21,10 +20,12 @@ from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import FIELD, Case, fill_template, rows_of_file
 from adk_nb.evaluation.cluster import run_on_cluster
 from adk_nb.evaluation.frames import add_columns, is_frame, rows_of_frame
-from adk_nb.evaluation.row_runs import Row, approval_label
+from adk_nb.evaluation.row_runs import Row, waiting_calls
 from adk_nb.evaluation.temporary_rows import default_service
+from adk_nb.evaluation.waiting_calls import call_key
 from adk_nb.events.event import Event
-from adk_nb.runtime.history import open_interrupts
+from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.wire import copy_model
 
 STATUS, ERROR, COST, RUN = "_status", "_error", "_cost", "_run"
@@ -88,8 +89,8 @@ class TableRun:
         options["session_service"] = options.get("session_service") or default_service(len(self._questions))
         self._batch = Batch(_with_schema(agent, schema), **options)
         self._answers = _Answers(_column_names(schema), len(self._questions))
-        self._pending: dict[str, tuple[Case, list[str]]] = {}
-        """By its id, the case of a row that waits, and the tools whose calls need approval."""
+        self._pending: dict[str, tuple[Case, list[Interrupt]]] = {}
+        """By its id, the case of a row that waits, and its open approvals."""
 
     @property
     def table(self) -> Any:
@@ -97,15 +98,15 @@ class TableRun:
         return self._answers.joined(self._data, self._places)
 
     @property
-    def pending_calls(self) -> Counter[str]:
-        """Tool -> the number of its calls that wait for approval."""
-        return Counter(tool for _, tools in self._pending.values() for tool in tools)
+    def waiting_calls(self) -> list[Interrupt]:
+        """The open approvals of all rows."""
+        return [call for _, calls in self._pending.values() for call in calls]
 
-    async def pending_events(self) -> AsyncGenerator[Sequence[Event], None]:
-        """The events of each row that waits."""
-        for case, _ in list(self._pending.values()):
-            session = await self._batch.rows.load(case)
-            yield session.events if session else ()
+    async def events_of(self, approval: Interrupt) -> Sequence[Event]:
+        """The events of the row that waits for an approval."""
+        case = next(case for case, calls in self._pending.values() if approval in calls)
+        session = await self._batch.rows.load(case)
+        return session.events if session else ()
 
     async def ask(self, on_stop: Callable[[Any], None] | None = None) -> None:
         """Ask about all rows."""
@@ -115,11 +116,11 @@ class TableRun:
         await self._collect(running(cases, total=len(self._questions), is_retry=True), on_stop)
 
     async def answer(
-        self, is_approved: bool, *, tool: str | None = None, on_stop: Callable[[Any], None] | None = None
+        self, decision: ToolConfirmation, keys: Collection[str], *, on_stop: Callable[[Any], None] | None = None
     ) -> None:
-        """Approve or reject the calls that wait, of `tool` or all, and let their rows run on."""
-        waiting = [(case, 0) for case, _ in self._pending.values()]
-        await self._collect(self._batch.answer(waiting, is_approved=is_approved, tool=tool), on_stop)
+        """Answer those of the `waiting_calls` that have one of these keys, and let their rows run on."""
+        waiting = [(case, 0) for case, calls in self._pending.values() if any(call_key(call) in keys for call in calls)]
+        await self._collect(self._batch.answer(waiting, decision, keys), on_stop)
 
     async def _collect(self, running: AsyncGenerator[Row, None], on_stop: Callable[[Any], None] | None) -> None:
         try:
@@ -128,11 +129,7 @@ class TableRun:
                     self._answers.put(int(row.case.id), row, await self._batch.rows.run_of(row))
                     self._pending.pop(row.case.id, None)
                     if row.status == "pending":
-                        open_ = row.interrupts or open_interrupts(row.events)
-                        self._pending[row.case.id] = (
-                            row.case,
-                            [approval_label(item) for item in open_ if item.is_approval],
-                        )
+                        self._pending[row.case.id] = row.case, waiting_calls(row)
         except asyncio.CancelledError:
             if on_stop:
                 on_stop(self.table)

@@ -14,7 +14,9 @@ from adk_nb.errors import AdkNbError, InputError, SessionBusyError, StateKeyErro
 from adk_nb.evaluation.case_run import CaseRun, cost_of, invocations_of, unpriced_model
 from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.fingerprint import agent_fingerprint
+from adk_nb.evaluation.waiting_calls import call_key
 from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_response import Attempt, on_wait
 from adk_nb.runners import Runner, current_session
 from adk_nb.runtime.history import open_interrupts
@@ -124,17 +126,16 @@ class RowRunner:
             return await self._work(case, repeat, is_new=True)
         return await self._resume(session, case, repeat)
 
-    async def answer(self, case: Case, repeat: int, *, is_approved: bool, tool: str | None) -> Row:
-        """Approve or reject a row's open approvals, of `tool` or of all tools, and resume it."""
+    async def answer(self, case: Case, repeat: int, *, decision: ToolConfirmation, keys: Collection[str]) -> Row:
+        """Answer those of a row's open approvals that have one of these keys, and resume it."""
         session = await self.load(case, repeat)
         row = row_of_session(session, case, repeat) if session else None
         if row is None:
             return await self.run(case, repeat, is_retry=False)
-        open_approvals = (interrupt for interrupt in row.interrupts if interrupt.is_approval)
-        approvals = [approval for approval in open_approvals if tool in (None, approval_label(approval))]
+        approvals = [approval for approval in row.interrupts if approval.is_approval and call_key(approval) in keys]
         if not approvals:
             return row
-        parts = [answer(approval, is_approved) for approval in approvals]
+        parts = [answer(approval, decision) for approval in approvals]
         return await self._work(case, repeat, types.Content(role="user", parts=parts))
 
     async def _resume(self, session: Session, case: Case, repeat: int) -> Row:
@@ -226,13 +227,15 @@ class RowRunner:
             await self._turn(session_id, types.Content(role="user", parts=answers))
 
     def _answers(self, interrupts: Sequence[Interrupt]) -> list[types.Part]:
-        """The answers that `confirm` gives."""
-        approvals = [interrupt for interrupt in interrupts if interrupt.is_approval]
+        """The answers that `confirm` gives; whether to repeat a call that may have taken effect is left to a person."""
+        approvals = [interrupt for interrupt in interrupts if interrupt.is_approval and not interrupt.in_doubt]
         if self.confirm == "ask":
             return []
         if isinstance(self.confirm, str):
-            return [answer(approval, self.confirm == "yes") for approval in approvals]
-        return [answer(approval, True) for approval in approvals if approval.call.name in self.confirm]
+            decision = ToolConfirmation(confirmed=self.confirm == "yes", by=f"confirm={self.confirm!r}")
+            return [answer(approval, decision) for approval in approvals]
+        decision = ToolConfirmation(confirmed=True, by="confirm=[...]")
+        return [answer(approval, decision) for approval in approvals if approval.call.name in self.confirm]
 
     async def _turn(self, session_id: str, message: types.Content | None, resumed_id: str | None = None) -> None:
         events = self.runner.run_async(
@@ -310,10 +313,9 @@ def row_of_session(session: Session, case: Case, repeat: int) -> Row | None:
     return row
 
 
-def approval_label(interrupt: Interrupt) -> str:
-    """The name of the calls that one answer covers: all of a tool, or those whose shown documents are the same."""
-    name, fingerprint = interrupt.call.name or "", interrupt.tool_fingerprint or interrupt.id
-    return f"{name}:{fingerprint[:8]}" if interrupt.documents else name
+def waiting_calls(row: Row) -> list[Interrupt]:
+    """The open approvals of a row; of one that comes from a cluster once it has its events."""
+    return [one for one in row.interrupts or _open_interrupts(row.events) if one.is_approval]
 
 
 def _open_interrupts(events: Sequence[Event]) -> Sequence[Interrupt]:

@@ -3,12 +3,13 @@
 import difflib
 import inspect
 import re
-from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
@@ -25,26 +26,28 @@ from adk_nb.evaluation.evaluation import Difference, Evaluation, aevaluate
 from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.evaluation.metrics import BUILT_IN
 from adk_nb.evaluation.row_runs import RECORD, load_run
+from adk_nb.evaluation.waiting_calls import call_key
 from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.error_hints import shorten_interrupt
-from adk_nb.notebook.evaluation_approvals import show_approvals
+from adk_nb.notebook.evaluation_approvals import WaitingList
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.past_turns import find_turn, turns_of
-from adk_nb.notebook.place import display_mode, folder_of, this_cell
+from adk_nb.notebook.place import display_mode, folder_of
 from adk_nb.notebook.registry.notebook import EvaluationRecord, Notebook
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.stored_run import show_stored_run
 from adk_nb.notebook.turn_options import notice_of
 from adk_nb.notebook.variables import user_variables
-from adk_nb.notebook.view.cell_output import OriginCell
 from adk_nb.notebook.view.document import Block, Code, Text
-from adk_nb.notebook.view.evaluation_tables import difference_blocks, evaluation_blocks, pending_calls, summary
+from adk_nb.notebook.view.evaluation_tables import difference_blocks, evaluation_blocks, summary
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.progress_line import ProgressLine
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.function_tool import FunctionTool
 
 APP = "evaluation"
@@ -139,7 +142,6 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
                 on_stop=on_stop,
             ),
         )
-    notebook.approval_cards.clear()
     return _keep(host, evaluation, minimum=args.min)
 
 
@@ -162,11 +164,15 @@ def _until_stopped(
         raise
 
 
-def _keep(host: Host, evaluation: Evaluation, *, minimum: float | None = None) -> Evaluation:
-    """Keep an evaluation as the last one, and fail the cell below `minimum`."""
+def _keep(
+    host: Host, evaluation: Evaluation, *, minimum: float | None = None, before: Evaluation | None = None
+) -> Evaluation:
+    """Keep an evaluation as the last one, list what waits, and fail the cell below `minimum`.
+
+    `before`: the evaluation that was answered or rerun, whose list goes on.
+    """
     _store(host.notebook, evaluation)
-    if pending_calls(evaluation):
-        _show_approvals(host, evaluation)
+    sync.run(_answerable(host, evaluation, before).waiting.show())
     if minimum is not None and (evaluation.score is None or evaluation.score < minimum):
         display(evaluation_output(evaluation, host.settings.display))
         raise EvaluationFailedError(f"{summary(evaluation, has_costs=False)}; the minimum is {minimum:g}")
@@ -178,28 +184,46 @@ def _store(notebook: Notebook, evaluation: Evaluation) -> None:
     notebook.variables["_eval"] = evaluation
 
 
-def _show_approvals(host: Host, evaluation: Evaluation) -> None:
-    """Show the cards of pending calls; a click displays the updated table below them."""
-    cell, latest, mode = OriginCell(), evaluation, host.settings.display
-    shown: Any = None
+@dataclass
+class _Answerable:
+    """An evaluation as it is after the answers so far, and the list of what its runs wait for."""
 
-    async def decide(tool: str, is_approved: bool) -> None:
-        nonlocal latest, shown
-        latest = await latest.aanswer(is_approved, tool=tool)
-        _store(host.notebook, latest)
-        for show_answer in host.notebook.approval_cards:
-            show_answer(is_approved, tool, "")
-        with cell.displays_here():
-            if shown:
-                shown.update(evaluation_output(latest, mode))
-            else:
-                shown = display(evaluation_output(latest, mode), display_id=True)
+    evaluation: Evaluation
+    waiting: WaitingList
 
-    agent = root_of(agent_named(host.notebook, evaluation.agent))
-    counts, runs = pending_calls(evaluation), evaluation.pending_events()
-    cards = sync.run(show_approvals(counts, runs, agent, mode, decide, "%eval"))
-    if cards:
-        host.notebook.approval_cards.append(cards.answered)
+
+_answerables: "WeakKeyDictionary[Evaluation, _Answerable]" = WeakKeyDictionary()
+"""Evaluations that are made of each other by answers have one."""
+
+
+def _answerable(host: Host, evaluation: Evaluation, before: Evaluation | None = None) -> _Answerable:
+    """Of an evaluation, which is the one `before` after an answer or a rerun."""
+    notebook, mode = host.notebook, host.settings.display
+    if known := _answerables.get(before or evaluation):
+        known.evaluation, _answerables[evaluation] = evaluation, known
+        return known
+
+    async def answer(keys: Collection[str], decision: ToolConfirmation) -> None:
+        evaluation = answerable.evaluation
+        calls = [call for call in evaluation.waiting_calls if call_key(call) in keys]
+        after = await evaluation.aanswer(decision, calls=calls)
+        answerable.evaluation, _answerables[after] = after, answerable
+        _store(notebook, after)
+
+    async def events_of(approval: Interrupt) -> Sequence[Event]:
+        return await answerable.evaluation.events_of(approval)
+
+    waiting = WaitingList(
+        "%eval",
+        root_of(agent_named(notebook, evaluation.agent)),
+        mode,
+        waiting=lambda: answerable.evaluation.waiting_calls,
+        events_of=events_of,
+        answer=answer,
+        result=lambda: evaluation_output(answerable.evaluation, mode),
+    )
+    answerable = _answerables[evaluation] = _Answerable(evaluation, waiting)
+    return answerable
 
 
 def root_of(agent: Any) -> BaseAgent:
@@ -355,29 +379,30 @@ def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
             f"{evaluation.agent} or one of its tools changed since this evaluation; run its cell %%eval "
             f"{evaluation.agent} again: it runs the changed agent, and %eval diff compares"
         )
-    return _keep(host, _until_stopped(host, lambda on_stop: evaluation.arerun(failed=args.failed, on_stop=on_stop)))
+    after = _until_stopped(host, lambda on_stop: evaluation.arerun(failed=args.failed, on_stop=on_stop))
+    return _keep(host, after, before=evaluation)
 
 
-def _answer(host: Host, args: Any, rest: list[str], *, is_approved: bool) -> Evaluation:
+def _answer(host: Host, args: Any, rest: list[str], *, action: str) -> Evaluation:
+    """Approve or reject what the last evaluation has listed of the calls that wait."""
     evaluation, tool = _last(host.notebook, 1).evaluation, rest[0] if rest else None
-    check_pending(pending_calls(evaluation), tool)
-    after = _until_stopped(host, lambda on_stop: evaluation.aanswer(is_approved, tool=tool, on_stop=on_stop))
-    for show_answer in host.notebook.approval_cards:
-        show_answer(is_approved, tool, this_cell())
-    return _keep(host, after)
+    waiting = _answerable(host, evaluation).waiting
+    keys = waiting.chosen(tool)
+    if keys is None:
+        sync.run(waiting.show())
+        display(text(not_listed_text("%eval", action, tool)))
+        return evaluation
+    decision = ToolConfirmation(confirmed=action == "approve", by=f"%eval {action}")
+    calls = [call for call in evaluation.waiting_calls if call_key(call) in keys]
+    after = _until_stopped(host, lambda on_stop: evaluation.aanswer(decision, calls=calls, on_stop=on_stop))
+    waiting.answered(keys, decision)
+    return _keep(host, after, before=evaluation)
 
 
-def check_pending(pending: Counter[str], tool: str | None) -> None:
-    """Refuse an answer that no call waits for.
-
-    Raises:
-        InputError: No call waits, or none of `tool`.
-    """
-    if not pending or tool not in (None, *pending):
-        raise InputError(
-            f"no call{f' of {tool!r}' if tool else ''} waits for approval"
-            + (f"; there is: {', '.join(pending)}" if pending else "")
-        )
+def not_listed_text(magic: str, action: str, tool: str | None) -> str:
+    """The line for an answer that would cover calls that nobody has seen."""
+    typed = f"{magic} {action}{f' {tool}' if tool else ''}"
+    return f"nothing was answered: more calls came, and are listed now; type {typed} again to answer all of them"
 
 
 def _diff(host: Host, args: Any, rest: list[str]) -> Output:
@@ -417,11 +442,11 @@ def _export(host: Host, args: Any, rest: list[str]) -> Output:
 
 _ACTIONS: dict[str, Callable[[Host, Any, list[str]], Any]] = {
     "add": _add,
-    "approve": partial(_answer, is_approved=True),
+    "approve": partial(_answer, action="approve"),
     "diff": _diff,
     "export": _export,
     "open": _open,
-    "reject": partial(_answer, is_approved=False),
+    "reject": partial(_answer, action="reject"),
     "rerun": _rerun,
 }
 

@@ -1,7 +1,7 @@
 """`%map`: ask an agent about each row of a table."""
 
-from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,16 +12,15 @@ from adk_nb import sync
 from adk_nb.errors import InputError
 from adk_nb.evaluation.mapping import TableRun
 from adk_nb.evaluation.progress import Progress
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.error_hints import shorten_interrupt
-from adk_nb.notebook.evaluation_approvals import ApprovalCards, show_approvals
+from adk_nb.notebook.evaluation_approvals import WaitingList
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.eval import APP, agent_named, check_pending, root_of, show_model_notice, source_named
+from adk_nb.notebook.magics.eval import APP, agent_named, not_listed_text, root_of, show_model_notice, source_named
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, text
-from adk_nb.notebook.place import this_cell
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.view.cell_output import OriginCell
-from adk_nb.notebook.view.evaluation_tables import approval_lines, paused_text
+from adk_nb.notebook.view.evaluation_tables import paused_text
 from adk_nb.notebook.view.progress_line import ProgressLine
 
 MAP = Grammar(
@@ -95,7 +94,7 @@ def map(host: Host, line: str, cell: str | None) -> Any:
         scheduler=host.settings.scheduler or None,
         on_progress=progress.show,
     )
-    table = _tables[notebook] = _Table(name, run, progress)
+    table = _tables[notebook] = _table(host, name, run, progress)
     return _worked(host, table, run.ask)
 
 
@@ -103,35 +102,55 @@ def map(host: Host, line: str, cell: str | None) -> Any:
 class _Table:
     """A table that is asked about."""
 
-    agent: str
     run: TableRun
     progress: ProgressLine
-    cards: list[ApprovalCards] = field(default_factory=list[ApprovalCards])
-    """Of what waits, of each cell that showed some."""
+    waiting: WaitingList
 
 
 _tables: "WeakKeyDictionary[Notebook, _Table]" = WeakKeyDictionary()
 """The last one of each notebook."""
 
 
+def _table(host: Host, agent: str, run: TableRun, progress: ProgressLine) -> _Table:
+    """A table with the list of what its rows wait for."""
+
+    async def answer(keys: Collection[str], decision: ToolConfirmation) -> None:
+        await run.answer(decision, keys)
+        host.notebook.variables["_map"] = run.table
+
+    waiting = WaitingList(
+        "%map",
+        root_of(agent_named(host.notebook, agent)),
+        host.settings.display,
+        waiting=lambda: run.waiting_calls,
+        events_of=run.events_of,
+        answer=answer,
+        result=lambda: run.table,
+    )
+    return _Table(run, progress, waiting)
+
+
 def _answer(host: Host, action: str, rest: list[str]) -> Any:
-    """Approve or reject what the last table waits for."""
+    """Approve or reject what the last table has listed of the calls that wait."""
     table, tool = _tables.get(host.notebook), rest[0] if rest else None
     if table is None:
         raise InputError(f"there is no table yet; {_HOW}")
-    check_pending(table.run.pending_calls, tool)
-    is_approved = _ANSWERS[action]
+    keys = table.waiting.chosen(tool)
+    if keys is None:
+        sync.run(table.waiting.show())
+        display(text(not_listed_text("%map", action, tool)))
+        return table.run.table
+    decision = ToolConfirmation(confirmed=_ANSWERS[action], by=f"%map {action}")
 
     async def answer(*, on_stop: Callable[[Any], None]) -> None:
-        await table.run.answer(is_approved, tool=tool, on_stop=on_stop)
-        for cards in table.cards:
-            cards.answered(is_approved, tool, this_cell())
+        await table.run.answer(decision, keys, on_stop=on_stop)
+        table.waiting.answered(keys, decision)
 
     return _worked(host, table, answer)
 
 
 def _worked(host: Host, table: _Table, work: Callable[..., Coroutine[Any, Any, None]]) -> Any:
-    """The table after `work`, with a line for each kind of row without an answer, and the cards of what waits."""
+    """The table after `work`, with a line for each kind of row without an answer, and the list of what waits."""
     variables = host.notebook.variables
     with table.progress:
         try:
@@ -142,29 +161,8 @@ def _worked(host: Host, table: _Table, work: Callable[..., Coroutine[Any, Any, N
     answered = variables["_map"] = table.run.table
     if lines := list(_open_ends(table)):
         display(text(*lines))
-    if table.run.pending_calls:
-        _show_cards(host, table)
+    sync.run(table.waiting.show())
     return answered
-
-
-def _show_cards(host: Host, table: _Table) -> None:
-    """Show the cards of what waits; a click displays the table below them, as far as it is then."""
-    cell, shown, run = OriginCell(), list[Any](), table.run
-
-    async def decide(tool: str, is_approved: bool) -> None:
-        await run.answer(is_approved, tool=tool)
-        for cards in table.cards:
-            cards.answered(is_approved, tool)
-        host.notebook.variables["_map"] = run.table
-        with cell.displays_here():
-            if shown:
-                shown[0].update(run.table)
-            else:
-                shown.append(display(run.table, display_id=True))
-
-    agent, mode = root_of(agent_named(host.notebook, table.agent)), host.settings.display
-    cards = sync.run(show_approvals(run.pending_calls, run.pending_events(), agent, mode, decide, "%map"))
-    table.cards.extend([cards] if cards else [])
 
 
 def _stopped_lines(progress: Progress | None) -> Iterator[str]:
@@ -176,7 +174,6 @@ def _stopped_lines(progress: Progress | None) -> Iterator[str]:
 
 def _open_ends(table: _Table) -> Iterator[str]:
     """A line for the rows without an answer."""
-    yield from approval_lines(table.run.pending_calls, "%map")
     progress = table.progress.last
     if progress is None:
         return

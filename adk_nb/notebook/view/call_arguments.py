@@ -19,6 +19,8 @@ VALUES_LIMIT = 2_000
 _LEAST = 80
 """Characters of a value that are always shown, however many arguments there are."""
 
+_IN_A_TABLE = 200
+"""Characters of a value in a table of calls."""
 MOST_ON_PAGE = 20_000
 """Characters of a call and its schema that go to the page with its card; it asks for longer ones."""
 Schema = Mapping[str, Any]
@@ -82,6 +84,7 @@ def card_for_page(card: dict[str, Any]) -> dict[str, Any]:
         **card,
         **whole,
         "arguments": [argument._asdict() for argument in [*call.arguments, *default_arguments(args, schema)]],
+        "alike": [_alike_for_page(calls) for calls in card["alike"]],
         "remarks": call.remarks,
         "destructive": bool(schema and schema.get("x-destructive")),
     }
@@ -92,9 +95,22 @@ def editable_call(card: dict[str, Any]) -> dict[str, Any]:
     return {"args": without_known(card["args"]), "schema": card["schema"]}
 
 
+def _alike_for_page(calls: dict[str, Any]) -> dict[str, Any]:
+    """Calls with equal arguments, for a row of a table."""
+    args, names = calls["args"], list(calls["args"])[:MOST_ARGUMENTS]
+    arguments = [_argument(name, exact_text(args[name]), _IN_A_TABLE, None)._asdict() for name in names]
+    return {"key": calls["key"], "count": calls["count"], "arguments": arguments, "hint": calls.get("hint", "")}
+
+
 def full_values(card: dict[str, Any]) -> list[str]:
     """The values of a card's shown arguments, none shortened."""
     return [exact_text(card["args"][name]) for name in _ordered(card["args"], card["schema"])[:MOST_ARGUMENTS]]
+
+
+def full_alike_values(card: dict[str, Any]) -> dict[str, list[str]]:
+    """The values in a card's table of calls, none shortened, by the key of the row."""
+    values = {row["key"]: list(row["args"].values())[:MOST_ARGUMENTS] for row in card["alike"]}
+    return {key: list(map(exact_text, of_row)) for key, of_row in values.items()}
 
 
 def call_line(tool: str, args: Mapping[str, Any], schema: Schema | None = None) -> str:

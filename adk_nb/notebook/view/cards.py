@@ -31,6 +31,7 @@ def card_of(interrupt: Interrupt, schema: Schema | None = None) -> Json:
         "how": "",
         "state": "asked",
         "note": "",
+        "in_doubt": interrupt.in_doubt,
     }
     if interrupt.kind == "credential":
         need = interrupt_text.credential_need(interrupt)
@@ -42,6 +43,7 @@ def card_of(interrupt: Interrupt, schema: Schema | None = None) -> Json:
         args = interrupt.call.args or {}
         documents = [{"title": title, "text": text} for title, text in interrupt_text.documents(interrupt)]
         card |= {"documents": documents} if documents else {}
+        card |= {"kind": "doubt"} if interrupt.in_doubt else {}
         return card | {"tool": name_text(interrupt.call.name), "hint": hint, "args": args, "schema": schema}
     payload = {} if interrupt.payload is None else {"payload": interrupt.payload}
     tool, args, more = interrupt_text.node_of(interrupt) or ("", payload, {})
@@ -63,14 +65,14 @@ def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
         None if the message does not answer the card.
 
     Raises:
-        InputError: An edited argument has `[secret]` in a place where the original had no secret.
+        InputError: An edited argument has `[secret]` in a place where the original had no secret; or nothing is ticked.
     """
     decision, answer = message.get("decision"), {"kind": "answer", "id": card["id"]}
     if card["kind"] == "error":
         state = {"retry": "retried", "drop": "dropped"}.get(str(decision))
         is_offered = state is not None and decision in card["ways"]
         return ({**answer, "decision": decision}, {"state": state, "note": ""}) if is_offered else None
-    if card["kind"] == "approval":
+    if card["kind"] in ("approval", "doubt"):
         answered = _approval_answer(card, message)
     elif card["kind"] == "credential":
         answered = _credential_answer(card, message)
@@ -97,8 +99,9 @@ def _approval_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
     decision = message.get("decision")
     if card["changed"] and decision == "old":
         note = " ".join(filter(None, ["as the tool was,", card["version"]])).rstrip(",")
+        note = card["version"] if card["gone"] else note
         return {"value": {"confirmed": True}, "as_asked": True}, {"state": "approved", "note": note}
-    if card["changed"] and decision == "reask":
+    if card["changed"] and not card["gone"] and decision == "reask":
         return {"value": {"confirmed": False, "reason": interrupt_text.REASK_REASON}}, {"state": "reasked", "note": ""}
     if decision not in ("approve", "reject") or not isinstance(message.get("args") or {}, dict):
         return None
@@ -107,8 +110,14 @@ def _approval_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
     value: Json = {"confirmed": decision == "approve"} | ({} if args is None else {"args": args})
     if decision == "reject" and isinstance(reason, str) and reason:
         value["reason"] = reason
+    keys, more = message.get("alike"), Json()
+    if card["alike"] and isinstance(keys, list):
+        ticked = [calls for calls in card["alike"] if calls["key"] in keys]
+        if not ticked:
+            raise InputError("no call is ticked; tick what is to be answered")
+        value["alike"], more = [calls["key"] for calls in ticked], {"alike": ticked}
     note = str(value.get("reason", "")) or ", ".join(_changes(card, args or {}))
-    return {"value": value}, {"state": _STATES[decision, args is not None], "note": note}
+    return {"value": value}, {"state": _STATES[decision, args is not None], "note": note, **more}
 
 
 def _edited_args(card: Json, message: Json) -> Json | None:

@@ -1,17 +1,24 @@
 """Evaluations as tables: a row a case, what failed, what changed since another evaluation."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from adk_nb.evaluation.evaluation import CaseResult, Difference, Evaluation
 from adk_nb.evaluation.progress import Progress
+from adk_nb.evaluation.waiting_calls import AlikeCalls
+from adk_nb.notebook.view.call_arguments import arguments_line
 from adk_nb.notebook.view.document import Block, Code, Fold, Line, Span, Table, Text
-from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.plain_text import abridged, exact_text, name_text, one_line
 from adk_nb.notebook.view.spending import dollars
 
 MARKS = {"passed": "✓", "failed": "✗", "flaky": "~", "pending": "?", "not evaluated": "-", "not run": "…"}
 _MAX_ROWS = 200
 """Cases in a table; the frame of the evaluation has all."""
+_MAX_COLUMNS = 8
+"""Arguments of calls that have a column each."""
+_MAX_CELL = 300
+"""Characters of an argument in a table."""
 _MAX_FOLDS = 20
 """Cases whose expected and actual answers are shown below the table."""
 
@@ -25,7 +32,8 @@ def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool) -> list[Block]
     """
     cases = evaluation.cases
     blocks: list[Block] = [Text(summary(evaluation, has_costs=has_costs)), _table(cases, has_costs=has_costs)]
-    blocks += map(Text, approval_lines(pending_calls(evaluation)))
+    waiting = Counter(label for row in evaluation.rows for label in row.waiting_for)
+    blocks += [Text(_approval_line(count, label)) for label, count in waiting.items()]
     if evaluation.progress.is_paused:
         blocks.append(Text(f"{paused_text(evaluation.progress)}; %eval rerun goes on"))
     elif evaluation.progress.not_run:
@@ -48,18 +56,42 @@ def summary(evaluation: Evaluation, *, has_costs: bool) -> str:
     return ", ".join(parts)
 
 
-def pending_calls(evaluation: Evaluation) -> Counter[str]:
-    """Tool -> the number of its calls that wait for approval."""
-    return Counter(tool for row in evaluation.rows if row.outcome == "pending" for tool in row.waiting_for)
+def _approval_line(count: int, tool: str, magic: str = "%eval") -> str:
+    """How to answer the calls of a tool from a cell, by `magic`."""
+    calls = "1 call" if count == 1 else f"{count:,} calls"
+    waits = "waits" if count == 1 else "wait"
+    return f"{calls} of {tool} {waits} for approval: {magic} approve {tool}, or {magic} reject {tool}"
 
 
-def approval_lines(counts: Counter[str], magic: str = "%eval") -> list[str]:
-    """Lines that say how to answer from a cell, by `magic`."""
-    return [
-        f"{count} {'call' if count == 1 else 'calls'} of {tool} {'waits' if count == 1 else 'wait'} for approval: "
-        f"{magic} approve {tool}, or {magic} reject {tool}"
-        for tool, count in counts.items()
-    ]
+def waiting_blocks(label: str, groups: Sequence[AlikeCalls], left_out: int, magic: str) -> list[Block]:
+    """All sets of arguments of the calls of a tool that wait, with the number of calls of each.
+
+    Args:
+        label: Of the calls, see `approval_label`.
+        groups: What is listed.
+        left_out: Number of further sets, which are not listed yet.
+        magic: Answers in a cell.
+    """
+    prompts = {one_line(group.calls[0].prompt) for group in groups}
+    names = list(dict.fromkeys(name for group in groups for name in _arguments(group)))
+    is_wide = len(names) > _MAX_COLUMNS
+    head: list[Line] = ["calls", *(["arguments"] if is_wide else map(name_text, names))]
+    head += ["asks"] if len(prompts) > 1 else []
+    rows: list[list[Line]] = []
+    for group in groups:
+        args = _arguments(group)
+        cells = [abridged(exact_text(args[name]), _MAX_CELL) if name in args else "" for name in names]
+        values: list[Line] = [Span(cell, "code", exact=True) if cell else "" for cell in cells]
+        asks: list[Line] = [one_line(group.calls[0].prompt)] if len(prompts) > 1 else []
+        values = [Span(arguments_line(args), "code", exact=True)] if is_wide else values
+        rows.append([f"{len(group.calls):,}", *values, *asks])
+    rest = f"and {left_out:,} more kinds of calls, which are listed next" if left_out else ""
+    count = sum(len(group.calls) for group in groups)
+    return [Text(_approval_line(count, label, magic)), Table(head, rows, note=rest)]
+
+
+def _arguments(group: AlikeCalls) -> Mapping[str, Any]:
+    return group.calls[0].asked_args
 
 
 def paused_text(progress: Progress) -> str:

@@ -37,6 +37,8 @@ _REMOTE = " (remote)"
 """Marks an agent of another process."""
 _PROMPT = 2_000
 """Characters of a question."""
+_MOST_DECISIONS = 50
+"""Kinds of calls that one decision names."""
 REASK_REASON = "its tool was redefined since; call it again if it is still needed"
 """The reason of a rejection after which the agent may ask again."""
 
@@ -54,6 +56,8 @@ class Verdict(NamedTuple):
     """The payload of a yes, or the reason of a no."""
     is_click: bool = False
     """A click, which running the notebook again does not repeat."""
+    alike: Sequence[tuple[int, Json]] = ()
+    """Number and arguments of the calls of each kind that it decides; empty: the call that was asked for alone."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -155,7 +159,7 @@ def node_of(interrupt: Interrupt) -> tuple[str, Json, Json] | None:
     if interrupt.kind != "node_approval" or not isinstance(payload, dict):
         return None
     more = dict(cast(Json, payload))
-    tool, args = more.pop("tool_name", ""), more.pop("args", None)
+    tool, args, _ = more.pop("tool_name", ""), more.pop("args", None), more.pop("in_doubt", None)
     return (str(tool), cast(Json, args), more) if isinstance(args, dict) else None
 
 
@@ -205,8 +209,9 @@ def link(interrupt: Interrupt) -> str | None:
 
 
 def label(interrupt: Interrupt) -> str:
-    """Number and tools, as `2 (pay)`."""
-    return f"{interrupt.number} ({', '.join(map(name_text, interrupt.names))})"
+    """Number and tools, as `2 (pay)`, or `2 (pay, in doubt)` for a call that may have taken effect already."""
+    doubt = ", in doubt" if interrupt.in_doubt else ""
+    return f"{interrupt.number} ({', '.join(map(name_text, interrupt.names))}{doubt})"
 
 
 # ---- what to type
@@ -277,7 +282,9 @@ def reply_blocks(
     blocks: list[Block] = []
     for interrupt in approvals:
         number = f" ({interrupt.number})" if len(approvals) > 1 else ""
-        blocks.append(_approval(interrupt, f"Asks for approval{number}:", "", schemas.get(interrupt.id)))
+        asks = "May have taken effect already; asks whether to make it again" if interrupt.in_doubt else ""
+        title = f"{asks or 'Asks for approval'}{number}:"
+        blocks.append(_approval(interrupt, title, "", schemas.get(interrupt.id)))
     if typed:
         blocks += _typed_approvals(approvals, magic, redefined)
     blocks += _request_cards(interrupts, magic, interrupts, typed=typed)
@@ -300,7 +307,9 @@ def list_blocks(
     approvals = [interrupt for interrupt in interrupts if interrupt.kind == "approval"]
     agents = [name_text(interrupt.agent) + _REMOTE * interrupt.is_remote for interrupt in approvals]
     cards = [
-        _approval(interrupt, str(interrupt.number), f"{agent}: ", schemas.get(interrupt.id))
+        _approval(
+            interrupt, f"{interrupt.number}{', in doubt' * interrupt.in_doubt}", f"{agent}: ", schemas.get(interrupt.id)
+        )
         for interrupt, agent in zip(approvals, agents, strict=True)
     ]
     cards_of_rest = tuple(_request_cards(interrupts, magic, interrupts if among is None else among))
@@ -421,6 +430,20 @@ def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
         return Decision(lead, _call_as_decided(interrupt, verdict), _decision_details(interrupt, verdict))
     question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else agent_text(interrupt)
     return Decision(f"✓ You answered {question}", "", _suffix(verdict.place, one_line(verdict.note, _PROMPT)))
+
+
+def decisions_of(interrupt: Interrupt, verdict: Verdict) -> list[Decision]:
+    """As `decision_of`; of a decision on many calls one for each kind of them."""
+    if not verdict.alike:
+        return [decision_of(interrupt, verdict)]
+    lead, decisions = decision_of(interrupt, verdict).lead, list[Decision]()
+    for count, args in verdict.alike[:_MOST_DECISIONS]:
+        call = call_text(name_text(interrupt.call.name), arguments_text(args))
+        times = "" if count == 1 else f" {count:,} times"
+        decisions.append(Decision(lead, call, times + _suffix(verdict.place, one_line(verdict.remark))))
+    if rest := sum(count for count, _ in verdict.alike[_MOST_DECISIONS:]):
+        decisions.append(Decision(lead, "", f" {rest:,} more calls; the run of each has its arguments"))
+    return decisions
 
 
 def _call_as_decided(interrupt: Interrupt, verdict: Verdict) -> str:

@@ -292,7 +292,7 @@ class RunRows:
         for card in cards:
             interrupt = numbered.get(card["id"]) or self._interrupts[card["id"]]
             typed = interrupt_text.commands(interrupt, self._magic, among)
-            card["how"] = typed[0] if card["kind"] == "approval" else " or ".join(typed)
+            card["how"] = typed[0] if card["kind"] in ("approval", "doubt") else " or ".join(typed)
 
     def _answer_row(self, event: Event, response: types.FunctionResponse, row: str, row_ops: _RowOps) -> None:
         key, values = response.id or "", response.response or {}
@@ -308,7 +308,7 @@ class RunRows:
 
     def _record_decision(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
         card["hint"] = interrupt_text.prompt_text(interrupt)
-        self.decisions.append(interrupt_text.decision_of(interrupt, verdict))
+        self.decisions += interrupt_text.decisions_of(interrupt, verdict)
 
     def _resume_calls(self, card: Json, event: Event, verdict: Verdict, row_ops: _RowOps) -> None:
         for call_id, card_id in self._card_of_call.items():

@@ -40,6 +40,8 @@ _CARD: Json = {
     "needs": "",
     "link": "",
     "args": {},
+    "alike": [],
+    "in_doubt": False,
     "documents": [],
     "schema": None,
     "answer_schema": None,
@@ -52,6 +54,7 @@ _CARD: Json = {
     "state": "asked",
     "note": "",
     "changed": "",
+    "gone": False,
     "version": "",
     "again": 0,
 }

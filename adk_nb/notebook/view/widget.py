@@ -17,7 +17,7 @@ import traitlets
 
 from adk_nb.concurrency.threads import repeat
 from adk_nb.errors import InputError
-from adk_nb.notebook.view.call_arguments import editable_call, full_values
+from adk_nb.notebook.view.call_arguments import editable_call, full_alike_values, full_values
 from adk_nb.notebook.view.cards import answer_of
 from adk_nb.notebook.view.front_end import request_of, set_page, with_view
 from adk_nb.notebook.view.panels import listed
@@ -256,7 +256,7 @@ class LiveView(anywidget.AnyWidget):
         if card is None:
             self._notify(request)
         else:
-            whole = {**editable_call(card), "texts": full_values(card)}
+            whole = {**editable_call(card), "texts": full_values(card), "alike": full_alike_values(card)}
             self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
 
     def _answer(self, message: Json) -> None:
