@@ -15,7 +15,7 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.errors import InputError, PendingError, did_you_mean
 from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, tools_of
+from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, lacks_tool, tools_of
 from adk_nb.notebook.view.interrupt_text import Verdict, approval_commands, commands, label, request_line, verdict_of
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.approvals import expired_message
@@ -184,6 +184,10 @@ class AnswerCheck:
     """As for `interrupt_text.commands`."""
     versions: Versions | None
     """The store of earlier versions of tools."""
+    newest: BaseAgent
+    """The agent as it is defined now; what waits resumes in the version that asked."""
+    as_asked: bool = False
+    """The answers say that the tools are to run as they were asked for."""
 
     def check(self, answers: Answers) -> None:
         """Refuse answers, as `read_answer` returns them, that cannot be carried out together.
@@ -197,6 +201,12 @@ class AnswerCheck:
             interrupt = by_id.get(key)
             if interrupt is None:
                 raise InputError(f"no interrupt {key!r} is open; it was answered already, or never existed")
+            if interrupt.in_doubt and len(answers) > 1:
+                yes, no = self._ways(interrupt)
+                raise InputError(
+                    f"{label(interrupt)} may have taken effect already, so it is answered alone: {yes} makes it again, "
+                    f"{no} does not"
+                )
             if interrupt.kind == "approval":
                 self._check_decision(interrupt, answer)
             elif interrupt.kind == "task" and len(answers) > 1:
@@ -218,14 +228,29 @@ class AnswerCheck:
             raise InputError(
                 "earlier definitions of tools are kept only in cells; reject the call with chat.reject(), and ask again"
             )
-        for interrupt in approvals:
+        redefined = [approval for approval in approvals if not self.runs_without_its_tool(approval)]
+        for interrupt in redefined:
             if not self.versions.label(interrupt):
                 raise InputError(self._unknown_version_message(interrupt))
-        return self.versions.as_asked(approvals)
+        return self.versions.as_asked(redefined)
 
     def redefined_note(self, interrupt: Interrupt) -> str:
-        """The note that the tool of an approval was redefined, and what to type; empty if it was not."""
+        """The note that the tool of an approval is gone or was redefined, and what to type; empty if it was not."""
+        if lacks_tool(interrupt, self.newest, self.history):
+            return self._gone_message(interrupt)
         return self._redefined_message(interrupt) if self._is_redefined(interrupt) else ""
+
+    def runs_without_its_tool(self, interrupt: Interrupt) -> bool:
+        """True: the agent as it is defined now has no such tool, and the version that asked still has it unchanged."""
+        agent = self.agent_of(interrupt.id)
+        is_gone = lacks_tool(interrupt, self.newest, self.history)
+        return is_gone and not (lacks_tool(interrupt, agent, self.history) or self._is_redefined(interrupt))
+
+    def _gone_message(self, interrupt: Interrupt) -> str:
+        yes, no = self._ways(interrupt)
+        old = yes.removesuffix("yes") + "old"
+        run = f", or run it as it was asked with {old}" if self.magic and self.runs_without_its_tool(interrupt) else ""
+        return f"{interrupt.agent} has no tool {interrupt.call.name} any more; refuse the call with {no}{run}"
 
     def _ways(self, interrupt: Interrupt, *, redefined: bool = False) -> tuple[str, ...]:
         return commands(interrupt, self.magic, self.history.interrupts(), redefined=redefined)
@@ -246,6 +271,10 @@ class AnswerCheck:
             )
         if interrupt.is_expired:
             raise InputError(f"{expired_message(interrupt.call.name)}; refuse the call with {no}, and ask again")
+        if lacks_tool(interrupt, self.newest, self.history) and not (
+            self.as_asked and self.runs_without_its_tool(interrupt)
+        ):
+            raise InputError(self._gone_message(interrupt))
         if self._is_redefined(interrupt):
             raise InputError(self._redefined_message(interrupt))
         if decided.args is not None:

@@ -9,10 +9,11 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.runtime.nested_calls import awaited_branches, open_tasks
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
 
@@ -110,6 +111,19 @@ def is_redefined(interrupt: Interrupt, agent: BaseAgent, history: History) -> bo
     caller = asking_agent(agent, interrupt, history)
     tool = tools_of(caller).get(interrupt.call.name or "") if caller else None
     return tool is not None and fingerprint(tool, interrupt.call.args or {}) != interrupt.tool_fingerprint
+
+
+def lacks_tool(interrupt: Interrupt, agent: BaseAgent, history: History) -> bool:
+    """True if the agent that made a call, as it is now in the tree of `agent`, has no tool of that name any more.
+
+    Tools of toolsets are listed when a turn begins, so an agent with a toolset may have any tool.
+    """
+    if interrupt.kind not in APPROVALS or interrupt.is_remote:
+        return False
+    caller = asking_agent(agent, interrupt, history)
+    if not isinstance(caller, LlmAgent) or any(isinstance(tool, BaseToolset) for tool in caller.tools):
+        return False
+    return (interrupt.call.name or "") not in tools_of(caller)
 
 
 def schema_of(agent: BaseAgent, interrupt: Interrupt) -> dict[str, Any] | None:

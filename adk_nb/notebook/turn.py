@@ -30,7 +30,7 @@ from adk_nb.notebook.error_hints import (
 from adk_nb.notebook.interrupts import AnswerCheck, Answers
 from adk_nb.notebook.open_cards import OpenCards
 from adk_nb.notebook.past_turns import typed_text
-from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
+from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, lacks_tool, schema_of
 from adk_nb.notebook.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.turn_options import RelayedRequest, TurnOptions, notice_of
@@ -57,6 +57,7 @@ MessageBuilder = Callable[[History], types.Content | None]
 _NO_OPTIONS = TurnOptions()
 _A_CLICK = "a click"
 _CHANGED = "changed since this was requested"
+_AS_ASKED = "as it was asked"
 _TOO_LATE = "this answer was not used: another one came first"
 
 
@@ -84,6 +85,8 @@ class TurnRunner:
         """Returns the metadata of the events of a turn that begins."""
         self.versions: Versions | None = None
         """Keeps tools as they were before they were redefined."""
+        self.newest: Callable[[], Any] = lambda: None
+        """Returns the agent as it is defined now. Anything else than an agent: it is the one of the conversation."""
         self.traces = Traces()
         self.listeners: set[Callable[[Event | None], None]] = set()
         """Get each event of every turn, whoever began it, and None at its end."""
@@ -162,10 +165,12 @@ class TurnRunner:
 
         reply = await self._run_turn(message, view, turn=turn)
         for _ in range(_MAX_ROUNDS):
-            if turn.confirm == "ask" or reply.status != "pending" or not view_of_reply(reply).pending:
+            # Whether to repeat a call that may have taken effect is decided by a person alone.
+            approvals = [approval for approval in view_of_reply(reply).pending if not approval.in_doubt]
+            if turn.confirm == "ask" or reply.status != "pending" or not approvals:
                 break
             decision = ToolConfirmation(confirmed=turn.confirm == "yes", by=turn.confirm_by)
-            decisions = {approval.id: decision for approval in view_of_reply(reply).pending}
+            decisions = {approval.id: decision for approval in approvals}
             reply = await self.answer(decisions, view, first=view_of_reply(reply))
         return reply
 
@@ -189,7 +194,7 @@ class TurnRunner:
         """
 
         def message(history: History) -> types.Content:
-            return interrupts.message_of(self._checked(values, history, by), history)
+            return interrupts.message_of(self._checked(values, history, by, as_asked=as_asked), history)
 
         session = await self.conversation.loaded()
         with self._tools_as_asked(values if as_asked else {}, session.events if session else ()):
@@ -201,13 +206,13 @@ class TurnRunner:
         session = sync.run(self.conversation.loaded())
         events = session.events if session else ()
         with self._tools_as_asked(values if as_asked else {}, events), self.conversation.history(events) as history:
-            answers = self._checked(values, history, by)
+            answers = self._checked(values, history, by, as_asked=as_asked)
         return run_to_end(self.answer(answers, self.view_of(None), as_asked=as_asked))
 
-    def _checked(self, values: Mapping[str, Any], history: History, by: str) -> Answers:
+    def _checked(self, values: Mapping[str, Any], history: History, by: str, *, as_asked: bool) -> Answers:
         by_id = {interrupt.id: interrupt for interrupt in history.interrupts(kinds=ALL)}
         answers = {key: interrupts.read_answer(by_id[key], value, by) for key, value in values.items() if key in by_id}
-        self._check_of(history).check({**values, **answers})
+        self._check_of(history, as_asked=as_asked).check({**values, **answers})
         return answers
 
     def _tools_as_asked(self, values: Mapping[str, Any], events: Sequence[Event]) -> AbstractContextManager[None]:
@@ -216,8 +221,16 @@ class TurnRunner:
         with self.conversation.history(events) as history:
             return self._check_of(history).tools_as_asked(values)
 
-    def _check_of(self, history: History) -> AnswerCheck:
-        return AnswerCheck(history=history, agent_of=self._answering_agent, magic=self.magic(), versions=self.versions)
+    def _check_of(self, history: History, *, as_asked: bool = False) -> AnswerCheck:
+        newest = self.newest()
+        return AnswerCheck(
+            history=history,
+            agent_of=self._answering_agent,
+            magic=self.magic(),
+            versions=self.versions,
+            newest=newest if isinstance(newest, BaseAgent) else self.conversation.agent,
+            as_asked=as_asked,
+        )
 
     def resume(self, *, edited: bool = False) -> Reply:
         """As `Chat.resume`."""
@@ -513,14 +526,29 @@ class TurnRunner:
         open_, magic = [interrupt for interrupt in interrupts if interrupt.kind != "task"], self.magic()
         changed = self.redefined(open_)
         for interrupt in open_:
+            if interrupt.kind == "approval" and self._mark_gone(interrupt):
+                continue
             is_changed = interrupt.id in changed
             version = self.versions.label(interrupt) if self.versions and is_changed else ""
             typed = commands(interrupt, magic, open_, redefined=is_changed)[0]
             subject = "a file of the skill was" if interrupt.documents else "the tool"
-            fields = {"changed": f"{subject} {_CHANGED}" if is_changed else "", "version": version, "how": typed}
+            fields: dict[str, Any] = {"changed": f"{subject} {_CHANGED}" if is_changed else "", "gone": False}
+            fields |= {"version": version, "how": typed}
             fields |= {"note": ""} if is_changed else {}  # the note of a card drawn later says "changed", too
             for view in self.cards.asking(interrupt.id) if interrupt.kind == "approval" else ():
                 view.patch_card(interrupt.id, fields)
+
+    def _mark_gone(self, interrupt: Interrupt) -> bool:
+        """Mark the cards of an approval whose tool its agent no longer has; returns False if it has it."""
+        with self.conversation.history() as history:
+            check = self._check_of(history)
+            is_gone, can_run = lacks_tool(interrupt, check.newest, history), check.runs_without_its_tool(interrupt)
+            how = commands(interrupt, self.magic(), history.interrupts())[1]
+        changed = f"{interrupt.agent} has no tool {interrupt.call.name} any more"
+        fields = {"changed": changed, "gone": True, "version": _AS_ASKED if can_run else "", "how": how, "note": ""}
+        for view in self.cards.asking(interrupt.id) if is_gone else ():
+            view.patch_card(interrupt.id, fields)
+        return is_gone
 
     def _on_cards(self) -> list[Interrupt]:
         """The open interrupts that are answered on cards in this chat."""
@@ -546,6 +574,7 @@ class TurnRunner:
         view.open_interrupts = lambda: open_
         view.show_open_cards(keys, session, self._clicks_on(view), requests)
         self.cards.also_in(view, keys)
+        self._mark_changed(listed)
         return True
 
     # ---- clicks

@@ -211,6 +211,62 @@ def test_a_card_whose_tool_changed_takes_two_answers_more(shell: Shell) -> None:
     )
 
 
+# ---- the tool is gone
+
+
+LOOK = '%%tool\ndef look_up(name: str) -> str:\n    "Look up."\n    return name'
+
+
+@pytest.mark.parametrize("without", ["%%agent clerk -m model -t look_up\nPay.", "%%agent clerk -m model\nPay."])
+def test_a_call_whose_tool_the_agent_has_no_more_runs_only_if_that_is_said(shell: Shell, without: str) -> None:
+    paying(shell, "Done.")
+    shell.cell(LOOK)
+    shell.cell(without)
+
+    for line in ("%confirm --yes", "%confirm yes"):
+        assert "clerk has no tool pay any more" in shell.fails(line)
+    assert "%confirm --old" in shell.fails("%confirm --yes") and "%confirm --no" in shell.printed
+    assert shell.names["paid"] == []
+    assert "clerk has no tool pay any more" in str(shell.cell("%confirm"))
+    assert shell.cell("%confirm --old").text == "Done."
+    assert shell.names["paid"] == [5]
+
+
+def test_a_call_whose_tool_is_gone_can_be_rejected(shell: Shell) -> None:
+    paying(shell, "Not paid.")
+    shell.cell("%%agent clerk -m model\nPay.")
+    assert shell.cell("%confirm --no").text == "Not paid."
+    assert shell.names["paid"] == []
+
+
+def test_a_call_whose_tool_was_taken_out_of_a_list_is_not_made(shell: Shell) -> None:
+    paying(shell, "Done.")
+    shell.cell("clerk.tools = []")
+    assert "clerk has no tool pay any more" in shell.fails("%confirm --yes")
+    assert "--old" not in shell.printed  # nothing has it any more
+    assert shell.names["paid"] == []
+
+
+def test_a_tool_that_is_taken_back_can_be_approved_again(shell: Shell) -> None:
+    paying(shell, "Done.")
+    shell.cell("%%agent clerk -m model\nPay.")
+    shell.cell("%%agent clerk -m model -t pay\nPay.")
+    assert shell.cell("%confirm --yes").text == "Done."
+
+
+def test_a_card_whose_tool_is_gone_is_rejected_or_runs_as_it_was_asked(shell: Shell) -> None:
+    view = ViewState()
+    view.apply({"op": "card", "card": {"id": "1", "agent": "clerk", "tool": "pay", "args": {"amount": 5}}})
+    gone = {"id": "1", "changed": "clerk has no tool pay any more", "gone": True, "version": "as it was asked"}
+    view.apply({"op": "card", "card": gone})
+    card = view.cards["1"]
+    assert answer_of(card, {"decision": "reask"}) is None
+    assert answer_of(card, {"decision": "old"}) == (
+        {"kind": "answer", "id": "1", "value": {"confirmed": True}, "as_asked": True},
+        {"state": "approved", "note": "as it was asked"},
+    )
+
+
 # ---- what earlier turns make of it
 
 

@@ -246,8 +246,8 @@ class _Confirm:
             ]
             hint = "%trace shows what happened" if args.id else "it may be answered already; see %trace"
             raise InputError(self._none_open("; ".join(answered) or hint))
-        if args.all:
-            return approvals
+        if args.all and (ordinary := [approval for approval in approvals if not approval.in_doubt]):
+            return ordinary  # a call that may have taken effect already is answered alone
         if args.id is None and len(approvals) > 1:
             raise InputError(f"{several_message(approvals, 'approval')}, or --all")
         is_cut = args.reason and " " not in args.reason
@@ -346,7 +346,9 @@ class _Confirm:
 
     def _check(self, agent: BaseAgent) -> AnswerCheck:
         versions = self._notebook.earlier
-        return AnswerCheck(history=self._history, agent_of=lambda _: agent, magic=self._magic, versions=versions)
+        return AnswerCheck(
+            history=self._history, agent_of=lambda _: agent, magic=self._magic, versions=versions, newest=agent
+        )
 
     def _none_open(self, hint: str) -> str:
         """Return the message that no approval is open, with `hint`, or with how to resume an interrupted run."""

@@ -89,8 +89,6 @@ class Notebook(Names):
         self.earlier = EarlierTools()
         self.evaluations: list[EvaluationRecord] = []
         """Oldest first."""
-        self.approval_cards: list[Callable[[bool, str | None, str], None]] = []
-        """Show an answer on the cards of the last evaluation: approved or not, the tool, and the place."""
         self.added_cases: dict[str, dict[str, Case]] = {}
         """Agent -> the cases that were made of turns, by id."""
         self._members: dict[str, list[Any]] = {}
@@ -145,7 +143,13 @@ class Notebook(Names):
         self._bind(name, agent)
         self._rebuild_teams()
         self.root = name if root else self.root
+        self._mark_cards()
         return [*report, *notes]
+
+    def _mark_cards(self) -> None:
+        """Let open cards say that a tool was redefined, or that its agent no longer has it."""
+        for _, chat in self._chats.values():
+            turn_runner(chat).tools_changed()
 
     @_locked
     def define_tools(self, definitions: Mapping[str, ToolDefinition], *, replace: bool = False) -> list[str]:
@@ -162,8 +166,7 @@ class Notebook(Names):
             self.check_function_name(name, replace=replace)
         report = [line for name, definition in definitions.items() for line in self._define_tool(name, definition)]
         self._rebuild_teams()
-        for _, chat in self._chats.values():  # open cards say that a tool was redefined
-            turn_runner(chat).tools_changed()
+        self._mark_cards()
         return report
 
     @_locked
@@ -374,6 +377,7 @@ class Notebook(Names):
             runner = turn_runner(chat)
             runner.magic = lambda: self.confirm_magic(session)
             runner.versions = self.earlier
+            runner.newest = lambda: self.variables.get(name)
             runner.metadata = lambda: run_metadata(name, self.digest_of(name), self.versions_of(name))
         runner = turn_runner(chat)
         runner.on_reply, runner.traces = self._note_reply, self.traces
