@@ -46,8 +46,8 @@ def press(page: Page, cell: int, label: str) -> WebElement:
         return next((element for element in within(page, cell, ".adknb-button") if element.text == label), None)
 
     button = page.until(find_match, f"a button {label}")
-    assert button is not None
     page.js("arguments[0].scrollIntoView({block: 'center'})", button)
+    button = page.steady(find_match, label)
     button.click()
     return button
 

@@ -54,6 +54,11 @@ TIMEOUT = 30.0
 QUIET = 10
 """Seconds after which a kernel that says nothing may have left the page's first words unread."""
 
+_IS_STEADY = """
+    arguments[0].scrollIntoView({block: "nearest"});
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    return !arguments[0].closest("fieldset.adknb-buttons")?.disabled;
+"""
 _ASYNC = """
     const done = arguments[arguments.length - 1];
     const app = window.jupyterapp, panel = app && app.shell.currentWidget;
@@ -209,6 +214,8 @@ class Page:
 
         def clicked() -> WebElement | None:
             element = self.wait(css, text)
+            if not self.js(_IS_STEADY, element):
+                return None
             try:
                 element.click()
             except (ElementClickInterceptedException, StaleElementReferenceException):
@@ -338,6 +345,26 @@ class Page:
         return self.js(script)
 
     def button(self, label: str) -> WebElement:
-        """The button of the live view that says exactly `label`."""
-        until = self.until(lambda: [element for element in self.all(".adknb-button") if element.text == label], label)
-        return until[0]
+        """The button of the live view that says exactly `label`, in sight and not off for a moment."""
+        return self.steady(
+            lambda: next((element for element in self.all(".adknb-button") if element.text == label), None), label
+        )
+
+    def steady(self, find: Callable[[], WebElement | None], label: str) -> WebElement:
+        """A button in sight, and on: a card that has just come or moved, also by scrolling, has them off a while."""
+
+        def found() -> WebElement | None:
+            element = find()
+            return element if element and self.js(_IS_STEADY, element) else None
+
+        element = self.until(found, f"a button {label} that is on")
+        assert element is not None
+        return element
+
+    def cards_are_on(self) -> None:
+        """Wait until no card has its buttons off because it came or moved."""
+        script = """
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+            return document.querySelector(".adknb-buttons:disabled") === null;
+        """
+        self.until(lambda: self.js(script), "the cards to be on")

@@ -68,6 +68,7 @@ def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_sam
     page = paying(lab, NOTES)
     assert not page.running(2)
 
+    page.cards_are_on()
     page.js("const go = document.querySelector('.adknb-go'); go.click(); go.click();")
     settled(page)
 
@@ -98,6 +99,7 @@ def test_two_cards_are_answered_one_after_the_other(lab: Lab, quickly: bool):
     page.until(lambda: len(page.all(".adknb-card")) == 2, "both cards")
 
     if quickly:
+        page.cards_are_on()
         page.js("document.querySelectorAll('.adknb-go').forEach((go) => go.click())")
     else:
         page.button("Approve").click()
@@ -115,7 +117,7 @@ def test_what_is_typed_on_a_card_stays_while_another_is_answered(lab: Lab):
     for cell in range(3):
         page.run_cell(cell)
     page.until(lambda: len(page.all(".adknb-card")) == 2, "both cards")
-    page.all(".adknb-card .adknb-button")[4].click()  # Edit… on the second
+    page.steady(lambda: page.all(".adknb-card .adknb-button")[4], "Edit…").click()  # Edit… on the second
     fields = {label.text.split()[0]: label.get_attribute("for") for label in page.all(".adknb-field-name")}
     page.type(f"#{fields['amount']}", "9")
 

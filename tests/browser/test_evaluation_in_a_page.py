@@ -1,7 +1,7 @@
 """The card of an evaluation: one click answers all approvals that are alike."""
 
 import pytest
-from hands import press, says, within
+from hands import card, press, says, within
 from lab import Lab
 
 pytestmark = pytest.mark.browser
@@ -55,3 +55,31 @@ def test_an_answer_that_is_typed_closes_the_card(lab: Lab):
     says(page, 2, "You rejected")
     says(page, 3, "2 of 2 cases passed")  # the agent answers a rejection in the same words
     assert not within(page, 2, ".adknb-button")
+
+
+def test_what_is_not_ticked_stays_open_on_a_card_of_its_own(lab: Lab):
+    messages = [f"Pay {5 if n % 3 else 7000 + n}" for n in range(24)]
+    rows = f"rows = [{{'n': n, 'message': m}} for n, m in enumerate({messages})]"
+    ask = '%map clerk --over rows --message "{{message}} "'
+    page = lab.open(lab.write("table.ipynb", "%load_ext adk_nb", AGENT, rows, ask, "sorted(paid)", "%map approve pay"))
+    for cell in range(4):
+        page.run_cell(cell)
+    page.until(lambda: within(page, 3, ".adknb-alike"), "the table of calls")
+    lines = [line.text for line in within(page, 3, ".adknb-alike tbody tr")]
+    assert "7021" in lines[0] and len(lines) == 9  # each kind once, the largest number first
+    page.screenshot("calls-of-a-table")
+    page.theme("JupyterLab Dark")
+    page.screenshot("calls-of-a-table-dark")
+    page.theme("JupyterLab Light")
+
+    within(page, 3, ".adknb-alike-search input")[0].send_keys("7021")
+    assert len(within(page, 3, ".adknb-alike tbody tr")) == 1
+    within(page, 3, ".adknb-alike tbody input")[0].click()
+    press(page, 3, "Approve")
+    page.until(lambda: card(page, 3).text.count("7021"), "a card of what was left")
+    page.screenshot("calls-of-a-table-left")
+    page.run_cell(4)
+    assert page.text(4).count("5") >= 1 and "7021" not in page.text(4)
+    page.run_cell(5)
+    page.run_cell(4)
+    assert "7021" in page.text(4)

@@ -125,6 +125,7 @@ def approve(lab: Lab, kernel: str, steps: Steps) -> None:
     keys(page, "y", Keys.ENTER, " ")
     assert len(ran(page, notes)) == 2
     steps("keys that are meant for no button approve nothing")
+    page.cards_are_on()
     page.js("arguments[0].querySelector('button').focus()", card(page, fourth))
     for _ in range(6):
         if page.js("return document.activeElement.textContent") == "Approve":

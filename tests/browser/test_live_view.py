@@ -105,12 +105,42 @@ def test_a_card_shows_all_that_will_run(lab: Lab):
     assert answers(page)[0]["value"] == {"confirmed": True}
 
 
+_TWICE_AT_ONE_PLACE = """
+    const goes = () => [...document.querySelectorAll(".adknb-go")].filter((node) => node.offsetParent);
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const before = goes().length;
+    goes()[0].click();
+    while (goes().length === before) await frame();
+    const { left, top, width, height } = goes()[0].getBoundingClientRect();
+    const there = document.elementFromPoint(left + width / 2, top + height / 2).closest("button");
+    const wasOff = there.matches(":disabled");
+    there.click();
+    return wasOff;
+"""
+"""Clicks Approve, and then what has come to the place of the next one, as soon as it is there."""
+
+
+def test_a_second_click_approves_no_card_that_has_just_come_under_the_pointer(lab: Lab):
+    second = {"op": "card", "card": {**CARD, "id": "c2", "args": {**CARD["args"], "order_id": "90000"}}}
+    page = shown(lab, *story(), second)
+    page.until(lambda: len({card.get_attribute("data-card") for card in page.all(".adknb-card")}) == 2, "both cards")
+    page.js("document.querySelector('[data-card=c2]').scrollIntoView({block: 'end'})")
+    page.cards_are_on()
+
+    assert page.js(_TWICE_AT_ONE_PLACE)
+    assert [answer["id"] for answer in answers(page)] == ["c1"]
+
+    page.button("Approve").click()
+    page.until(lambda: page.js("return !document.querySelector('[data-state=asked]')"), "the second outcome")
+    assert [answer["id"] for answer in answers(page)] == ["c1", "c2"]
+
+
 def test_an_answer_in_one_view_closes_the_card_in_every_view(lab: Lab):
     page = lab.open(lab.write("view.ipynb", SETUP, "view", ops(*story()), "print(json.dumps(answers))"))
     page.run_all()
     page.until(lambda: len(page.all(".adknb-card")) == 2, "both cards")
 
-    page.all(".adknb-go")[1].click()
+    page.steady(lambda: page.all(".adknb-go")[1], "Approve").click()
 
     page.until(lambda: ["approved" in card.text for card in page.all(".adknb-card")] == [True, True], "both outcomes")
     page.run_cell(3)
@@ -148,6 +178,7 @@ def test_edited_arguments_are_checked_shown_as_a_difference_and_sent(lab: Lab):
 @pytest.mark.browser_all
 def test_enter_on_the_focused_button_approves(lab: Lab):
     page = shown(lab, *story())
+    page.cards_are_on()
     page.js("document.querySelector('.adknb-go').focus()")
 
     ActionChains(page.browser).send_keys(Keys.ENTER).perform()

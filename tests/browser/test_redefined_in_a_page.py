@@ -41,11 +41,8 @@ def test_a_card_whose_tool_changed_can_be_asked_anew_or_made_as_it_was(lab: Lab)
     page.until(lambda: page.button("Re-ask"), "the choice").click()
     page.until(lambda: "7" in " ".join(element.text for element in page.all(".adknb-card")), "the new card")
     page.screenshot("a_call_asked_anew")
-    yes = page.until(
-        lambda: [element for element in page.all("button") if element.text == "Approve" and element.is_enabled()],
-        "a yes",
-    )
-    yes[0].click()
+    page.until(lambda: page.button("Approve").is_enabled(), "a yes")
+    page.button("Approve").click()
     page.until(lambda: "Paid 7." in page.text(6), "the reply")
     page.run_cell(8)
     assert page.text(8) == "[5, 7]"

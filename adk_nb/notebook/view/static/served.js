@@ -1,7 +1,6 @@
 var h=`adknb-${Math.random().toString(36).slice(2)}`;var p=e=>e.filter(t=>t!=null&&t!=="").map(t=>t??"");function o(e,t,...r){let n=document.createElement(e),i=t.split(" ").
 filter(Boolean);return i.length&&(n.className=i.map(s=>`adknb-${s}`).join(" ")),n.append(...p(r)),n}function d(e,t,r){let n=o(
-"button",`button ${t}`,e);return n.type="button",n.addEventListener("click",r),n}function f(e,...t){return e.replaceChildren(
-...p(t)),e}function u(e,t){let r=d(e,"small",async()=>{try{await navigator.clipboard.writeText(t()),r.textContent="Copied"}catch{r.
+"button",`button ${t}`,e);return n.type="button",n.addEventListener("click",r),n}function f(e,...t){return e.replaceChildren(...p(t)),e}function u(e,t){let r=d(e,"small",async()=>{try{await navigator.clipboard.writeText(t()),r.textContent="Copied"}catch{r.
 textContent="Select the text, and copy it"}setTimeout(()=>{r.textContent=e},1500)});return r}function v({token:e,curl:t,page:r}){let n=[o("div","served-line",o("span","served-name","token"),o("code","",e),u("Copy \
 token",()=>e)),o("div","served-line",o("span","served-name","try it"),o("code","",t),u("Copy command",()=>t))];if(r){let i=o(
 "a","","Open Google's dev UI");Object.assign(i,{href:r,target:"_blank",rel:"noopener noreferrer"}),n.push(o("div","serve\

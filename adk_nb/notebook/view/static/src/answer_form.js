@@ -1,6 +1,6 @@
 // A form for a value of a JSON schema: a button for each choice, or fields and Send; also to edit an existing value.
 
-import { button, el, newId, put } from "./elements.js";
+import { button, buttonRow, el, newId, put } from "./elements.js";
 import { differences, field, fieldsOf, onEscape } from "./forms.js";
 import { choicesOf, defaultOf, plainSchema, typeOf } from "./schemas.js";
 import { same, withEscapes } from "./words.js";
@@ -56,7 +56,7 @@ export class AnswerForm {
   #choose(choices) {
     const buttons = choices.map(({ label, value }) => button(label, "choice", () => this.send(value)));
     this.first = buttons[0];
-    return el("div", "buttons", ...buttons, this.twin);
+    return buttonRow(...buttons, this.twin);
   }
 
   /**
@@ -69,7 +69,7 @@ export class AnswerForm {
     this.first = this.fields[0]?.node;
     const boxes = this.fields.map((each) => each.box);
     const node = el("div", "form answer", ...boxes, this.values ? this.difference : null, this.problem);
-    node.append(el("div", "buttons", this.go, ...more, this.twin));
+    node.append(buttonRow(this.go, ...more, this.twin));
     node.addEventListener("input", () => this.check());
     if (leave) onEscape(node, leave);
     node.addEventListener("keydown", (event) => this.#onEnter(event));

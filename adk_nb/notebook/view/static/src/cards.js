@@ -1,8 +1,10 @@
 // The cards: requests to the user, below the events, and their outcomes.
 
+import { AlikeTable, decidedCalls, decidedSubject } from "./alike_calls.js";
 import { AnswerForm } from "./answer_form.js";
-import { button, el, newId, put } from "./elements.js";
+import { button, buttonRow, el, newId, put } from "./elements.js";
 import { argumentList, errorParts, waitParts } from "./error_cards.js";
+import { Steady } from "./steady.js";
 import { ANSWERED } from "./words.js";
 
 /** @import { Card, Child } from "./types" */
@@ -21,6 +23,9 @@ export class Cards {
     this.nodes = new Map();
     /** @type {Map<string, AnswerForm>} Open forms, kept so that a refused answer can be corrected. */
     this.forms = new Map();
+    /** @type {Map<string, AlikeTable>} Tables of calls, kept with their ticks. */
+    this.tables = new Map();
+    this.steady = new Steady();
     this.node = el("div", "cards");
     this.answered = el("div", "cards decisions"); // above the answer
   }
@@ -31,8 +36,11 @@ export class Cards {
       node.remove();
       this.nodes.delete(id);
       this.forms.delete(id);
+      this.tables.delete(id);
     }
     for (const card of this.store.cards.values()) this.#paintCard(card);
+    const open = [...this.store.cards.values()].filter((card) => this.store.isOpen(card));
+    this.steady.watch(open.map(({ id }) => this.nodes.get(id)?.node).filter((node) => node !== undefined));
   }
 
   /** @param {Card} card */
@@ -65,7 +73,7 @@ export class Cards {
     const head = el("div", "ask", el("span", "icon", open ? "⚠" : ""), ` ${card.agent} `, ...asks(card));
     const node = this.frame(card, head, open ? "alertdialog" : "group");
     const hint = card.hint ? el("div", isInput ? "question" : "hint", card.hint) : "";
-    const args = argumentList(card.arguments, (value, more) => this.showAll(card, value, more)) ?? "";
+    const args = this.#arguments(card, open);
     node.append(...(isInput ? [hint, args] : [args, hint]));
     node.append(...(card.remarks ?? []).map((remark) => el("div", "remark", remark)));
     node.append(...(card.documents ?? []).map(documentPart));
@@ -98,8 +106,9 @@ export class Cards {
     const values = (card.arguments ?? []).map(({ name, text }) => `${name}=${text}`).join(", ");
     const call = card.tool ? el("code", "", `${card.tool}(${values})`) : card.hint ? `"${card.hint}"` : "";
     const who = card.agent === this.store.title ? null : el("span", "dim", ` · ${card.agent}`);
-    const head = el("div", "ask", this.outcome(card, call), who);
+    const head = el("div", "ask", this.outcome(card, ...(card.alike.length ? decidedSubject(card) : [call])), who);
     const node = this.frame(card, head, "group");
+    if (card.alike.length) node.append(decidedCalls(card));
     node.classList.add("adknb-decision");
     node.title = card.tool && card.hint ? card.hint : "";
     this.view.liveText.textContent = "";
@@ -120,6 +129,7 @@ export class Cards {
     node.tabIndex = -1;
     node.setAttribute("aria-labelledby", head.id);
     node.setAttribute("role", role);
+    this.steady.guard(node);
     node.addEventListener("keydown", (event) => this.onCardKey(event));
     return node;
   }
@@ -144,17 +154,17 @@ export class Cards {
 
   /**
    * @param {Card} card
-   * @param {Child} [subject] The call or question.
+   * @param {...Child} subject The call or question.
    */
-  outcome({ state, note }, subject = null) {
+  outcome({ state, note }, ...subject) {
     const [icon, word] = ANSWERED[state] ?? ["…", "sent; the kernel answers when it is free"];
     const rest = !note || note.startsWith("in [") ? note : `: ${note}`;
     return el(
       "span",
       "outcome",
       el("b", "", `${icon} ${word}`),
-      subject ? " " : "",
-      subject,
+      subject.some(Boolean) ? " " : "",
+      ...subject,
       rest && !rest.startsWith(":") ? ` ${rest}` : rest,
     );
   }
@@ -182,8 +192,9 @@ export class Cards {
     const now = () => this.#now(card);
     const back = (/** @type {string} */ from) => () => this.leaveForm(card.id, from);
     const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
-    const reject = button("Reject…", "reject", () => show(this.reasonForm(card, now, back("reject"))));
-    const approve = button("Approve", "go", () => this.answer(now(), true));
+    const [yes, no] = card.in_doubt ? ["Call again", "Do not call again…"] : ["Approve", "Reject…"];
+    const reject = button(no, "reject", () => show(this.reasonForm(card, now, back("reject"))));
+    const approve = button(yes, "go", () => this.answer(now(), true));
     if (card.changed) {
       place.append(this.offerAfterAChange(card, approve, reject, command));
       return;
@@ -191,9 +202,17 @@ export class Cards {
     const edit = button("Edit…", "edit", () => {
       this.whole(card, (call) => show(this.editForm(call, now, back("edit"))));
     });
-    const ways = [approve, card.kind === "approval" ? edit : null, reject];
+    const table = this.tables.get(card.id);
+    if (table) {
+      table.changed = () => {
+        approve.disabled = !table.ticked.length;
+        reject.disabled = !table.ticked.length;
+      };
+      table.changed();
+    }
+    const ways = [approve, card.kind === "approval" && !card.alike.length ? edit : null, reject];
     if (card.destructive) ways.reverse();
-    place.append(el("div", "buttons", ...ways, command));
+    place.append(buttonRow(...ways, command));
   }
 
   /**
@@ -215,7 +234,7 @@ export class Cards {
     if (known) known.drawn = "";
     this.paint();
     const focusable = this.nodes.get(id)?.node.querySelector(`.adknb-${focused}`);
-    if (focusable instanceof HTMLElement) focusable.focus();
+    if (focusable instanceof HTMLElement) this.steady.focus(focusable);
   }
 
   /**
@@ -243,7 +262,7 @@ export class Cards {
   reasonForm({ kind }, now, leave) {
     const reason = {
       type: "string",
-      title: kind === "approval" ? "reason (optional; the model is told)" : "reason (optional)",
+      title: kind === "approval" || kind === "doubt" ? "reason (optional; the model is told)" : "reason (optional)",
     };
     /** @param {{reason?: string} | null} answer */
     const send = (answer) => this.answer(now(), false, { reason: answer?.reason?.trim() || null });
@@ -257,8 +276,11 @@ export class Cards {
    * @param {{args?: any, reason?: string | null}} [more]
    */
   answer(card, confirmed, { args = null, reason = null } = {}) {
-    if (card.kind === "approval") this.store.decide(card, confirmed ? "approve" : "reject", { args, reason });
-    else this.store.decide(card, "answer", { value: reason ? { confirmed, reason } : { confirmed } });
+    const alike = card.alike.length ? (this.tables.get(card.id)?.ticked ?? [card.alike[0].key]) : undefined;
+    if (card.kind === "approval" || card.kind === "doubt")
+      this.store.decide(card, confirmed ? "approve" : "reject", { args, reason, alike });
+    else
+      this.store.decide(card, "answer", { value: { confirmed, ...(reason && { reason }), ...(alike && { alike }) } });
   }
 
   /**
@@ -288,6 +310,35 @@ export class Cards {
   }
 
   /**
+   * The arguments of the call that a card asks for, or the table of its calls.
+   *
+   * @param {Card} card
+   * @param {boolean} open
+   */
+  #arguments(card, open) {
+    const table = open ? this.#tableOf(card) : null;
+    if (table) return table.node;
+    const list = argumentList(card.arguments, (value, more) => this.showAll(card, value, more)) ?? "";
+    const [alike] = card.alike;
+    if (card.alike.length !== 1 || alike.count === 1) return list;
+    return el("div", "", list, el("div", "remark", `${alike.count.toLocaleString("en")} calls with these arguments`));
+  }
+
+  /**
+   * The table of a card that asks for calls of more than one kind.
+   *
+   * @param {Card} card
+   */
+  #tableOf(card) {
+    if (card.alike.length < 2) return null;
+    const known = this.tables.get(card.id);
+    if (known?.keys === card.alike.map(({ key }) => key).join()) return known;
+    const table = new AlikeTable(card, (then) => this.store.need("call", card.id, ({ alike }) => then(alike)));
+    this.tables.set(card.id, table);
+    return table;
+  }
+
+  /**
    * The buttons after the tool was redefined: the request was for the earlier version, so it cannot be approved.
    *
    * @param {Card} card
@@ -299,10 +350,11 @@ export class Cards {
     approve.disabled = true;
     /** @param {string} decision */
     const act = (decision) => this.store.decide(card, decision, { args: null, reason: null });
-    const again = button("Re-ask", "go", () => act("reask"));
-    const old = card.version ? button(`Run old version (${card.version})`, "edit", () => act("old")) : "";
+    const again = card.gone ? "" : button("Re-ask", "go", () => act("reask"));
+    const label = card.gone ? `Run ${card.version}` : `Run old version (${card.version})`;
+    const old = card.version ? button(label, "edit", () => act("old")) : "";
     const problem = el("div", "problem", card.changed);
-    return el("div", "", problem, el("div", "buttons", approve, again, old, reject, command));
+    return el("div", "", problem, buttonRow(approve, again, old, reject, command));
   }
 
   /**
@@ -375,7 +427,8 @@ export function isDecided({ kind, state }) {
 }
 
 /** @param {Card} card */
-function asks({ kind, tool, needs }) {
+function asks({ kind, tool, needs, in_doubt }) {
+  if (in_doubt) return ["asks whether to call ", el("b", "", tool), " again, which may have taken effect already"];
   if (kind === "credential") return ["calls ", el("b", "", tool), `, which needs ${needs}`];
   return kind === "input" && !tool ? ["asks"] : ["asks to call ", el("b", "", tool)];
 }

@@ -43,6 +43,15 @@ export function button(label, name, onClick) {
 }
 
 /**
+ * A row of buttons, which can be turned off together.
+ *
+ * @param {...Child} children
+ */
+export function buttonRow(...children) {
+  return el("fieldset", "buttons", ...children);
+}
+
+/**
  * @template {HTMLElement} Place
  * @param {Place} node
  * @param {...Child} children

@@ -1,6 +1,6 @@
 // Cards of errors and busy models, which need no answer.
 
-import { button, el, newId } from "./elements.js";
+import { button, buttonRow, el, newId } from "./elements.js";
 
 /** @import { Argument, Card, Failure } from "./types" */
 
@@ -74,7 +74,7 @@ export function toolFailure({ tool, where, arguments: rows, sent, traceback }) {
   const head = el("div", "", el("b", "bad", "✗ Error"), " ", el("code", "", tool), " failed", where ? " in " : "");
   if (where) head.append(cellLink(where));
   const response = el("div", "", el("span", "dim", "sent to the model as "), el("code", "", sent));
-  return el("div", "failure", head, argumentList(rows), response, toggle ? el("div", "buttons", toggle) : null, trace);
+  return el("div", "failure", head, argumentList(rows), response, toggle ? buttonRow(toggle) : null, trace);
 }
 
 /**
@@ -96,7 +96,7 @@ export function errorParts(card, open, act) {
   ];
   if (ways[0]) ways[0].title = "Undo the turn, and send its message again";
   if (ways[1]) ways[1].title = "Undo the turn: agents no longer see it";
-  return { head, parts: [el("div", "buttons", ...ways, toggle), trace ?? ""], spoken };
+  return { head, parts: [buttonRow(...ways, toggle), trace ?? ""], spoken };
 }
 
 /**

@@ -88,6 +88,14 @@ export interface Schema {
   "x-titles"?: boolean;
 }
 
+/** Calls with equal arguments. */
+export interface AlikeCalls {
+  key: string;
+  count: number;
+  arguments: Argument[];
+  hint: string;
+}
+
 export interface Card {
   id: string;
   kind: string;
@@ -98,6 +106,10 @@ export interface Card {
   link: string;
   args: Record<string, unknown> | null;
   arguments: Argument[];
+  /** The calls that the card asks for, if it asks for those of many runs. */
+  alike: AlikeCalls[];
+  /** The call may have taken effect already. */
+  in_doubt: boolean;
   remarks?: string[];
   documents?: { title: string; text: string }[];
   destructive?: boolean;
@@ -112,6 +124,8 @@ export interface Card {
   state: string;
   note: string;
   changed: string;
+  /** The agent has no such tool any more. */
+  gone: boolean;
   version: string;
   again: number;
 }

@@ -222,6 +222,7 @@ export class View {
   remove() {
     cancelAnimationFrame(this.frame);
     clearInterval(this.ticking);
+    this.cards.steady.stop();
     for (const panel of this.tabs.panels) panel.closed();
     this.store.views.delete(this);
     this.box.remove();
