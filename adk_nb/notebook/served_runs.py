@@ -16,13 +16,14 @@ from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.past_turns import typed_text
 from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.session_store import APP, USER, label
+from adk_nb.notebook.registry.session_store import APP, client_app, label, session_name
 from adk_nb.notebook.turn import TurnRunner
 from adk_nb.notebook.turn_options import RelayedRequest, notice_of, turn_options
 from adk_nb.notebook.view.run_view import RunView
 from adk_nb.run_execution import Message, RunRequest, RunSetup
 from adk_nb.runners import DEBUG_USER, Runner
 from adk_nb.runtime.history import SENT_BY
+from adk_nb.runtime.trace import Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.session import Session
 
@@ -40,9 +41,11 @@ class NotebookRunner(Runner):
         notebook: The definitions and the sessions.
         name: The agent, app or runner, by the name in the notebook.
         shows_runs: Show each session in the output of the cell whose context this is.
+        shares_sessions: Clients have the notebook's sessions. False: they have their own, with state, files and
+            memories of their own.
     """
 
-    def __init__(self, notebook: Notebook, name: str, *, shows_runs: bool) -> None:
+    def __init__(self, notebook: Notebook, name: str, *, shows_runs: bool, shares_sessions: bool = False) -> None:
         self._notebook = notebook
         self._name = name
         value = notebook.variables.get(name)
@@ -52,7 +55,7 @@ class NotebookRunner(Runner):
         memory = sessions.memory_service if isinstance(sessions, Runner) else sessions.memory
         artifacts = sessions.artifact_service if isinstance(sessions, Runner) else sessions.artifacts
         super().__init__(
-            app_name=self._source.app_name if self._source else APP,
+            app_name=self._source.app_name if self._source else APP if shares_sessions else client_app(name),
             agent=notebook.agent(name),
             session_service=self.session_service,
             artifact_service=artifacts,
@@ -61,6 +64,10 @@ class NotebookRunner(Runner):
         )
         self._boxes: OrderedDict[str, tuple[ChatBox, TurnRunner]] = OrderedDict()
         """Session -> the box that shows it, and its turns; the one that was used last at the end."""
+        if self._source is None and not shares_sessions:
+            notebook.sessions.served.add(name)
+        self.traces = Traces(beside=notebook.traces)
+        """Of the served agent's turns in sessions that clients have used, and of no other turns."""
         self._shows_runs = shows_runs
         self._waits = False
         self._opening = asyncio.Lock()
@@ -108,9 +115,14 @@ class NotebookRunner(Runner):
             state_delta=request.state_delta,
             sender="A2A client" if self._waits else (config.custom_metadata or {}).get(SENT_BY, "client"),
         )
-        name = label(request.user_id, request.session_id, DEBUG_USER if self._source else USER)
+        user_id, session_id = request.user_id, request.session_id
+        if self._source:
+            name = label(user_id, session_id, DEBUG_USER)
+        else:
+            name = session_name(app_name=self.app_name, user_id=user_id, session_id=session_id)
         # In a worker: to look something up may wait for the loop.
         chat = await sync.blocking(lambda: self._notebook.chat(self._name, name), thread=True)
+        turn_runner(chat).traces = self.traces
         is_first = True
         turn = self._events(turn_runner(chat), name, relayed, config.streams, request.abort_signal)
         async with aclosing(turn) as events:

@@ -154,13 +154,16 @@ class Trace:
 class Traces:
     """The traces of the newest runs of a notebook or a chat, up to a limit."""
 
-    def __init__(self, max_requests: int = MAX_REQUESTS) -> None:
-        """`max_requests`: limit for all traces together."""
+    def __init__(self, max_requests: int = MAX_REQUESTS, *, beside: "Traces | None" = None) -> None:
+        """`max_requests`: limit for all traces together. `beside`: gets what is added here, too."""
         self._max_requests = max_requests
+        self._beside = beside
         self._by_invocation: dict[str, list[Trace]] = {}
 
     def add(self, invocation_id: str, trace: Trace) -> None:
         """Add a trace of an invocation; a resumed invocation has several."""
+        if self._beside:
+            self._beside.add(invocation_id, trace)
         traces = self._by_invocation.setdefault(invocation_id, [])
         if not any(existing is trace for existing in traces):
             traces.append(trace)

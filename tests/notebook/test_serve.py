@@ -89,9 +89,9 @@ def test_the_sessions_of_clients_are_sessions_of_the_notebook(shell, clerk: Call
     assert texts(clerk.run("I am Ada.", user="ada").json()) == ["Hello Ada."]
     assert texts(clerk.run("Hello").json()) == ["Hello you."]
     listed = str(shell.cell("%session"))
-    assert "ada/web" in listed and "main" in listed
-    assert "Hello Ada." in str(shell.cell("%trace -s ada/web"))
-    shell.cell("%session use ada/web")
+    assert "@clerk/ada/web" in listed and "main" in listed
+    assert "Hello Ada." in str(shell.cell("%trace -s @clerk/ada/web"))
+    shell.cell("%session use @clerk/ada/web")
     assert shell.cell("%chat Are you there?").text == "Back here."
     assert texts(clerk.events(user="ada")) == ["I am Ada.", "Hello Ada.", "Are you there?", "Back here."]
     assert "_run" in shell.names, "a reply that was typed for"
@@ -113,11 +113,9 @@ def test_a_slash_in_an_id_leads_to_no_other_users_session(shell, clerk: Caller):
         made = clerk.http.post("/run", json={**body("Hi", session), "userId": user})
         assert made.status_code == 404, "each is a session of its own, which is not there yet"
     assert texts(clerk.events("s1", user="ada")) == ["I am Ada.", "Answer 1."]
-    listed = str(shell.cell("%session"))
-    assert "user/ada/s1" in listed
-    assert "I am Eve." in str(shell.cell("%trace -s user/ada/s1")) and "I am Ada." in str(
-        shell.cell("%trace -s ada/s1")
-    )
+    assert "@clerk/user/ada/s1" in str(shell.cell("%session"))
+    assert "I am Eve." in str(shell.cell("%trace -s @clerk/user/ada/s1"))
+    assert "I am Ada." in str(shell.cell("%trace -s @clerk/ada/s1"))
 
 
 def test_ids_with_blanks_around_them_are_one_chat(shell, clerk: Caller):
@@ -126,6 +124,85 @@ def test_ids_with_blanks_around_them_are_one_chat(shell, clerk: Caller):
     assert texts(clerk.run("One", " web ").json()) == ["First."]
     assert texts(clerk.run("Two", "web").json()) == ["Second."]
     assert texts(clerk.events()) == ["One", "First.", "Two", "Second."]
+
+
+SECRETS = """
+%%agent other -m theirs
+The code of the safe is 4711.
+"""
+
+
+def test_clients_see_nothing_of_the_notebook(shell, clerk: Caller):
+    shell.cell("theirs = ScriptedLlm(*['I keep it.'] * 3)")
+    shell.cell(SECRETS.strip())
+    shell.cell("%chat other I am Ada.")
+    shell.cell("%state user:card=4000 app:rate=7 mine=1")
+    event = shell.names["_run"].events[-1].id
+    shell.cell("script = ScriptedLlm(*[f'Answer {n}.' for n in range(1, 9)])")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    shell.cell("%chat clerk I am Bob.")
+    sessions = "/apps/clerk/users/user/sessions"
+    assert clerk.http.get(sessions).json() == []
+    assert clerk.http.get(f"{sessions}/main").status_code == 404
+    assert clerk.http.delete(f"{sessions}/main").status_code == 200
+    assert clerk.http.patch(f"{sessions}/main", json={"stateDelta": {"mine": 2}}).status_code == 404
+    remembered = clerk.http.patch("/apps/clerk/users/user/memory", json={"sessionId": "main"})
+    assert remembered.status_code == 404
+    for path in (event, shell.names["_run"].events[-1].id, "session/main"):
+        answer = clerk.http.get(f"/dev/apps/clerk/debug/trace/{path}")
+        assert answer.status_code == 404 or answer.json() == []
+    assert texts(clerk.run("Hello", "main").json()) == ["Answer 2."], "a session of its own, of the same id"
+    assert texts(clerk.events("main")) == ["Hello", "Answer 2."]
+    own = clerk.http.get(f"{sessions}/main").json()
+    assert own["state"] == {} and [one["id"] for one in clerk.http.get(sessions).json()] == ["main"]
+    trace = clerk.http.get(f"/dev/apps/clerk/debug/trace/{own['events'][-1]['id']}")
+    assert trace.json()["gen_ai.agent.name"] == "clerk", "its own runs are traced"
+    state = str(shell.cell("%state"))
+    assert "4000" in state and "mine" in state
+    main = str(shell.cell("%trace"))
+    assert "I am Ada." in main and "Answer 1." in main and "Answer 2." not in main
+
+
+def test_clients_of_another_agent_are_others(shell, clerk: Caller, call):
+    shell.cell("script = ScriptedLlm(*['For the clerk.'] * 3)")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    clerk.run("I am Ada.")
+    shell.cell("theirs = ScriptedLlm(*['For the guide.'] * 3)")
+    shell.cell("%%agent guide -m theirs\nYou guide.")
+    guide = call("%serve guide")
+    assert guide.http.get("/apps/guide/users/user/sessions").json() == []
+    assert texts(guide.run("Hello").json()) == ["For the guide."]
+    assert texts(guide.events()) == ["Hello", "For the guide."]
+    listed = str(shell.cell("%session"))
+    assert "@clerk/web" in listed and "@guide/web" in listed
+    again = call("%serve clerk")
+    assert texts(again.events()) == ["I am Ada.", "For the clerk."], "who comes again finds what was said"
+
+
+def test_sessions_are_shared_where_that_is_said(shell, clerk: Caller, call):
+    shell.cell("theirs = ScriptedLlm(*['I keep it.'] * 3)")
+    shell.cell(SECRETS.strip())
+    shell.cell("%chat other I am Ada.")
+    event = shell.names["_run"].events[-1].id
+    shell.cell("script = ScriptedLlm('Hello Ada.')")
+    shell.cell("%%agent clerk -m script\nYou greet.")
+    shared = call("%serve clerk --share-sessions")
+    assert "share the sessions" in repr(shared.served)
+    assert texts(shared.events("main")) == ["I am Ada.", "I keep it."]
+    assert texts(shared.run("And now?", "main").json()) == ["Hello Ada."]
+    assert "Hello Ada." in str(shell.cell("%trace"))
+    answer = shared.http.get(f"/dev/apps/clerk/debug/trace/{event}")
+    assert answer.status_code == 404, "what other agents were sent stays in the notebook"
+    assert "4711" not in shared.http.get("/dev/apps/clerk/debug/trace/session/main").text
+    assert "which agent" in shell.fails("%serve --share-sessions") or "AGENT" in shell.fails("%serve --share-sessions")
+
+
+def test_a_name_of_clients_is_for_agents_that_are_served(shell, clerk: Caller):
+    assert "%serve nobody" in shell.fails("%trace -s @nobody/web")
+    assert "no name" in shell.fails("%state -s @clerk/ada/ x=1")
+    shell.cell("%chat clerk -s user/@clerk/web Pay Anna")
+    assert "user/@clerk/web" in str(shell.cell("%session")), "an id of the notebook's own that looks like theirs"
+    assert clerk.http.get("/apps/clerk/users/user/sessions").json() == []
 
 
 def test_a_run_of_a_client_is_no_reply_of_a_cell(shell, clerk: Caller):
@@ -139,11 +216,11 @@ def test_an_approval_stays_in_the_notebook(shell, clerk: Caller):
     by_call = [{"functionResponse": {"id": call_id, "name": "pay", "response": {"confirmed": True}}}]
     for parts in (approval(key), approval(key, confirmed=False), by_call):
         refused = clerk.run(None, parts=parts)
-        assert refused.status_code == 409 and "%confirm -s web" in refused.json()["detail"]
+        assert refused.status_code == 409 and "%confirm -s @clerk/web" in refused.json()["detail"]
     refused = clerk.run("Do it now!")
     assert refused.status_code == 409 and "1 approval is open" in refused.json()["detail"]
     assert "1 approval is open" in str(shell.cell("%session"))
-    assert shell.cell("%confirm -s web --yes").text == "Anna has it."
+    assert shell.cell("%confirm -s @clerk/web --yes").text == "Anna has it."
     assert texts(clerk.events())[-1] == "Anna has it."
     assert texts(clerk.run("Thanks").json()) == ["What else?"]
 
@@ -200,7 +277,7 @@ def test_two_clients_and_a_cell_at_one_session_are_answered_in_order(shell, cler
     threads[0].start()
     assert begun.wait(30)
     threads[1].start()
-    assert "still answering" in shell.fails("%chat clerk -s web And I?")
+    assert "still answering" in shell.fails("%chat clerk -s @clerk/web And I?")
     gate.set()
     for thread in threads:
         thread.join(60)
@@ -245,9 +322,9 @@ def test_a_cell_that_waits_for_its_own_server_is_answered(shell, clerk: Caller):
 
 def test_state_and_files_of_a_client_are_those_of_its_session(shell, clerk: Caller):
     clerk.run("Pay Anna", stateDelta={"lang": "de"})
-    assert shell.cell("%state lang -s web") == "de"
+    assert shell.cell("%state lang -s @clerk/web") == "de"
     refused = clerk.run("More", stateDelta={"lang": "fr"})
-    assert refused.status_code == 409 and shell.cell("%state lang -s web") == "de"
+    assert refused.status_code == 409 and shell.cell("%state lang -s @clerk/web") == "de"
 
 
 def test_an_error_of_a_run_is_the_clients_and_the_session_goes_on(shell, clerk: Caller):
@@ -366,7 +443,7 @@ def test_the_messages_of_clients_bear_their_name(shell, clerk: Caller):
     message = {"id": "m", "role": "user", "content": "Good day"}
     thread = {"threadId": "thread", "runId": "r", "messages": [message], "tools": [], "context": []}
     assert clerk.http.post("/ag-ui", json=thread).status_code == 200
-    trace = str(shell.cell("%trace -s web"))
+    trace = str(shell.cell("%trace -s @clerk/web"))
     assert "client" in trace and "you" not in trace
     assert "AG-UI client" in str(shell.cell("%trace -s thread"))
 

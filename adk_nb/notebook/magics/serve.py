@@ -32,10 +32,17 @@ SERVE = Grammar(
     "serve",
     "Serve an agent over HTTP on this machine, behind a token: ADK's paths, AG-UI, MCP and A2A. Approvals stay in this "
     "notebook, where the chats of its clients are shown. A second %serve replaces the first.",
-    examples=["%serve planner", "%serve planner --port 9000", "%serve", "%serve --stop"],
+    examples=[
+        "%serve planner",
+        "%serve planner --port 9000",
+        "%serve planner --share-sessions",
+        "%serve",
+        "%serve --stop",
+    ],
     arguments=[Argument("AGENT", "the agent, app or runner; left out: show what is served", names="agent")],
     options=[
         Option("--port N", "the port; left out: the first that is free from 8765 on", convert=_port),
+        Option("--share-sessions", "clients read, continue and delete all sessions of this notebook, as you do"),
         Option("--stop", "stop serving, and free the port"),
     ],
     twin="create_app(planner, token=...), from adk_nb.serving, for uvicorn",
@@ -113,32 +120,33 @@ def serve(host: Host, line: str, cell: str | None) -> Any:
         MissingExtraError: The packages of the extra are not installed.
     """
     args, notebook = SERVE.parse(line, cell), host.notebook
-    if args.stop and (args.agent or args.port):
+    if args.stop and (args.agent or args.port or args.share_sessions):
         raise InputError("%serve --stop takes nothing else; type %serve --stop")
     if IN_A_BROWSER or not has_threads():
         raise InputError("%serve needs sockets, which Python in a browser has not; open this notebook in JupyterLab")
     served = _served.get(notebook)
     if args.stop:
         return _stopped(notebook)
-    if args.agent is None and args.port is None and served and served.is_running:
+    if args.agent is None and args.port is None and not args.share_sessions and served and served.is_running:
         return served
     if args.agent is None:
         names = notebook.addressees
         raise InputError(f"nothing is served; type %serve {names[0] if len(names) == 1 else 'AGENT'}")
     notebook.chat(args.agent)  # all that it needs is defined
-    served = _started(host, args.agent, args.port)
+    served = _started(host, args.agent, args.port, shares_sessions=args.share_sessions)
     notebook.variables["_serve"] = served
     if in_a_terminal():  # nothing of it is saved, and no output of this package shows a secret
         sys.stdout.write(f"token: {served.token}\n")
     return served
 
 
-def _started(host: Host, name: str, port: int | None) -> ServedAgent:
+def _started(host: Host, name: str, port: int | None, *, shares_sessions: bool) -> ServedAgent:
     """Start a server in place of the last one, whose token it keeps, and whose port if that is free."""
     check_extra()
     apps, servers, services = map(_serving, ("app", "server", "agent_service"))
     notebook, mode = host.notebook, display_mode(host.settings.display)
-    runner = NotebookRunner(notebook, name, shows_runs=in_a_kernel() and mode == "widget")
+    shows_runs = in_a_kernel() and mode == "widget"
+    runner = NotebookRunner(notebook, name, shows_runs=shows_runs, shares_sessions=shares_sessions)
     old = _served.get(notebook)
     token = old.token if old else apps.new_token()
     same_port = old is not None and old.is_running and port in (None, old.port)
@@ -147,7 +155,7 @@ def _started(host: Host, name: str, port: int | None) -> ServedAgent:
         old.stop()
         listening = listening or servers.bound_socket(old.port)
     assert listening is not None
-    service = services.AgentService(runner, name, notebook.traces, runner.waiting())
+    service = services.AgentService(runner, name, runner.traces, runner.waiting())
 
     def create(url: str) -> Any:
         return apps.app_of(service, token, url)
@@ -158,6 +166,7 @@ def _started(host: Host, name: str, port: int | None) -> ServedAgent:
     context.run(server.start)
     is_other = port is None and not same_port and server.port != servers.PORT
     note = f" ({servers.PORT} was taken)" if is_other else ""
+    note += "; its clients share the sessions of this notebook" if shares_sessions else ""
     served = _served[notebook] = ServedAgent(name, server, token, note, apps.paths(name))
     return served
 

@@ -31,7 +31,7 @@ from adk_nb.notebook.registry.definitions import (
     run_metadata,
 )
 from adk_nb.notebook.registry.names import Names
-from adk_nb.notebook.registry.session_store import APP, USER, events_label, label, owner
+from adk_nb.notebook.registry.session_store import events_label, label, owner
 from adk_nb.notebook.registry.skills import skill_notes, skill_toolset
 from adk_nb.notebook.registry.templates import Location, Template, parse
 from adk_nb.notebook.reply import Reply
@@ -346,9 +346,10 @@ class Notebook(Names):
         value = self.variables.get(name)
         source = value if isinstance(value, App | Runner) else None
         agent = self.agent(name)
-        own = DEBUG_USER if isinstance(source, Runner) else USER
-        wanted = session or (DEBUG_SESSION if isinstance(source, Runner) else self.sessions.current)
-        key = name, label(*owner(wanted, own), own)
+        if isinstance(source, Runner):
+            key = name, label(*owner(session or DEBUG_SESSION, DEBUG_USER), DEBUG_USER)
+        else:
+            key = name, self.sessions.in_full(session or self.sessions.current)
         old_source, chat = self._chats.get(key, (None, None))
         if chat is None or old_source is not source:
             chat = self._new_chat(name, key[1], source)
@@ -363,12 +364,12 @@ class Notebook(Names):
             user, session_id = owner(session, DEBUG_USER)
             chat = Chat(source, session=session_id, user_id=user)
         else:
-            user, session_id = owner(session)
+            session_key = self.sessions.key(session)
             chat = Chat(
                 source or self.agent(name),
-                session=session_id,
-                user_id=user,
-                app_name=APP,
+                session=session_key["session_id"],
+                user_id=session_key["user_id"],
+                app_name=session_key["app_name"],
                 session_service=self.sessions.service,
                 artifact_service=self.sessions.artifacts,
                 memory_service=self.sessions.memory,
@@ -389,7 +390,7 @@ class Notebook(Names):
 
     def chats_in(self, session: str) -> list[Chat]:
         """The chats in one of the notebook's sessions."""
-        entries, session = self._chats.items(), label(*owner(session))
+        entries, session = self._chats.items(), self.sessions.in_full(session)
         return [chat for (_, id), (source, chat) in entries if id == session and not isinstance(source, Runner)]
 
     def confirm_magic(self, session: str) -> str:

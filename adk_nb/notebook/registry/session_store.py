@@ -45,11 +45,13 @@ from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 APP = "notebook"
 USER = "user"
 _SQLITE = "sqlite:///"
+_CLIENTS = "@"
+"""Begins the names of sessions of clients."""
 T = TypeVar("T")
 
 
 class SessionStore:
-    """Sessions by name, for code that is not async: `SESSION`, or `USER/SESSION` of another user, see `label`.
+    """Sessions by name, for code that is not async: `SESSION`, or `USER/SESSION` of another user, see `session_name`.
 
     A method that takes the name of a session means the current one without it.
     """
@@ -65,6 +67,8 @@ class SessionStore:
         self.current = "main"
         self.keys: set[str] = set()
         """State keys that were ever set by hand."""
+        self.served: set[str] = set()
+        """Agents that were served, whose clients have sessions of their own."""
         self.opened: set[str] = set()
         """Sessions that a chat box has opened; they may have no events yet."""
         self._histories: dict[str, History] = {}
@@ -82,7 +86,12 @@ class SessionStore:
     @property
     def names(self) -> list[str]:
         """In the order in which they were used last, the newest last."""
-        return _names(self.service)
+        return self._names(self.service)
+
+    def _names(self, service: BaseSessionService) -> list[str]:
+        apps = (APP, *map(client_app, sorted(self.served)))
+        listed = [session for app in apps for session in _read(service.list_sessions(app_name=app)).sessions]
+        return [name_of(session) for session in sorted(listed, key=lambda session: session.last_update_time)]
 
     def find(self, name: str | None = None) -> Session | None:
         """A copy of a session; None if the current one has no events yet.
@@ -90,16 +99,33 @@ class SessionStore:
         Raises:
             SessionNotFoundError: There is none of that name.
         """
-        session = _read(self.service.get_session(**self._key(name or self.current)))
+        session = _read(self.service.get_session(**self.key(name or self.current)))
         if not session and name not in (None, self.current):
             raise SessionNotFoundError("session", name or "", {*self.names, self.current})
         return session
 
-    def _key(self, name: str) -> dict[str, Any]:
-        user, session = owner(name)
+    def key(self, name: str) -> dict[str, Any]:
+        """The arguments of the services for a session.
+
+        Raises:
+            InputError: The name ends where the id should be.
+            SessionNotFoundError: It is one of the clients of an agent that was not served.
+        """
+        app, rest = APP, name
+        if name.startswith(_CLIENTS):
+            agent, _, rest = name.removeprefix(_CLIENTS).partition("/")
+            app = client_app(agent)
+            if agent not in self.served:
+                hint = f"names with {_CLIENTS} are those of clients; type: %serve {shlex.quote(agent)}"
+                raise SessionNotFoundError("session", name, self.names, hint=hint)
+        user, session = owner(rest)
         if not session:
-            raise InputError(f"session {name!r} has no name after the user; type {name}main, or another name")
-        return {"app_name": APP, "user_id": user, "session_id": session}
+            raise InputError(f"session {name!r} has no name after the last slash; write {name.rstrip('/')}/main")
+        return {"app_name": app, "user_id": user, "session_id": session}
+
+    def in_full(self, name: str) -> str:
+        """The one name of a session for all that may be typed for it. Raises as `key`."""
+        return session_name(**self.key(name))
 
     def events(self, name: str | None = None) -> list[Event]:
         """Oldest first."""
@@ -136,7 +162,7 @@ class SessionStore:
         return report
 
     def _move_sessions(self, service: BaseSessionService) -> list[str]:
-        names = set(_names(service))
+        names = set(self._names(service))
         report: list[str] = []
         for name in self.names:
             if (session := self.find(name)) is None:
@@ -144,9 +170,9 @@ class SessionStore:
             new = unused_name(name, names)
             names.add(new)
             loaded = Loaded(name, session.state, session.events)
-            _wait(loaded.put(service, **self._key(new)))
+            _wait(loaded.put(service, **self.key(new)))
             # Deleted only now: if the new service fails, the session is still in memory.
-            _wait(self.service.delete_session(**self._key(name)))
+            _wait(self.service.delete_session(**self.key(name)))
             renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
             report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
         return report
@@ -157,7 +183,7 @@ class SessionStore:
         Raises:
             SessionNotFoundError: There is none.
         """
-        name = label(*owner(name))
+        name = self.in_full(name)
         if name != self.current and name not in self.names:
             hint = f"start a new one with: %session new {shlex.quote(name)}"
             raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
@@ -169,7 +195,7 @@ class SessionStore:
         Raises:
             InputError: There is one of that name already.
         """
-        name = name and label(*owner(name))
+        name = name and self.in_full(name)
         if name in self.names:
             raise InputError(f"there is a session {name!r} already; leave --new out to use it, or give another name")
         self.current = name or unused_name("main", {*self.names, self.current, "main"})
@@ -203,7 +229,7 @@ class SessionStore:
             raise InputError(
                 f"there is a session {name!r} already; add --as {unused_name(name, self.names)} for another name"
             )
-        shared_keys = _wait(loaded.put(self.service, **self._key(name)))
+        shared_keys = _wait(loaded.put(self.service, **self.key(name)))
         self.current = name
         return name, shared_keys, loaded.dropped
 
@@ -214,13 +240,15 @@ class SessionStore:
             InputError: The session has no events yet, or no such event, or there is a session of the new name.
         """
         session = self._with_events(name)
-        user, copied = session.user_id, name_of(session)
-        new = new or unused_name(copied, self.names)
-        # A copy is the same user's, so a name without that user is the id alone.
-        new = label(*owner(new)) if owner(new)[0] == user else label(user, new)
+        copied = name_of(session)
+        key = self.key(new or unused_name(copied, self.names))
+        if (key["app_name"], key["user_id"]) != (session.app_name, session.user_id):
+            # A copy is the same user's, so a name without that user is the id alone.
+            key = {"app_name": session.app_name, "user_id": session.user_id, "session_id": new}
+        new = session_name(**key)
         if new in (*self.names, self.current):
             raise InputError(f"there is a session {new!r} already; give the copy another name")
-        _wait(fork(session, self.service, self.artifacts, session_id=owner(new)[1], up_to_event_id=at))
+        _wait(fork(session, self.service, self.artifacts, session_id=key["session_id"], up_to_event_id=at))
         self.current = new
         return copied, new
 
@@ -301,7 +329,7 @@ class SessionStore:
         with suppress(SessionNotFoundError):
             if session := self.find(name):
                 return session
-        return _wait(self.service.create_session(**self._key(name)))
+        return _wait(self.service.create_session(**self.key(name)))
 
     def _with_events(self, name: str | None) -> Session:
         if session := self.find(name):
@@ -360,30 +388,38 @@ def events_label(events: Sequence[Event]) -> str:
     return f"{count} event{'' if count == 1 else 's'}"
 
 
-def label(user: str, session: str, own: str = USER) -> str:
-    """The name of a user's session: its id for the user `own`, else `USER/SESSION`. No two sessions have one name.
-
-    The first slash ends the user: one in a user's name is written `%2F`, and `own` is named if its id has one.
-    """
-    session = strip_id(session)
-    if user == own and "/" not in session:
-        return session
-    return f"{user.replace('%', '%25').replace('/', '%2F')}/{session}"
+def client_app(agent: str) -> str:
+    """The app of the sessions that clients of a served agent have for themselves: with state, files and memories."""
+    return f"{APP}:{agent}"
 
 
-def owner(name: str, own: str = USER) -> tuple[str, str]:
-    """The user and the id of the session that has this name, see `label`."""
-    user, slash, session = name.partition("/")
-    return (unquote(user), strip_id(session)) if slash else (own, strip_id(name))
+def session_name(*, app_name: str, user_id: str, session_id: str) -> str:
+    """The name of a session; no two have the same. One of a served agent's clients begins with `@AGENT/`."""
+    _, is_of_clients, agent = app_name.partition(f"{APP}:")
+    return (f"{_CLIENTS}{agent}/" if is_of_clients else "") + label(user_id, session_id)
 
 
 def name_of(session: Session) -> str:
     """The name of a session."""
-    return label(session.user_id, session.id)
+    return session_name(app_name=session.app_name, user_id=session.user_id, session_id=session.id)
 
 
-def _names(service: BaseSessionService) -> list[str]:
-    return [name_of(session) for session in _read(service.list_sessions(app_name=APP)).sessions]
+def label(user: str, session: str, own: str = USER) -> str:
+    """A session's id for the user `own`, else `USER/SESSION`.
+
+    The first slash ends the user: one in a user's name is written `%2F`, and `own` is named if its id has one.
+    """
+    session = strip_id(session)
+    if user == own and "/" not in session and not session.startswith(_CLIENTS):
+        return session
+    user = user.replace("%", "%25").replace("/", "%2F")
+    return f"%40{user[1:]}/{session}" if user.startswith(_CLIENTS) else f"{user}/{session}"
+
+
+def owner(name: str, own: str = USER) -> tuple[str, str]:
+    """The user and the id of the session that has this label."""
+    user, slash, session = name.partition("/")
+    return (unquote(user), strip_id(session)) if slash else (own, strip_id(name))
 
 
 def _wait(result: Awaitable[T]) -> T:
