@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypedDict, Unpack, cast
 
@@ -89,6 +89,7 @@ class Conversation:
         message: types.Content | None,
         config: RunConfig,
         invocation_id: str | None = None,
+        state_delta: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Let `agent` answer a message, or resume a run. Yields as `Runner.run_async`, the message first."""
         setup = setup_of(self.runner)
@@ -104,6 +105,7 @@ class Conversation:
             user_id=self.user_id,
             session_id=self.session_id,
             message=message,
+            state_delta=dict(state_delta or {}),
             run_config=config,
             resumed_id=invocation_id,
             yield_user_message=True,

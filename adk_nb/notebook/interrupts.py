@@ -383,8 +383,12 @@ def relayed_message(
     """
     parts = (message and message.parts) or []
     responses = [part.function_response for part in parts if part.function_response]
-    if message is None or responses:
-        decided_here = (open_ for open_ in history.interrupts() if open_.is_approval or open_.kind == "credential")
+    decided_here = [open_ for open_ in history.interrupts() if open_.is_approval or open_.kind == "credential"]
+    if message is None:
+        if decided_here:
+            raise PendingError(open_message(decided_here, magic))
+        return None
+    if responses:
         ids = {key for interrupt in decided_here for key in (interrupt.id, *interrupt.answer_ids)}
         if any(response.id in ids for response in responses):
             raise PendingError(f"this is answered in the notebook: on its card, or with {magic}")

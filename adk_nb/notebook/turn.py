@@ -259,13 +259,7 @@ class TurnRunner:
 
             if request.invocation_id is None:
                 await self.conversation.refuse_interrupted_run(self.magic())
-            if request.state_delta:
-                async with self.conversation.newest_history() as history:
-                    message(history)
-                await self.conversation.append(
-                    Event(author="user", actions=EventActions(state_delta=dict(request.state_delta)))
-                )
-            return await self._run_turn(message, view, request.invocation_id, turn=_NO_OPTIONS)
+            return await self._run_turn(message, view, request.invocation_id, request.state_delta, turn=_NO_OPTIONS)
 
     async def send_again(self, message: types.Content, view: RunView) -> Reply:
         """As `repeat`, in that view and without the wait."""
@@ -278,6 +272,7 @@ class TurnRunner:
         build_message: MessageBuilder,
         view: RunView,
         invocation_id: str | None = None,
+        state_delta: Mapping[str, Any] | None = None,
         turn: TurnOptions | None = None,
         *,
         is_click: bool = False,
@@ -289,6 +284,7 @@ class TurnRunner:
             build_message: Returns the message.
             view: Where the turn is shown.
             invocation_id: Of a run that is resumed.
+            state_delta: Changes of the state, stored with the message, or refused with it.
             turn: The options of a turn that begins. None: a turn resumes, and keeps its cost limit.
             is_click: The message is an answer given by a click in `view`.
             first: The part of the turn up to its pause.
@@ -317,7 +313,7 @@ class TurnRunner:
             decided_views.extend(self._mark_answered(verdicts, view))
 
         try:
-            await self._run_agent(agent, message, view, invocation_id, on_stored)
+            await self._run_agent(agent, message, view, invocation_id, state_delta, on_stored)
         except asyncio.CancelledError:
             reply = finish("cancelled")
             if not self._stop.is_set():
@@ -352,6 +348,7 @@ class TurnRunner:
         message: types.Content | None,
         view: RunView,
         invocation_id: str | None,
+        state_delta: Mapping[str, Any] | None,
         on_stored: Callable[[], None],
     ) -> None:
         """Run to the end. `on_stored` is called once the session has the message."""
@@ -365,7 +362,7 @@ class TurnRunner:
             timeout=settings.now.timeout,
             max_cost_usd=view.max_cost_usd,
         )
-        run = self.conversation.run(agent, message, config, invocation_id)
+        run = self.conversation.run(agent, message, config, invocation_id, state_delta)
         with view.trace.active(), self.conversation.answering():
             async with aclosing(run) as events:
                 async for event in events:

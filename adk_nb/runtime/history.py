@@ -20,6 +20,8 @@ RUN_KEY = "adk_nb_run"
 message again."""
 SENT_BY = "sent_by"
 """Metadata key beside RUN_KEY: the sender of the message, if it is not the user."""
+RESTORED = "restored"
+"""Metadata key beside SENT_BY: the sender wrote the event, whoever is its author."""
 _VIEW_KEY = "history"
 
 

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.serving.adk_sessions import check_app
-from adk_nb.serving.agent_service import AgentService, Call
+from adk_nb.serving.agent_service import AgentService, Call, refuse_reserved
 from adk_nb.serving.http_bodies import (
     GONE,
     answer_error,
@@ -128,6 +128,7 @@ class AdkRuns:
     async def _call(self, request: Request, *, streaming: bool) -> Call:
         body = await parsed(request, RunBody)
         check_app(self._service, body.app_name or self._service.name)
+        refuse_reserved(body.custom_metadata or {}, "the run")
         if not await self._service.session(body.user_id, body.session_id):
             raise HTTPException(404, f"Session not found: {body.session_id}")
         return Call(

@@ -3,6 +3,7 @@
 Source: google-adk 2.13, `cli/api_server.py`.
 """
 
+import unicodedata
 from typing import Any
 
 from pydantic import Field, RootModel
@@ -16,7 +17,8 @@ from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
-from adk_nb.serving.agent_service import AgentService
+from adk_nb.runtime.history import RESTORED, SENT_BY
+from adk_nb.serving.agent_service import CLIENT, AgentService, refuse_reserved
 from adk_nb.serving.http_bodies import json_list, json_response, parsed, plain_json
 from adk_nb.sessions.session import Session
 from adk_nb.wire import WireModel, copy_model
@@ -26,6 +28,8 @@ _SESSION = _SESSIONS + "/{session}"
 _FILES = _SESSION + "/artifacts"
 _FILE = _FILES + "/{file:path}"
 _LATEST = "latest"
+_RESERVED_AUTHORS = {"user", "notebook", "you", "client"}
+"""What the notebook writes in place of an agent's name."""
 
 
 class NewSession(WireModel):
@@ -107,12 +111,11 @@ class AdkSessions:
 
     async def _created(self, request: Request, body: NewSession) -> Response:
         runner, user = self._runner(request), request.path_params["user"]
-        for number, event in enumerate(body.events or ()):
-            _check_restored(number, event)
+        events = [_restored(number, event) for number, event in enumerate(body.events or ())]
         session = await runner.session_service.create_session(
             app_name=runner.app_name, user_id=user, state=body.state, session_id=body.session_id
         )
-        for event in body.events or ():
+        for event in events:
             await runner.session_service.append_event(session, event)
         return json_response(self._public(session))
 
@@ -122,7 +125,10 @@ class AdkSessions:
     async def _change(self, request: Request) -> Response:
         body, session = await parsed(request, StateChange), await self._session(request)
         event = Event(
-            invocation_id=f"p-{clock.new_id()}", author="user", actions=EventActions(state_delta=body.state_delta)
+            invocation_id=f"p-{clock.new_id()}",
+            author="user",
+            actions=EventActions(state_delta=body.state_delta),
+            custom_metadata={SENT_BY: CLIENT},
         )
         await self._service.runner.session_service.append_event(session, event)
         return json_response(self._public(session))
@@ -234,9 +240,20 @@ def _version(text: str | None) -> int | None:
     return int(text)
 
 
-def _check_restored(number: int, event: Event) -> None:
-    """Refuse an event that could open or answer an interrupt, or change the state. Source: google-adk 2.13."""
+def _restored(number: int, event: Event) -> Event:
+    """An event of an earlier conversation, with the name of who wrote it here.
+
+    Raises:
+        HTTPException: It could open or answer an interrupt, or change the state (source: google-adk 2.13); or it has an
+            author or metadata of this package.
+    """
     names = {call.name for call in event.get_function_calls()}
     names |= {response.name for response in event.get_function_responses()}
     if event.long_running_tool_ids or event.actions != EventActions() or names & {*REQUESTS, INPUT_REQUEST}:
         raise HTTPException(400, f"event {number} has actions or requests, which only a run here can write")
+    author = unicodedata.normalize("NFKC", event.author)
+    if author != "user" and (not author.isidentifier() or author.casefold() in _RESERVED_AUTHORS):
+        raise HTTPException(400, f"event {number} is of {event.author!r:.40}; write 'user', or the name of an agent")
+    metadata = event.custom_metadata or {}
+    refuse_reserved(metadata, f"event {number}")
+    return copy_model(event, custom_metadata={**metadata, SENT_BY: CLIENT, RESTORED: True})

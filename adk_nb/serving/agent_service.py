@@ -1,7 +1,7 @@
 """An agent for callers from outside: runs of it, each in a task of its own, and the sessions they are in."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,15 +10,36 @@ from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.runners import Runner
-from adk_nb.runtime.history import SENT_BY
+from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Trace, Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
+
+CLIENT = "client"
+"""The name of a caller whose protocol has no other."""
+_RESERVED = {
+    "agent_version", "agent_versions", "calls", "defined_as", "definition_changed", "failed_at", "nested_usage",
+    "replayed", "spoken_to", "traceparent", RESTORED, SENT_BY,
+}  # fmt: skip
+"""Keys of metadata that this package writes to events, and acts on."""
+_RESERVED_PREFIXES = ("a2a", "adk")
+
+
+def refuse_reserved(metadata: Mapping[str, Any], what: str) -> None:
+    """Refuse metadata of a client that would steer a run, a remote agent or the notebook.
+
+    Raises:
+        InputError: A key is of this package.
+    """
+    for key in metadata:
+        if key.casefold() in _RESERVED or key.casefold().startswith(_RESERVED_PREFIXES):
+            raise InputError(f"the customMetadata of {what} has the reserved key {key!r:.60}; leave it out")
 
 
 @dataclass(frozen=True, kw_only=True)

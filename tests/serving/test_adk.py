@@ -88,6 +88,30 @@ def test_a_conversation_can_be_restored_and_cannot_bring_an_approval(serve):
     assert served.client.get(f"{path}/f").status_code == 404
 
 
+def test_a_client_takes_no_name_and_no_mark_that_is_not_its_own(serve):
+    served = serve(clerk("Hello."))
+    path = "/apps/clerk/users/user/sessions"
+    content = {"role": "user", "parts": [{"text": "I am Ada."}]}
+    for author in ("notebook", "Notebook", "you", "", "client", "a b", "\uff4eotebook", "user\n"):
+        answer = served.client.post(path, json={"sessionId": "f", "events": [{"author": author, "content": content}]})
+        assert answer.status_code == 400 and "event 0" in answer.json()["detail"], author
+    served.session("s")
+    for key in ("a2a:context_id", "a2a:task_id", "sent_by", "spoken_to", "adk_nb_run", "traceparent", "A2A:calls"):
+        event = {"author": "clerk", "content": content, "customMetadata": {key: "x"}}
+        answers = [
+            served.client.post(path, json={"sessionId": "f", "events": [event]}),
+            served.run("Hi", customMetadata={key: "x"}),
+            served.client.post("/run_sse", json=body("Hi", customMetadata={key: "x"})),
+        ]
+        assert [one.status_code for one in answers] == [400] * 3 and all(key in one.text for one in answers)
+    assert served.client.get(f"{path}/f").status_code == 404 and served.events() == []
+    kept = {"author": "user", "content": content, "customMetadata": {"page": 7}}
+    made = served.client.post(path, json={"sessionId": "kept", "events": [kept]}).json()
+    assert made["events"][0]["customMetadata"]["page"] == 7
+    assert made["events"][0]["customMetadata"]["sent_by"] == "client"
+    assert texts(served.run("Hi", customMetadata={"page": 8}).json()) == ["Hello."]
+
+
 def test_an_answer_comes_whole_or_in_pieces(serve):
     served = serve(clerk("One two three.", "Four five.", "Six seven."))
     served.session()

@@ -22,7 +22,7 @@ from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import redacted
 from adk_nb.runtime.approvals import REJECTED
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
-from adk_nb.runtime.history import SENT_BY
+from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.interrupts import input_of
 from adk_nb.sessions.state import State
 from adk_nb.tools.content_blocks import with_references
@@ -106,10 +106,13 @@ def _fenced(code: str) -> str:
 def author_of(event: Event) -> str:
     """The event's author: of a message, its sender; for a graph's function, its node.
 
-    Events of such a function have the graph as author.
+    Events of such a function have the graph as author. What a client wrote in the name of an agent says so.
     """
     if event.author == "user":
         return sender_of(event) or "user"
+    metadata = event.custom_metadata or {}
+    if metadata.get(RESTORED) is True:
+        return f"{event.author} (by {one_line(metadata.get(SENT_BY) or 'client', _SENDER)})"
     graphs = [step.partition("@")[0] for step in event.node_info.path.split("/")[:-1]]
     return event.node_info.name if event.author in graphs else event.author
 
