@@ -34,7 +34,7 @@ from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.run_config import ResumabilityConfig, RunConfig
 from adk_nb.runtime.session_queue import QueuePlace
-from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.session import Session
 from adk_nb.tools import input_answer
 
@@ -232,11 +232,12 @@ def check_ids(user_id: Any, session_id: Any, invocation_id: Any) -> None:
     """Check ids before a service stores them.
 
     Raises:
-        InputError: An id is not text, or `invocation_id` is empty.
+        InputError: An id is not text, has a control character, or `invocation_id` is empty.
     """
     for name, value in (("user_id", user_id), ("session_id", session_id), ("invocation_id", invocation_id or "")):
         if not isinstance(value, str):
             raise InputError(f"{name} must be text, got {value!r:.80}")
+    refuse_control(user_id=user_id, session_id=strip_id(session_id))
     if invocation_id is not None and not str(invocation_id).strip():
         raise InputError(f"invocation_id={invocation_id!r} is empty; leave it out to start a new run")
 

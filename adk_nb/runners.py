@@ -28,7 +28,7 @@ from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.rewind import fork, rewind_event
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.runtime.session_queue import QueuePlace, queues_of
-from adk_nb.sessions.base_session_service import BaseSessionService, strip_id
+from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 
@@ -95,6 +95,7 @@ class Runner:
         self.app = app
         self.app_name, self.agent, plugins = resolve_runner_arguments(app, app_name, agent, plugins)
         check_runner_arguments(self.agent, session_service, artifact_service, memory_service)
+        refuse_control(app_name=self.app_name)
         self.session_service = session_service
         self.artifact_service = artifact_service
         self.memory_service = memory_service

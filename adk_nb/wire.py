@@ -2,6 +2,7 @@
 
 import json
 import math
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar, TypeVar, cast
@@ -342,6 +343,21 @@ def json_problem(value: Any, depth: int = 0, *, objects: bool = False) -> str | 
         ):
             return problem
     return next((problem for item in inner if (problem := json_problem(item, depth + 1, objects=objects))), None)
+
+
+def has_control(text: str) -> bool:
+    """True if `text` has a character that is not drawn but moves what is: a line break, a tab, a change of direction.
+
+    Where such a text is shown or typed again, it is another one.
+    """
+    return not text.isprintable() and any(
+        unicodedata.category(char) in _CONTROL_CATEGORIES or unicodedata.bidirectional(char) in _DIRECTIONS
+        for char in text
+    )
+
+
+_CONTROL_CATEGORIES = ("Cc", "Zl", "Zp")
+_DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
 def _number_problem(value: float) -> str | None:

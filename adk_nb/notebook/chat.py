@@ -24,6 +24,7 @@ from adk_nb.notebook.error_hints import shorten_interrupt
 from adk_nb.notebook.interrupts import HIDDEN_FIELD, find, with_edits
 from adk_nb.notebook.past_turns import PastTurn, Rewound, turns_of, typed_text
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.session_names import quoted
 from adk_nb.notebook.session_state import ChatState
 from adk_nb.notebook.turn import TurnRunner
 from adk_nb.notebook.turn_options import AskOptions, Confirm, LentTool, turn_options
@@ -377,7 +378,7 @@ class Chat:
         rewound = await runner.conversation.rewind(event_id, dry_run=False)
         view = runner.view_of(typed_text(rewound.message) or None)
         view.resumed = True
-        notice = f"Rerun: asked again in session {name!r}, a copy; %session use {name} goes on there"
+        notice = f"Rerun: asked again in session {name!r}, a copy; %session use {quoted(name)} goes on there"
         view.notices.add(notice, is_chip=True)
         return await runner.send_again(rewound.message, view)
 

@@ -29,7 +29,7 @@ from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.runtime.rewind import fork
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions import session_file
-from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
 from adk_nb.sessions.session import Session
@@ -68,6 +68,7 @@ class Conversation:
             raise ConfigurationError(f"Chat takes an agent, got {agent!r:.60}; write Chat(Agent(name=...))")
         if not session_id.strip():
             raise InputError("a session needs a name; write Chat(agent, session='main')")
+        refuse_control(user_id=user_id, session=strip_id(session_id))
         self.session_id = session_id
         self.user_id = user_id
         self.runner = _checked_runner(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)

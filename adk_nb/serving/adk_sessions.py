@@ -20,6 +20,7 @@ from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.serving.agent_service import CLIENT, AgentService, refuse_reserved
 from adk_nb.serving.http_bodies import json_list, json_response, parsed, plain_json
+from adk_nb.sessions.base_session_service import refuse_control
 from adk_nb.sessions.session import Session
 from adk_nb.wire import WireModel, copy_model
 
@@ -95,6 +96,7 @@ class AdkSessions:
 
     async def _list(self, request: Request) -> Response:
         runner = self._runner(request)
+        refuse_control(user_id=request.path_params["user"])
         listed = await runner.session_service.list_sessions(
             app_name=runner.app_name, user_id=request.path_params["user"]
         )

@@ -17,7 +17,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Trace, Traces
-from adk_nb.sessions.base_session_service import BaseSessionService
+from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 
@@ -90,7 +90,12 @@ class AgentService:
         return self.runner.agent
 
     def key(self, user_id: str, session_id: str) -> dict[str, Any]:
-        """The arguments of the services for a session."""
+        """The arguments of the services for a session.
+
+        Raises:
+            InputError: An id has a control character.
+        """
+        refuse_control(user_id=user_id, session_id=strip_id(session_id))
         return {"app_name": self.runner.app_name, "user_id": user_id, "session_id": session_id}
 
     async def session(self, user_id: str, session_id: str) -> Session | None:

@@ -12,7 +12,7 @@ from adk_nb.errors import InputError, SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.state import apply_stored_delta, storable_delta
-from adk_nb.wire import json_problem
+from adk_nb.wire import has_control, json_problem
 
 T = TypeVar("T")
 
@@ -148,7 +148,20 @@ def check_session_id(app_name: str, user_id: str, session_id: str | None) -> str
     for field, name in names.items():
         if not isinstance(name, str) or json_problem(name):
             raise InputError(f"the {field} of a session must be a str, got {name!r:.80}")
-    return strip_id(session_id or "") or clock.new_id()
+    session_id = strip_id(session_id or "")
+    refuse_control(app_name=app_name, user_id=user_id, session_id=session_id)
+    return session_id or clock.new_id()
+
+
+def refuse_control(**ids: str) -> None:
+    """Refuse ids with control characters: where they are shown and typed again, they are those of other sessions.
+
+    Raises:
+        InputError: The name of the argument, and the id.
+    """
+    for field, value in ids.items():
+        if has_control(value):
+            raise InputError(f"the {field} {value!r:.80} has a control character; write it without, on one line")
 
 
 def strip_id(session_id: str) -> str:

@@ -8,13 +8,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
 
 from adk_nb import sync, types
 from adk_nb.concurrency import single_thread
+from adk_nb.errors import InputError
 from adk_nb.models import BaseLlm, LlmResponse
+from adk_nb.notebook.chat import Chat
 from adk_nb.notebook.magics import serve
 from adk_nb.notebook.served_runs import NotebookRunner
 from adk_nb.redaction import known_secrets
@@ -270,6 +273,55 @@ def test_what_a_client_wrote_bears_its_name(shell, clerk: Caller):
     assert all("client" in line for line in authors.values()) and len(authors) == 4, authors
     assert "clerk (by client)" in authors["paid."]
     assert all(event["customMetadata"]["sent_by"] == "client" for event in clerk.events() if event["author"] == "user")
+
+
+def test_ids_with_control_characters_are_refused_at_every_door(shell, clerk: Caller):
+    message = [{"id": "m", "role": "user", "content": "Pay Anna"}]
+    for id in ("a\nb", "a\x1b[2Jb", "a\u202eb"):
+        sent = quote(id, safe="")
+        ids = ({"sessionId": id}, {"userId": id})
+        answers = [
+            clerk.http.post("/apps/clerk/users/user/sessions", json={"sessionId": id}),
+            clerk.http.post(f"/apps/clerk/users/{sent}/sessions", json={"sessionId": "s"}),
+            clerk.http.post(f"/apps/clerk/users/user/sessions/{sent}"),
+            clerk.http.get(f"/apps/clerk/users/{sent}/sessions"),
+            clerk.http.get(f"/apps/clerk/users/user/sessions/{sent}"),
+            *(clerk.http.post("/run", json={**body("Pay Anna"), **change}) for change in ids),
+            *(clerk.http.post("/run_sse", json={**body("Pay Anna"), **change}) for change in ids),
+        ]
+        assert [answer.status_code for answer in answers] == [400] * len(answers)
+        thread = clerk.http.post("/ag-ui", json={"threadId": id, "runId": "r", "messages": message}).text
+        assert "RUN_ERROR" in thread and "control character" in thread
+        for line in (f"%session new '{id}'", f"%session use '{id}'", f"%chat clerk -s '{id}' Hi", f"%trace -s '{id}'"):
+            assert shell.fails(line)
+        with pytest.raises(InputError, match="control character"):
+            Chat(shell.names["clerk"], session=id)
+    assert clerk.http.get("/apps/clerk/users/user/sessions").json() == []
+
+
+def test_a_hint_leads_to_its_session_and_to_no_other(shell, clerk: Caller):
+    ids = [
+        "a b",
+        "it's",
+        "both ' and \"",
+        "back\\slash",
+        "{script}",
+        "$script",
+        "a=",
+        "a='b",
+        "#1",
+        "50%",
+        "-x",
+        "--yes",
+    ]
+    ids += ["@at", "x;", "why?", "ada/s1", "日本", "a\\", "<b>"]
+    shell.cell(f"script = ScriptedLlm(*[call('pay', to='Anna', amount=250), 'Anna has it.'] * {len(ids)})")
+    shell.cell("%%agent clerk -m script -t pay\nYou pay.")
+    for session in ids:
+        assert requests_in(clerk.run("Pay Anna", session).json()), session
+        detail = clerk.run("Do it now!", session).json()["detail"]
+        hint = detail[detail.index("%confirm -s ") : detail.index(" or %confirm -s ")]
+        assert shell.cell(hint).text == "Anna has it.", hint
 
 
 def test_a_policy_of_the_notebook_approves_nothing_for_clients(shell, clerk: Caller):

@@ -123,6 +123,26 @@ async def test_what_no_session_can_be_made_of_is_refused_and_nothing_is_kept(ser
     assert (await service.list_sessions(app_name=5)).sessions == []
 
 
+CONTROLS = ["a\nb", "a\tb", "a\x00b", "\x1b[31m", "a\x7f", "a\x85b", "a\u2028b", "a\u2029b", "a\u202eb", "a\u2066b"]
+
+
+@awaited
+async def test_an_id_with_a_control_character_is_refused_and_nothing_is_kept(service: BaseSessionService):
+    for id in CONTROLS:
+        for field in ("app_name", "user_id", "session_id"):
+            with pytest.raises(InputError, match=f"{field} .* control character"):
+                await service.create_session(**(S | {field: id}))
+            runner_options = {"app_name": "app", "agent": guide("never"), "session_service": service}
+            with pytest.raises(InputError, match=f"{field} .* control character"):
+                runner = Runner(**(runner_options | ({"app_name": id} if field == "app_name" else {})))
+                ids = {key: value for key, value in (S | {field: id}).items() if key != "app_name"}
+                async for _ in runner.run_async(**ids, new_message="Hi"):
+                    pass
+    assert (await service.list_sessions(app_name="app")).sessions == []
+    for id in ("a b", "é", "日本", "👩‍👩‍👧", "a/b", "-x", "'"):
+        assert (await create(service, id)).id == id
+
+
 @awaited
 async def test_a_missing_session_is_none(service: BaseSessionService):
     session = service.get_session(**S)

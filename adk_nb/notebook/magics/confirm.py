@@ -75,7 +75,7 @@ CONFIRM = Grammar(
 )
 
 _VALUE = re.compile(
-    r"""\s*(?P<session>(?:-s|--session)[\s=]+(?:'[^']*'|"[^"]*"|[^\s'"]+)\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*""",
+    r"""\s*(?P<session>(?:-s|--session)[\s=]+(?:'[^']*'|"[^"]*"|[^\s'"])+\s+)?(?P<text>(?!-\D).+?)\s*(?P<silent>;?)\s*""",
     re.DOTALL,
 )
 """A line that may be an answer: no option but `--session`."""

@@ -1,6 +1,5 @@
 """`%session`: list, choose, create, fork, save and load sessions, resume or drop a run. `%rewind`: undo turns."""
 
-import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
 from adk_nb.notebook.registry.definitions import agent_of_run
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.registry.session_store import events_label, name_of
+from adk_nb.notebook.session_names import quoted
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.journal import Run
@@ -74,7 +74,7 @@ def session(host: Host, line: str, cell: str | None) -> Any:
         if getattr(args, option) and command not in commands:
             raise InputError(f"%session {command} has no --{option}; use it with %session {commands[0]}")
     if args.name and command in ("list", "resume", "drop"):
-        name = shlex.quote(args.name)
+        name = quoted(args.name)
         raise InputError(
             f"%session {command} takes no name; type %session "
             + (f"use {name}" if command == "list" else f"{command} -s {name}")
@@ -185,7 +185,7 @@ def _use(notebook: Notebook, args: Any) -> Output:
 def _new(notebook: Notebook, args: Any) -> Output:
     if args.name in notebook.sessions.names:
         raise InputError(
-            f"session {args.name!r} exists already; to continue it, type: %session use {shlex.quote(args.name)}"
+            f"session {args.name!r} exists already; to continue it, type: %session use {quoted(args.name)}"
         )
     name = notebook.sessions.start_fresh(_checked_name(args))
     return text(f"session {name!r} is the current one: {_EMPTY}")
@@ -255,7 +255,7 @@ _OPTION_COMMANDS = {
 }
 _MISSING_NAMES: dict[str, Callable[[Notebook], str]] = {
     "use": lambda notebook: f"a name; there is {', '.join(notebook.sessions.names) or 'only the current one'}",
-    "save": lambda notebook: f"a file; type %session save {shlex.quote(notebook.sessions.current + '.json')}",
+    "save": lambda notebook: f"a file; type %session save {quoted(notebook.sessions.current + '.json')}",
     "load": lambda notebook: "a file; type %session load FILE.json",
 }
 _SYNONYMS = {
@@ -274,9 +274,9 @@ _SYNONYMS = {
 def _unknown_command(notebook: Notebook, args: Any) -> str:
     command = args.do
     if command in notebook.sessions.names:
-        return f"%session: to use session {command!r}, type: %session use {shlex.quote(command)}"
+        return f"%session: to use session {command!r}, type: %session use {quoted(command)}"
     if near := _SYNONYMS.get(command.lower()) or closest(command.lower(), _COMMANDS):
-        rest = f" {shlex.quote(args.name)}" if args.name else ""
+        rest = f" {quoted(args.name)}" if args.name else ""
         return f"%session has no command {command!r}; type: %session {near}{rest}"
     return f"%session: {unknown_choice('command', command, SESSION.arguments[0].choices)}, see %session?"
 

@@ -1,6 +1,5 @@
 """The definitions of a notebook, agents and tools by name, and the chats with them."""
 
-import shlex
 import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping
@@ -35,6 +34,7 @@ from adk_nb.notebook.registry.session_store import events_label, label, owner
 from adk_nb.notebook.registry.skills import skill_notes, skill_toolset
 from adk_nb.notebook.registry.templates import Location, Template, parse
 from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.session_names import quoted
 from adk_nb.notebook.view.display import Mode
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
 from adk_nb.runtime.history import History
@@ -395,7 +395,7 @@ class Notebook(Names):
 
     def confirm_magic(self, session: str) -> str:
         """The `%confirm` that answers the interrupts of a session, as it has to be typed now."""
-        return "%confirm" if session == self.sessions.current else f"%confirm -s {shlex.quote(session)}"
+        return "%confirm" if session == self.sessions.current else f"%confirm -s {quoted(session)}"
 
     def is_edited(self, id: str, history: History) -> str | None:
         """The agent that was addressed when the call `id` was made, if its cell is different now.

@@ -1,7 +1,6 @@
 """The sessions of a notebook: all agents share them, one of them is the current one."""
 
 import os
-import shlex
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +26,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.notebook import interrupted_runs, past_turns
 from adk_nb.notebook.past_turns import Rewound, unused_name
+from adk_nb.notebook.session_names import quoted
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
@@ -34,7 +34,7 @@ from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, use_key
 from adk_nb.runtime.rewind import fork
 from adk_nb.sessions import session_file
-from adk_nb.sessions.base_session_service import BaseSessionService, strip_id
+from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal, Run
@@ -47,6 +47,7 @@ USER = "user"
 _SQLITE = "sqlite:///"
 _CLIENTS = "@"
 """Begins the names of sessions of clients."""
+_SPECIAL = (_CLIENTS, "-")
 T = TypeVar("T")
 
 
@@ -116,11 +117,12 @@ class SessionStore:
             agent, _, rest = name.removeprefix(_CLIENTS).partition("/")
             app = client_app(agent)
             if agent not in self.served:
-                hint = f"names with {_CLIENTS} are those of clients; type: %serve {shlex.quote(agent)}"
+                hint = f"names with {_CLIENTS} are those of clients; type: %serve {quoted(agent)}"
                 raise SessionNotFoundError("session", name, self.names, hint=hint)
         user, session = owner(rest)
         if not session:
             raise InputError(f"session {name!r} has no name after the last slash; write {name.rstrip('/')}/main")
+        refuse_control(user_id=user, session=session)
         return {"app_name": app, "user_id": user, "session_id": session}
 
     def in_full(self, name: str) -> str:
@@ -185,7 +187,7 @@ class SessionStore:
         """
         name = self.in_full(name)
         if name != self.current and name not in self.names:
-            hint = f"start a new one with: %session new {shlex.quote(name)}"
+            hint = f"start a new one with: %session new {quoted(name)}"
             raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
         self.current = name
 
@@ -241,10 +243,11 @@ class SessionStore:
         """
         session = self._with_events(name)
         copied = name_of(session)
-        key = self.key(new or unused_name(copied, self.names))
+        new = new or unused_name(copied, self.names)
+        key = self.key(new)
         if (key["app_name"], key["user_id"]) != (session.app_name, session.user_id):
             # A copy is the same user's, so a name without that user is the id alone.
-            key = {"app_name": session.app_name, "user_id": session.user_id, "session_id": new}
+            key |= {"app_name": session.app_name, "user_id": session.user_id, "session_id": new}
         new = session_name(**key)
         if new in (*self.names, self.current):
             raise InputError(f"there is a session {new!r} already; give the copy another name")
@@ -407,13 +410,16 @@ def name_of(session: Session) -> str:
 def label(user: str, session: str, own: str = USER) -> str:
     """A session's id for the user `own`, else `USER/SESSION`.
 
-    The first slash ends the user: one in a user's name is written `%2F`, and `own` is named if its id has one.
+    The first slash ends the user: one in a user's name is written `%2F`. `own` is named, too, if the id has a slash, or
+    begins like a client's or an option.
     """
     session = strip_id(session)
-    if user == own and "/" not in session and not session.startswith(_CLIENTS):
+    if user == own and "/" not in session and not session.startswith(_SPECIAL):
         return session
     user = user.replace("%", "%25").replace("/", "%2F")
-    return f"%40{user[1:]}/{session}" if user.startswith(_CLIENTS) else f"{user}/{session}"
+    if user.startswith(_SPECIAL):
+        user = f"%{ord(user[0]):X}{user[1:]}"
+    return f"{user}/{session}"
 
 
 def owner(name: str, own: str = USER) -> tuple[str, str]:
