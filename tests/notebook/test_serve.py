@@ -339,7 +339,7 @@ def test_ag_ui_says_that_an_approval_is_open_and_what_came_of_it(shell, clerk: C
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
     refused = talk(resume=resume)[-1]
     assert refused["type"] == "RUN_ERROR" and "in the notebook" in refused["message"]
-    shell.cell("%confirm -s t --yes")
+    shell.cell("%confirm -s @clerk/t --yes")
     *_, messages, done = talk(resume=resume)
     assert done["outcome"] == {"type": "success"} and messages["messages"][-1]["content"] == "Anna has it."
 
@@ -394,7 +394,7 @@ def test_a_client_that_goes_away_stops_its_turn_and_the_session_is_whole(shell, 
     assert texts(clerk.run("Still there?", session="made").json()) == ["at last"]
     said = texts(clerk.events("made"))
     assert (said[0], said[-2:]) == ("Hello", ["Still there?", "at last"])
-    assert shell.cell("%chat clerk -s made And here?").text == "at last"
+    assert shell.cell("%chat clerk -s @clerk/made And here?").text == "at last"
 
 
 def test_a_new_definition_answers_from_the_next_run_on_and_open_runs_end_as_they_began(shell, clerk: Caller):
@@ -530,7 +530,7 @@ def test_a_task_that_outlives_a_pause_goes_on_with_the_answer_from_the_notebook(
 
     started = sync.start(task())
     assert asked.wait(30) and not started.done()
-    shell.cell("%confirm -s task --yes")
+    shell.cell("%confirm -s @clerk/task --yes")
     started.result(30)
     assert seen == ["pay", "adk_request_confirmation", "Anna has it."]
 
@@ -544,7 +544,7 @@ def test_the_messages_of_clients_bear_their_name(shell, clerk: Caller):
     assert clerk.http.post("/ag-ui", json=thread).status_code == 200
     trace = str(shell.cell("%trace -s @clerk/web"))
     assert "client" in trace and "you" not in trace
-    assert "AG-UI client" in str(shell.cell("%trace -s thread"))
+    assert "AG-UI client" in str(shell.cell("%trace -s @clerk/thread"))
 
 
 def test_a_task_that_waits_ends_when_its_caller_stops_it(shell, clerk: Caller):

@@ -112,8 +112,9 @@ def test_an_approval_stays_in_the_notebook(serve, browser: Chrome):
     page.until("body", "is answered in the notebook")
     page.picture("dev-ui-refused")
     (session,) = served.client.get("/apps/clerk/users/user/sessions").json()
-    assert notebook.sessions.names == [session["id"]]
-    assert notebook.chat("clerk", session["id"]).approve().text == "Anna has her **250 euros**."
+    (name,) = notebook.sessions.names
+    assert name == f"@clerk/{session['id']}"
+    assert notebook.chat("clerk", name).approve().text == "Anna has her **250 euros**."
     browser.refresh()
     page.until("body", "Anna has her 250 euros.")
     page.picture("dev-ui-approved-in-the-notebook")

@@ -48,7 +48,7 @@ def paying() -> Iterator[tuple[Notebook, RemoteA2aAgent]]:
     model = ScriptedLlm(call("pay", to="Anna", amount=250), "Anna has it.")
     notebook = Notebook({"clerk": Agent(name="clerk", model=model, tools=[pay])})
     runner = NotebookRunner(notebook, "clerk", shows_runs=False)
-    service = AgentService(runner, "clerk", notebook.traces, runner.waiting())
+    service = AgentService(runner, "clerk", runner.traces, runner.waiting())
     server = Server(lambda url: app_of(service, TOKEN, url), bound_socket(0))
     server.start()
     try:
