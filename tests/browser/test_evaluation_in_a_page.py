@@ -67,6 +67,7 @@ def test_what_is_not_ticked_stays_open_on_a_card_of_its_own(lab: Lab):
     page.until(lambda: within(page, 3, ".adknb-alike"), "the table of calls")
     lines = [line.text for line in within(page, 3, ".adknb-alike tbody tr")]
     assert "7021" in lines[0] and len(lines) == 9  # each kind once, the largest number first
+    page.js("arguments[0].scrollIntoView({block: 'center'})", card(page, 3))
     page.screenshot("calls-of-a-table")
     page.theme("JupyterLab Dark")
     page.screenshot("calls-of-a-table-dark")
