@@ -1,6 +1,6 @@
 """Rewind a session with an event that undoes an invocation, or fork it: copy it up to an event."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
@@ -59,9 +59,9 @@ def newest_first(events: Sequence[Event], end: int) -> Iterator[Event]:
 async def rewind_event(session: Session, invocation_id: str, artifacts: BaseArtifactService | None) -> Event:
     """The event that undoes an invocation and everything after it, to be appended to `session`.
 
-    Its state delta restores the session's own keys to their values before the invocation; a key without such a value is
-    deleted. The session's files get a new version with their earlier content, or are marked as removed, at once. State
-    and files of the user or the app do not change.
+    Its state delta restores the session's own keys to their values before the invocation, which may be those that the
+    session was created with; a key without such a value is deleted. The session's files get a new version with their
+    earlier content, or are marked as removed, at once. State and files of the user or the app do not change.
 
     Raises:
         InvocationNotFoundError: The session has no such invocation.
@@ -74,14 +74,14 @@ async def rewind_event(session: Session, invocation_id: str, artifacts: BaseArti
     remaining, undone = session.events[:first], session.events[first:]
     actions = EventActions(
         rewind_before_invocation_id=invocation_id,
-        state_delta=_state_as_before(remaining, undone),
+        state_delta=_state_as_before(session.initial_state or {}, remaining, undone),
         artifact_delta=await _files_as_before(session, artifacts, remaining, undone) if artifacts else {},
     )
     return Event(author="user", invocation_id=new_invocation_id(), actions=actions)
 
 
-def _state_as_before(remaining: Sequence[Event], undone: Sequence[Event]) -> dict[str, Any]:
-    values = {key: value for event in remaining for key, value in event.actions.state_delta.items()}
+def _state_as_before(initial: Mapping[str, Any], remaining: Sequence[Event], undone: Sequence[Event]) -> dict[str, Any]:
+    values = {**initial, **{key: value for event in remaining for key, value in event.actions.state_delta.items()}}
     touched = {key for event in undone for key in event.actions.state_delta if not key.startswith(_SHARED)}
     return {key: values.get(key, dict(DELETED)) for key in sorted(touched)}
 
@@ -110,8 +110,7 @@ async def fork(
 ) -> int:
     """Create a session with the state and the files that `session` had at an event.
 
-    State and files shared by the user's or the app's sessions are not copied. A key of the initial state that an event
-    after the fork point overwrote is missing: no event has its initial value.
+    State and files shared by the user's or the app's sessions are not copied.
 
     Args:
         session: Read, never changed.
@@ -132,7 +131,8 @@ async def fork(
     changed = {key for event in session.events for key in event.actions.state_delta}
     state = {key: value for key, value in session.state.items() if key not in changed}
     owner: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id}
-    await Loaded(session.id, state, events).put(service, **owner, session_id=session_id)
+    loaded = Loaded(session.id, state, events, initial_state=session.initial_state)
+    await loaded.put(service, **owner, session_id=session_id)
     if artifacts:
         try:
             await _copy_files(events, artifacts, session.id, session_id, owner)

@@ -49,6 +49,8 @@ class _StoredSession:
     user: _Shared
     last_update_time: float
     state: dict[str, Any] = field(default_factory=dict[str, Any])
+    initial_state: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Its `state` before the first event; never changed."""
     events: list[Event] = field(default_factory=list[Event])
     event_ids: dict[str, Event] = field(default_factory=dict[str, Event])
     consumed: set[str] = field(default_factory=set[str])
@@ -99,6 +101,7 @@ class InMemorySessionService(BaseSessionService):
             stored = _StoredSession(key, app_name, user_id, app, user, clock.now())
             self._sessions[app_name, user_id, key] = stored
             _apply_scoped_delta(stored, initial)
+            stored.initial_state = _detached_state(stored.state)
             return _copy_of(stored)
 
     def get_session(
@@ -274,6 +277,7 @@ def _detached_state(state: dict[str, Any]) -> dict[str, Any]:
 def _copy_of(stored: _StoredSession, config: GetSessionConfig | None = None) -> Session:
     session = Session(id=stored.id, app_name=stored.app_name, user_id=stored.user_id)
     session.state = _detached_state(_state_of(stored))
+    session.initial_state = stored.initial_state
     session.events = _select_events(stored.events, config)
     session.last_update_time = stored.last_update_time
     # Without a revision a copy is never current; one with a part of the events has none.

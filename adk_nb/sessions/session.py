@@ -34,6 +34,8 @@ class Session(WireModel, OwnResult):
     """Seconds since the epoch, UTC."""
     views: dict[Hashable, Any] = Field(default_factory=dict[Hashable, Any], exclude=True, repr=False)
     """Read models of `events` that are updated by each turn's new events only, by key."""
+    initial_state: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
+    """The session's own keys that it was created with, as no event has them. None: its service does not say."""
     revision: Any = Field(default=None, exclude=True, repr=False)
     """The service's mark of the version of the session that this copy has."""
     lease: Any = Field(default=None, exclude=True, repr=False)

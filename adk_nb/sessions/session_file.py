@@ -41,6 +41,8 @@ class SavedSession(BaseModel):
     name: str
     state: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Includes the `app:` and `user:` keys."""
+    initial_state: dict[str, Any] | None = None
+    """The session's own keys before the first event. None: unknown."""
     events: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     """Oldest first."""
 
@@ -68,7 +70,8 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
                 f"session {session.id!r} cannot be saved: event {number}: {problem}, which JSON cannot hold"
             )
     events = [event.model_dump(mode="json", by_alias=True, exclude_defaults=True) for event in session.events]
-    saved = SavedSession(name=session.id, state=storable_delta(session.state), events=events)
+    initial = None if session.initial_state is None else storable_delta(session.initial_state)
+    saved = SavedSession(name=session.id, state=storable_delta(session.state), initial_state=initial, events=events)
     if problem := json_problem(saved.model_dump()):
         raise InputError(f"session {session.id!r} cannot be saved: it holds {problem}")
     text = json.dumps(saved.model_dump(), ensure_ascii=False, indent=1)
@@ -117,15 +120,24 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
         events, dropped = remove_decisions(_parse_events(path, saved.events))
     except (AttributeError, KeyError, TypeError) as error:
         _refuse(path, f"the checkpoint of a graph in it cannot be read: {error!r:.80}")
-    return Loaded(saved.name, saved.state, events, dropped)
+    return Loaded(saved.name, saved.state, events, dropped, initial_state=saved.initial_state)
 
 
 class Loaded:
     """A session that was read from a file, and is not stored in a service yet."""
 
-    def __init__(self, name: str, state: dict[str, Any], events: list[Event], dropped: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        state: dict[str, Any],
+        events: list[Event],
+        dropped: int = 0,
+        initial_state: dict[str, Any] | None = None,
+    ) -> None:
         self.name = name
         self.state = state
+        self.initial_state = initial_state
+        """The session's own keys before the first event; None: unknown but for those that no event has."""
         self.events = events
         self.dropped = dropped
         """Number of open requests that were removed."""
@@ -144,7 +156,8 @@ class Loaded:
         names = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
         event_keys = {key for event in self.events for key in event.actions.state_delta}
         initial = {key: value for key, value in self.state.items() if key not in event_keys}
-        own_state = {key: value for key, value in initial.items() if not _is_shared(key)}
+        untouched = {key: value for key, value in initial.items() if not _is_shared(key)}
+        own_state = (self.initial_state or {}) | untouched
         session = await service.create_session(**names, state=own_state)
         existing = dict(session.state)
         try:

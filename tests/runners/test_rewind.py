@@ -116,7 +116,7 @@ def test_keys_of_the_user_and_the_app_stay():
 
     rewind(talk, talk.say()[0].invocation_id)
 
-    assert talk.stored().state == {"user:u": 1, "app:a": 1}  # no event has the first value of `own`
+    assert talk.stored().state == {"own": 0, "user:u": 1, "app:a": 1}
 
 
 def test_a_key_that_was_deleted_is_there_again():

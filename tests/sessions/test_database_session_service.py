@@ -120,7 +120,7 @@ def test_the_tables_are_those_that_others_read(postgres: Postgres):
     ]
     for table, result in (("sessions", {"own": 1}), ("user_states", {"n": 2}), ("app_states", {"m": 3})):
         assert postgres.sql(f"SELECT state FROM {table}") == [(result,)]
-    assert postgres.sql("SELECT * FROM adk_internal_metadata") == [("adk_nb_schema_version", "1")]
+    assert postgres.sql("SELECT * FROM adk_internal_metadata") == [("adk_nb_schema_version", "2")]
 
 
 @pytest.mark.postgres
@@ -152,9 +152,9 @@ def test_a_newer_schema_and_anothers_tables_are_refused_and_left(postgres: Postg
     assert postgres.sql("SELECT title FROM sessions") == [(None,)]
 
     monkeypatch.setattr(schema, "POSTGRES", today)
-    with pytest.raises(StorageError, match=r"schema version 2.*adk_nb reads.*up to 1; install"):
+    with pytest.raises(StorageError, match=r"schema version 3.*adk_nb reads.*up to 2; install"):
         using(url, read)
-    assert postgres.sql("SELECT value FROM adk_internal_metadata") == [("2",)]
+    assert postgres.sql("SELECT value FROM adk_internal_metadata") == [("3",)]
 
     postgres.empty()
     postgres.sql("CREATE TABLE sessions (mine INT)", "INSERT INTO sessions VALUES (1)")

@@ -15,7 +15,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import answer
-from adk_nb.sessions import BaseSessionService, DatabaseSessionService, Session, SqliteSessionService
+from adk_nb.sessions import BaseSessionService, DatabaseSessionService, Session, SqliteSessionService, session_file
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.sessions.test_session_services import SERVICES
 from tests.support.talk import content_summaries
@@ -91,6 +91,67 @@ def test_what_is_undone_stays_in_the_session_and_the_next_turn_does_not_see_it(s
             "1",
             "third",
         ]
+
+    asyncio.run(use())
+
+
+def count(tool_context: ToolContext) -> str:
+    """Counts, in a number, and in a list that is changed in place."""
+    tool_context.state["count"] = tool_context.state["count"] + 1
+    tool_context.state["list"].append("more")
+    return "counted"
+
+
+async def counting(service: BaseSessionService) -> tuple[Runner, ScriptedLlm]:
+    """Two turns that change what the session was created with."""
+    model = ScriptedLlm(call("count"), "one", call("count"), "two", "three")
+    agent = LlmAgent(name="guide", model=model, instruction="At {count}.", tools=[count], output_key="answer")
+    runner = Runner(app_name="app", agent=agent, session_service=service)
+    await service.create_session(**S, session_id="s", state=CREATED)
+    await say(runner, "first")
+    await say(runner, "second")
+    return runner, model
+
+
+CREATED: dict[str, Any] = {"count": 5, "list": ["given"], "answer": "none yet"}
+
+
+@pytest.mark.parametrize("undone", ["first", "second"])
+def test_a_rewind_brings_back_the_state_that_the_session_was_created_with(service: BaseSessionService, undone: str):
+    async def use() -> None:
+        runner, model = await counting(service)
+        event = next(event for event in (await stored(runner)).events if event.text == undone)
+
+        await runner.rewind_async(user_id="u", session_id="s", rewind_before_invocation_id=event.invocation_id)
+
+        after_one = {"count": 6, "list": ["given", "more"], "answer": "one"}
+        expected = CREATED if undone == "first" else after_one
+        assert (await stored(runner)).state == expected
+        await say(runner, "third")
+        assert f"At {expected['count']}." in str(model.requests[-1].config.system_instruction)
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("way", ["fork at an event", "fork of all", "file"])
+def test_a_copy_of_a_session_knows_the_state_that_the_first_was_created_with(
+    service: BaseSessionService, way: str, tmp_path: Any
+):
+    async def use() -> None:
+        runner, _ = await counting(service)
+        session = await stored(runner)
+        first = session.events[0]
+        if way == "file":
+            session_file.write(session, tmp_path / "s.json")
+            await session_file.read(tmp_path / "s.json").put(service, **S, session_id="f")
+        else:
+            at = first.id if way == "fork at an event" else None
+            await runner.fork_async(user_id="u", session_id="s", new_session_id="f", at_event_id=at)
+        assert (await stored(runner, "f")).state == (CREATED if way == "fork at an event" else session.state)
+
+        await runner.rewind_async(user_id="u", session_id="f", rewind_before_invocation_id=first.invocation_id)
+
+        assert (await stored(runner, "f")).state == CREATED
 
     asyncio.run(use())
 

@@ -449,7 +449,7 @@ def test_a_full_disk_ends_in_one_error_and_what_was_kept_stays(path: Path, monke
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ("UPDATE adk_internal_metadata SET value = '3'", "has schema version 3, and this adk_nb reads up to 2"),
+        ("UPDATE adk_internal_metadata SET value = '4'", "has schema version 4, and this adk_nb reads up to 3"),
         ("UPDATE adk_internal_metadata SET value = 'x'", "damaged: .* no schema version"),
         ("DROP TABLE runs", "damaged: its tables"),
         ("UPDATE events SET event_data = replace(event_data, 'hello', 'hullo')", "event 1 of session 's' was altered"),
@@ -509,7 +509,7 @@ def test_an_older_file_is_brought_up_to_date_with_all_that_is_in_it(path: Path, 
 
     assert texts(using(path, read)) == ["old"] == texts(using(path, read))
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT value FROM adk_internal_metadata").fetchall() == [("3",)]
+        assert db.execute("SELECT value FROM adk_internal_metadata").fetchall() == [("4",)]
 
 
 def test_a_file_of_version_1_keeps_its_state_and_takes_more(path: Path):

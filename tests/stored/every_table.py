@@ -1,8 +1,7 @@
 """A session with something in every table, and what can be read of it: `every_table.json` is how 8cd2881 read its own.
 
-That version wrote `every_table.db` (SqliteSessionService), `every_table_server.db` (DatabaseSessionService, by
-sqlite+pysqlite) and `every_table_postgres.sql` (pg_dump --inserts). The files stay as they are: later versions read
-what is stored.
+That version wrote `every_table.db` (SqliteSessionService) and `every_table_postgres.sql` (pg_dump --inserts). The files
+stay as they are: later versions read what is stored.
 """
 
 from pathlib import Path

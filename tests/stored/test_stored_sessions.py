@@ -183,17 +183,14 @@ def test_a_graph_that_waited_for_approval_in_a_file_asks_for_it_again(tmp_path: 
     assert paused.PAID == [5] and events[-1].output == "paid"
 
 
-@pytest.mark.parametrize(
-    "kind", ["every_table.db", "every_table_server.db", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.mark.parametrize("kind", ["every_table.db", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_every_table_of_an_earlier_version_is_read_equal_and_written_on(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ):
     def made() -> Any:
         if kind == "postgres":
             return DatabaseSessionService(request.getfixturevalue("postgres").url())
-        url = "sqlite:///" if kind == "every_table.db" else "sqlite+pysqlite:///"
-        return DatabaseSessionService(f"{url}{tmp_path}/{kind}")
+        return DatabaseSessionService(f"sqlite:///{tmp_path}/{kind}")
 
     async def go_on() -> None:
         service = made()

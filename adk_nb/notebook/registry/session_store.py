@@ -171,7 +171,7 @@ class SessionStore:
                 continue
             new = unused_name(name, names)
             names.add(new)
-            loaded = Loaded(name, session.state, session.events)
+            loaded = Loaded(name, session.state, session.events, initial_state=session.initial_state)
             _wait(loaded.put(service, **self.key(new)))
             # Deleted only now: if the new service fails, the session is still in memory.
             _wait(self.service.delete_session(**self.key(name)))

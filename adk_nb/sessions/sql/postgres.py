@@ -151,7 +151,10 @@ POOL_SIZE = 10
 PACKAGE = "'adk-nb[db]'"
 _METADATA = "adk_internal_metadata"
 _VERSION = "adk_nb_schema_version"
-_TABLES = {_METADATA, *("app_states", "user_states", "sessions", "events", "consumed", "leases", "runs", "intents")}
+_TABLES = {
+    _METADATA,
+    *("app_states", "user_states", "sessions", "events", "consumed", "leases", "runs", "intents", "initial_states"),
+}
 _LOCK = 0x41444B4E
 """Advisory lock for creating or checking the tables."""
 _URL = re.compile(r"(postgres(?:ql)?(?:\+(\w+))?)://(?:([^:/@]*)(?::([^@]*))?@)?(.*)", re.DOTALL)

@@ -16,7 +16,7 @@ from adk_nb.events.lazy_event import lazy_event
 from adk_nb.sessions.base_session_service import session_not_found
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.sql.codec import EventRow, Key, Mark, key_of, to_json
-from adk_nb.sessions.sql.schema import APP_STATES, LEASES, USER_STATES, LeaseRow, R, Table
+from adk_nb.sessions.sql.schema import APP_STATES, INITIAL_STATES, LEASES, USER_STATES, LeaseRow, R, Table
 from adk_nb.sessions.state import State, apply_delta, read_state, read_value
 
 SHARED: dict[str, Table[Any]] = {State.APP_PREFIX: APP_STATES, State.USER_PREFIX: USER_STATES}
@@ -237,6 +237,11 @@ class Rows:
         if state:
             self.put_head(key, head._replace(state_crc=self._put_keys(head, state)))
         return True
+
+    def initial_state(self, number: int) -> dict[str, Any]:
+        """The own keys that the session of that number was created with."""
+        rows = self.read(INITIAL_STATES, session=number)
+        return self.parse(rows[0].value, INITIAL_STATES.name) if rows else {}
 
     def append(self, key: Key, head: Head, event: EventRow, delta: dict[str, Any]) -> None:
         """Write the session's next event, and the session's own keys in `delta`."""

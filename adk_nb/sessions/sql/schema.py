@@ -89,11 +89,20 @@ class UserState(NamedTuple):
     changes: int
 
 
+class InitialState(NamedTuple):
+    """The own keys that a session was created with, if any: not in its row, which each append writes anew."""
+
+    session: int
+    value: str
+    """JSON."""
+
+
 LEASES = Table("leases", LeaseRow, "session")
 RUNS = Table("runs", RunRow, "session run_id", is_ordered=True)
 INTENTS = Table("intents", IntentRow, "session key attempt", is_ordered=True)
 APP_STATES = Table("app_states", AppState, "app_name")
 USER_STATES = Table("user_states", UserState, "app_name user_id")
+INITIAL_STATES = Table("initial_states", InitialState, "session")
 
 _OF_NUMBER = "session INTEGER NOT NULL REFERENCES sessions (number) ON DELETE CASCADE"
 SQLITE: list[list[str]] = [
@@ -123,6 +132,9 @@ SQLITE: list[list[str]] = [
     ],
     [
         f"CREATE TABLE state_keys ({_OF_NUMBER}, key TEXT NOT NULL, value TEXT, PRIMARY KEY (session, key))",
+    ],
+    [
+        f"CREATE TABLE initial_states ({_OF_NUMBER}, value TEXT NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (session))",
     ],
 ]
 """Statements that migrate a file from version n to n + 1. A released entry never changes, not by a character: a file
@@ -156,6 +168,9 @@ POSTGRES: list[list[str]] = [
         f"CREATE TABLE intents (place {_SERIAL}, {_OF_BIG_NUMBER}, run_id {_NAME}, key {_NAME}, "
         "attempt BIGINT NOT NULL, intent TEXT NOT NULL, started DOUBLE PRECISION NOT NULL, "
         "finished DOUBLE PRECISION, outcome TEXT, UNIQUE (session, key, attempt))",
+    ],
+    [
+        f"CREATE TABLE initial_states ({_OF_BIG_NUMBER} PRIMARY KEY, value TEXT NOT NULL)",
     ],
 ]
 """Statements that migrate a PostgreSQL database.

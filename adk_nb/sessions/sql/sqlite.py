@@ -12,7 +12,6 @@ from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
 from adk_nb.errors import StorageError
 from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.driver import Database, Job, report
-from adk_nb.sessions.sql.postgres import PostgresRows
 from adk_nb.sessions.sql.rows import Rows
 from adk_nb.sessions.sql.sqlite_file import Durability, SessionFile, parse_path
 
@@ -24,15 +23,6 @@ _QUICK_SIZE = 20_000
 THREAD_EVERY = 16
 """Of so many quick jobs one runs on the thread: its caller waits, so that other tasks of the event loop run, and its
 commit checkpoints the WAL if that has grown."""
-
-
-class PostgresTableRows(PostgresRows):
-    """The rows of a SQLite file with PostgreSQL's tables, written through SQLAlchemy by an earlier version."""
-
-    is_of_many_machines = False
-    lock_clause = ""
-    execute = Rows.execute
-    now = Rows.now
 
 
 class SqliteDatabase(Database):
@@ -54,8 +44,8 @@ class SqliteDatabase(Database):
         """Time of the newest checkpoint that a quick job saw; see `SessionFile.check_identity`."""
 
     def rows_of(self, db: Any) -> Rows:
-        """The rows of the file's tables, of this version or with PostgreSQL's tables."""
-        return (PostgresTableRows if self.file.has_postgres_tables else Rows)(db, self.file.label)
+        """The rows of the file's tables."""
+        return Rows(db, self.file.label)
 
     def describe(self, error: Exception) -> Exception:
         """Convert an error of SQLite to one that names the file; see `SessionFile`."""

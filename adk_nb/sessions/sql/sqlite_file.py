@@ -30,12 +30,10 @@ _URL = re.compile(r"^sqlite(\+\w+)?:///")
 """With or without a driver, as in SQLAlchemy's URLs."""
 _SMALL_TABLES = [
     *("adk_internal_metadata", "app_states", "user_states", "sessions", "state_keys"),
-    *("consumed", "leases", "runs", "intents"),
+    *("consumed", "leases", "runs", "intents", "initial_states"),
 ]
 """Tables whose indexes are checked when a file is opened. A row missing from an index of `events` is noticed when the
 session is read, by the gap in `seq`."""
-
-_POSTGRES_TABLES = {*_SMALL_TABLES, "events", "events_by_time"} - {"state_keys"}
 
 
 class SessionFile:
@@ -48,7 +46,6 @@ class SessionFile:
         self.is_durable = durability == "full"
         """Each commit waits for the disk."""
         self._version: int | None = None
-        self.has_postgres_tables = False
         """Written by `DatabaseSessionService` through SQLAlchemy, in an earlier version."""
         self._identity: tuple[int, int] | None = None
         """Device and inode of the file that was opened."""
@@ -167,17 +164,15 @@ class SessionFile:
         tables = _tables(db)
         if not tables and not application_id:
             return
-        self.has_postgres_tables = set(tables) == _POSTGRES_TABLES
-        if application_id != _APPLICATION_ID and tables != _expected_tables() and not self.has_postgres_tables:
+        if application_id != _APPLICATION_ID and tables != _expected_tables():
             raise StorageError(
                 f"{self.label} is a database of another program, with the tables: {', '.join(tables) or 'none'}; "
                 "give another path to create sessions in"
             )
-        key = "adk_nb_schema_version" if self.has_postgres_tables else "schema_version"
-        row = db.execute("SELECT value FROM adk_internal_metadata WHERE key = ?", [key]).fetchone()
+        row = db.execute("SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'").fetchone()
         version = int(row[0]) if row and str(row[0]).isdecimal() else None
-        self._version, newest = version, len(schema.POSTGRES if self.has_postgres_tables else schema.SQLITE)
-        if application_id != _APPLICATION_ID and not self.has_postgres_tables:
+        self._version, newest = version, len(schema.SQLITE)
+        if application_id != _APPLICATION_ID:
             raise self.damaged(f"its application id is {application_id}, and not {_APPLICATION_ID}")
         if version is None:
             raise self.damaged("it has no schema version")
@@ -186,7 +181,7 @@ class SessionFile:
                 f"{self.path} has schema version {version}, and this adk_nb reads up to {newest}; "
                 "install the newer adk_nb that wrote it, or give another path"
             )
-        if version == newest and not self.has_postgres_tables and tables != _expected_tables():
+        if version == newest and tables != _expected_tables():
             raise self.damaged("its tables are not those of that version")
         self._check_pages(db, tables)
 
@@ -203,7 +198,7 @@ class SessionFile:
     def _migrate(self, db: sqlite3.Connection) -> None:
         """Migrate the file to the schema version of this package, in one transaction."""
         newest = len(schema.SQLITE)
-        if self._version == newest or self.has_postgres_tables:
+        if self._version == newest:
             return
         # IMMEDIATE: of two processes that both read first, only one could go on to write.
         db.execute("BEGIN IMMEDIATE")

@@ -10,10 +10,10 @@ from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionC
 from adk_nb.sessions.journal import Lease, Run
 from adk_nb.sessions.session import ListSessionsResponse, Session
 from adk_nb.sessions.sql import journal
-from adk_nb.sessions.sql.codec import Key, Mark, encode_event, is_same_event, key_of, split_state
+from adk_nb.sessions.sql.codec import Key, Mark, encode_event, is_same_event, key_of, split_state, to_json
 from adk_nb.sessions.sql.driver import Database, Driver
 from adk_nb.sessions.sql.rows import Head, Rows
-from adk_nb.sessions.sql.schema import USER_STATES
+from adk_nb.sessions.sql.schema import INITIAL_STATES, USER_STATES, InitialState
 from adk_nb.sessions.state import State, apply_delta, apply_stored_delta, is_same, storable_delta
 
 
@@ -46,7 +46,11 @@ class SqlSessionService(BaseSessionService):
             if not rows.add_session(key, now, parts[""]):
                 raise AlreadyExistsError(f"user {user_id!r} of app {app_name!r} has a session {key[2]!r} already")
             rows.add_shared(key, parts, now)
-            return rows.sessions(*key, is_whole=True)[0]
+            session = rows.sessions(*key, is_whole=True)[0]
+            session.initial_state = parts[""]
+            if parts[""]:
+                rows.put(INITIAL_STATES, InitialState(session.revision.number, to_json(parts[""])))
+            return session
 
         return await self._driver.run(create)
 
@@ -218,6 +222,7 @@ def _load(rows: Rows, key: Key, config: GetSessionConfig | None) -> Session | No
     sessions = rows.sessions(*key, is_whole=config is None)
     for session in sessions:
         mark: Mark = session.revision
+        session.initial_state = rows.initial_state(mark.number)
         count, earliest = (config.num_recent_events, config.after_timestamp) if config else (None, None)
         first = 0 if count is None else max(mark.seq - count, 0)
         session.events = rows.events(session, mark, first, earliest) if first < mark.seq else []
