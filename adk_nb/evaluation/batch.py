@@ -21,6 +21,7 @@ from adk_nb.evaluation.progress import Progress
 from adk_nb.evaluation.rate import Rate
 from adk_nb.evaluation.row_runs import Confirm, Job, Row, RowRunner
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.flow.budget import Spending
 from adk_nb.models import prices
 from adk_nb.models.llm_response import Attempt
 from adk_nb.runners import Runner
@@ -52,7 +53,7 @@ class BatchOptions(TypedDict, total=False):
     max_concurrency: int
     """Most rows at once, 32 by default; the rate itself is found from the services' refusals."""
     budget_usd: float | None
-    """US dollars that the batch may cost; at the budget no further row starts."""
+    """US dollars that the batch may cost, judges and all else included; at the budget no further row starts."""
     confirm_above_usd: float | None
     """If more US dollars than these are projected after five rows, no further row starts, and `progress.is_paused`; the
     next run goes on."""
@@ -130,6 +131,8 @@ class Batch:
         self._reported_at = 0.0
         self._rate = Rate(max_concurrency)
         self._is_stopped = False
+        self._paid_rows = 0
+        """Rows that cost something."""
 
     def stop(self) -> None:
         """Start no further row; those that run come to their end."""
@@ -157,7 +160,8 @@ class Batch:
     def begin(self, cases: Iterable[Case], repeats: int, total: int | None) -> Iterator[Job]:
         """Set the progress to its start; returns the rows. Arguments as of `run`."""
         count = total if total is not None else len(cases) if isinstance(cases, Sequence) else None
-        self.progress, self._is_stopped = Progress(total=None if count is None else count * repeats), False
+        self.progress = Progress(total=None if count is None else count * repeats)
+        self._is_stopped, self._paid_rows = False, 0
         return ((case, repeat) for case in cases for repeat in range(repeats))
 
     def run_rows(self, remaining: Iterator[Job], *, is_retry: bool = False) -> AsyncGenerator[Row, None]:
@@ -174,7 +178,7 @@ class Batch:
             decision: The answer.
             keys: Of the approvals, see `call_key`. Others stay open, also those that a row has asked for since.
         """
-        self.progress, self._is_stopped = Progress(total=len(rows)), False
+        self.progress, self._is_stopped, self._paid_rows = Progress(total=len(rows)), False, 0
         answered = self.run_jobs(iter(rows), partial(self.rows.answer, decision=decision, keys=keys))
         async with aclosing(answered):
             async for row in answered:
@@ -186,7 +190,13 @@ class Batch:
         """Do `work` for each row, as many at once as the services let."""
 
         async def work_chunk(chunk: Sequence[Job]) -> list[Row]:
-            return [await work(*job) for job in chunk]
+            rows: list[Row] = []
+            for job in chunk:
+                with Spending() as spent:
+                    row = await work(*job)
+                row.paid_usd = self._known(spent)
+                rows.append(row)
+            return rows
 
         return self.run_chunks(remaining, work_chunk, size=1)
 
@@ -270,12 +280,26 @@ class Batch:
         """Number of further rows that the budget allows beside `running` ones."""
         if self.budget_usd is None:
             return sys.maxsize
-        spent, worked = self.progress.cost_usd or 0.0, self.progress.finished - self.progress.reused
-        # The first row runs alone, since the cost of a row is unknown until it ends.
-        if not worked:
+        spent = self.progress.cost_usd or 0.0
+        # One at a time until one has cost something: of a row that failed or was free, nothing is known of the others.
+        if not spent:
             return 1 - running
-        expected = spent / worked
-        return sys.maxsize if not expected else int((self.budget_usd - spent) / expected) - running
+        return int((self.budget_usd - spent) / (spent / max(1, self._paid_rows))) - running
+
+    def count_scoring(self, row: Row, spent: Spending) -> None:
+        """Add what the scoring of a row cost, which was counted before."""
+        cost, before = self._known(spent), self.progress.cost_usd
+        if cost and not (row.cost_usd or row.paid_usd):
+            self._paid_rows += 1
+        self.progress = replace(self.progress, cost_usd=None if cost is None or before is None else before + cost)
+
+    def _known(self, spent: Spending) -> float | None:
+        """The cost. Raises InputError if there is a budget and it is unknown."""
+        if spent.cost_usd is None and self.budget_usd is not None:
+            raise InputError(
+                f"no price is known for model {spent.unpriced_model!r}, so no budget can be kept; leave it out"
+            )
+        return spent.cost_usd
 
     def _count(self, row: Row) -> None:
         """Add a row to the progress."""
@@ -286,8 +310,10 @@ class Batch:
             changes["reused"] = progress.reused + 1
         elif row.status != "not run":
             # One unknown cost makes the sum unknown.
-            unknown = row.cost_usd is None or progress.cost_usd is None
-            changes["cost_usd"] = None if unknown else (progress.cost_usd or 0.0) + (row.cost_usd or 0.0)
+            unknown = None in (row.cost_usd, row.paid_usd, progress.cost_usd)
+            cost = max(row.cost_usd or 0.0, row.paid_usd or 0.0)
+            changes["cost_usd"] = None if unknown else (progress.cost_usd or 0.0) + cost
+            self._paid_rows += cost > 0
             if row.status == "done":
                 self._rate.succeed()
         self.progress = replace(progress, **changes)

@@ -25,6 +25,7 @@ from adk_nb.evaluation.temporary_rows import default_service
 from adk_nb.evaluation.waiting_calls import approval_label, call_key, chosen_calls
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.flow.budget import Spending
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.runtime import observer
 from adk_nb.runtime.interrupts import Interrupt
@@ -395,7 +396,9 @@ async def _collected(
         async with aclosing(running):
             async for row in running:
                 run = await batch.rows.run_of(row)
-                rows[row.case.id, row.repeat] = await _score(run, row, metrics)
+                with Spending() as spent:
+                    rows[row.case.id, row.repeat] = await _score(run, row, metrics)
+                batch.count_scoring(row, spent)
     except asyncio.CancelledError:
         if on_stop:
             on_stop(evaluation())

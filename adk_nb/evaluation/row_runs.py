@@ -55,6 +55,8 @@ class Row:
     seconds: float = 0.0
     cost_usd: float | None = None
     """None: unknown."""
+    paid_usd: float | None = 0.0
+    """What its model calls cost now, with those that its session does not have, as of an answer that broke off."""
     is_reused: bool = False
     """True: it was done before, and nothing was asked again."""
     events: Sequence[Event] = ()

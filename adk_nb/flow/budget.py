@@ -1,9 +1,11 @@
 """The budget of a run, in US dollars: added up with each model response, checked before the next model call."""
 
 import logging
+from contextlib import suppress
 from contextvars import ContextVar
 
 from adk_nb import types
+from adk_nb.errors import MissingExtraError
 from adk_nb.events.event import Event
 from adk_nb.events.usage import usages_of
 from adk_nb.flow.spec import LlmSpec, agent_event
@@ -20,8 +22,46 @@ paying_run: ContextVar[InvocationContext | None] = ContextVar("paying_run", defa
 """The run that pays for model calls outside an agent, such as a summarizer's. None: no run pays."""
 
 
+class Spending:
+    """What model calls cost within `with Spending() as spent:`, in whatever runs, tools and metrics they are made."""
+
+    def __init__(self) -> None:
+        self.cost_usd: float | None = 0.0
+        """US dollars. None: unknown."""
+        self.unpriced_model: str | None = None
+        """The first model without a known price."""
+
+    def __enter__(self) -> "Spending":
+        self._token = _spending.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _spending.reset(self._token)
+
+    def add(self, model: str | None, cost: float | None) -> None:
+        """Add the cost of a model call; None: unknown."""
+        if cost is None:
+            self.cost_usd, self.unpriced_model = None, self.unpriced_model or model or "?"
+        elif self.cost_usd is not None:
+            self.cost_usd += cost
+
+
+_spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
+
+
+def counts_cost(ctx: InvocationContext) -> bool:
+    """True if somebody asks what the model calls of this run cost."""
+    return ctx.run_config.max_cost_usd is not None or _spending.get() is not None
+
+
 def add_cost(ctx: InvocationContext, event: Event) -> None:
     """Add the cost of a model response to its run's; `budget_event` ends the run at the next model call."""
+    if spending := _spending.get():
+        with suppress(MissingExtraError):
+            usage = _billed_usage(event)
+            spending.add(event.model_version, price(event.model_version, usage) if usage else 0.0)
+    if ctx.run_config.max_cost_usd is None:
+        return
     # Nested runs count for the outermost run.
     counter = ctx.shared.root or ctx.shared
     cost = price(event.model_version, usage) if (usage := _billed_usage(event)) else 0.0

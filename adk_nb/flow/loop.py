@@ -7,7 +7,7 @@ from types import MappingProxyType
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.flow import output
-from adk_nb.flow.budget import add_cost, budget_event
+from adk_nb.flow.budget import add_cost, budget_event, counts_cost
 from adk_nb.flow.code_execution import run_trailing_code
 from adk_nb.flow.model_call import ModelCall, mark_long_running
 from adk_nb.flow.request import build_request
@@ -60,10 +60,12 @@ async def _model_rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
             async for response in responses:
                 if event := model_call.record(response):
                     yield turn.record(event)
+            if event := model_call.final_event():
+                yield turn.record(event)
         finally:
             await responses.aclose()
-        if event := model_call.final_event():
-            yield turn.record(event)
+            if turn.has_budget and (unanswered := model_call.unanswered_usage()):
+                add_cost(ctx, unanswered)
         if turn.is_over():
             return
         async with aclosing(_after_answer(turn)) as events:
@@ -96,8 +98,8 @@ class _Turn:
         self.asks_model = True
         """The model is asked next."""
         self.model_calls = 0
-        self.has_budget = ctx.run_config.max_cost_usd is not None
-        """The run has a `max_cost_usd`."""
+        self.has_budget = counts_cost(ctx)
+        """What the model calls cost is added up."""
         self.ctx = ctx
         self.spec = spec
         self._tools_offered: Sequence[BaseTool] | None = None

@@ -62,6 +62,8 @@ class ModelCall:
         self._has_answer = False
         self._empty_response: LlmResponse | None = None
         """A complete response without content that came before an answer."""
+        self._streamed_usage: LlmResponse | None = None
+        """The last chunk with token counts, until a complete response has them."""
         self._is_preparing = False
         """The stream yields events that prepare the request, before the first response."""
 
@@ -98,6 +100,8 @@ class ModelCall:
             response = copy_model(response, content=copy_model(response.content, role="model"))
         if response.partial:
             self._begin_answer()
+            if response.usage_metadata:
+                self._streamed_usage = response
             self._chunks = self._chunks or _Chunks()
             self._chunks.add(response)
             return response_event(self._ctx, self._spec, response, self._event_id, no_actions())
@@ -116,6 +120,16 @@ class ModelCall:
         if self._empty_response:
             self._chunks.add(self._empty_response)
         return self._complete_event(self._chunks.join(self._request.model or ""))
+
+    def unanswered_usage(self) -> Event | None:
+        """The token counts of a stream that broke before its complete response, as an event that is not stored.
+
+        None: there are none, or they are in an event already. To be called after `final_event`, or an error.
+        """
+        if not self._streamed_usage:
+            return None
+        event = response_event(self._ctx, self._spec, self._streamed_usage, self._event_id, no_actions())
+        return self._with_model_version(event)
 
     def _begin_answer(self) -> None:
         """Begin another event for the next answer in the same stream."""
@@ -141,6 +155,8 @@ class ModelCall:
         return self._with_model_version(_build_event(self._ctx, self._spec, response, self._event_id, self._context))
 
     def _with_model_version(self, event: Event) -> Event:
+        if event.usage_metadata is not None:
+            self._streamed_usage = None
         if event.usage_metadata is not None and event.model_version is None:
             event.model_version = self._request.model  # needed for the price
         return event

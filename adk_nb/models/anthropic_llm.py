@@ -129,6 +129,12 @@ class MessageAssembler:
             answer.content = types.Content(role="model", parts=parts) if parts else None
         return answer
 
+    def counts(self) -> LlmResponse | None:
+        """The token counts that came so far, as a partial response."""
+        if self._usage:
+            self._stream.set_fields(usage_metadata=_usage_metadata(self._usage))
+        return self._stream.counts()
+
     def broken_message(self, reason: str) -> str:
         """The error message for an answer that broke off."""
         return self._stream.broken_message(reason)

@@ -80,7 +80,8 @@ class FallbackModel(BaseLlm):
             try:
                 async with aclosing(model.generate_content_async(request, stream)) as responses:
                     async for response in responses:
-                        has_started = True
+                        # The token counts of an answer that broke off are no part of it.
+                        has_started = has_started or not response.partial or response.content is not None
                         yield _with_attempts(attempts, response, model.model)
                 return
             except Exception as error:

@@ -153,6 +153,10 @@ class ChatAssembler:
         self._stream.set_fields(finish_reason=reason, error_message=problem)
         return self._with_signature(self._stream.complete())
 
+    def counts(self) -> LlmResponse | None:
+        """The token counts that came so far, as a partial response."""
+        return self._stream.counts()
+
     def broken_message(self, reason: str) -> str:
         """The error message for an answer that broke off."""
         return self._stream.broken_message(reason)

@@ -35,6 +35,10 @@ class Assembler(Protocol):
         """The complete answer. Raises UnexpectedModelAnswer if the chunks ended before the answer did."""
         ...
 
+    def counts(self) -> LlmResponse | None:
+        """The token counts that came so far, as a partial response without content. None: there are none."""
+        ...
+
     def broken_message(self, reason: str) -> str:
         """The message for an answer that broke off."""
         ...
@@ -54,6 +58,10 @@ class WholeAnswer:
     def complete(self) -> LlmResponse:
         """The converted answer."""
         return self._answer
+
+    def counts(self) -> LlmResponse | None:
+        """None: the counts come with the answer."""
+        return None
 
     def broken_message(self, reason: str) -> str:
         """The message for a connection that broke off."""
@@ -135,7 +143,8 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
     """Send a request until it is answered.
 
     Yields:
-        Partial responses of a streamed answer, then the complete answer with the attempts that failed before it.
+        Partial responses of a streamed answer, then the complete answer with the attempts that failed before it. Of an
+        answer that breaks off, last the token counts that came, if any.
 
     Raises:
         ModelError: As the adapter converts the error.
@@ -171,16 +180,22 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
             )
         except Exception as error:
             _raise_replacement(failed[-1].error, error)
-        async with aclosing(chunks):
-            with convert_errors(adapter, payload, assembler if stream else None):
-                while chunk is not _END:
-                    piece = None if chunk is None else assembler.add(chunk)
-                    if piece and stream:
-                        yield piece
-                    async with asyncio.timeout_at(min(loop.time() + limits.stall_timeout, end)):
-                        chunk = await anext(chunks, _END)
-        # Inside `note_attempts`: an error of `complete` names the earlier attempts, too.
-        answer = assembler.complete()
+        try:
+            async with aclosing(chunks):
+                with convert_errors(adapter, payload, assembler if stream else None):
+                    while chunk is not _END:
+                        piece = None if chunk is None else assembler.add(chunk)
+                        if piece and stream:
+                            yield piece
+                        async with asyncio.timeout_at(min(loop.time() + limits.stall_timeout, end)):
+                            chunk = await anext(chunks, _END)
+            # Inside `note_attempts`: an error of `complete` names the earlier attempts, too.
+            answer = assembler.complete()
+        except Exception:
+            # An answer that broke off has to be paid for, too.
+            if stream and (counts := assembler.counts()):
+                yield counts
+            raise
     answer.attempts = attempts or None
     yield answer
 

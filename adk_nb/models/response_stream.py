@@ -81,6 +81,12 @@ class ResponseStream:
         parts = [part if isinstance(part, types.Part) else part.part() for part in self._parts]
         return LlmResponse(content=types.Content(role="model", parts=parts) if parts else None, **self._fields)
 
+    def counts(self) -> LlmResponse | None:
+        """The token counts that came so far, as a partial response without content. None: there are none."""
+        if not (usage := self._fields.get("usage_metadata")):
+            return None
+        return LlmResponse(partial=True, usage_metadata=usage, model_version=self._fields.get("model_version"))
+
     def broken_message(self, reason: str) -> str:
         """The error message for an answer that broke off, with the end of its text."""
         text = "".join(part.text for part in self._parts if isinstance(part, _TextRun))

@@ -13,7 +13,7 @@ import pytest
 from adk_nb import Agent, sync, types
 from adk_nb.code_executors import UnsafeLocalCodeExecutor
 from adk_nb.errors import InputError
-from adk_nb.evaluation import Evaluation, aevaluate, evaluate
+from adk_nb.evaluation import Evaluation, aevaluate, evaluate, judge
 from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.cases import Case, read_cases
 from adk_nb.evaluation.progress import Progress
@@ -28,6 +28,7 @@ from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.skill_toolset import SkillToolset
 from tests.support.http_service import Answer, Service
 from tests.support.skills import write_skill
+from tests.support.token_counts import counted
 
 PRICED = "gemini-2.5-flash"
 """A model of the price table; 1,000 tokens of its answers cost $0.0025."""
@@ -73,6 +74,63 @@ def test_rows_that_are_done_cost_nothing_the_next_time() -> None:
     rows = _rows(batch, _cases(6))
     assert {row.status for row in rows} == {"done"}
     assert batch.progress.cost_usd == pytest.approx(0.005)
+
+
+def _priced_judge(count: int) -> ScriptedLlm:
+    verdict = '{"verdicts": [{"reason": "r", "holds": true}]}'
+    return ScriptedLlm(*[counted(verdict, input=0, output=10_000)] * count)
+
+
+def test_a_budget_counts_what_judges_cost() -> None:
+    polite = judge("is polite", model=_priced_judge(20))  # $0.025 each
+
+    evaluation = evaluate(_priced(), _cases(20), metrics=[polite], budget_usd=0.1)
+
+    assert [row.outcome for row in evaluation.rows].count("passed") == 3
+    assert evaluation.progress.cost_usd == pytest.approx(3 * 0.0275)
+
+
+def test_a_budget_counts_judges_of_rows_that_are_done() -> None:
+    service = InMemorySessionService()
+    evaluate(_priced(), _cases(8), metrics=[lambda run: True], session_service=service)
+
+    judged = evaluate(
+        _priced(),
+        _cases(8),
+        metrics=[judge("is polite", model=_priced_judge(8))],
+        budget_usd=0.06,
+        session_service=service,
+    )
+
+    assert judged.progress.cost_usd == pytest.approx(0.05)
+
+
+def test_a_budget_needs_the_price_of_a_judge() -> None:
+    unpriced = judge("is polite", model=ScriptedLlm(counted("{}", model="house-model")))
+    with pytest.raises(InputError, match="house-model"):
+        evaluate(_priced(), _cases(2), metrics=[unpriced], budget_usd=1)
+
+
+def test_rows_go_one_by_one_until_one_has_cost_something() -> None:
+    running, most, asked = 0, 0, 0
+
+    async def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
+        nonlocal running, most, asked
+        running, asked = running + 1, asked + 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        if asked <= 3:
+            raise RuntimeError("no answer")
+        return counted("yes", input=0, output=60_000)  # $0.15
+
+    agent = Agent(name="failing", model=PRICED, before_model_callback=answer)
+    batch = Batch(agent, budget_usd=0.5)
+    rows = _rows(batch, _cases(20))
+
+    assert asked == 6 and most <= 2
+    assert [row.status for row in rows].count("done") == 3
+    assert batch.progress.cost_usd == pytest.approx(0.45)
 
 
 def test_a_budget_needs_the_price_of_the_model() -> None:

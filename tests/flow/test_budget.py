@@ -6,13 +6,13 @@ from contextlib import aclosing
 
 import pytest
 
-from adk_nb import sync
-from adk_nb.agents import LlmAgent, ParallelAgent, RunConfig, SequentialAgent
+from adk_nb import sync, types
+from adk_nb.agents import LlmAgent, ParallelAgent, RunConfig, SequentialAgent, StreamingMode
 from adk_nb.apps import App, EventsCompactionConfig, LlmEventSummarizer
 from adk_nb.errors import ConfigurationError, MissingExtraError
 from adk_nb.events.usage import usages_of
 from adk_nb.flow.budget import MAX_COST
-from adk_nb.models import RecordedLlm, ScriptedLlm, call
+from adk_nb.models import BaseLlm, LlmResponse, RecordedLlm, ScriptedLlm, call
 from adk_nb.notebook.view.spending import usage_of
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.agent_tool import AgentTool
@@ -60,6 +60,28 @@ def test_a_run_that_costs_less_is_not_stopped():
     agent = guide(counted(call("look"), input=1_000), counted("done"), tools=[look])
 
     assert codes(Talk(agent).say(config=LIMIT)) == [None, None, None]
+
+
+class BreakingLlm(BaseLlm):
+    """Streams some text with token counts, and breaks off."""
+
+    async def generate_content_async(self, llm_request, stream=False):
+        yield counted("All is").model_copy(update={"partial": True})
+        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=" w")]), partial=True)
+        raise RuntimeError("broken off")
+
+
+def test_a_streamed_answer_that_broke_off_is_paid_for():
+    async def retried(callback_context, llm_request, error):
+        return LlmResponse(content=types.Content(role="model", parts=[call("look")]))
+
+    agent = LlmAgent(name="guide", model=BreakingLlm(model=FLASH), tools=[look], on_model_error_callback=retried)
+
+    events = Talk(agent).say(config=RunConfig(max_cost_usd=0.5, streaming_mode=StreamingMode.SSE))
+
+    complete = [event for event in events if not event.partial]
+    assert codes(complete) == [None, None, MAX_COST]
+    assert "$0.5500" in str(complete[-1].error_message)
 
 
 @pytest.mark.parametrize("team", [SequentialAgent, ParallelAgent])

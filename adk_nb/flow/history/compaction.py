@@ -13,7 +13,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
 from adk_nb.events.requests import REQUESTS
-from adk_nb.flow.budget import add_cost, is_over_budget, paying_run
+from adk_nb.flow.budget import add_cost, counts_cost, is_over_budget, paying_run
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.flow.history.current_events import current_events, time_range
 from adk_nb.runtime.approvals import is_approval_placeholder
@@ -103,7 +103,7 @@ class Compaction:
         if is_over_budget(ctx):
             return False
         summary = await self._summarize(ctx, events)
-        if summary and ctx.run_config.max_cost_usd is not None:
+        if summary and counts_cost(ctx):
             add_cost(ctx, summary)
         compaction = summary and summary.actions.compaction
         if not (summary and compaction):
