@@ -1,6 +1,6 @@
 """The updates of a remote task as events of our agent."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,10 +8,19 @@ from adk_nb import types
 from adk_nb.a2a.message_parts import from_a2a_parts, text_of
 from adk_nb.a2a.protocol import TYPE as DATA_TYPE
 from adk_nb.a2a.protocol import WAITING, WORKING, metadata_of, state_name
-from adk_nb.a2a.remote_questions import ARTIFACTS, CALLS, CONTEXT_ID, TASK_ID, question_event, question_of
+from adk_nb.a2a.remote_questions import (
+    ARTIFACTS,
+    CALLS,
+    CONTEXT_ID,
+    TASK_ID,
+    EarlierQuestion,
+    question_event,
+    question_of,
+)
 from adk_nb.a2a.task_updates import error_line
 from adk_nb.errors import A2AClientError
 from adk_nb.events.event import Event
+from adk_nb.runtime.interrupts import unreadable_requests
 
 NewEvent = Callable[..., Event]
 """Makes an event of our agent from its fields."""
@@ -35,12 +44,12 @@ class RemoteAnswer:
     thoughts, since they are not a part of the answer.
     """
 
-    def __init__(self, agent: str, new_event: NewEvent, earlier: Mapping[str, Any]) -> None:
-        """`earlier`: custom metadata of the question that the message answers; empty for a new task."""
+    def __init__(self, agent: str, new_event: NewEvent, earlier: EarlierQuestion) -> None:
+        """`earlier`: the question that the message answers; empty for a new task."""
         self._agent = agent
         self._new_event = new_event
-        self._known_calls = [remote_id for remote_id, _ in earlier.get(CALLS, {}).values()]
-        self._known_artifacts: Sequence[str] = earlier.get(ARTIFACTS, ())
+        self._known_calls = [remote_id for remote_id, _ in earlier.calls.values()]
+        self._known_artifacts = earlier.artifacts
         self._artifacts: dict[str, _Artifact] = {}
         self._status: Any = None
         self._texts: set[str] = set()
@@ -166,8 +175,13 @@ class RemoteAnswer:
         question = question_of(self._agent, parts, self._known_calls)
         artifacts = [*self._known_artifacts, *self._artifacts]
         metadata = {**self._metadata(), CALLS: dict(question.remote_calls), ARTIFACTS: artifacts}
+        event = self._new_event(custom_metadata=metadata, **question_event(question))
+        for request, reason in unreadable_requests(event):
+            raise A2AClientError(
+                f"remote agent {self._agent!r} asks for something that cannot be read: {request.name}: {reason}"
+            )
         if question.calls:
-            yield self._new_event(custom_metadata=metadata, **question_event(question))
+            yield event
 
     def _failure(self, state: str, parts: Sequence[Any]) -> A2AClientError:
         text = error_line(text_of(parts))

@@ -1,18 +1,24 @@
 """A remote agent's question as an interrupt of this session, and the user's answer as parts for that agent."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
+
+from pydantic import ConfigDict, Field, ValidationError
 
 from adk_nb import parts, types
 from adk_nb.a2a.message_parts import data_part, from_a2a_parts, response_part, text_of
 from adk_nb.a2a.protocol import a2a_types
-from adk_nb.errors import A2AClientError
+from adk_nb.errors import A2AClientError, InputError
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import REMOTE_CALLS, Interrupt, answered_value
 from adk_nb.runtime.open_calls import new_call_id
+from adk_nb.wire import WireModel
+
+logger = logging.getLogger(__name__)
 
 CONTEXT_ID, TASK_ID = "a2a:context_id", "a2a:task_id"
 """Keys in the custom metadata of a remote agent's events. Source: google-adk 2.13."""
@@ -21,6 +27,25 @@ CALLS = REMOTE_CALLS
 ARTIFACTS = "a2a:artifacts"
 """Key beside them: ids of the artifacts that the user has seen before the question."""
 _APPROVED = "answered; what the other agent did is in its next message"
+
+
+class EarlierQuestion(WireModel):
+    """What the custom metadata of a remote agent's question says about it; empty if the agent asked nothing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    calls: Mapping[str, tuple[str, str]] = Field(default_factory=dict[str, tuple[str, str]], alias=CALLS)
+    artifacts: Sequence[str] = Field(default=(), alias=ARTIFACTS)
+    task_id: str = Field(default="", alias=TASK_ID)
+
+    @classmethod
+    def read(cls, metadata: Mapping[str, Any]) -> Self:
+        """The question that an event's metadata describes; empty if it cannot be read."""
+        try:
+            return cls.model_validate(metadata) if CALLS in metadata else cls()
+        except ValidationError as error:
+            logger.warning("the stored question of a remote agent cannot be read, so a new task begins: %s", error)
+            return cls()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +66,13 @@ def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -
         known: Ids of the remote calls that the user was asked about already.
 
     Raises:
-        A2AClientError: It asks for a credential, which is not sent on.
+        A2AClientError: It asks for a credential, which is not sent on; or what it asks cannot be read.
     """
     prompt = text_of(status_parts).strip()
-    remote = [part.function_call for part in from_a2a_parts(status_parts) if part.function_call]
+    try:
+        remote = [part.function_call for part in from_a2a_parts(status_parts) if part.function_call]
+    except InputError as error:
+        raise A2AClientError(f"remote agent {agent!r} asks for something that cannot be read: {error}") from error
     if any(call.name == CREDENTIAL_REQUEST for call in remote):
         raise A2AClientError(f"{_wants_credential(agent)}: {prompt}" if prompt else _wants_credential(agent))
     if not remote:
@@ -71,12 +99,11 @@ def _text_question(prompt: str) -> types.FunctionCall:
 def _local_call(remote: types.FunctionCall, prompt: str) -> types.FunctionCall:
     """The call that puts the remote call's question to the user of this process."""
     args = remote.args or {}
-    if remote.name == APPROVAL_REQUEST and isinstance(original := args.get("originalFunctionCall"), dict):
-        # An id of ours: one of theirs may be that of another call here.
-        original = {**cast(dict[str, Any], original), "id": new_call_id()}
-        confirmation = args.get("toolConfirmation")
-        request = {"originalFunctionCall": original}
-        request["toolConfirmation"] = cast(dict[str, Any], confirmation) if isinstance(confirmation, dict) else {}
+    if remote.name == APPROVAL_REQUEST:
+        request = {key: args[key] for key in ("originalFunctionCall", "toolConfirmation") if args.get(key) is not None}
+        if isinstance(original := request.get("originalFunctionCall"), dict):
+            # An id of ours: one of theirs may be that of another call here.
+            request["originalFunctionCall"] = {**cast(dict[str, Any], original), "id": new_call_id()}
         return types.FunctionCall(id=new_call_id(), name=APPROVAL_REQUEST, args=request)
     if remote.name == CHOICE:
         return types.FunctionCall(id=new_call_id(), name=CHOICE, args=args)

@@ -1,15 +1,14 @@
 """A message to a remote agent: answers to its question, or the parts of the session that it has not seen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from adk_nb import clock, parts, types
 from adk_nb.a2a.message_parts import data_part, to_a2a_part
 from adk_nb.a2a.protocol import a2a_types
 from adk_nb.a2a.remote_questions import (
-    CALLS,
     CONTEXT_ID,
-    TASK_ID,
+    EarlierQuestion,
     answer_parts,
     answered_calls,
     closing_parts,
@@ -34,8 +33,8 @@ class RemoteTurn:
         event = self._asking_event() or last_event(agent, history, ctx.branch)
         metadata = (event.custom_metadata if event else None) or {}
         self._context_id = str(metadata.get(CONTEXT_ID, ""))
-        self.earlier: Mapping[str, Any] = metadata if CALLS in metadata else {}
-        """Custom metadata of the question that this message answers; empty if the remote agent asked nothing."""
+        self.earlier = EarlierQuestion.read(metadata)
+        """The question that this message answers."""
 
     def new_event(self, **fields: Any) -> Event:
         """An event of the agent."""
@@ -43,8 +42,7 @@ class RemoteTurn:
 
     def closing_events(self) -> Iterator[Event]:
         """The event that closes the interrupts which the message answers and its own event leaves open."""
-        asked = self.earlier.get(CALLS, {})
-        open_ = [interrupt for interrupt in self._open_interrupts() if interrupt.id in asked]
+        open_ = [interrupt for interrupt in self._open_interrupts() if interrupt.id in self.earlier.calls]
         answered = [response.id or "" for response in self._answers()]
         closing = list(answered_calls(open_, answered)) if answered else closing_parts(open_, self._text())
         if closing:
@@ -58,7 +56,7 @@ class RemoteTurn:
         """
         a2a = a2a_types()
         answers = self._answers()
-        sent = answer_parts(answers, self.earlier[CALLS]) if answers else self._new_parts()
+        sent = answer_parts(answers, self.earlier.calls) if answers else self._new_parts()
         if not sent:
             raise InputError(f"there is nothing to send to remote agent {self._agent!r}; send it a message")
         return a2a.Message(
@@ -66,7 +64,7 @@ class RemoteTurn:
             role=a2a.Role.ROLE_USER,
             parts=sent,
             context_id=self._context_id,
-            task_id=str(self.earlier.get(TASK_ID, "")),
+            task_id=self.earlier.task_id,
         )
 
     def _asking_event(self) -> Event | None:
@@ -76,11 +74,10 @@ class RemoteTurn:
         return next((record.event for record in records if record and record.event.author == self._agent), None)
 
     def _answers(self) -> list[types.FunctionResponse]:
-        known: Mapping[str, Any] = self.earlier.get(CALLS, {})
-        return [response for response in self._ctx.responses if response.id in known]
+        return [response for response in self._ctx.responses if response.id in self.earlier.calls]
 
     def _open_interrupts(self) -> list[Interrupt]:
-        return history_of(self._ctx.session).interrupts() if self.earlier else []
+        return history_of(self._ctx.session).interrupts() if self.earlier.calls else []
 
     def _text(self) -> str:
         content = self._ctx.user_content

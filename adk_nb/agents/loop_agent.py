@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from pydantic import Field, PrivateAttr
 
@@ -76,7 +76,7 @@ class LoopAgent(BaseAgent):
         asker, (resumed, state) = asker_in(self, ctx), last_position(self, ctx)
         resumed = child_with(self, asker) if asker else resumed
         # From the checkpoint of a resumable app, else from the event that asked.
-        progress = _Progress(state.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0))
+        progress = _Progress(_count(state.get("times_looped")) or (_passes_before(ctx, self.name) if asker else 0))
         while self.sub_agents and not progress.end_reason:
             if progress.passes == self.max_iterations:
                 progress.end_reason = MAX_ITERATIONS
@@ -170,7 +170,13 @@ def _passes_before(ctx: InvocationContext, loop: str) -> int:
     if not records:
         return 0
     asking_event = max(records, key=lambda record: record.event_index).event
-    return (asking_event.custom_metadata or {}).get(_PASSES, {}).get(loop, 0)
+    passes: Any = (asking_event.custom_metadata or {}).get(_PASSES)
+    return _count(cast(dict[str, Any], passes).get(loop)) if isinstance(passes, dict) else 0
+
+
+def _count(stored: Any) -> int:
+    """A stored number of passes; 0 for anything else."""
+    return stored if isinstance(stored, int) else 0
 
 
 def _could_escalate_in_tree(agent: BaseAgent) -> bool:

@@ -1,11 +1,15 @@
 """Token usage of an event: its own model answer, and the agents that its tool calls ran in other sessions."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
 
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.models.llm_response import REPLAYED
+from adk_nb.wire import WireModel
 
 NESTED_USAGE = "nested_usage"
 """Key of an event's custom_metadata: call id -> the model answers behind that call, with their models and usage."""
@@ -20,6 +24,17 @@ class Usage(NamedTuple):
     """The answer was replayed from a recording, and cost nothing."""
 
 
+class _StoredReply(WireModel):
+    model: str | None
+    usage: types.GenerateContentResponseUsageMetadata
+    replayed: bool
+
+
+@cache
+def _nested_replies() -> TypeAdapter[dict[str, list[_StoredReply]]]:
+    return TypeAdapter(dict[str, list[_StoredReply]])
+
+
 def usages_of(event: Event) -> Iterator[Usage]:
     """Yield the usage of the event, then of its tool calls; nothing for a partial event."""
     if event.partial:
@@ -27,10 +42,14 @@ def usages_of(event: Event) -> Iterator[Usage]:
     metadata = event.custom_metadata or {}
     if event.usage_metadata is not None:
         yield Usage(event.model_version, event.usage_metadata, bool(metadata.get(REPLAYED)))
-    for replies in metadata.get(NESTED_USAGE, {}).values():
-        for reply in replies:
-            tokens = types.GenerateContentResponseUsageMetadata.model_validate(reply["usage"])
-            yield Usage(reply["model"], tokens, reply["replayed"])
+    if not (stored := metadata.get(NESTED_USAGE)):
+        return
+    try:
+        nested = _nested_replies().validate_python(stored)
+    except ValidationError:
+        return  # written by somebody else: it must not make the session unreadable
+    for replies in nested.values():
+        yield from (Usage(reply.model, reply.usage, reply.replayed) for reply in replies)
 
 
 def usages_to_json(event: Event) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ class Checkpoints:
         elif event.content is None:
             self._states[key] = actions.agent_state
             step = actions.agent_state.get("current_sub_agent")
-            if step:
+            if isinstance(step, str) and step:
                 self._forget(self._names_under(event.author, step), event.branch)
             elif not actions.agent_state:  # a parallel agent: all sub-agents start, each on its own branch
                 self._forget(None, f"{event.branch}.{event.author}" if event.branch else event.author)

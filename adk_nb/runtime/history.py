@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from adk_nb import types
 from adk_nb.events.event import Event
+from adk_nb.events.graph_checkpoint import awaited_keys, checkpoint_in
 from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import is_under
 from adk_nb.runtime.call_index import Calls, OpenTasks
@@ -13,8 +14,6 @@ from adk_nb.runtime.open_interrupts import OpenInterrupts, callers_of
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
-CHECKPOINT = "workflow"
-"""Key of an event's agent_state: the checkpoint of a paused graph."""
 RUN_KEY = "adk_nb_run"
 """Key in `RunConfig.custom_metadata`: a run with a key that the session has seen resumes that run, without adding its
 message again."""
@@ -193,7 +192,8 @@ class History:
             self.branches[event.branch] = None
         if event.error_code:
             self._failed_runs.add(run)
-        if event.custom_metadata and (key := event.custom_metadata.get(RUN_KEY)):
+        key = event.custom_metadata.get(RUN_KEY) if event.custom_metadata else None
+        if key and isinstance(key, str):
             self._by_run_key[key] = run
 
     def _read_parts(self, event: Event, index: int) -> tuple[list[types.FunctionResponse], bool]:
@@ -216,8 +216,7 @@ class History:
         return responses, has_text
 
     def _read_checkpoint(self, event: Event) -> None:
-        state = event.actions.agent_state
-        if not state or CHECKPOINT not in state:
+        if checkpoint_in(event.actions.agent_state) is None:
             return
         # `_read` has noted an event with long-running calls as a pause.
         if not event.long_running_tool_ids:
@@ -375,13 +374,6 @@ def _is_message(event: Event) -> bool:
     """True for text and for answers to questions; False for approvals and credentials."""
     responses = event.get_function_responses()
     return not responses or any(response.name not in REQUESTS for response in responses)
-
-
-def awaited_keys(event: Event) -> list[str]:
-    """Call ids, and paths of nodes that wait for text, in a graph's checkpoint."""
-    state = event.actions.agent_state
-    graph = state.get(CHECKPOINT) if state else None
-    return [key for run in graph["waiting"] for key in run["asked"]] if graph else []
 
 
 def open_interrupts(events: Iterable[Event], kinds: Collection[Kind] = ()) -> list[Interrupt]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
+from pydantic import StrictBool, ValidationError, field_validator
+
 from adk_nb import clock, types
 from adk_nb.auth.auth_credential import OAuth2Auth
 from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase
@@ -15,6 +17,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CHOICE, CREDENTIAL_REQUEST, INPUT_REQUEST, NODE_APPROVAL
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
+from adk_nb.wire import WireModel
 
 Kind = Literal["approval", "credential", "input", "long_running", "node_approval", "task"]
 ALL: tuple[Kind, ...] = get_args(Kind)
@@ -237,41 +240,111 @@ def is_toolset(call: types.FunctionCall) -> bool:
     return (call.id or "").startswith((TOOLSET, NODE))
 
 
+class _ToolInfo(WireModel):
+    """The value of `TOOL_INFO`."""
+
+    tool: str | None = None
+    ran: StrictBool = False
+    documents: dict[str, str] | None = None
+    in_doubt: StrictBool = False
+
+
+class _ApprovalRequest(WireModel):
+    """The arguments of an approval request."""
+
+    original_function_call: types.FunctionCall
+    tool_confirmation: ToolConfirmation = ToolConfirmation()
+    asked_of: _ToolInfo = _ToolInfo()
+
+    @field_validator("original_function_call")
+    @classmethod
+    def _has_a_name(cls, call: types.FunctionCall) -> types.FunctionCall:
+        if not call.name:
+            raise ValueError("it names no function")
+        return call
+
+
+class _Approved(WireModel):
+    """The approval of a call that waits for a credential."""
+
+    confirmation: ToolConfirmation
+    ran: StrictBool
+    tool: str | None
+
+
+class _StoredCall(WireModel):
+    """A call that waits for a credential."""
+
+    call: types.FunctionCall
+    approved: _Approved | None = None
+
+
+class _CredentialRequest(WireModel):
+    """The arguments of a credential request."""
+
+    auth_config: AuthConfig
+    calls: Sequence[_StoredCall] = ()
+    problem: str = ""
+
+
 def opened_by(event: Event) -> Iterator[Interrupt]:
     """The interrupts that an event opens, without number and path."""
+    for call in _requests_in(event):
+        try:
+            yield _read_request(call, event)
+        except ValidationError:
+            continue  # see `unreadable_requests`: it opens nothing
+
+
+def unreadable_requests(event: Event) -> Iterator[tuple[types.FunctionCall, str]]:
+    """The requests in an event that open no interrupt, because they cannot be read; each with the reason."""
+    for call in _requests_in(event):
+        try:
+            _read_request(call, event)
+        except ValidationError as error:
+            # Without the value: it may be a secret.
+            details = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            yield call, f"{'.'.join(map(str, details['loc']))}: {details['msg']}"
+
+
+def _requests_in(event: Event) -> Iterator[types.FunctionCall]:
     # Only the runtime sets long_running_tool_ids: a model cannot forge a request by writing its function name.
     long_running = event.long_running_tool_ids or ()
     for call in event.get_function_calls() if long_running else ():
-        if call.id not in long_running:
-            continue
-        if call.name == APPROVAL_REQUEST:
-            if approval := approval_of(call, event):
-                yield approval
-        else:
-            yield (credential_of if call.name == CREDENTIAL_REQUEST else input_of)(call, event)
+        if call.id in long_running:
+            yield call
 
 
-def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
-    """Parse an approval request; None if it has no original call."""
-    args = request.args or {}
-    if not isinstance(original := args.get("originalFunctionCall"), dict):
-        return None
-    call = types.FunctionCall.model_validate(original)
-    confirmation: dict[str, Any] = args.get("toolConfirmation", {})
-    hint = str(confirmation.get("hint", ""))
-    tool_info: dict[str, Any] = args.get(TOOL_INFO, {})
+def _read_request(call: types.FunctionCall, event: Event) -> Interrupt:
+    """The interrupt of a long-running call.
+
+    Raises:
+        ValidationError: It is not a request that this package or google-adk writes.
+    """
+    readers = {APPROVAL_REQUEST: approval_of, CREDENTIAL_REQUEST: credential_of}
+    return readers.get(call.name or "", input_of)(call, event)
+
+
+def approval_of(request: types.FunctionCall, event: Event) -> Interrupt:
+    """Parse an approval request.
+
+    Raises:
+        ValidationError: It is malformed.
+    """
+    args = _ApprovalRequest.model_validate(request.args or {})
+    call, confirmation, tool_info = args.original_function_call, args.tool_confirmation, args.asked_of
     return Interrupt(
         id=request.id or "",
         kind="approval",
         call=call,
         # The default hint is for API clients; a card has its own text.
-        prompt="" if hint == default_hint(call.name or "") else hint,
-        payload=confirmation.get("payload"),
+        prompt="" if confirmation.hint == default_hint(call.name or "") else confirmation.hint,
+        payload=confirmation.payload,
         agent=event.author,
-        ran=tool_info.get("ran") is True,
-        tool_fingerprint=tool_info.get("tool"),
-        documents=tool_info.get("documents") or {},
-        in_doubt=tool_info.get("in_doubt") is True,
+        ran=tool_info.ran,
+        tool_fingerprint=tool_info.tool,
+        documents=tool_info.documents or {},
+        in_doubt=tool_info.in_doubt,
         is_remote=REMOTE_CALLS in (event.custom_metadata or {}),
         branch=event.branch,
         invocation_id=event.invocation_id,
@@ -280,9 +353,24 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt | None:
 
 
 def credential_of(request: types.FunctionCall, event: Event) -> Interrupt:
-    """Parse a credential request."""
-    args = request.args or {}
-    calls = [_waiting_call(stored) for stored in args.get(CALLS, [])]
+    """Parse a credential request.
+
+    Raises:
+        ValidationError: It is malformed.
+    """
+    args = _CredentialRequest.model_validate(request.args or {})
+    calls = [
+        WaitingCall(
+            call=stored.call,
+            decided=stored.approved
+            and Decision(
+                confirmation=stored.approved.confirmation,
+                ran=stored.approved.ran,
+                tool_fingerprint=stored.approved.tool,
+            ),
+        )
+        for stored in args.calls
+    ]
     return Interrupt(
         id=request.id or "",
         kind="credential",
@@ -292,20 +380,10 @@ def credential_of(request: types.FunctionCall, event: Event) -> Interrupt:
         invocation_id=event.invocation_id,
         asked_at=event.timestamp,
         answer_ids=(request.id or "",),
-        auth_config=AuthConfig.model_validate(args.get("authConfig")),
+        auth_config=args.auth_config,
         calls=calls,  # replaced by `OpenInterrupts` as the calls get results
-        problem=str(args.get(PROBLEM, "")),
+        problem=args.problem,
     )
-
-
-def _waiting_call(stored: dict[str, Any]) -> WaitingCall:
-    approved = stored.get("approved")
-    decided = approved and Decision(
-        confirmation=ToolConfirmation.model_validate(approved["confirmation"]),
-        ran=approved["ran"] is True,
-        tool_fingerprint=approved["tool"],
-    )
-    return WaitingCall(call=types.FunctionCall.model_validate(stored["call"]), decided=decided or None)
 
 
 def input_of(call: types.FunctionCall, event: Event) -> Interrupt:

@@ -88,18 +88,26 @@ class _Requests:
             return state
         scrubbed = {key: self._scrub_state(value) for key, value in cast(dict[str, Any], state).items()}
         # Recognized by their keys: here the run of a node, below the state of a graph. See `workflow.run_state`.
-        if {"asked", "answers", "held", "let"} <= scrubbed.keys():
-            questions = [key for key in scrubbed["asked"] if not self._is_gate(key)]
-            answers = {key: answer for key, answer in scrubbed["answers"].items() if not self._is_gate(key)}
-            return scrubbed | {"asked": questions, "answers": answers, "held": None, "let": None}
-        if {"waiting", "running", "inner_waiting"} <= scrubbed.keys():
-            scrubbed["running"] = [*scrubbed["running"], *(run for run in scrubbed["waiting"] if not run["asked"])]
-            scrubbed["waiting"] = [run for run in scrubbed["waiting"] if run["asked"]]
-            scrubbed["inner_waiting"] = {path: run for path, run in scrubbed["inner_waiting"].items() if run["asked"]}
+        asked, answers = scrubbed.get("asked"), scrubbed.get("answers")
+        if isinstance(asked, list) and isinstance(answers, dict) and {"held", "let"} <= scrubbed.keys():
+            questions = [key for key in cast(list[Any], asked) if not self._is_gate(key)]
+            other_answers = {k: value for k, value in cast(dict[str, Any], answers).items() if not self._is_gate(k)}
+            return scrubbed | {"asked": questions, "answers": other_answers, "held": None, "let": None}
+        waiting, running, inner = (scrubbed.get(key) for key in ("waiting", "running", "inner_waiting"))
+        if isinstance(waiting, list) and isinstance(running, list) and isinstance(inner, dict):
+            runs = cast(list[Any], waiting)
+            scrubbed["running"] = [*cast(list[Any], running), *(run for run in runs if not _asks(run))]
+            scrubbed["waiting"] = [run for run in runs if _asks(run)]
+            inner_runs = cast(dict[str, Any], inner)
+            scrubbed["inner_waiting"] = {path: run for path, run in inner_runs.items() if _asks(run)}
         return scrubbed
 
     def _is_gate(self, key: Any) -> bool:
-        return key in self.calls or str(key).startswith(NODE_APPROVAL)
+        return isinstance(key, str) and (key in self.calls or key.startswith(NODE_APPROVAL))
+
+
+def _asks(run: Any) -> bool:
+    return isinstance(run, dict) and bool(cast(dict[str, Any], run).get("asked"))
 
 
 def _placeholder_ids(event: Event) -> Collection[str | None]:

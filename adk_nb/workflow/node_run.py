@@ -15,10 +15,11 @@ from adk_nb.auth.secrets import redact
 from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
+from adk_nb.events.graph_checkpoint import awaited_keys
 from adk_nb.events.request_input import RequestInput
 from adk_nb.events.requests import CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.runtime.context import call_state, start_next_event
-from adk_nb.runtime.history import awaited_keys, history_of
+from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext
 from adk_nb.runtime.nested_calls import open_tasks
 from adk_nb.runtime.open_calls import failure_events

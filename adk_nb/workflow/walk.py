@@ -3,16 +3,17 @@
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions
+from adk_nb.events.graph_checkpoint import CHECKPOINT, awaited_keys, checkpoint_in
 from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.runtime import observer
-from adk_nb.runtime.history import CHECKPOINT, History, awaited_keys, history_of
+from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import answered_value
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import without_answers
@@ -268,7 +269,13 @@ class Walk:
 
     def _resume_from_checkpoint(self, agent: Any) -> bool:
         checkpoints = self._ctx.checkpoints
-        checkpoint = ((checkpoints.state_of(agent, self._ctx.branch) if checkpoints else None) or {}).get(CHECKPOINT)
+        state = (checkpoints.state_of(agent, self._ctx.branch) if checkpoints else None) or {}
+        checkpoint = checkpoint_in(state)
+        if checkpoint is None and CHECKPOINT in state:
+            raise WorkflowConfigurationError(
+                f"workflow {self._name!r} cannot be resumed: its stored checkpoint cannot be read; start again with a "
+                "text, and its nodes run anew"
+            )
         if checkpoint is None or checkpoint["path"] != self._path:
             return False
         self._restore(checkpoint, {})
@@ -335,10 +342,9 @@ class Walk:
 
 def _checkpoint_in(event: Event, name: str, path: str) -> dict[str, Any] | None:
     """The workflow's checkpoint in an event. None: there is none."""
-    state = event.actions.agent_state
-    if not state or event.author != name or event.node_info.path != path:
+    if event.author != name or event.node_info.path != path:
         return None
-    return cast(dict[str, Any] | None, state.get(CHECKPOINT))
+    return checkpoint_in(event.actions.agent_state)
 
 
 def _status(run: NodeRun, status: int) -> dict[str, Any]:

@@ -535,6 +535,9 @@ def lost(text: str) -> Answer:
     return Answer(body + b" " * 100, headers=EVENTS, cut=len(body))
 
 
+DONE = {"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}}
+
+
 def answering(service: Service, **results: Any) -> None:
     """Answer calls by their method; `Exception`s break the connection."""
 
@@ -574,6 +577,63 @@ def test_a_server_that_says_nothing(service: Service):
     message = error_of(RemoteA2aAgent(name="planner", agent_card=service.url, timeout=0.2), "A2AConnectionError")
 
     assert "0.2 seconds" in message and "timeout=" in message
+
+
+def asking(service: Service, *parts: dict[str, Any], state: str = "INPUT_REQUIRED") -> Talk:
+    """A conversation with an agent whose task asks with these parts."""
+    status = {"state": f"TASK_STATE_{state}", "message": {"messageId": "m", "role": "ROLE_AGENT", "parts": list(parts)}}
+    body = stream({"task": {"id": "t", "contextId": "c", "status": status}})
+    answering(service, SendStreamingMessage=Answer(body, headers=EVENTS))
+    return Talk(RemoteA2aAgent(name="planner", agent_card=service.url))
+
+
+def call_of(data: Any) -> dict[str, Any]:
+    """A part with a function call, as ADK's servers send it."""
+    return {"data": data, "metadata": {"adk_type": "function_call"}, "mediaType": "application/json"}
+
+
+def approval_of(original: Any) -> dict[str, Any]:
+    return call_of({"id": "1", "name": "adk_request_confirmation", "args": {"originalFunctionCall": original}})
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        approval_of({"name": "pay", "args": "x"}),
+        approval_of([{"name": "pay", "args": {}}]),
+        approval_of({"args": {"amount": 5}}),
+        approval_of("pay"),
+        call_of({"name": "adk_request_confirmation", "args": [1]}),
+        call_of("adk_request_confirmation"),
+    ],
+)
+def test_a_malformed_question_is_an_error_of_its_turn_alone(service: Service, part: dict[str, Any]):
+    talk = asking(service, part)
+
+    events = talk.say("Pay")
+    failure = str(talk.error)
+    answering(service, SendStreamingMessage=Answer(stream(*working("Rome"), DONE), headers=EVENTS))
+    repeated_events = talk.say("Once more")
+
+    assert "'planner'" in failure and "cannot be read" in failure and events[-1].error_message == failure
+    assert not open_interrupts(talk.stored().events)
+    assert talk.error is None and whole(repeated_events) == ["Rome"]
+
+
+@pytest.mark.parametrize("earlier", [5, {"x": "y"}, {"x": [1, 2]}, {"x": ["a"]}])
+def test_a_stored_question_that_cannot_be_read_begins_a_new_task(service: Service, earlier: Any):
+    answering(service, SendStreamingMessage=Answer(stream(*working("Rome"), DONE), headers=EVENTS))
+    talk = Talk(RemoteA2aAgent(name="planner", agent_card=service.url))
+    metadata = {"a2a:context_id": "c", "a2a:task_id": "t", "a2a:calls": earlier}
+
+    async def write() -> None:
+        session = await talk.service.get_session(app_name="app", user_id="u", session_id="s")
+        assert session is not None
+        await talk.service.append_event(session, Event(author="planner", custom_metadata=metadata))
+
+    sync.run(write())
+
+    assert whole(talk.say("Plan")) == ["Rome"] and talk.error is None
 
 
 class Deciding(httpx.AsyncByteStream):

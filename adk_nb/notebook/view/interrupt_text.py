@@ -104,6 +104,12 @@ def request_line(interrupt: Interrupt) -> str:
     return f"waiting for the outcome of {call_text(name_text(call.name), arguments_text(call.args or {}))}"
 
 
+def unreadable_text(request: types.FunctionCall, reason: str) -> str:
+    """Return the text for a stored request that cannot be read, and so asks nothing."""
+    subject = "an approval" if request.name == APPROVAL_REQUEST else "a credential"
+    return f"a request for {subject} that cannot be read has no effect: {one_line(reason)}"
+
+
 def row_text(interrupt: Interrupt) -> str:
     """The text of a question's row."""
     options = f"({', '.join(map(one_line, interrupt.options))})" if interrupt.options else ""

@@ -28,7 +28,7 @@ from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import Interrupt, input_of, opened_by
+from adk_nb.runtime.interrupts import Interrupt, input_of, opened_by, unreadable_requests
 from adk_nb.runtime.nested_calls import TRANSFER
 
 SchemaOf = Callable[[Interrupt], dict[str, Any] | None]
@@ -264,6 +264,9 @@ class RunRows:
                 row_ops.append(
                     f"{event.id}/{interrupt.id}", _author(event), "text", text=interrupt_text.request_line(interrupt)
                 )
+        for index, (request, reason) in enumerate(unreadable_requests(event)):
+            text = interrupt_text.unreadable_text(request, reason)
+            row_ops.append(f"{event.id}/unreadable{index}", _author(event), "marker", text=text)
         cards = [card for interrupt in opened for card in self._cards_of(interrupt)]
         self._add_commands(cards)
         row_ops.ops += [{"op": "card", "card": dict(card)} for card in cards]
