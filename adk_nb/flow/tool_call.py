@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from adk_nb import clock, parts, types
+from adk_nb.concurrency.single_thread import running_loop
 from adk_nb.errors import ConfigurationError, InputError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event_actions import no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -73,8 +74,10 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
     """Call the tool, observed, and traced if a trace is active.
 
     Raises:
-        Exception: Raised by the tool. SystemExit, and the cancellation of a task that it awaited, become errors.
+        Exception: Raised by the tool. SystemExit, GeneratorExit, a group of exceptions without Ctrl-C, and the
+            cancellation of a task that it awaited, become errors.
     """
+    task = asyncio.current_task()
     running = context.get_invocation_context().shared.running_functions
     running[context] = f"{tool.name}()"
     try:
@@ -86,6 +89,15 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
         if error := foreign_cancellation(raised, f"{tool.name}()"):
             raise error from raised
         raise
+    except GeneratorExit as raised:
+        if running_loop() is None or asyncio.current_task() is not task:
+            raise  # this coroutine itself is being closed
+        raise RuntimeError(f"{tool.name}() raised GeneratorExit; return a result instead") from raised
+    except BaseExceptionGroup as raised:
+        if isinstance(raised, Exception) or raised.subgroup((KeyboardInterrupt, asyncio.CancelledError)):
+            raise
+        reasons = "; ".join(f"{type(error).__name__}: {error}" for error in raised.exceptions)
+        raise RuntimeError(f"{tool.name}() raised a group of exceptions: {reasons}") from raised
     finally:
         running.pop(context, None)
 

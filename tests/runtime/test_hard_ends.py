@@ -34,6 +34,26 @@ def exits_in_a_thread() -> None:
     sys.exit("no disk")
 
 
+async def ends_as_a_generator() -> None:
+    """Raise what closes a generator."""
+    raise GeneratorExit
+
+
+class Hard(BaseException):
+    """No Exception, as libraries for cancellation have them."""
+
+
+async def several_end_hard() -> None:
+    """Fail in two tasks at once."""
+    raise BaseExceptionGroup("two tasks", [Hard("the disk"), ValueError("the net")])
+
+
+async def exits_in_a_group() -> None:
+    """Raise GeneratorExit in a task of a group."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ends_as_a_generator())
+
+
 def alone(agent: BaseAgent) -> BaseAgent:
     return agent
 
@@ -66,7 +86,14 @@ def error_results(events: list[Event]) -> list[str]:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("calls", [1, 2])
 @pytest.mark.parametrize(
-    ("tool", "fact"), [(cancelled_elsewhere, "cancelled"), (exits, "3"), (exits_in_a_thread, "no disk")]
+    ("tool", "fact"),
+    [
+        (cancelled_elsewhere, "cancelled"),
+        (exits, "3"),
+        (exits_in_a_thread, "no disk"),
+        (ends_as_a_generator, "GeneratorExit"),
+        (several_end_hard, "the disk"),
+    ],
 )
 def test_a_tool_that_is_cancelled_or_exits_fails_alone(
     place: Callable[[BaseAgent], BaseAgent], calls: int, tool: Callable[..., Any], fact: str
@@ -209,3 +236,21 @@ def test_a_tool_that_catches_its_cancellation_holds_up_no_failing_sibling():
     asyncio.run(within(talk))
 
     assert isinstance(talk.error, ValueError) and len(model.requests) == 1
+
+
+@pytest.mark.parametrize("hard", [ends_as_a_generator, several_end_hard, exits_in_a_group])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_result_of_another_tool_of_the_step_is_kept(hard: Callable[..., Any], is_first: bool):
+    def pays() -> str:
+        """Pay, in the thread of sync tools."""
+        return "paid"
+
+    calls = [call("pays"), call(hard.__name__)]
+    model = ScriptedLlm(calls if is_first else calls[::-1], "went on")
+    talk = Talk(LlmAgent(name="guide", model=model, tools=[pays, hard]))
+
+    events = asyncio.run(within(talk))
+
+    results = {one.name: one.response for event in events for one in event.get_function_responses()}
+    assert results["pays"] == {"result": "paid"} and "error" in (results[hard.__name__] or {})
+    assert talk.error is None and summaries(events)[-1] == ("guide", "went on .")
