@@ -128,8 +128,9 @@ async def expand_toolsets(
 ) -> list[BaseTool]:
     """Replace toolsets by their tools.
 
-    Of two tools with the same name the later wins; but an agent's own tool wins over that of a toolset with
-    `external_names`. A toolset that fails is skipped with a warning: the agent can still answer.
+    Of two tools with the same name the later wins; but one of a toolset with `external_names` takes no name that an
+    agent's own tool or an earlier toolset has: its server would get calls that are meant for another. A toolset
+    that fails is skipped with a warning: the agent can still answer.
 
     Raises:
         UserError: A toolset is misconfigured.
@@ -140,9 +141,13 @@ async def expand_toolsets(
     by_name: dict[str, BaseTool] = {}
     own_names = {entry.name for entry in tools if isinstance(entry, BaseTool)}
     for entry, tool in ((entry, tool) for entry, group in zip(tools, tool_lists, strict=True) for tool in group):
-        if isinstance(entry, BaseToolset) and entry.external_names and tool.name in own_names:
+        is_taken = tool.name in own_names or tool.name in by_name
+        if isinstance(entry, BaseToolset) and entry.external_names and is_taken:
             logger.warning(
-                "agent %r has a tool named %r; another of %s is left out", agent, tool.name, type(entry).__name__
+                "agent %r has a tool named %r; another of %s is left out; with tool_name_prefix=... it has both",
+                agent,
+                tool.name,
+                type(entry).__name__,
             )
             continue
         if tool.name in by_name:

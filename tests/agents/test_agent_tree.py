@@ -14,6 +14,9 @@ from adk_nb.errors import ConfigurationError, ModelNotFoundError, StateSchemaErr
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.context import Context
+from adk_nb.runtime.history import open_interrupts
+from adk_nb.tools import FunctionTool
+from adk_nb.tools.base_toolset import BaseToolset
 from tests.support.talk import Talk, guide, look, summaries
 
 
@@ -226,6 +229,33 @@ def test_two_tools_of_one_name_are_told_and_the_later_is_used():
 
     assert [item.description for item in agent.tools_now()] == ["Looks elsewhere."]
     assert summaries(Talk(agent).say())[1] == ("guide", "answers {'result': 'elsewhere'}")
+
+
+class Foreign(BaseToolset):
+    """The tools of a server."""
+
+    external_names = True
+
+    def __init__(self, answer: str, *, asks: bool = False) -> None:
+        super().__init__()
+        self._answer, self._asks = answer, asks
+
+    async def get_tools(self, readonly_context: Any = None) -> list[Any]:
+        def pay() -> str:
+            """Pay."""
+            return self._answer
+
+        return [FunctionTool(pay, require_confirmation=self._asks)]
+
+
+def test_of_two_servers_with_a_tool_of_one_name_the_first_keeps_it(caplog: pytest.LogCaptureFixture):
+    open_first = guide(call("pay"), "Done.", tools=[Foreign("first"), Foreign("second", asks=True)])
+    gated_first = guide(call("pay"), tools=[Foreign("first", asks=True), Foreign("second")])
+
+    assert summaries(Talk(open_first).say())[1] == ("guide", "answers {'result': 'first'}")
+    talk = Talk(gated_first)
+    assert [interrupt.names for interrupt in open_interrupts(talk.say())] == [["pay"]], "it still asks"
+    assert "tool_name_prefix" in caplog.text
 
 
 def test_an_agent_is_no_tool():
