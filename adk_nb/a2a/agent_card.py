@@ -9,6 +9,7 @@ from adk_nb.a2a.protocol import EXTRA, JSONRPC, VERSIONS, a2a_types
 from adk_nb.agents.version import version_of
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
+from adk_nb.redaction import without_known
 from adk_nb.tools.base_toolset import BaseToolset
 
 BEARER = "bearer"
@@ -26,7 +27,7 @@ def build_card(agent: Any, url: str, *, has_token: bool = False) -> Any:
     a2a = a2a_types()
     card = a2a.AgentCard(
         name=agent.name,
-        description=agent.description or f"The agent {agent.name}",
+        description=without_known(agent.description or f"The agent {agent.name}"),
         # A fingerprint, so that clients see that the agent was redefined.
         version=version_of(agent)[:8],
         supported_interfaces=[
@@ -48,7 +49,7 @@ def _skills(agent: Any, prefix: str) -> Iterator[Any]:
     own = a2a_types().AgentSkill(
         id=f"{prefix}{agent.name}",
         name=agent.name,
-        description=agent.description or f"The agent {agent.name}",
+        description=without_known(agent.description or f"The agent {agent.name}"),
         tags=["agent"],
     )
     yield own
@@ -66,7 +67,7 @@ def _tools_of(agent: Any) -> Iterator[tuple[str, str]]:
         name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
         description = getattr(tool, "description", None) or getattr(tool, "__doc__", None) or ""
         if name:
-            yield name, description.strip().partition("\n\n")[0] or name
+            yield name, without_known(description.strip().partition("\n\n")[0] or name)
 
 
 def load_card(source: Any) -> Any:

@@ -75,7 +75,7 @@ class McpTool:
         agent = self._service.agent
         tool = mcp_types.Tool(
             name=self._service.name,
-            description=getattr(agent, "description", "") or f"ask the agent {agent.name}",
+            description=without_known(getattr(agent, "description", "") or f"ask the agent {agent.name}"),
             input_schema=_PARAMETERS,
             output_schema=_RESULT,
         )

@@ -11,6 +11,7 @@ from opentelemetry.context import attach, detach, get_current
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from adk_nb.redaction import without_known
 from adk_nb.telemetry import content
 from adk_nb.telemetry.conventions import ERROR, Conventions, error_type
 
@@ -59,9 +60,12 @@ class Recorder:
         parent: Ambient | None = None,
         links: Sequence[Link] = (),
     ) -> Span:
-        """Start a span. `parent`: by default the span that is current, else that of the surrounding process."""
+        """Start a span; known secrets are hidden.
+
+        `parent`: by default the span that is current, else that of the surrounding process.
+        """
         parent = self.parent() if parent is None else parent
-        return self._tracer.start_span(name, parent, kind, attributes, links)
+        return self._tracer.start_span(without_known(name), parent, kind, without_known({**attributes}), links)
 
     def parent(self) -> Ambient | None:
         """The context of a new span. None: the current one."""

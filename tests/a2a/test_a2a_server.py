@@ -35,6 +35,7 @@ from adk_nb.agents import BaseAgent, LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.redaction import remember
 from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import answer
@@ -497,6 +498,20 @@ def test_a_server_of_this_machine_answers_its_own_name_and_its_own_page_alone(to
         for headers in own:
             assert "result" in post(server, headers=known | headers).json(), headers
             assert get_card(server, headers).json()["name"] == "planner"
+
+
+def test_a_card_shows_no_known_secret():
+    remember("q7Zx-5bR1-mm2")
+
+    def find() -> str:
+        """Find with q7Zx-5bR1-mm2."""
+        return ""
+
+    agent = LlmAgent(name="planner", description="Uses q7Zx-5bR1-mm2.", model=ScriptedLlm(), tools=[find])
+    with served(lambda port: to_a2a(agent, port=port)) as server:
+        card = get_card(server, {})
+
+    assert card.json()["description"] == "Uses [secret]." and "q7Zx" not in card.text
 
 
 def get_card(server: LoopbackServer, headers: dict[str, str]) -> httpx.Response:

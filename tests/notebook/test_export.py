@@ -180,6 +180,20 @@ def test_data_that_no_cell_makes_in_python_is_written_as_it_is_now(shell: Shell,
     assert "InputError: %export: price needs 'opened', a TextIOWrapper" in shell.fails("%export agent.py")
 
 
+def test_what_is_invisible_is_written_as_an_escape(shell: Shell, work: Path):
+    shell.cell("%%tool\ndef look() -> str:\n    'Looks \u2066up.'  # \u202e\n    return 'a\u202eb'\n")
+    shell.cell("%%agent guide -t look\nHelp \u202e them\u200b, and\u2066 kindly.")
+    shell.cell("%export agent.py")
+
+    code = (work / "agent.py").read_text()
+    assert not {*"\u202e\u2066\u200b"} & {*code} and "\\u202e" in code
+    assert written(work / "agent.py")["look"]() == "a\u202eb"
+    assert written(work / "agent.py")["root_agent"].instruction == "Help \u202e them\u200b, and\u2066 kindly."
+
+    shell.cell("%%tool\ndef look() -> str:\n    'Looks.'\n    return r'a\u202eb'\n")
+    assert "a\\u202eb" in shell.fails("%export agent.py")
+
+
 def test_state_keys_stay_and_variables_are_frozen(shell: Shell, work: Path):
     shell.cell("city = 'Oslo'\n")
     shell.cell("%%agent guide\nIn {{city}} for {user:name?} with {app:plan}.")

@@ -78,6 +78,18 @@ def test_a_turn_with_two_calls_at_once_is_one_tree(spans: Spans) -> None:
     ]
 
 
+def test_no_span_shows_a_known_secret(spans: Spans) -> None:
+    secret = "q7Zx-5bR1-mm2"
+    redaction.remember(secret)
+    root = agent("root", call("add", a=1, b=2), "3", tools=[add], description=f"Uses {secret}.")
+    runner = InMemoryRunner(root)
+
+    asyncio.run(turn(runner, "hello", session=f"of-{secret}"))
+
+    told = str([(span.name, attributes(span)) for span in spans.taken()])
+    assert "Uses [secret]." in told and "of-[secret]" in told and secret not in told
+
+
 def test_the_agents_of_a_team_are_under_the_agent_that_runs_them(spans: Spans) -> None:
     team = SequentialAgent(
         name="team",

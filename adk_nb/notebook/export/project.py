@@ -1,5 +1,6 @@
 """Export a notebook's agents and tools: a package that google-adk runs, or one script of adk_nb."""
 
+import ast
 import builtins
 import keyword
 import sys
@@ -23,6 +24,7 @@ from adk_nb.notebook.export.target import ADK_NB, GOOGLE_ADK
 from adk_nb.notebook.place import check_folder_above
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.notebook import Notebook
+from adk_nb.notebook.view.plain_text import with_escapes
 from adk_nb.redaction import redacted
 from adk_nb.tools.function_tool import FunctionTool
 
@@ -236,7 +238,7 @@ class _Module:
             self.scope.note(f"{names}: the model is {GEMINI_MODEL} there; google-adk does not have the notebook's")
         code = join_code([self._import_lines(), *(piece.text for piece in self._pieces), f"root_agent = {root}"]) + "\n"
         _refuse_secrets(code)
-        return code
+        return _visible(code)
 
     def _add(self, name: str, user: str) -> None:
         """Add the pieces that bind `name`, which `user` needs, after all that they need."""
@@ -347,6 +349,19 @@ def _importable(value: Any) -> tuple[str, str] | None:
     if not isinstance(module, str) or module in ("__main__", "builtins"):
         return None
     return (module, name) if getattr(sys.modules.get(module), name, None) is value else None
+
+
+def _visible(code: str) -> str:
+    """The same program with escapes for invisible characters, which could show a reader another one."""
+    escaped = with_escapes(code)
+    if escaped != code and ast.dump(ast.parse(escaped)) != ast.dump(ast.parse(code)):
+        pairs = zip(code.splitlines(), escaped.splitlines(), strict=False)
+        line = next((after for before, after in pairs if before != after), "")
+        raise InputError(
+            f"%export: {line.strip()[:120]} holds an invisible character where Python has no escape for it; "
+            "write it as an escape in a string that is not raw"
+        )
+    return escaped
 
 
 def _refuse_secrets(code: str) -> None:
