@@ -20,7 +20,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_response import Attempt, on_wait
 from adk_nb.runners import Runner, current_session
 from adk_nb.runtime.history import open_interrupts
-from adk_nb.runtime.interrupts import Interrupt, answer
+from adk_nb.runtime.interrupts import Interrupt, answer, decisions_for_all
 from adk_nb.runtime.open_calls import CUT_SHORT
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -234,10 +234,12 @@ class RowRunner:
         if self.confirm == "ask":
             return []
         if isinstance(self.confirm, str):
-            decision = ToolConfirmation(confirmed=self.confirm == "yes", by=f"confirm={self.confirm!r}")
-            return [answer(approval, decision) for approval in approvals]
-        decision = ToolConfirmation(confirmed=True, by="confirm=[...]")
-        return [answer(approval, decision) for approval in approvals if approval.call.name in self.confirm]
+            confirmed, by = self.confirm == "yes", f"confirm={self.confirm!r}"
+        else:
+            confirmed, by = True, "confirm=[...]"
+            approvals = [approval for approval in approvals if approval.call.name in self.confirm]
+        decisions = decisions_for_all(approvals, confirmed=confirmed, by=by)
+        return [answer(approval, decisions[approval.id]) for approval in approvals]
 
     async def _turn(self, session_id: str, message: types.Content | None, resumed_id: str | None = None) -> None:
         events = self.runner.run_async(

@@ -145,6 +145,10 @@ class CallResult:
     """The result rendered for the user; see `tools.tables`."""
     nested_usage: list[dict[str, Any]] | None = None
     """See `CallState.nested_usage`."""
+    same_call: dict[str, Any] | None = None
+    """See `turn_calls.SAME_CALL`."""
+    is_not_run: bool = False
+    """See `turn_calls.NOT_RUN`."""
     has_nested_interrupt: bool = False
     """An interrupt is open inside the tool, which is called again once that is answered."""
     is_task_result: bool = False
@@ -177,6 +181,8 @@ def _to_record(result: CallResult) -> dict[str, Any]:
         "repeated": result.repeated,
         "shown": result.display,
         "usage": result.nested_usage,
+        "same_call": result.same_call,
+        "not_run": result.is_not_run,
         "pauses": result.is_interim,
         "hands_back": result.is_task_result,
         "finished": result.task_output and list(result.task_output),
@@ -195,6 +201,8 @@ def result_from_record(record: dict[str, Any], event_id: str | None) -> CallResu
         repeated=record.get("repeated", 0),
         display=record.get("shown"),
         nested_usage=record.get("usage"),
+        same_call=record.get("same_call"),
+        is_not_run=record.get("not_run", False),
         is_task_result=record["hands_back"],
         task_output=record["finished"] and (record["finished"][0],),
         event_id=event_id,

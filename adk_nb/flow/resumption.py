@@ -95,6 +95,7 @@ async def _use_approval(
         ran=interrupt.ran,
         tool_fingerprint=interrupt.tool_fingerprint,
         request_id=interrupt.id,
+        earlier_call=str(interrupt.earlier.get("call", "")),
         result=_undone_result(ctx, call.id or ""),
     )
     return [call if confirmation.args is None else call.model_copy(update={"args": confirmation.args})]

@@ -12,7 +12,7 @@ from adk_nb.concurrency.single_thread import running_loop
 from adk_nb.errors import ConfigurationError, InputError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event_actions import no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.flow import authentication
+from adk_nb.flow import authentication, repetition
 from adk_nb.flow.call_result import CallResult, result_from_record, result_part, result_text_part, save_result
 from adk_nb.flow.model_call import UNREADABLE
 from adk_nb.flow.spec import LlmSpec, hooks_of
@@ -50,12 +50,27 @@ async def call_through_gate(
     Returns:
         The result, and True if it is only a placeholder for the time until the user answers.
     """
+    ctx, state, in_doubt = (
+        context.get_invocation_context(),
+        call_state(context),
+        durable is not None and durable.in_doubt,
+    )
     # A resumed call has been through this gate before its interrupt.
-    if decision is None and not call_state(context).is_resumed:
-        if confirmation := await _confirmation_needed(tool, args, context, durable):
-            return _hold(context, confirmation, in_doubt=durable is not None and durable.in_doubt)
-    elif decision and (refusal := await _refusal(tool, args, approved, context, decision)):
-        return in_doubt_error(refusal, decision.confirmation) if durable and durable.in_doubt else refusal, False
+    if not state.is_resumed:
+        if decision and (refusal := await _refusal(tool, args, approved, context, decision)):
+            return in_doubt_error(refusal, decision.confirmation) if in_doubt else refusal, False
+        if not decision and (repeated := repetition.find(ctx, tool, context.function_call_id, args)):
+            state.same_call = repeated.record
+            if repeated.refusal:
+                return repeated.refusal, False
+            confirmation = await _confirmation_needed(tool, args, context, durable)
+            return _hold(context, repeated.confirmation(tool.name, confirmation), in_doubt=in_doubt)
+        # Before the first wait: of two equal calls at once only one passes.
+        repetition.start(ctx, context.function_call_id)
+        if decision is None and (confirmation := await _confirmation_needed(tool, args, context, durable)):
+            return _hold(context, confirmation, in_doubt=in_doubt)
+        if decision and decision.earlier_call:
+            state.same_call = {"call": decision.earlier_call}
     # After the approval: a rejected call needs no credential.
     if tool.auth_config is not None and not await authentication.authenticate(tool.auth_config, context):
         return tool.response_for_auth_required or waiting_for_credential(), True
@@ -67,6 +82,7 @@ async def call_through_gate(
         logger.warning("%s() was not called: another run has used its approval", tool.name)
         call_state(context).has_nested_interrupt = True  # the other run stores the result
         return None, False
+    state.is_called = True
     return await run(tool, args, context), False
 
 
@@ -178,7 +194,7 @@ def in_doubt_error(refusal: dict[str, Any], confirmation: ToolConfirmation) -> d
         reason = "it was not repeated: its arguments or its tool changed after the approval request"
         return {"error": f"{approvals.IN_DOUBT}; {reason}"}
     reason = str(refusal.get("error", "")).removeprefix(approvals.REJECTED)
-    return {"error": f"{approvals.IN_DOUBT}, and a person decided not to make it again{reason}"}
+    return {"error": f"{approvals.IN_DOUBT}, {approvals.NOT_AGAIN}{reason}"}
 
 
 async def _refusal(
@@ -254,6 +270,8 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
         and response is not None
         and "error" not in (response.response or {})
     )
+    if tool and response and state.is_called and not is_async:
+        state.same_call = repetition.note_same_result(ctx, tool, call.id, response) or state.same_call
     if response:
         _set_scheduling(response, tool, will_continue=is_async)
     text_part = result_text_part(response) if state.is_spoken and context.actions.skip_summarization else None
@@ -262,7 +280,13 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
         part, context.actions, is_placeholder, decision, is_interim, text_part, call.id, state.failed_at
     )
     call_result.repeated, call_result.display = state.attempt_in_doubt, state.display
-    call_result.nested_usage = state.nested_usage
+    call_result.nested_usage, call_result.same_call = state.nested_usage, state.same_call
+    # A callback answered before the tool was called.
+    call_result.is_not_run = (
+        tool is not None
+        and tool.asks_to_repeat
+        and not (state.is_called or state.same_call or decision or is_placeholder)
+    )
     call_result.is_task_result = tool is not None and tool.runs_task
     call_result.task_output = state.task_output
     return await save_result(durable, _note_for_closing(ctx, call_result))
@@ -357,6 +381,8 @@ async def _call_with_hooks(
             if durable and durable.error is error:
                 raise
             result, is_placeholder = await _handle_tool_error(ctx, spec, tool, args, context, error), False
+        finally:
+            repetition.end(ctx, context.function_call_id)
         if is_placeholder or call_state(context).has_nested_interrupt:
             return result, is_placeholder
     if after_hooks := hooks_of(ctx, spec, "after_tool"):

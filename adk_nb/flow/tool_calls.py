@@ -9,12 +9,13 @@ from adk_nb import parts, types
 from adk_nb.events.event import Event, new_event
 from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.events.usage import NESTED_USAGE
-from adk_nb.flow import authentication
+from adk_nb.flow import authentication, repetition
 from adk_nb.flow.call_result import CallResult
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_call import Tools, run_call
 from adk_nb.runtime import approvals
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.turn_calls import NOT_RUN, SAME_CALL
 from adk_nb.tools.fingerprint import fingerprint
 
 
@@ -143,10 +144,24 @@ def _start_tasks(
         # A task tool talks with the user, who can have only one such conversation at a time.
         is_task = tool is not None and tool.runs_task
         awaited = set(tasks.values()) if _runs_last(call, tools) else task_in_progress if is_task else None
-        work = _run_after(awaited, ctx, spec, call, tools) if awaited else run_call(ctx, spec, call, tools)
+        equal = [tasks[number] for number in repetition.equal_siblings(calls, index, tool) if number in tasks]
+        if equal:
+            work = _run_after_equal(equal, _run_after(awaited or set(), ctx, spec, call, tools))
+        else:
+            work = _run_after(awaited, ctx, spec, call, tools) if awaited else run_call(ctx, spec, call, tools)
         tasks[index] = asyncio.ensure_future(work)
         task_in_progress = {tasks[index]} if is_task else task_in_progress
     return [tasks[index] for index in range(len(calls))]
+
+
+async def _run_after_equal(equal: list[asyncio.Task[CallResult]], work: Coroutine[Any, Any, CallResult]) -> CallResult:
+    """Run a call once the equal calls of its step have ended: their results decide whether it is made."""
+    try:
+        await asyncio.wait(equal)
+    except BaseException:
+        work.close()
+        raise
+    return await work
 
 
 def _runs_last(call: types.FunctionCall, tools: Tools) -> bool:
@@ -161,7 +176,8 @@ async def _run_after(
     call: types.FunctionCall,
     tools: Tools,
 ) -> CallResult:
-    await asyncio.wait(awaited)
+    if awaited:
+        await asyncio.wait(awaited)
     # A call before this one has not ended: this call stays open, and `queued_calls` runs it later.
     if any(task.cancelled() or task.exception() or task.result().has_nested_interrupt for task in awaited):
         return CallResult(None, no_actions(), has_nested_interrupt=True)
@@ -187,6 +203,10 @@ def _merge_results(ctx: InvocationContext, spec: LlmSpec, results: list[CallResu
             metadata.setdefault("failed_at", {})[result.call_id] = result.failed_at
         if result.repeated:
             metadata.setdefault("repeated", {})[result.call_id] = result.repeated
+        if result.same_call and not result.is_placeholder:
+            metadata.setdefault(SAME_CALL, {})[result.call_id] = result.same_call
+        if result.is_not_run:
+            metadata.setdefault(NOT_RUN, []).append(result.call_id)
         if result.display:
             metadata.setdefault("shown", {})[result.call_id] = result.display
         if result.nested_usage:

@@ -14,7 +14,6 @@ from adk_nb.concurrency.work import stop_wanted
 from adk_nb.errors import InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_response import on_wait
 from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.chat_box import ChatBox
@@ -45,7 +44,7 @@ from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.watching import watch
 from adk_nb.redaction import hidden
 from adk_nb.runtime.history import SENT_BY, History
-from adk_nb.runtime.interrupts import ALL, Interrupt
+from adk_nb.runtime.interrupts import ALL, Interrupt, decisions_for_all
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 from adk_nb.tools.base_toolset import on_toolset_failure
@@ -169,8 +168,7 @@ class TurnRunner:
             approvals = [approval for approval in view_of_reply(reply).pending if not approval.in_doubt]
             if turn.confirm == "ask" or reply.status != "pending" or not approvals:
                 break
-            decision = ToolConfirmation(confirmed=turn.confirm == "yes", by=turn.confirm_by)
-            decisions = {approval.id: decision for approval in approvals}
+            decisions = decisions_for_all(approvals, confirmed=turn.confirm == "yes", by=turn.confirm_by)
             reply = await self.answer(decisions, view, first=view_of_reply(reply))
         return reply
 

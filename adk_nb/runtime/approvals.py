@@ -26,6 +26,7 @@ RESERVED = "adk_"
 PENDING = "this call needs a person's approval and has not run yet; it runs once it is approved"
 IN_DOUBT = "the run was cut while this call was made; it may or may not have taken effect"
 _PENDING_IN_DOUBT = f"{IN_DOUBT}; a person is asked"
+NOT_AGAIN = "and a person decided not to make it again"
 REJECTED = "this call was rejected; it did not run"
 CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
 CHANGED_INTO_GATED = "this call did not run: a callback changed its arguments into ones that need a person's approval"
@@ -85,6 +86,8 @@ def _request(call: types.FunctionCall, needed: ConfirmationNeeded) -> types.Func
         tool_info["documents"] = requested.documents
     if requested.in_doubt:
         tool_info["in_doubt"] = True
+    if requested.earlier:
+        tool_info["earlier"] = requested.earlier
     args = {
         "originalFunctionCall": call.model_dump(exclude_none=True),
         "toolConfirmation": confirmation,

@@ -155,6 +155,10 @@ class CallState:
     """The journal's attempt. None: the call is not in the journal."""
     attempt_in_doubt: int = 0
     """Number of this attempt if an interrupted attempt may have taken effect; else 0."""
+    is_called: bool = False
+    """The tool was called: no callback answered in its place, and nothing stood against it."""
+    same_call: dict[str, Any] | None = None
+    """See `turn_calls.SAME_CALL`."""
     is_long_running: bool = False
     """The result is not final, and the run ends until the final result is sent."""
     has_nested_interrupt: bool = False

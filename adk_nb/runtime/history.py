@@ -12,6 +12,7 @@ from adk_nb.runtime.call_index import Calls, OpenTasks
 from adk_nb.runtime.interrupts import Interrupt, Kind
 from adk_nb.runtime.open_interrupts import OpenInterrupts, callers_of
 from adk_nb.runtime.rewind import surviving
+from adk_nb.runtime.turn_calls import TurnCalls
 from adk_nb.sessions.session import Session
 
 RUN_KEY = "adk_nb_run"
@@ -69,6 +70,8 @@ class History:
         self.events: list[Event] = []
         """Events that a rewind does not hide, oldest first."""
         self.calls = Calls()
+        self.turn_calls = TurnCalls()
+        """The calls since the user's last words."""
         self.turns: list[Turn] = []
         """Oldest first, including turns hidden by a rewind."""
         self.branches: dict[str, None] = {}
@@ -172,6 +175,7 @@ class History:
         # First: the code below looks up the runs and the calls that these two index.
         self._read_run(event, index)
         responses, has_text = self._read_parts(event, index)
+        self.turn_calls.read(event, responses, has_text=has_text)
         if event.long_running_tool_ids:
             self._pauses.append(index)
         if event.long_running_tool_ids or not self._open.is_idle:

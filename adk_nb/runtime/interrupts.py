@@ -3,7 +3,8 @@
 Source of the shapes on the wire: google-adk 2.13.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
@@ -79,6 +80,8 @@ class Interrupt:
     """JSON shown with the question."""
     documents: Mapping[str, str] = field(default_factory=dict[str, str])
     """Approval only: texts that the approver must see whole, by title."""
+    earlier: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Approval only: `call` and `result` of an equal call that has run in this turn; empty if none has."""
     asked_at: float = 0.0
     """Seconds since the epoch, UTC."""
     tool_fingerprint: str | None = None
@@ -247,6 +250,7 @@ class _ToolInfo(WireModel):
     ran: StrictBool = False
     documents: dict[str, str] | None = None
     in_doubt: StrictBool = False
+    earlier: dict[str, Any] | None = None
 
 
 class _ApprovalRequest(WireModel):
@@ -345,6 +349,7 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt:
         tool_fingerprint=tool_info.tool,
         documents=tool_info.documents or {},
         in_doubt=tool_info.in_doubt,
+        earlier=tool_info.earlier or {},
         is_remote=REMOTE_CALLS in (event.custom_metadata or {}),
         branch=event.branch,
         invocation_id=event.invocation_id,
@@ -439,6 +444,27 @@ def answer(interrupt: Interrupt, value: Any) -> types.Part:
     response = cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}
     name = {"approval": APPROVAL_REQUEST, "credential": CREDENTIAL_REQUEST}.get(interrupt.kind, interrupt.call.name)
     return types.Part(function_response=types.FunctionResponse(id=interrupt.id, name=name, response=response))
+
+
+def decisions_for_all(
+    interrupts: Iterable[Interrupt], *, confirmed: bool, by: str | None = None
+) -> dict[str, ToolConfirmation]:
+    """The decisions, by id, of a turn in which every approval is given, or every one refused, unseen.
+
+    A call that has run in its turn, or is approved here already, is not repeated unseen.
+    """
+    decisions: dict[str, ToolConfirmation] = {}
+    approved: list[types.FunctionCall] = []
+    for interrupt in interrupts:
+        call, reason = interrupt.call, None
+        if confirmed and interrupt.earlier:
+            result = json.dumps(interrupt.earlier.get("result"), ensure_ascii=False, default=str)
+            reason = f"the same call has already run in this turn, and its result was {result:.2000}; use that result"
+        elif confirmed and any((call.name, call.args) == (other.name, other.args) for other in approved):
+            reason = "the same call is made once in this turn already; use the result of that one"
+        decisions[interrupt.id] = ToolConfirmation(confirmed=confirmed and not reason, reason=reason, by=by)
+        approved += [call] if interrupt.kind == "approval" else []
+    return decisions
 
 
 def answered_value(response: types.FunctionResponse) -> Any:

@@ -160,6 +160,8 @@ class Decision:
     """Fingerprint of the tool that was asked about; None if unknown."""
     request_id: str = ""
     """Id of the approval request."""
+    earlier_call: str = ""
+    """Id of the equal call that the approver was told has run already in this turn; empty if of none."""
     result: tuple[types.Part, EventActions] | None = None
     """The result of the call from a run that a rewind has undone: the call does not run again. None: no such result."""
 
@@ -185,6 +187,16 @@ def _no_entries() -> dict[Any, Any]:
 
 def _no_ids() -> set[str]:
     return set()
+
+
+@dataclass(kw_only=True)
+class TurnWork:
+    """What a run and the runs of its agent tools know of each other, so that none repeats a call of another."""
+
+    sessions: list[Session] = field(default_factory=list[Session])
+    """Sessions of the runs of agent tools, and of their callers."""
+    running: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    """Calls that have passed their gate and have not ended: identity of the session object, and call id."""
 
 
 @dataclass(kw_only=True)
@@ -219,6 +231,8 @@ class InvocationShared:
     is_edited: bool = False
     """True: the agents or tools were edited since the run that this one resumes."""
     custom_metadata: dict[str, Any] | None = None
+    turn: "TurnWork" = field(default_factory=lambda: TurnWork())
+    """Also of the runs of agent tools, which have sessions of their own."""
     root: "InvocationShared | None" = None
     """Shared data of the outermost run, in the run of an agent tool. None: this is the outermost run."""
 

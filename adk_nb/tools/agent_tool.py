@@ -24,6 +24,7 @@ from adk_nb.runtime.invocation_context import (
     InvocationShared,
     NoPlugins,
     RunnableAgent,
+    TurnWork,
     new_invocation_id,
 )
 from adk_nb.runtime.invoke import invoke
@@ -263,10 +264,14 @@ class AgentTool(BaseTool):
         service = InMemorySessionService()
         # `dict(...)` first: a sync tool in a worker thread may write to the state meanwhile.
         state = {key: value for key, value in dict(caller_session.state).items() if not key.startswith(_RUNTIME_KEYS)}
+        # A live conversation has many turns.
+        turn = TurnWork() if caller.live_request_queue else caller.shared.turn
         # The same session id, so that files are saved to the caller's session.
         session = service.create_session(
             app_name=caller_session.app_name, user_id=caller_session.user_id, session_id=caller_session.id, state=state
         )
+        known_sessions = [id(known) for known in turn.sessions]
+        turn.sessions += [each for each in (caller_session, session) if id(each) not in known_sessions]
         return replace(
             caller,
             agent=self.agent,
@@ -290,7 +295,7 @@ class AgentTool(BaseTool):
             end_invocation=False,
             checkpoints=None,
             # Stop flags of its own, but limits are counted at the root.
-            shared=InvocationShared(root=caller.shared.root or caller.shared),
+            shared=InvocationShared(root=caller.shared.root or caller.shared, turn=turn),
             live_request_queue=None,
             live_session_resumption_handle=None,
             streams=None,

@@ -25,7 +25,8 @@ class BaseTool:
     effect: Effect = "once"
     """Effect of repeating a call after a run that was interrupted during it. `pure`: the tool has no side effects.
     `idempotent`: they happen once, since the tool honours `tool_context.idempotency_key`. `once`: they may happen
-    twice, so the user is asked first."""
+    twice, so the user is asked first. Stated, not only by default, `once` also holds within a turn: see
+    `asks_to_repeat`."""
 
     bound_to: str = ""
     """The target it acts on, such as a URL, if the code does not name it: an approval is valid for that target only."""
@@ -89,6 +90,32 @@ class BaseTool:
     def check(self, args: dict[str, Any]) -> str | None:
         """Validate `args`. Return an error message for the model; None if they are valid or cannot be checked."""
         return None
+
+    def comparable_args(self, args: dict[str, Any]) -> dict[str, Any]:
+        """`args` as the tool gets them, with defaults, to compare calls. The default is `args` as they are."""
+        return args
+
+    @property
+    def may_need_approval(self) -> bool:
+        """True if some calls need an approval."""
+        kind = type(self)
+        is_overridden = kind.check_require_confirmation is not BaseTool.check_require_confirmation
+        return is_overridden or kind.confirmation is not BaseTool.confirmation
+
+    @property
+    def states_effect(self) -> bool:
+        """True if `effect` was set, for the tool or its class; False if it is the default."""
+        kinds = (vars(kind) for kind in type(self).__mro__ if kind is not BaseTool)
+        return "effect" in vars(self) or any("effect" in members for members in kinds)
+
+    @property
+    def asks_to_repeat(self) -> bool:
+        """True: in one turn a call is made again with equal arguments only if a person agrees.
+
+        So are tools that may need an approval, and those whose author said that their effect is `once`.
+        """
+        is_once = self.effect == "once" and self.states_effect
+        return self.effect != "pure" and (is_once or self.may_need_approval)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Run the tool. A tool that only prepares requests need not override it.

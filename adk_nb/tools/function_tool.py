@@ -78,12 +78,13 @@ class FunctionTool(BaseTool):
             raise ConfigurationError(
                 f"tool {self.name!r}: timeout must be a positive number of seconds, got {timeout!r}"
             )
-        effect = effect or effect_of(func)
-        if effect not in get_args(Effect):
+        if effect is not None and effect not in get_args(Effect):
             raise ConfigurationError(
                 f"tool {self.name!r}: effect must be 'pure', 'idempotent' or 'once', got {effect!r:.80}"
             )
-        self.effect = effect
+        # Set only where somebody said it: see `BaseTool.asks_to_repeat`.
+        if effect or effect_of(func) != BaseTool.effect:
+            self.effect = effect or effect_of(func)
         self.thread = thread or timeout is not None  # only a worker thread can be abandoned at the timeout
         self.timeout = timeout
         self._has_own_description = description is not None
@@ -126,6 +127,22 @@ class FunctionTool(BaseTool):
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         return self.signature.declaration(self.description)
+
+    @property
+    def may_need_approval(self) -> bool:
+        """True if some calls need an approval."""
+        is_overridden = type(self).check_require_confirmation is not FunctionTool.check_require_confirmation
+        return bool(self.require_confirmation) or is_overridden
+
+    def comparable_args(self, args: dict[str, Any]) -> dict[str, Any]:
+        """`args` as the function gets them; as they are if they are not valid or have no JSON form."""
+        checked = self._validate(args)
+        if isinstance(checked, str):
+            return args
+        try:
+            return checked.model_dump(mode="json", by_alias=True, warnings=False)
+        except ValueError:
+            return args
 
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
         """Evaluate `require_confirmation`; False for invalid arguments, which are returned to the model anyway."""

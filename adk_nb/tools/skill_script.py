@@ -164,6 +164,11 @@ class RunSkillScriptTool(SkillTool):
         self._approved = {_key(args): job}
         return job.digest
 
+    @property
+    def asks_to_repeat(self) -> bool:
+        """False: a person is shown the script as it is now, at each run."""
+        return False
+
     async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
         """Show the whole script, its command line and what it can reach. None: nothing will run."""
         job = await sync.blocking(partial(self._job, args), thread=True)

@@ -131,7 +131,7 @@ def test_a_sync_tool_writes_state_while_agents_that_are_called_begin():
             over.set()
 
     helper = LlmAgent(name="helper", model=ScriptedLlm(*["ok"] * calls * rounds), after_agent_callback=note)
-    step = [call("write"), *(call("helper", request="x") for _ in range(calls))]
+    step = [call("write"), *(call("helper", request=f"x{n}") for n in range(calls))]
     boss = LlmAgent(name="boss", model=ScriptedLlm(*[step, "done"] * rounds), tools=[write, AgentTool(helper)])
     talk = Talk(boss, {f"s{n}": n for n in range(300)})
     for _ in range(rounds):

@@ -135,7 +135,9 @@ def test_a_late_call_takes_no_more_work_than_an_early_one(contents: Any):
 
     child = single("child", *["ok"] * 80, include_contents=contents)
     child.before_agent_callback = lambda callback_context: starts.append(work)
-    root = agent("root", *[call("child", request="x")] * 80, "done", sub_agents=[child], max_iterations=100)
+    root = agent(
+        "root", *[call("child", request=f"x{n}") for n in range(80)], "done", sub_agents=[child], max_iterations=100
+    )
 
     async def run() -> list[Event]:
         runner = InMemoryRunner(root, app_name="app")

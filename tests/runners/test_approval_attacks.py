@@ -15,7 +15,7 @@ a callback changes the arguments after the approval   arguments_that_a_callback_
 a name that looks like a tool's, or like a request's  a_name_that_only_looks_like_it...
 a tool is defined anew after the question             an_approval_is_for_the_tool_as_it_was...
                                                       [notebook/test_approvals: a_tool_redefined_since...]
-a no, and then on                                     an_answer_after_a_rejection..., a_no_is_for_one_call...
+a no, and then on                                     an_answer_after_a_rejection..., a_no_is_for_one_turn...
 a yes to all, and then another call                   a_yes_to_all_that_is_open_is_no_yes_to_what_comes_after
 another agent answers or asks                         what_another_agent_says..., an_approval_is_for_the_agent...
 an agent called as a tool is told that it is approved what_an_agent_is_called_with...
@@ -648,11 +648,13 @@ def test_the_order_of_keys_is_no_change():
     assert ran == [({"a": 1, "b": 2}, 3)]
 
 
-def test_a_no_is_for_one_call_and_the_same_call_again_is_asked_about_again():
-    talk, shop = shop_talk(delete_call(), delete_call(), "done")
+def test_a_no_is_for_one_turn_and_the_same_call_is_asked_about_again_in_the_next():
+    talk, shop = shop_talk(delete_call(), delete_call(), "done", delete_call(), "done")
     talk.say("del")
     [first] = open_approvals(talk)
     answer(talk, {"confirmed": False})
+    assert open_approvals(talk) == []
+    talk.say("del, please")
     [second] = open_approvals(talk)
 
     assert first.id != second.id and shop.deleted == []

@@ -145,7 +145,7 @@ def _own_options(tool: FunctionTool) -> Keywords:
         options["timeout"] = repr(tool.timeout)
     elif tool.thread:
         options["thread"] = "True"
-    if tool.effect != effect_of(tool.func):
+    if tool.effect != effect_of(tool.func) or (tool.effect == "once" and tool.states_effect):
         options["effect"] = text_code(tool.effect)
     if getattr(tool, "pause", False):
         options["pause"] = "True"

@@ -279,7 +279,8 @@ def _make_tool(function: _Function, name: str | None, args: Any, number: int, va
 def _with_options(tool: FunctionTool, name: str | None, args: Any, variables: Mapping[str, Any]) -> FunctionTool:
     """A copy of a tool with the options of the line."""
     if args.long_running and not tool.is_long_running:
-        fields = ("require_confirmation", "auth_config", "thread", "timeout", "effect", "name", "description")
+        fields = ["require_confirmation", "auth_config", "thread", "timeout", "name", "description"]
+        fields += ["effect"] if tool.states_effect else []
         tool = LongRunningFunctionTool(tool.func, **{field: getattr(tool, field) for field in fields})
     changed = tool.renamed(name) if name else copy.copy(tool)
     if args.confirm is not None:
@@ -288,7 +289,8 @@ def _with_options(tool: FunctionTool, name: str | None, args: Any, variables: Ma
         changed.require_confirmation = parse_condition(confirm, f"tool {changed.name!r}", parameters)
     changed.timeout = args.timeout or tool.timeout
     changed.thread = tool.thread or args.thread or args.timeout is not None
-    changed.effect = args.effect or tool.effect
+    if args.effect:
+        changed.effect = args.effect
     if args.pause and not isinstance(changed, LongRunningFunctionTool):
         raise ConfigurationError(pause_error(changed.name))
     if isinstance(changed, LongRunningFunctionTool):

@@ -24,6 +24,7 @@ from adk_nb.runtime.approvals import REJECTED
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.interrupts import input_of
+from adk_nb.runtime.turn_calls import SAME_CALL
 from adk_nb.sessions.state import State
 from adk_nb.tools.content_blocks import with_references
 from adk_nb.tools.skill_tools import LOAD_SKILL
@@ -148,10 +149,20 @@ def failure_place(event: Event, call: str | None = None) -> str:
 
 
 def repetition_note(event: Event, call: str | None = None) -> str:
-    """A note on a call or node that ran again after an interrupted run; empty for any other."""
+    """A note on a call or node that ran again after an interrupted run, or was repeated in its turn; else empty."""
     attempts: Any = (event.custom_metadata or {}).get("repeated")
     attempt: Any = cast(Any, attempts).get(call) if isinstance(attempts, dict) else attempts
-    return f" (attempt {attempt}; an earlier one may have taken effect)" if isinstance(attempt, int) else ""
+    if isinstance(attempt, int):
+        return f" (attempt {attempt}; an earlier one may have taken effect)"
+    same_calls: Any = (event.custom_metadata or {}).get(SAME_CALL)
+    record: Any = cast(Any, same_calls).get(call) if isinstance(same_calls, dict) else None
+    if not isinstance(record, dict):
+        return ""
+    count: Any = cast(dict[str, Any], record).get("count")
+    if isinstance(count, int):
+        return f" (the same call and result, {count} times in this turn)"
+    is_refused = cast(dict[str, Any], record).get("refused") is True
+    return " (not made again: the same call was made before)" if is_refused else " (again, in the same turn)"
 
 
 def action_texts(event: Event, *, with_transfer: bool = True) -> list[str]:

@@ -119,6 +119,15 @@ class RestApiTool(BaseTool):
             return f"{self.name}() was not called: wrong arguments: {message}. Call it again with arguments that fit."
         return None
 
+    @property
+    def may_need_approval(self) -> bool:
+        """True if some calls need an approval."""
+        return bool(self.require_confirmation)
+
+    def comparable_args(self, args: dict[str, Any]) -> dict[str, Any]:
+        """`args` with the defaults of the schema."""
+        return with_defaults(self.operation.schema, args)
+
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
         """Evaluate the approval condition, with the defaults of the schema."""
         if not self.require_confirmation or self.check(args):
