@@ -60,6 +60,8 @@ class BaseAgent(BaseModel):
 
     runs_others: ClassVar[bool] = False
     """True: it decides when the agents under it run, so an answer to one of them starts this agent."""
+    repeats: ClassVar[bool] = False
+    """True: it runs the agents under it again and again."""
     is_tool: ClassVar[bool] = False
     """True: it can be in an agent's `tools` as it is; any other agent needs an AgentTool there."""
     _parent: "BaseAgent | None" = PrivateAttr(default=None)

@@ -6,6 +6,7 @@ from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import ESCALATED
 from adk_nb.models.llm_response import EXIT_FLOW
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
@@ -37,6 +38,8 @@ class ChildRun:
         """An event escalated."""
         self.escalates_itself = False
         """An event of the agent itself escalated, not only one of an agent under it."""
+        self.is_stopped = False
+        """A tool of an agent in it escalated, which ends the sequences around that agent."""
         self.exits = False
         """An event has `exit_flow`: the task of the agent is complete."""
         self._messages: list[Event] = []
@@ -62,6 +65,7 @@ class ChildRun:
         self.escalates_itself = self.escalates_itself or bool(
             event.actions.escalate and event.author == self._agent.name
         )
+        self.is_stopped = self.is_stopped or bool(event.custom_metadata and event.custom_metadata.get(ESCALATED))
         self.exits = self.exits or exits(event, self._agent)
         if event.content is not None and not event.partial:
             self._messages.append(event)

@@ -51,6 +51,7 @@ class LoopAgent(BaseAgent):
     """
 
     runs_others: ClassVar[bool] = True
+    repeats: ClassVar[bool] = True
     max_iterations: int | None = Field(default=None, ge=1)
     """Maximum number of passes. None: until an agent escalates, with a warning if none can."""
     propagate_escalate: bool = True

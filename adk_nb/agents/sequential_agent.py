@@ -22,7 +22,8 @@ class SequentialAgent(BaseAgent):
 
     runs_others: ClassVar[bool] = True
     stop_on_escalate: bool = False
-    """End after an agent that escalates. False: an escalation ends only loops."""
+    """End after an agent that escalates. False: only after one whose tool set `escalate` alone; the escalation of a
+    tool that sets `skip_summarization` too, as `exit_loop` does, then ends only loops."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         asker = asker_in(self, ctx)
@@ -59,7 +60,7 @@ class SequentialAgent(BaseAgent):
             ctx = replace_fields(ctx, run_config=_without_handle(ctx.run_config))
 
     def _ends_after(self, run: ChildRun) -> bool:
-        return self.stop_on_escalate and run.escalates
+        return run.is_stopped or (self.stop_on_escalate and run.escalates)
 
     def _end_events(self, ctx: InvocationContext, last_text: str) -> Iterable[Event]:
         """The event at the end. `last_text`: the last answer of its agents."""

@@ -12,6 +12,9 @@ from adk_nb.wire import SharedNames, WireModel, new_model, shares_field_names
 DELETED: dict[str, bool] = {"__adk_deleted__": True}
 """In a state delta: remove the key. `None` sets the key to None."""
 
+ESCALATED = "escalated"
+"""Metadata key of the event that ends an agent, and the sequences around it, after one of its tools has escalated."""
+
 
 class EventCompaction(WireModel):
     """A summary that replaces the events of a span of time, both ends included."""

@@ -273,7 +273,8 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
     if tool and response and state.is_called and not is_async:
         state.same_call = repetition.note_same_result(ctx, tool, call.id, response) or state.same_call
     if response:
-        _set_scheduling(response, tool, will_continue=is_async)
+        # A call that waits for an approval or a credential has its result later, as long-running ones have.
+        _set_scheduling(response, tool, will_continue=is_async or is_placeholder)
     text_part = result_text_part(response) if state.is_spoken and context.actions.skip_summarization else None
     is_interim = is_async and state.is_long_running
     call_result = CallResult(

@@ -7,11 +7,11 @@ from typing import Any, Generic, TypeVar
 
 from adk_nb import parts, types
 from adk_nb.events.event import Event, new_event
-from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.events.event_actions import ESCALATED, EventActions, no_actions
 from adk_nb.events.usage import NESTED_USAGE
 from adk_nb.flow import authentication, repetition
 from adk_nb.flow.call_result import CallResult
-from adk_nb.flow.spec import LlmSpec
+from adk_nb.flow.spec import LlmSpec, agent_event
 from adk_nb.flow.tool_call import Tools, run_call
 from adk_nb.runtime import approvals
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -30,6 +30,8 @@ class StepResult:
     """An error that ends the run after the events, which hold the results of the other calls."""
     is_pending: bool = False
     """The model waits for a result: all come later, from outside, or an interrupt is open inside a call."""
+    is_stopped: bool = False
+    """A tool has escalated: the agent ends here."""
     ask_again: bool = False
     """Ask the model again although there are no events: its service ran code, and the answer is still to come."""
 
@@ -43,7 +45,7 @@ class StepResult:
             raise self.error
         if self.ask_again:
             return False
-        return self.is_pending or not self.events or any(_is_final(event) for event in self.events)
+        return self.is_pending or self.is_stopped or not self.events or any(_is_final(event) for event in self.events)
 
 
 async def run_calls(
@@ -68,7 +70,8 @@ async def run_calls(
         requests = await authentication.request_credentials(ctx, spec.name, calls, decisions, event)
     is_pending = any(result.has_nested_interrupt or result.task_output for result in results)
     if not event.actions.requested_tool_confirmations:
-        return StepResult([*requests, event], error, is_pending)
+        marker = [] if requests or is_pending or error else _escalation_marker(ctx, spec, event)
+        return StepResult([*requests, event, *marker], error, is_pending, is_stopped=bool(marker))
     approval = approvals.request_event(
         spec.name, ctx.branch, calls, _confirmations_needed(event.actions, calls, results, tools)
     )
@@ -77,6 +80,21 @@ async def run_calls(
         event.actions.skip_summarization = True
         return StepResult([*requests, approval, event], error)
     return StepResult([*requests, event, approval], error, is_pending)
+
+
+def _escalation_marker(ctx: InvocationContext, spec: LlmSpec, event: Event) -> list[Event]:
+    """The event that ends an agent whose tool has escalated. None in a loop, where the agent comes to its own end.
+
+    `event`: with the results of the step. google-adk 2.13 asks the model again.
+    """
+    actions, agent = event.actions, ctx.agent.parent_agent
+    if not actions.escalate or actions.skip_summarization or actions.transfer_to_agent:
+        return []
+    while agent is not None:
+        if agent.repeats:
+            return []
+        agent = agent.parent_agent
+    return [agent_event(ctx, spec, actions=EventActions(escalate=True), custom_metadata={ESCALATED: True})]
 
 
 def _confirmations_needed(

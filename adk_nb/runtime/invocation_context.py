@@ -38,6 +38,9 @@ class RunnableAgent(Protocol):
     runs_others: ClassVar[bool]
     """True: it decides when its sub-agents run, so an answer to one of them starts this agent."""
 
+    repeats: ClassVar[bool]
+    """True: it runs its sub-agents again and again."""
+
     @property
     def name(self) -> str:
         """Author of its events."""

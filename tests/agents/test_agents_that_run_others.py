@@ -13,7 +13,7 @@ from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
-from tests.support.talk import Talk, requests, summaries
+from tests.support.talk import Talk, look, requests, summaries
 
 YES = {"confirmed": True}
 
@@ -89,6 +89,56 @@ def test_an_escalation_ends_a_sequence_only_if_it_says_so(stops: bool, texts: li
     events = Talk(SequentialAgent(name="seq", sub_agents=[first, last], stop_on_escalate=stops)).say("go")
 
     assert list(dict.fromkeys(event.author for event in events)) == texts
+
+
+def give_up(tool_context: ToolContext) -> str:
+    """Gives up."""
+    tool_context.actions.escalate = True
+    return "no way"
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_tool_that_only_escalates_ends_its_agent_and_what_follows_in_a_sequence(is_nested: bool):
+    first: BaseAgent = agent("x", call("give_up"), "not said", tools=[give_up])
+    first = SequentialAgent(name="inner", sub_agents=[first, agent("w", "nor this")]) if is_nested else first
+    events = Talk(SequentialAgent(name="seq", sub_agents=[first, agent("y", "nor that")])).say("go")
+
+    *_, result, marker = events
+    assert [event.author for event in events] == ["x"] * 3
+    assert result.actions.escalate and result.get_function_responses()[0].response == {"result": "no way"}
+    assert marker.actions.escalate and not marker.content
+
+
+def test_a_tool_that_only_escalates_after_a_yes_ends_its_agent_too():
+    alone = agent("x", call("give_up"), "not said", tools=[FunctionTool(give_up, require_confirmation=True)])
+    talk = Talk(SequentialAgent(name="seq", sub_agents=[alone, agent("y", "nor that")]))
+    [open_call] = open_calls(talk.say("go"))
+    events = talk.say(outcome(open_call, YES))
+
+    assert words(events) == [] and [event.actions.escalate for event in events] == [True, True]
+
+
+def test_the_caller_of_an_agent_whose_tool_escalated_goes_on():
+    helper = agent("helper", call("give_up"), "not said", tools=[give_up])
+    events = Talk(agent("boss", call("helper", request="try"), "so be it", tools=[AgentTool(helper)])).say("go")
+
+    assert events[1].get_function_responses()[0].response == {"result": "no way"}
+    assert words(events) == [("boss", "so be it")]
+
+
+@pytest.mark.parametrize("others", [[], ["a yes"]])
+def test_a_call_that_waits_for_a_yes_is_answered_as_one_that_continues(others: list[str]):
+    calls = [call("pay", n=1), *(call("look") for _ in others)]
+    talk = Talk(agent("x", calls, "done", tools=[FunctionTool(pay, require_confirmation=True), look]))
+    events = talk.say("go")
+    continues = {
+        response.name: response.will_continue for event in events for response in event.get_function_responses()
+    }
+    assert continues == {"pay": True} | ({"look": None} if others else {})
+
+    [open_call] = open_calls(events)
+    [result] = [part for event in talk.say(outcome(open_call, YES)) for part in event.get_function_responses()]
+    assert (result.response, result.will_continue) == ({"result": "paid 1"}, None)
 
 
 def test_an_agent_that_ends_the_invocation_is_the_last():

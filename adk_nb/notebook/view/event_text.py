@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from adk_nb import mcp_results, types
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import DELETED
+from adk_nb.events.event_actions import DELETED, ESCALATED
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
@@ -180,7 +180,8 @@ def action_texts(event: Event, *, with_transfer: bool = True) -> list[str]:
     if actions.rewind_before_invocation_id:
         done.append("undoes a turn and everything after it")
     if actions.escalate:
-        done.append("leaves the loop")
+        is_end = bool(event.custom_metadata and event.custom_metadata.get(ESCALATED))
+        done.append("ends the agent and the sequence around it" if is_end else "leaves the loop")
     return done
 
 
