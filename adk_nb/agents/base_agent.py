@@ -279,7 +279,9 @@ class BaseAgent(BaseModel):
         context = CallbackContext(ctx)
         answer = await first_result(hooks, callback_context=context)
         content = None if answer is None else as_content(answer, role="model")
-        if content is None and not (context.state.has_delta() or context.actions.artifact_delta):
+        if content is None and not (
+            context.state.has_delta() or context.actions.artifact_delta or context.actions.render_ui_widgets
+        ):
             return None
         return Event(
             author=self.name,

@@ -89,6 +89,8 @@ class EventActions(WireModel):
             current: Any = getattr(self, name)
             if isinstance(current, dict):
                 _merge_dicts(cast(dict[str, Any], current), value)
+            elif name == "render_ui_widgets":
+                setattr(self, name, [*(current or ()), *value])
             # Parallel calls end in any order: one that escalates must win.
             elif not (current is True and value is False):
                 setattr(self, name, value)

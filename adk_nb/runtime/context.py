@@ -15,7 +15,7 @@ from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions, no_actions
+from adk_nb.events.event_actions import EventActions, UiWidget, no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from adk_nb.memory.memory_entry import MemoryEntry
@@ -305,6 +305,27 @@ class Context(ReadonlyContext):
         Source: google-adk 2.13, `Context.run_node`.
         """
         raise ConfigurationError("run_node works only in a node of a Workflow; call it in a function node")
+
+    @property
+    def node(self) -> Any:
+        """In a node of a graph: that node. None: elsewhere."""
+        return None
+
+    @property
+    def interrupt_ids(self) -> set[str]:
+        """In a node of a graph: ids of its open interrupts so far; a copy. Source: google-adk 2.13."""
+        return set()
+
+    def render_ui_widget(self, ui_widget: UiWidget) -> None:
+        """Add a widget for a user interface to show beside the next event. Source: google-adk 2.13.
+
+        Raises:
+            ConfigurationError: The event has a widget of that id already.
+        """
+        widgets = self.actions.render_ui_widgets or []
+        if any(widget.id == ui_widget.id for widget in widgets):
+            raise ConfigurationError(f"a widget of the id {ui_widget.id!r} is already shown here; give it another id")
+        self.actions.render_ui_widgets = [*widgets, ui_widget]
 
     def request_confirmation(self, *, hint: str | None = None, payload: Any = None) -> None:
         """Request approval: the run pauses after this step, and the tool is called again with the decision.

@@ -4,11 +4,12 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from adk_nb import clock
 from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import DELETED
 from adk_nb.events.lazy_event import lazy_copy
 from adk_nb.sessions.base_session_service import (
     BaseSessionService,
@@ -69,7 +70,10 @@ class InMemorySessionService(BaseSessionService):
 
     @property
     def sessions(self) -> "Mapping[str, Mapping[str, Mapping[str, Session]]]":
-        """Read-only view of the stored sessions: `sessions[app_name][user_id][session_id]`."""
+        """View of the stored sessions: `sessions[app_name][user_id][session_id]`; of a session, `state` can be written.
+
+        Such a write has no event, so a rewind does not undo it; a run in progress sees it in its next turn.
+        """
         return _View(self._lookup, ())
 
     def _lookup(self, path: tuple[str, ...]) -> "dict[str, Any] | Session":
@@ -80,12 +84,22 @@ class InMemorySessionService(BaseSessionService):
         """
         with self._lock:
             if len(path) == 3:
-                return _read_only_copy(self._sessions[path])
+                return self._view_of(self._sessions[path])
             depth = len(path)
             names = {key[depth]: None for key in self._sessions if key[:depth] == path}
         if path and not names:
             raise KeyError(path[-1])
         return names
+
+    def _view_of(self, stored: _StoredSession) -> Session:
+        def store(delta: dict[str, Any]) -> None:
+            storable = storable_delta(delta, only_json=False)
+            with self._lock:
+                _apply_scoped_delta(stored, storable)
+
+        session = _copy_of(stored)
+        session.state, session.events = _StoredState(session.state, store), _ReadOnlyEvents(session.events)
+        return session
 
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
@@ -221,14 +235,59 @@ class _View(Mapping[str, Any]):
 
 def _refuse_write(*_: Any, **__: Any) -> Any:
     raise InputError(
-        "InMemorySessionService.sessions is read-only; write with "
+        "the events of InMemorySessionService.sessions are read-only; write with "
         "service.append_event(session, Event(author='user', state={'key': 'value'}))"
     )
 
 
-class _ReadOnlyState(dict[str, Any]):
-    __setitem__ = __delitem__ = __ior__ = _refuse_write
-    update = setdefault = pop = popitem = clear = _refuse_write
+class _StoredState(dict[str, Any]):
+    """The state of a stored session; what is set or removed here is stored at once, as in google-adk 2.13.
+
+    A value that is changed in place is not: its owner is a copy.
+    """
+
+    def __init__(self, state: dict[str, Any], store: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__(state)
+        self._store = store
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._store({key: value})
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        if key in self:
+            self._store({key: DELETED})
+        super().__delitem__(key)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str, *default: Any) -> Any:
+        if key not in self and default:
+            return default[0]
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        key = next(reversed(self), None)
+        if key is None:
+            raise KeyError("the state is empty")
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        for key in list(self):
+            del self[key]
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)
@@ -240,12 +299,6 @@ class _ReadOnlyEvents(list[Event]):
 
     def __reduce__(self) -> Any:
         return list, (list(self),)
-
-
-def _read_only_copy(stored: _StoredSession) -> Session:
-    session = _copy_of(stored)
-    session.state, session.events = _ReadOnlyState(session.state), _ReadOnlyEvents(session.events)
-    return session
 
 
 def _revision(stored: _StoredSession) -> tuple[int, int, int, int]:

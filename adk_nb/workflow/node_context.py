@@ -1,7 +1,7 @@
 """The context of a graph's node: it has the path of the node, and runs other nodes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -41,13 +41,25 @@ class NodeContext(Context):
         attempt: int,
         answers: Mapping[str, Any],
         run_node: RunNode,
+        node: BaseNode,
+        interrupt_ids: Callable[[], Iterable[str]],
     ) -> None:
         super().__init__(invocation_context)
+        self._node = node
+        self._interrupt_ids = interrupt_ids
         self.node_path = path
         self.run_id = path.rpartition("/")[2]
         self.attempt_count = attempt
         self.resume_inputs = answers
         self._run_node = run_node
+
+    @property
+    def node(self) -> BaseNode:
+        return self._node
+
+    @property
+    def interrupt_ids(self) -> set[str]:
+        return set(self._interrupt_ids())
 
     async def run_node(
         self,

@@ -53,7 +53,15 @@ class NodeRun(RunState):
         while True:
             attempt += 1
             self._begin(attempt)
-            context = NodeContext(own, path=self.path, attempt=attempt, answers=self.answers, run_node=run_node)
+            context = NodeContext(
+                own,
+                path=self.path,
+                attempt=attempt,
+                answers=self.answers,
+                run_node=run_node,
+                node=self.node,
+                interrupt_ids=lambda: self.interrupt_ids,
+            )
             try:
                 events = self._attempt(context)
                 try:  # as `aclosing`, at a quarter of its cost: every node passes here
@@ -146,7 +154,8 @@ class NodeRun(RunState):
         finally:
             await values.aclose()
         # Actions that no event has carried still have to be stored.
-        if context.actions.state_delta or context.actions.artifact_delta or context.actions.route is not None:
+        actions = context.actions
+        if actions.state_delta or actions.artifact_delta or actions.render_ui_widgets or actions.route is not None:
             yield self._event(actions=self._take_actions(context))
 
     async def _timed(self, work: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:

@@ -12,19 +12,22 @@ import pytest
 
 from adk_nb.agents import CallbackContext, Context, InvocationContext, LlmAgent, RunConfig
 from adk_nb.agents.readonly_context import ReadonlyContext
-from adk_nb.events import EventActions
+from adk_nb.errors import ConfigurationError
+from adk_nb.events import EventActions, RequestInput
+from adk_nb.events.event_actions import UiWidget
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, ToolContext
-from adk_nb.workflow import Workflow
+from adk_nb.workflow import Workflow, node
 from tests.support.talk import Talk
 
 CONTEXT = (
     "actions add_events_to_memory add_memory add_session_to_memory agent_name attempt attempt_count auth_credential "
     "branch custom_metadata delete_memory function_call_id get_artifact_version get_auth_response get_credential "
-    "get_invocation_context idempotency_key invocation_id is_aborted isolation_scope list_artifacts load_artifact "
-    "load_credential node_path request_confirmation request_credential resume_inputs route run_config run_id run_node "
-    "save_artifact save_credential search_memory session state tool_confirmation user_content user_id"
+    "get_invocation_context idempotency_key interrupt_ids invocation_id is_aborted isolation_scope list_artifacts "
+    "load_artifact load_credential node node_path render_ui_widget request_confirmation request_credential "
+    "resume_inputs route run_config run_id run_node save_artifact save_credential search_memory session "
+    "state tool_confirmation user_content user_id"
 )
 
 
@@ -49,6 +52,46 @@ def context(**fields: Any) -> InvocationContext:
     session = service.create_session(app_name="app", user_id="u", session_id="s")
     agent = LlmAgent(name="guide", model=ScriptedLlm())
     return InvocationContext(agent=agent, session=session, session_service=service, **fields)
+
+
+def test_a_node_is_told_which_node_it_is_and_what_it_has_asked():
+    seen: list[Any] = []
+
+    @node(rerun_on_resume=True)
+    async def ask(ctx: Context) -> Any:
+        seen.append((ctx.node, ctx.interrupt_ids))
+        if not ctx.resume_inputs:
+            yield RequestInput(interrupt_id="q", message="Which?")
+            seen.append((ctx.node, ctx.interrupt_ids))
+
+    talk = Talk(Workflow(name="graph", edges=[("START", ask)]))
+    talk.say()
+    assert [(which.name, asked) for which, asked in seen] == [("ask", set()), ("ask", {"q"})]
+    assert Context(context()).node is None and Context(context()).interrupt_ids == set()
+
+
+def test_widgets_are_on_the_event_that_follows_and_of_all_calls_of_a_step():
+    def show(name: str, tool_context: ToolContext) -> str:
+        """Shows."""
+        tool_context.render_ui_widget(UiWidget(id=name, provider="mcp", payload={"n": 1}))
+        with pytest.raises(ConfigurationError, match=name):
+            tool_context.render_ui_widget(UiWidget(id=name, provider="mcp"))
+        return "shown"
+
+    def before(callback_context: CallbackContext) -> None:
+        callback_context.render_ui_widget(UiWidget(id="first", provider="mcp"))
+
+    model = ScriptedLlm([call("show", name="a"), call("show", name="b")], "done")
+    talk = Talk(LlmAgent(name="guide", model=model, tools=[show], before_agent_callback=before))
+    talk.say()
+    events = talk.stored().events
+    assert [[widget.id for widget in event.actions.render_ui_widgets or ()] for event in events] == [
+        [],
+        ["first"],
+        [],
+        ["a", "b"],
+        [],
+    ]
 
 
 def test_contexts_of_tools_callbacks_and_nodes_show_only_names_for_their_users():
