@@ -133,7 +133,10 @@ class OpenInterrupts:
         interrupt = self._open.get(key)
         if interrupt is None:
             return
-        if response.will_continue:
+        # A call that waits for an approval or a credential has not begun: that request is what is open.
+        actions = event.actions
+        waits = response.id in actions.requested_tool_confirmations or response.id in actions.requested_auth_configs
+        if response.will_continue and not waits:
             # A result that is long-running itself pauses its agent, so it is no progress.
             has_progress = response.id not in (event.long_running_tool_ids or ())
             self._open[key] = replace(interrupt, has_progress=has_progress)

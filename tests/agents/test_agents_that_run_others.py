@@ -12,6 +12,7 @@ from adk_nb.agents import BaseAgent, InvocationContext, LlmAgent, LoopAgent, Par
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event, EventActions
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.runtime.history import open_interrupts
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
 from tests.support.talk import Talk, look, requests, summaries
 
@@ -139,6 +140,13 @@ def test_a_call_that_waits_for_a_yes_is_answered_as_one_that_continues(others: l
     [open_call] = open_calls(events)
     [result] = [part for event in talk.say(outcome(open_call, YES)) for part in event.get_function_responses()]
     assert (result.response, result.will_continue) == ({"result": "paid 1"}, None)
+
+
+def test_long_work_that_waits_for_a_yes_is_open_once():
+    work = LongRunningFunctionTool(ask, require_confirmation=True)
+    talk = Talk(agent("x", call("ask"), "done", tools=[work]))
+    talk.say("go")
+    assert [interrupt.kind for interrupt in open_interrupts(talk.stored().events)] == ["approval"]
 
 
 def test_an_agent_that_ends_the_invocation_is_the_last():
