@@ -81,7 +81,7 @@ class RunSetup:
 
 
 async def execute(
-    request: RunRequest, setup: RunSetup, sessions: OpenSessions, active: dict[str, Stop], place: QueuePlace | None
+    request: RunRequest, setup: RunSetup, sessions: OpenSessions, active: dict[str, Stop], place: QueuePlace
 ) -> AsyncGenerator[Event, None]:
     """Run the agent of `setup` on a request, and yield its events.
 
@@ -90,7 +90,7 @@ async def execute(
         setup: The agent and its services.
         sessions: The sessions of the runner.
         active: Invocation id -> stop signal, for the active runs of the runner.
-        place: The run's place in the queue of its session. None: runs of a session may overlap.
+        place: The run's place in the queue of its session.
     """
     stop = active[request.invocation_id] = request.shared.stop
     resumed_id = ""
@@ -102,8 +102,7 @@ async def execute(
         first = await _first_event(ctx, request, setup)
         if ctx.checkpoints:
             resumed_id = _register_resumed(ctx, active)
-        if place:
-            await place.begin(ctx)
+        await place.begin(ctx)
         event = first
         events = invoke(ctx, first)
         try:  # `contextlib.aclosing` costs four times as much
@@ -123,7 +122,7 @@ async def execute(
 
 
 async def _take_session(
-    request: RunRequest, setup: RunSetup, sessions: OpenSessions, place: QueuePlace | None
+    request: RunRequest, setup: RunSetup, sessions: OpenSessions, place: QueuePlace
 ) -> Session | None:
     """The session for this run. None: the run was stopped while it waited."""
     config = request.run_config
@@ -131,8 +130,6 @@ async def _take_session(
     check_ids(request.user_id, request.session_id, request.resumed_id)
     create = setup.auto_create_session
     find = partial(sessions.take, request.user_id, request.session_id, config.get_session_config, create=create)
-    if place is None:
-        return await find()
     version = version_of(setup.agent) if place.has_journal else ""
     run_id = request.resumed_id or request.invocation_id
     return await place.take(find, run_id, version, request.abort_signal, config.timeout)

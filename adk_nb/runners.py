@@ -41,6 +41,12 @@ class Runner:
 
     `async with Runner(...) as runner:` closes it at the end.
 
+    One run at a time works on a session, whatever stores it: of runs that are started at once, as by `asyncio.gather`,
+    each begins with what the one before it has stored. By default the others wait their turn, see
+    `serialize_sessions`. A nested run does not wait for its outer run: one that a tool, a callback or a node starts,
+    also in their tasks and threads, or one that the reader of the outer run's events starts between two events. A run
+    that the reader awaits in another task raises SessionBusyError after 15 seconds.
+
     Raises:
         ConfigurationError: The agent or the app name is missing, two of `app`, `agent` and `node` are given, or two
             plugins have one name.
@@ -61,7 +67,7 @@ class Runner:
         plugin_close_timeout: float = 5.0,
         auto_create_session: bool = False,
         sticky_agents: bool = True,
-        serialize_sessions: bool = False,
+        serialize_sessions: bool = True,
     ) -> None:
         """Pass `app`; or pass `agent` or `node`, with `app_name` and `plugins`.
 
@@ -81,11 +87,8 @@ class Runner:
                 it. An answer to an interrupt always goes to the agent that raised it, and a message during a task to
                 the agent with the task.
             serialize_sessions: Runs of one session wait for each other, first come first served, up to
-                `RunConfig.timeout` seconds; a run that is stopped while it waits ends without an event. False: with a
-                journal the second run raises SessionBusyError, without a journal the runs overlap. Either way a nested
-                run does not wait for its outer run: one that a tool, a callback or a node starts, also in their tasks
-                and threads, or one that the reader of the outer run's events starts between two events. A run that
-                the reader awaits in another task raises SessionBusyError after 15 seconds.
+                `RunConfig.timeout` seconds; a run that is stopped while it waits ends without an event. False: the
+                second run raises SessionBusyError, and nothing of it is stored.
         """
         if node is not None:
             if agent is not None or app is not None:
@@ -158,7 +161,8 @@ class Runner:
             ConfigurationError: `run_config` does not fit the agent; or the run cannot be resumed, because the app is
                 not resumable and there is no journal, or because an agent of the run is not an LlmAgent. Nothing was
                 stored.
-            SessionBusyError: Another run uses the session; nothing was stored.
+            SessionBusyError: Another run uses the session, and this one does not wait, or has waited for its timeout;
+                nothing was stored.
             StaleSessionError: Another process took over or changed the session; later events were not stored.
             LlmCallsLimitExceededError: The run needs more than `RunConfig.max_llm_calls`.
             Exception: The error of a model, a callback, or a tool whose errors end the run; after its event.
@@ -257,8 +261,7 @@ class Runner:
     def _start_run(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
         """Start a run. `setup`: None for the runner's own agent and plugins."""
         place = self._queue_place(request)
-        events = execute(request, setup or self._setup(), self._sessions, self._active, place)
-        return place.wrap(events) if place else events
+        return place.wrap(execute(request, setup or self._setup(), self._sessions, self._active, place))
 
     def _request(
         self,
@@ -278,10 +281,8 @@ class Runner:
             resumed_id=resumed_id,
         )
 
-    def _queue_place(self, request: RunRequest) -> QueuePlace | None:
-        """A place in the queue of the session, not entered yet. None: runs of a session may overlap."""
-        if not self._serializes and not self._queues.journal:
-            return None
+    def _queue_place(self, request: RunRequest) -> QueuePlace:
+        """A place in the queue of the session, not entered yet."""
         session_key = self.app_name, request.user_id, strip_id(request.session_id)
         return QueuePlace(self._queues, session_key, request.shared.stop, waits=self._serializes)
 
@@ -299,7 +300,7 @@ class Runner:
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         place = self._queue_place(request)
         events = execute(request, self._setup(), self._sessions, self._active, place)
-        return place.wrap_for_thread(sync.iterate(place.wrap(events))) if place else sync.iterate(events)
+        return place.wrap_for_thread(sync.iterate(place.wrap(events)))
 
     async def _current_session(self, user_id: str, session_id: str) -> Session | None:
         return await self._sessions.peek(user_id, session_id)

@@ -333,9 +333,11 @@ class Batch:
 
 
 def _runner(agent: BaseAgent | App, app_name: str | None, service: BaseSessionService) -> Runner:
-    artifacts = InMemoryArtifactService()
+    services: dict[str, Any] = {"session_service": service, "artifact_service": InMemoryArtifactService()}
+    # A row whose session is in use is done by another process: it must not be done again after that.
+    services["serialize_sessions"] = False
     if isinstance(agent, App):
-        return Runner(app=agent, app_name=app_name, session_service=service, artifact_service=artifacts)
+        return Runner(app=agent, app_name=app_name, **services)
     # Checkpoints add an event for each step, so there are none unless the journal needs them.
     is_resumable = isinstance(service, Journal) and not _has_models_only(agent)
     app = App(
@@ -343,7 +345,7 @@ def _runner(agent: BaseAgent | App, app_name: str | None, service: BaseSessionSe
         root_agent=agent,
         resumability_config=ResumabilityConfig(is_resumable=True) if is_resumable else None,
     )
-    return Runner(app=app, session_service=service, artifact_service=artifacts)
+    return Runner(app=app, **services)
 
 
 def _has_models_only(agent: BaseAgent) -> bool:

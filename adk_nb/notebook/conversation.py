@@ -268,6 +268,7 @@ def _runner_of(agent: BaseAgent | App, services: Services) -> Runner:
         memory_service=services.get("memory_service") or InMemoryMemoryService(),
         credential_service=services.get("credential_service"),
         auto_create_session=True,
+        serialize_sessions=False,  # a person is told at once that another kernel works on the session
     )
 
 

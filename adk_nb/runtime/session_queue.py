@@ -5,6 +5,7 @@ threads that these start), or, between two events of the other, by the task or t
 """
 
 import asyncio
+import logging
 import threading
 import weakref
 from collections import deque
@@ -24,6 +25,8 @@ from adk_nb.runtime.session_lease import SessionLease, Unreleased, wait_until_re
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, this_process
 from adk_nb.sessions.session import Session
+
+logger = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 5.0
 """Longest wait for a run whose reader dropped it, until it is closed."""
@@ -216,6 +219,8 @@ class QueuePlace:
         """`cancelled` for a stopped run, `waiting` for one with open interrupts; None otherwise."""
         if self._stop.reason or self._ctx is None:
             return "cancelled"
+        if self._lease is None:  # nothing records the outcome
+            return None
         return "waiting" if awaited_branches(self._ctx.agent, history_of(self._ctx.session), run=self._id) else None
 
     async def _end(self, outcome: str | None) -> None:
@@ -294,6 +299,12 @@ class QueuePlace:
             await asyncio.wait([self._admission], timeout=_READER_SECONDS)
             if body.is_current and not self._admission.done():
                 raise self.busy_error(body.place.since, _READER_HINT)
+        if not (await asyncio.wait([self._admission], timeout=_READER_SECONDS))[0]:
+            logger.warning(
+                "a run waits for another one on session %r; if nobody reads that one to its end, close its events, or "
+                "set RunConfig(timeout=...)",
+                self.key[2],
+            )
         await self._admission
         self.since = clock.now()
 

@@ -166,7 +166,6 @@ def new_runner(source: App | BaseAgent, session_service: BaseSessionService | No
         session_service=session_service or InMemorySessionService(),
         artifact_service=InMemoryArtifactService(),
         memory_service=InMemoryMemoryService(),
-        serialize_sessions=True,
     )
 
 

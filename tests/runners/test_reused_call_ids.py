@@ -190,7 +190,7 @@ def test_an_id_that_is_the_only_one_of_its_kind_is_kept(till: Till):
     assert ids == ["toolu_01A", "toolu_01B"]
 
 
-def test_runs_side_by_side_in_memory_leave_each_others_questions_open():
+def test_runs_that_are_started_at_once_leave_each_others_questions_open():
     service = InMemorySessionService()
     till = Till(service)
     service.create_session(app_name="app", user_id="u", session_id="s")
@@ -208,9 +208,9 @@ def test_runs_side_by_side_in_memory_leave_each_others_questions_open():
     async def both() -> None:
         behind = asyncio.ensure_future(till.asay(slow, "look"))
         await started.wait()
-        await till.asay(clerk_of(till, numbered("pay", amount=5)), "pay")
+        second = asyncio.ensure_future(till.asay(clerk_of(till, numbered("pay", amount=5)), "pay"))
         goes_on.set()
-        await behind
+        await asyncio.gather(behind, second)
 
     sync.run(both())
 

@@ -18,6 +18,7 @@ from adk_nb.runners import Runner
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.sessions import InMemorySessionService, Session, SqliteSessionService
 from adk_nb.sessions.journal import Lease
+from adk_nb.tools import ToolContext
 from tests.runtime.ledger import SESSION_KEY, clerk, events_of, runner_of, stored, talk, texts
 from tests.support.polling import SECONDS
 from tests.support.talk import look
@@ -252,3 +253,56 @@ def test_runs_of_several_threads_and_runners_take_turns():
             ended.result()
     ids = [event.invocation_id for event in asyncio.run(stored(service)).events]
     assert len(ids) == 2 * threads * runs and len(list(itertools.groupby(ids))) == threads * runs
+
+
+async def increment(tool_context: ToolContext) -> int:
+    """Read the count, let others work, and write it."""
+    count = tool_context.state.get("n", 0)
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
+    tool_context.state["n"] = count + 1
+    return count + 1
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+@pytest.mark.parametrize("runners", [1, 5])
+def test_messages_sent_at_once_are_whole_turns_one_after_the_other(tmp_path: Path, kind: str, runners: int):
+    async def run() -> None:
+        service = InMemorySessionService() if kind == "memory" else SqliteSessionService(tmp_path / "nb.db")
+        answers = [item for _ in range(5) for item in (call("increment"), "done")]
+        those = [runner_of(clerk(*answers, tools=[increment]), service) for _ in range(runners)]
+        async with asyncio.timeout(SECONDS):
+            turns = await asyncio.gather(
+                *(events_of(talk(those[number % runners], f"m{number}")) for number in range(5))
+            )
+        session = await stored(service)
+        assert session.state["n"] == 5
+        assert [texts(events) for events in turns] == [["done"]] * 5
+        ids = [event.invocation_id for event in session.events]
+        assert [len(list(events)) for _, events in itertools.groupby(ids)] == [4] * 5
+        messages = [event.text for event in session.events if event.author == "user" and event.text]
+        assert sorted(messages) == [f"m{number}" for number in range(5)]
+        if isinstance(service, SqliteSessionService):
+            await service.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_one_that_does_not_wait_is_refused_and_stores_nothing(tmp_path: Path, kind: str):
+    async def run() -> None:
+        service = InMemorySessionService() if kind == "memory" else SqliteSessionService(tmp_path / "nb.db")
+        runner = runner_of(clerk("one", "two"), service, serialize_sessions=False)
+        async with asyncio.timeout(SECONDS):
+            under_way = talk(runner)
+            await anext(under_way)
+            with pytest.raises(SessionBusyError):
+                await asyncio.create_task(events_of(talk(runner, "me too", state_delta={"seen": True})))
+            await events_of(under_way)
+            assert texts((await stored(service)).events) == ["go", "one"]
+            assert "seen" not in (await stored(service)).state
+            assert texts(await events_of(talk(runner, "later"))) == ["two"]
+        if isinstance(service, SqliteSessionService):
+            await service.close()
+
+    asyncio.run(run())
