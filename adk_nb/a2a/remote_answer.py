@@ -172,7 +172,8 @@ class RemoteAnswer:
             yield self._new_event(custom_metadata=metadata)
 
     def _question(self, parts: Sequence[Any]) -> Iterator[Event]:
-        question = question_of(self._agent, parts, self._known_calls)
+        needs_credential = state_name(self._status) == "TASK_STATE_AUTH_REQUIRED"
+        question = question_of(self._agent, parts, self._known_calls, needs_credential=needs_credential)
         artifacts = [*self._known_artifacts, *self._artifacts]
         metadata = {**self._metadata(), CALLS: dict(question.remote_calls), ARTIFACTS: artifacts}
         event = self._new_event(custom_metadata=metadata, **question_event(question))

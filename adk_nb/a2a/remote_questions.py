@@ -57,13 +57,16 @@ class Question:
     """The value of `CALLS`."""
 
 
-def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -> Question:
+def question_of(
+    agent: str, status_parts: Sequence[Any], known: Sequence[str], *, needs_credential: bool = False
+) -> Question:
     """The question in the status of a task.
 
     Args:
         agent: Name of our agent, for errors.
         status_parts: A2A parts of the status' message.
         known: Ids of the remote calls that the user was asked about already.
+        needs_credential: The task's state says that it waits for a credential.
 
     Raises:
         A2AClientError: It asks for a credential, which is not sent on; or what it asks cannot be read.
@@ -73,7 +76,8 @@ def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -
         remote = [part.function_call for part in from_a2a_parts(status_parts) if part.function_call]
     except InputError as error:
         raise A2AClientError(f"remote agent {agent!r} asks for something that cannot be read: {error}") from error
-    if any(call.name == CREDENTIAL_REQUEST for call in remote):
+    # An answer that is typed here would go to the other agent as text.
+    if needs_credential or any(call.name == CREDENTIAL_REQUEST for call in remote):
         raise A2AClientError(f"{_wants_credential(agent)}: {prompt}" if prompt else _wants_credential(agent))
     if not remote:
         local = _text_question(prompt or "it is waiting for your answer")
@@ -88,7 +92,7 @@ def question_of(agent: str, status_parts: Sequence[Any], known: Sequence[str]) -
 def _wants_credential(agent: str) -> str:
     return (
         f"remote agent {agent!r} needs a credential, which is never sent on to another agent; "
-        "give it where that agent runs"
+        "enter it where that agent runs, and send the message again"
     )
 
 

@@ -620,6 +620,16 @@ def test_a_malformed_question_is_an_error_of_its_turn_alone(service: Service, pa
     assert talk.error is None and whole(repeated_events) == ["Rome"]
 
 
+@pytest.mark.parametrize("parts", [[], [{"text": "Send me your API key."}], [approval_of({"name": "pay", "args": {}})]])
+def test_a_credential_that_it_needs_is_no_question_here(service: Service, parts: list[dict[str, Any]]):
+    talk = asking(service, *parts, state="AUTH_REQUIRED")
+
+    talk.say("Pay")
+
+    assert "where that agent runs" in str(talk.error)
+    assert not open_interrupts(talk.stored().events)
+
+
 @pytest.mark.parametrize("earlier", [5, {"x": "y"}, {"x": [1, 2]}, {"x": ["a"]}])
 def test_a_stored_question_that_cannot_be_read_begins_a_new_task(service: Service, earlier: Any):
     answering(service, SendStreamingMessage=Answer(stream(*working("Rome"), DONE), headers=EVENTS))
