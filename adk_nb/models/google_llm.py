@@ -38,6 +38,7 @@ from adk_nb.models.retrying import seconds_of
 from adk_nb.models.service_llm import Refusal, ServiceLlm
 from adk_nb.models.vendor_facts import GEMINI_SERVICE_TOOLS, GOOGLE, VERTEX_SERVICE_TOOLS, gemini_family
 from adk_nb.redaction import refuse_pickle, remember_named, remember_url
+from adk_nb.wire import field_errors
 
 T = TypeVar("T")
 _GOOGLE_VARIABLES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_API_VERSION")
@@ -66,7 +67,7 @@ class Gemini(ServiceLlm):
     def model_post_init(self, context: Any, /) -> None:
         """Register the secrets of the options for redaction."""
         super().model_post_init(context)
-        options = self.http_options or types.HttpOptions()
+        options = self._options
         remember_url(options.base_url)
         for arguments in (options.client_args, options.async_client_args):
             remember_named(arguments)
@@ -143,11 +144,29 @@ class Gemini(ServiceLlm):
         """Open a live conversation; see `BaseLlm`."""
         model = llm_request.model or self.model
         live: Any = (await self._client(model)).aio.live
-        settings = live_settings(llm_request, self.http_options, vertex=self._vertex())
+        settings = live_settings(llm_request, self._options, vertex=self._vertex())
         async with AsyncExitStack() as stack:
             with convert_errors(self, {"model": model}), live_errors(model):
                 session = await stack.enter_async_context(live.connect(model=model, config=settings))
             yield GoogleConnection(cast(LiveSession, session), model)
+
+    @property
+    def _options(self) -> types.HttpOptions:
+        """`http_options`, over those within `client_kwargs`."""
+        given: Any = self.client_kwargs.get("http_options")
+        if given is None:
+            return self.http_options or types.HttpOptions()
+        try:
+            options = types.HttpOptions.model_validate(given)
+        except ValidationError as error:
+            problems = field_errors(error, types.HttpOptions.model_fields, got=False)
+            # Not chained: pydantic's own message may quote a key.
+            raise ConfigurationError(f"Gemini: client_kwargs['http_options']: {problems}") from None
+        if self.http_options is None:
+            return options
+        own = {name: getattr(self.http_options, name) for name in self.http_options.model_fields_set}
+        headers = {**(options.headers or {}), **(self.http_options.headers or {})}
+        return options.model_copy(update=own | ({"headers": headers} if headers else {}))
 
     def _vertex(self) -> bool:
         setting = self.client_kwargs.get("vertexai", self.client_kwargs.get("enterprise"))
@@ -177,12 +196,17 @@ class Gemini(ServiceLlm):
             return await connections.get(settings, lambda: self._connect(vertex, key))
 
     def _connect(self, vertex: bool, key: str | None) -> "_Connection":
-        options = self.http_options or types.HttpOptions()
+        options = self._options
         # google-genai picks one of three installed HTTP libraries, each with its own errors: always give it httpx2.
         arguments: dict[str, Any] = options.async_client_args or {}
         # No redirects: httpx2 would send `x-goog-api-key` on to another host.
         defaults: dict[str, Any] = {"follow_redirects": False, "transport": transport_of_page(), "verify": tls()}
-        http = httpx2.AsyncClient(**defaults | arguments)
+        try:
+            http = httpx2.AsyncClient(**defaults | arguments)
+        except TypeError as error:
+            raise ConfigurationError(
+                f"Gemini: http_options.async_client_args: {redacted_excerpt(str(error))}"
+            ) from None
         # A timeout in `http_options` limits the connection, too.
         if not options.timeout:
             http.event_hooks["request"].append(_connect_timeout_hook(self.connect_timeout))
@@ -203,19 +227,23 @@ class Gemini(ServiceLlm):
             "vertexai": vertex,
             # Vertex AI takes credentials, or a key of its own: GEMINI_API_KEY of the environment is for the Gemini API.
             "api_key": own_key if vertex else key,
-        } | self.client_kwargs
-        client = genai.Client(**client_arguments, http_options=options.model_copy(update=changes))
+            **self.client_kwargs,
+            "http_options": options.model_copy(update=changes),
+        }
+        try:
+            client = genai.Client(**client_arguments)
+        except (TypeError, AttributeError, LookupError) as error:
+            raise ConfigurationError(f"Gemini: client_kwargs: {redacted_excerpt(str(error))}") from None
         return _Connection(client, http)
 
     @property
     def limits(self) -> Limits:
         """Time limits from the fields; attempts also from `http_options.retry_options`."""
-        options = self.http_options or types.HttpOptions()
-        return replace(super().limits, retry_options=self.retry_options or options.retry_options)
+        return replace(super().limits, retry_options=self.retry_options or self._options.retry_options)
 
     def address(self) -> str | None:
         """`base_url`, else that of `http_options`."""
-        return self.base_url or (self.http_options and self.http_options.base_url) or None
+        return self.base_url or self._options.base_url or None
 
     def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
         """Convert google-genai's errors for refusals, missing credentials and invalid requests."""

@@ -620,3 +620,41 @@ def _call(call_id: str) -> types.FunctionCall:
 
 def _result(call_id: str) -> types.FunctionResponse:
     return types.FunctionResponse(id=call_id, name="weather", response={"result": "mild"})
+
+
+@pytest.mark.parametrize("options", [{"headers": {"x-team": "tea"}}, types.HttpOptions(headers={"x-team": "tea"})])
+def test_http_options_within_the_client_s_arguments_are_merged_with_our_own(server: GeminiServer, options: Any):
+    server.say(answer("Mild.", finish="STOP"))
+    server.say(answer("Mild.", finish="STOP"))
+    own = types.HttpOptions(headers={"x-day": "today"})
+
+    ask(gemini(server, client_kwargs={"http_options": options}))
+    ask(gemini(server, client_kwargs={"http_options": options}, http_options=own))
+
+    first, second = ({name.lower(): value for name, value in sent.headers.items()} for sent in server.requests)
+    assert first["x-team"] == second["x-team"] == "tea"
+    assert second["x-day"] == "today"
+
+
+def test_an_address_within_the_client_s_arguments_is_the_address(server: GeminiServer):
+    server.say(answer("Mild.", finish="STOP"))
+
+    whole = ask(gemini(server, base_url=None, client_kwargs={"http_options": {"baseUrl": server.url}}))[-1]
+
+    assert whole.text == "Mild."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"http_options": {"headrs": {"x-team": "sk-secret-1234567"}}}, "headrs"),
+        ({"http_options": 3}, "http_options"),
+        ({"flavour": "mint"}, "flavour"),
+        ({"http_options": {"async_client_args": {"flavour": "mint"}}}, "flavour"),
+    ],
+)
+def test_a_wrong_argument_of_the_client_is_called_ours(server: GeminiServer, arguments: dict[str, Any], named: str):
+    with pytest.raises(ConfigurationError, match=named) as raised:
+        ask(gemini(server, client_kwargs=arguments))
+
+    assert "service" not in str(raised.value) and "sk-secret" not in str(raised.value)
