@@ -10,7 +10,7 @@ from typing import Any, Unpack, cast
 
 from pydantic import BaseModel
 
-from adk_nb import sync
+from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.app import App
@@ -163,6 +163,13 @@ class _Answers:
     def put(self, place: int, row: Row, run: CaseRun) -> None:
         """Note the answer to a question."""
         status, error = str(row.status), row.error
+        cut = [event for event in run.events if event.error_code == types.FinishReason.MAX_TOKENS.value and event.text]
+        if row.status == "error" and cut:
+            # Part of an answer is better than nothing; of a structured one it has no column of its own.
+            if self._fields == ("answer",):
+                self._columns["answer"][place] = cut[-1].text
+            else:
+                error = f"{error}; until then: {cut[-1].text!r:.500}"
         if row.status == "done":
             if self._fields == ("answer",):
                 self._columns["answer"][place] = run.answer

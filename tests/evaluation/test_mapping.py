@@ -147,3 +147,15 @@ def test_a_table_that_cannot_be_asked_is_refused(data: Any, options: Any, facts:
 def test_a_schema_has_fields() -> None:
     with pytest.raises(ConfigurationError, match="int"):
         agent_map(_classifier([]), ROWS, message="{{text}}", schema=int)
+
+
+@pytest.mark.parametrize("schema", [None, Label])
+def test_a_row_that_was_cut_at_the_limit_of_its_output_keeps_its_text(schema: Any) -> None:
+    content = types.Content(role="model", parts=[types.Part(text="Tea is")])
+    cut = LlmResponse(content=content, finish_reason=types.FinishReason.MAX_TOKENS, error_code="MAX_TOKENS")
+
+    (row,) = agent_map(Agent(name="a", model=ScriptedLlm(cut)), ["Tea?"], schema=schema)
+
+    assert row["_status"] == "error"
+    assert "MAX_TOKENS" in row["_error"]
+    assert "Tea is" in (row["_error"] if schema else row["answer"])
