@@ -388,10 +388,15 @@ def json_or_text(text: str) -> Any:
         return text
 
 
+def join_surrogates(text: str) -> str:
+    """`text` with each pair of surrogates, the halves of an emoji that came apart, as the character that it is."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 def replace_surrogates(value: Any) -> Any:
     """`value` with a `?` instead of each lone surrogate, which JSON can represent and UTF-8 cannot."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        return value if value.isascii() else join_surrogates(value).encode("utf-8", "replace").decode()
     if isinstance(value, list):
         return [replace_surrogates(item) for item in cast(list[Any], value)]
     if isinstance(value, dict):

@@ -16,7 +16,7 @@ from adk_nb.flow.request import LentContents
 from adk_nb.flow.spec import CodeExecutor, LlmSpec, Planner, hooks_of
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import ESCALATE, REPLAYED, LlmResponse, ends_turn, was_replayed
+from adk_nb.models.llm_response import ESCALATE, REPLAYED, UNREADABLE, LlmResponse, ends_turn, was_replayed
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.runtime import observer
 from adk_nb.runtime.context import Context, settle_state
@@ -261,6 +261,7 @@ def _send(
         model=request.model or model.model,
         request=request,
         began=clock.now(),
+        unsent_settings=model.unsent_settings,
     )
     return trace.trace_request(traced_request, responses)
 
@@ -421,10 +422,6 @@ def mark_long_running(event: Event, names: Set[str]) -> None:
         event.long_running_tool_ids = call_ids
 
 
-UNREADABLE = "__adk_unreadable__"
-"""The only argument of a call whose arguments are not JSON: the reason. The call gets an error as result."""
-
-
 def make_storable(part: types.Part) -> types.Part:
     """`part` itself if it can be stored; else a copy with valid text, or a call that is refused.
 
@@ -449,4 +446,4 @@ def _survives_json(args: dict[str, Any]) -> bool:
 
 def _refused_args(args: dict[str, Any]) -> dict[str, Any]:
     problem = json_problem(args)
-    return {UNREADABLE: problem} if problem else args
+    return {UNREADABLE: f"its arguments hold {problem}"} if problem else args

@@ -14,9 +14,9 @@ from adk_nb.events.event_actions import no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow import authentication, repetition
 from adk_nb.flow.call_result import CallResult, result_from_record, result_part, result_text_part, save_result
-from adk_nb.flow.model_call import UNREADABLE
 from adk_nb.flow.spec import LlmSpec, hooks_of
 from adk_nb.locations import cell_location
+from adk_nb.models.llm_response import UNREADABLE
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals, observer
 from adk_nb.runtime.cancellation import foreign_cancellation
@@ -239,7 +239,7 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
     if stored := _stored_result(ctx, call, decision, durable):
         return _note_for_closing(ctx, stored)
     if UNREADABLE in call_args:
-        result = {"error": f"{name}() was not called: its arguments hold {call_args[UNREADABLE]}"}
+        result = {"error": f"{name}() was not called: {call_args[UNREADABLE]}"}
     else:
         # Copies: callbacks and tools may edit their arguments, and the history must not change.
         args: dict[str, Any] = {

@@ -1,18 +1,18 @@
 """Claude, called through the package anthropic: the client, and the assembly of answers."""
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, ClassVar, cast
 
 from adk_nb import types
 from adk_nb.models.adaptation import adapt_request, claude_signature
-from adk_nb.models.anthropic_messages import message_arguments
+from adk_nb.models.anthropic_messages import SENT_AS, message_arguments, why_unsent
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.json_schemas import close_objects, output_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.openai_llm import call_parts
+from adk_nb.models.openai_messages import call_part
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY
@@ -49,8 +49,6 @@ class MessageAssembler:
         self._usage: dict[str, int | None] = {}
         self._refusal_message: str | None = None
         """The service's explanation of a refusal."""
-        self._malformed: str | None = None
-        """Error message for a malformed call."""
         self._reason: types.FinishReason | None = None
 
     def add(self, event: Any) -> LlmResponse | None:
@@ -116,12 +114,10 @@ class MessageAssembler:
         Raises:
             UnexpectedModelAnswer: The events ended before the answer did.
         """
-        reason, error_message = self._reason, self._refusal_message
-        # Only after STOP: an answer that was cut off, as by `max_tokens`, may end within a call.
-        if reason == types.FinishReason.STOP and self._malformed:
-            reason, error_message = types.FinishReason.MALFORMED_FUNCTION_CALL, self._malformed
         self._stream.set_fields(
-            finish_reason=reason, error_message=error_message, usage_metadata=_usage_metadata(self._usage)
+            finish_reason=self._reason,
+            error_message=self._refusal_message,
+            usage_metadata=_usage_metadata(self._usage),
         )
         answer = self._stream.complete()
         if answer.content and answer.error_code:  # after `max_tokens` the last call may be cut off
@@ -173,9 +169,7 @@ class MessageAssembler:
                 block.thinking, block.signature = block.thinking + text, block.signature + self._signature
                 self._add_block(block)
             case "tool_use":
-                calls, problem = call_parts([(block.id, block.name, text)])
-                self._malformed = self._malformed or problem
-                self._stream.add_parts(calls)
+                self._stream.add_parts([call_part(block.id, block.name, text)])
             case "redacted_thinking":
                 self._add_block(block)
             case _:
@@ -237,6 +231,7 @@ class Claude(HttpSdkLlm):
     PACKAGE: ClassVar[str] = "anthropic"
     KEY_VARIABLES: ClassVar[tuple[str, ...]] = ANTHROPIC.key_variables
     KEY_PAGE: ClassVar[str] = ANTHROPIC.key_page
+    SENT_AS: ClassVar[Mapping[str, tuple[str, ...]] | None] = SENT_AS
     TEMPORARY_STATUSES: ClassVar[tuple[int, ...]] = (*BUSY, 529)
 
     @classmethod
@@ -246,6 +241,10 @@ class Claude(HttpSdkLlm):
 
     def _client_class(self) -> Any:
         return self._package().AsyncAnthropic
+
+    def why_unsent(self, setting: str, model: str) -> str:
+        """Why a setting is not sent to `model`."""
+        return why_unsent(setting, model) or super().why_unsent(setting, model)
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
         """Arguments of `messages.create`; a schema with free keys, which Anthropic refuses, goes into the instruction.

@@ -17,6 +17,18 @@ from adk_nb.models.vendor_facts import MIN_THINKING_BUDGET, Family, claude_famil
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 """Settings of Claude's older models; the arguments of anthropic's client lack them."""
+SENT_AS = {
+    "max_output_tokens": ("max_tokens",),
+    "stop_sequences": ("stop_sequences",),
+    "thinking_config": ("thinking", "output_config.effort"),
+    "response_schema": ("output_config.format",),
+    "response_json_schema": ("output_config.format",),
+    "response_mime_type": ("output_config.format",),
+    "tool_config": ("tool_choice",),
+    "http_options": ("extra_headers",),
+    **{name: (f"extra_body.{name}",) for name in _SAMPLING},
+}
+"""Field of GenerateContentConfig -> the arguments of `messages.create` that may have it."""
 _EFFORTS = {"MINIMAL": "low", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
 _BUDGETS = {"MINIMAL": 1024, "LOW": 2048, "MEDIUM": 4096, "HIGH": 8192}
 """Token budgets for thinking levels, for models without an effort."""
@@ -61,6 +73,20 @@ def message_arguments(
     if system:
         arguments["system"] = system
     return arguments
+
+
+def why_unsent(setting: str, model: str) -> str | None:
+    """Why a setting is not sent to `model`; None: Anthropic has no such setting."""
+    family = claude_family(model)
+    if setting in _SAMPLING:
+        return f"{model} does not take it" + (" while it thinks" if family.sampling == "unless thinking" else "")
+    reasons = {
+        "thinking_config": f"{model} does not think, or its limit of tokens is too small",
+        "tool_config": f"{model} decides itself which tools it calls",
+        "response_schema": "it is part of the instruction: Anthropic refuses objects with free keys",
+        "response_json_schema": "it is part of the instruction: Anthropic refuses objects with free keys",
+    }
+    return reasons.get(setting)
 
 
 def chat_messages(request: LlmRequest) -> list[dict[str, Any]]:

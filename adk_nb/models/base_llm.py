@@ -81,6 +81,15 @@ class BaseLlm(BaseModel):
         """A sentence that every view shows beside the answers, for a stand-in; None for a real model."""
         return None
 
+    @property
+    def is_open_server(self) -> bool:
+        """True for a server of open models, whose template may not tell the model of tools."""
+        return False
+
+    def unsent_settings(self, llm_request: LlmRequest) -> dict[str, str]:
+        """Settings of the request that this model is not sent, each with the reason; shown in traces."""
+        return {}
+
     @abstractmethod
     def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

@@ -64,6 +64,10 @@ class FallbackModel(BaseLlm):
         )
         return LlmCapabilities(**flags, service_tools=shared_tools)
 
+    def unsent_settings(self, llm_request: LlmRequest) -> dict[str, str]:
+        """Those of its first model."""
+        return self._model(self.models[0]).unsent_settings(llm_request)
+
     @property
     def notice(self) -> str | None:
         """The first notice of its models."""

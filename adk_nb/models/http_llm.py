@@ -124,6 +124,13 @@ class HttpLlm(BaseLlm):
         """The defaults, without tools that a service runs itself."""
         return LlmCapabilities()
 
+    def unsent_settings(self, llm_request: LlmRequest) -> dict[str, str]:
+        """All settings: the service gets messages, tools and state."""
+        config = llm_request.config
+        names = type(config).model_fields.keys() - {"system_instruction", "tools", "automatic_function_calling"}
+        reason = "the service gets messages, tools and state alone"
+        return {name: reason for name in sorted(names) if getattr(config, name) not in (None, [], {})}
+
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:

@@ -1,7 +1,7 @@
 """Models of all providers of litellm: `provider/model`."""
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.openai_llm import ChatAssembler, check_completion
-from adk_nb.models.openai_messages import chat_arguments
+from adk_nb.models.openai_messages import SENT_AS, chat_arguments
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.sdk_llm import SdkLlm, close_after, import_extra
 from adk_nb.redaction import remember_named
@@ -38,6 +38,7 @@ class LiteLlm(SdkLlm):
     additional_args: dict[str, Any] = Field(default_factory=dict[str, Any], repr=False)
 
     PACKAGE: ClassVar[str] = "litellm"
+    SENT_AS: ClassVar[Mapping[str, tuple[str, ...]] | None] = SENT_AS
 
     def __init__(self, model: str, **arguments: Any) -> None:
         """Create a model.
@@ -83,6 +84,25 @@ class LiteLlm(SdkLlm):
             return []
         return [capability for field, capability in _CAPABILITY_FIELDS.items() if info.get(field) is False]
 
+    @property
+    def is_open_server(self) -> bool:
+        """True with an address of its own."""
+        return bool(self.address())
+
+    def unsent_settings(self, llm_request: LlmRequest) -> dict[str, str]:
+        """As of every service, and those that litellm leaves out for the model's provider."""
+        unsent = super().unsent_settings(llm_request)
+        try:
+            taken: Any = self._package().get_supported_openai_params(llm_request.model or self.model)
+        except Exception:  # litellm raises what it likes for a model that it does not know
+            return unsent
+        for name, targets in SENT_AS.items() if taken else ():
+            # Headers and tools are sent in other ways.
+            is_given = getattr(llm_request.config, name) is not None and name not in ("http_options", "tool_config")
+            if is_given and set(targets).isdisjoint(taken):
+                unsent.setdefault(name, f"the provider of {self.model!r} does not take it, says litellm")
+        return unsent
+
     def _package(self) -> Any:
         # Without this variable, importing litellm downloads a price table from GitHub.
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -127,4 +147,4 @@ class LiteLlm(SdkLlm):
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> ChatAssembler:
         """Create an assembler for chunks."""
-        return ChatAssembler(payload["model"], self._provider)
+        return ChatAssembler(payload, self._provider)

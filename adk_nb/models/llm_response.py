@@ -59,6 +59,12 @@ def ends_turn(metadata: Mapping[str, Any]) -> bool:
     return any(metadata.get(name) is True for name in _END_OF_TURN)
 
 
+UNREADABLE = "__adk_unreadable__"
+"""The only argument of a call that cannot be made: the reason. The call gets an error as result."""
+WRITTEN_AS_TEXT = "written_as_text"
+"""Key of an answer's metadata: its calls were written as text."""
+MODEL_NOTE = "model_note"
+"""Key of an answer's metadata: a remark about the model, for the user."""
 REPLAYED = "replayed"
 """Key of an event's metadata: the tokens were counted and paid for when the answer was recorded."""
 # By id, as usage objects have no hash; weak, so that no later object is found under an id used again.

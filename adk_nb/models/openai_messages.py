@@ -5,9 +5,8 @@ Source: https://platform.openai.com/docs/api-reference/chat/create.
 
 import base64
 import json
-import logging
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.models.adaptation import chat_fields, instruction_text, pair_turns, part_text
@@ -19,9 +18,9 @@ from adk_nb.models.json_schemas import (
     strict_schema,
 )
 from adk_nb.models.llm_request import LlmRequest
+from adk_nb.models.llm_response import UNREADABLE
 from adk_nb.models.vendor_facts import Family
-
-logger = logging.getLogger(__name__)
+from adk_nb.wire import join_surrogates
 
 _SETTINGS = {
     "temperature": "temperature",
@@ -34,11 +33,23 @@ _SETTINGS = {
     "logprobs": "top_logprobs",
 }
 """Field of GenerateContentConfig -> argument of a chat completion."""
-_CHOICES = {
+CHOICES = {
     types.FunctionCallingConfigMode.ANY: "required",
     types.FunctionCallingConfigMode.NONE: "none",
     types.FunctionCallingConfigMode.AUTO: "auto",
 }
+SENT_AS = {name: (target,) for name, target in _SETTINGS.items()} | {
+    "max_output_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    "thinking_config": ("reasoning_effort", "reasoning.effort"),
+    "response_schema": ("response_format", "text.format"),
+    "response_json_schema": ("response_format", "text.format"),
+    "response_mime_type": ("response_format", "text.format"),
+    "tool_config": ("tool_choice", "tools"),
+    "http_options": ("extra_headers",),
+}
+"""Field of GenerateContentConfig -> the arguments of a chat completion, or of a response, that may have it."""
+SAMPLING_SETTINGS = ("temperature", "top_p", "response_logprobs", "logprobs")
+"""Fields of GenerateContentConfig that some models do not take while they reason."""
 _REASONING = "reasoning_content"
 """Field for thoughts of DeepSeek and of servers of open models."""
 _BLOCKS = "thinking_blocks"
@@ -80,9 +91,6 @@ def adapt_to_family(arguments: dict[str, Any], family: Family) -> dict[str, Any]
     if effort == "minimal" and not family.minimal_effort:
         adapted["reasoning_effort"] = effort = "low"
     if family.tools == "unless thinking" and "tools" in adapted:
-        if effort not in (None, "none"):
-            model = arguments["model"]
-            logger.warning("model %r takes no tools beside the effort %r and does not reason now", model, effort)
         # The tools stay: without them the agent could not work at all.
         adapted["reasoning_effort"] = effort = "none"
     is_thinking = family.thinks_by_default if effort is None else effort != "none"
@@ -219,9 +227,8 @@ def _tool(declaration: types.FunctionDeclaration) -> dict[str, Any]:
 
 def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
     settings = {target: value for source, target in _SETTINGS.items() if (value := getattr(config, source)) is not None}
-    if config.thinking_config and (level := config.thinking_config.thinking_level):
-        # Gemini's levels and OpenAI's efforts have the same names in lower case.
-        settings["reasoning_effort"] = level.value.lower()
+    if effort := effort_of(config):
+        settings["reasoning_effort"] = effort
     if (schema := output_schema(config)) is not None:
         settings["response_format"] = _format(schema)
     elif config.response_mime_type == "application/json":
@@ -231,10 +238,33 @@ def _settings(config: types.GenerateContentConfig) -> dict[str, Any]:
     return settings
 
 
+def effort_of(config: types.GenerateContentConfig) -> str | None:
+    """The effort that is asked for. None: the model's own."""
+    level = config.thinking_config and config.thinking_config.thinking_level
+    # Gemini's levels and OpenAI's efforts have the same names in lower case.
+    return level.value.lower() if level else None
+
+
+def call_part(call_id: str | None, name: str, arguments: str) -> types.Part:
+    """Convert a call with its arguments as JSON; what is no JSON object is refused, and the model told why."""
+    try:
+        # Calls without arguments come as an empty text from some servers.
+        args: Any = json.loads(join_surrogates(arguments)) if arguments.strip() else {}
+    except (ValueError, RecursionError):
+        args = None
+    if not name:
+        args = {UNREADABLE: f"it names no tool, and has the arguments {arguments[:200]!r}"}
+    elif not isinstance(args, dict):
+        args = {UNREADABLE: f"its arguments are not a JSON object, but {arguments[:200]!r}"}
+    return types.Part(
+        function_call=types.FunctionCall(id=call_id or None, name=name or None, args=cast(dict[str, Any], args))
+    )
+
+
 def _choice(request: LlmRequest) -> str | None:
     """The mode; never a tool's name, which llama.cpp's server refuses: only the allowed tools are sent."""
     mode = calling_config(request).mode
-    return _CHOICES.get(mode) if mode else None
+    return CHOICES.get(mode) if mode else None
 
 
 def _format(schema: dict[str, Any]) -> dict[str, Any]:

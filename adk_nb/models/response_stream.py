@@ -8,6 +8,7 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.errors import UnexpectedModelAnswer
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.wire import join_surrogates
 
 _LATEST = (
     "finish_reason",
@@ -34,6 +35,8 @@ class ResponseStream:
         self._model = model
         self._parts: list[types.Part | _TextRun | _StreamedCall] = []
         self._fields: dict[str, Any] = {}
+        self._half = ""
+        """The first half of an emoji at the end of the last text; a service may split one."""
 
     def add(self, piece: LlmResponse) -> LlmResponse | None:
         """Add a response; returns the part of it that can be shown already."""
@@ -49,6 +52,10 @@ class ResponseStream:
         visible: list[types.Part] = []
         for part in parts:
             self._append(part)
+            if part.text and (self._half or "\ud800" <= part.text[-1] < "\udc00"):
+                text = join_surrogates(self._half + part.text)
+                self._half = text[-1] if "\ud800" <= text[-1] < "\udc00" else ""
+                part = part.model_copy(update={"text": text.removesuffix(self._half)})
             if not part.function_call and part.text != "":
                 visible.append(part)
         if not visible:
@@ -120,7 +127,7 @@ class _TextRun:
     @property
     def text(self) -> str:
         """The joined text."""
-        return "".join(self.texts)
+        return join_surrogates("".join(self.texts))
 
     def part(self) -> types.Part:
         """The text as one part."""

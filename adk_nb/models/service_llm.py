@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 from abc import abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex, cast
 
 import httpx2
 from pydantic import ConfigDict, Field, SecretStr
@@ -33,6 +34,19 @@ from adk_nb.wire import copy_model
 _MALFORMED = (TypeError, AttributeError, LookupError, ValueError)
 """Errors while an answer is read; those of json and pydantic are ValueErrors."""
 _BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
+_CONTEXT_FULL = re.compile(
+    r"context[ _](length|size|window)|prompt is too long|input token count .{0,40}exceeds|too many (input )?tokens",
+    re.IGNORECASE,
+)
+"""Refusals of a conversation that is too long: OpenAI and vLLM, llama.cpp, Claude, Gemini."""
+_WAYS_OUT = (
+    "the conversation is too long for this model. Begin a new session (%session new NAME), fork an earlier point "
+    "(%session fork NAME --at EVENT), send fewer turns "
+    "(App(plugins=[ContextFilterPlugin(num_invocations_to_keep=10)])), or let earlier turns be summed up "
+    "(App(events_compaction_config=EventsCompactionConfig(...)))"
+)
+_NO_SETTINGS = ("system_instruction", "tools", "automatic_function_calling", "should_return_http_response")
+"""Fields of a request's config that are sent in another way, or are for the client alone."""
 _HINTS = {
     404: "check the model's name, and base_url",
     413: "shorten the request",
@@ -89,6 +103,8 @@ class ServiceLlm(BaseLlm):
     """Name for `%key`. Empty: the name of its first variable."""
     KEY_PAGE: ClassVar[str] = ""
     """The page where keys are created."""
+    SENT_AS: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
+    """Setting of a request -> arguments of the vendor's client, one of which has it. None: all settings are sent."""
     TEMPORARY_STATUSES: ClassVar[tuple[int, ...]] = BUSY
     """HTTP statuses that may be temporary."""
 
@@ -110,6 +126,32 @@ class ServiceLlm(BaseLlm):
     def capabilities(self) -> LlmCapabilities:
         """All capabilities but those in `lacks`."""
         return LlmCapabilities(**dict.fromkeys(self.lacks, False))
+
+    def unsent_settings(self, llm_request: LlmRequest) -> dict[str, str]:
+        """Settings of the request that the service is not sent, each with the reason."""
+        if self.SENT_AS is None:
+            return {}
+        config, model = llm_request.config, llm_request.model or self.model
+        settings = {name: value for name in type(config).model_fields if (value := getattr(config, name)) is not None}
+        payload: dict[str, Any] = {}
+        if self.SENT_AS:
+            # The same settings with a short message: a long history is not converted again.
+            contents = [types.Content(role="user", parts=[types.Part(text="?")])]
+            payload = self.payload(
+                adapt_request(LlmRequest(config=config, contents=contents), self.capabilities), model
+            )
+        objects = [(name, cast(dict[str, Any], value)) for name, value in payload.items() if isinstance(value, dict)]
+        nested = {f"{name}.{key}" for name, value in objects for key in value}
+        sent = payload.keys() | nested
+        return {
+            name: self.why_unsent(name, model)
+            for name, value in settings.items()
+            if name not in _NO_SETTINGS and value not in ([], {}) and sent.isdisjoint(self.SENT_AS.get(name, ()))
+        }
+
+    def why_unsent(self, setting: str, model: str) -> str:
+        """Why a setting is not sent to `model`."""
+        return f"{type(self).__name__} sends no such setting"
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -202,11 +244,12 @@ class ServiceLlm(BaseLlm):
 
     def _convert_refusal(self, refusal: Refusal, model: str, started: Assembler | None) -> Failure:
         status, retry_after = refusal.status, refusal.retry_after
+        is_too_long = status in (None, 400, 413, 422, 500) and bool(_CONTEXT_FULL.search(refusal.body))
         if status is None:
-            reason = f"its service sent an error: {refusal.body}"
+            reason = f"its service sent an error: {refusal.body}" + (f"; {_WAYS_OUT}" if is_too_long else "")
             message = started.broken_message(reason) if started else f"model {model!r} did not answer; {reason}"
             return Failure(error=ModelError(message))
-        hint = refusal.hint or _HINTS.get(status, "")
+        hint = refusal.hint or (_WAYS_OUT if is_too_long else _HINTS.get(status, ""))
         if not refusal.hint and (refusal.wrong_key or status in (401, 403)):
             hint = f"check {self._key_label()}"
         hint = add_wait(OUT_OF_QUOTA if refusal.is_quota_error else hint, retry_after)
@@ -214,7 +257,7 @@ class ServiceLlm(BaseLlm):
         statuses = (options and options.http_status_codes) or self.TEMPORARY_STATUSES
         return Failure(
             error=ModelHTTPError(status, refusal.body, model, hint=hint),
-            is_temporary=status in statuses and not refusal.is_quota_error,
+            is_temporary=status in statuses and not (refusal.is_quota_error or is_too_long),
             retry_after=retry_after,
         )
 
@@ -231,6 +274,13 @@ class ServiceLlm(BaseLlm):
         return ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer")
 
     def _malformed_answer(self, error: Exception, model: str, started: Assembler | None) -> AdkNbError:
+        if not started and not isinstance(error, ValueError):
+            # Before an answer it may as well be our request that has the fault.
+            kind = type(self).__name__
+            return UnexpectedModelAnswer(
+                f"model {model!r} could not be asked, or its answer not be read: {_short_error(error)}; "
+                f"check the arguments of {kind}(...), or ask again"
+            )
         problem = f"sent a malformed answer: {_short_error(error)}"
         message = (
             started.broken_message(f"it {problem}")

@@ -99,6 +99,8 @@ class Family:
     sampling: Literal["always", "unless thinking", "never"] = "always"
     """When it takes `temperature`, `top_p` and similar settings."""
     tools: Literal["always", "unless thinking"] = "always"
+    responses: bool = False
+    """It reasons beside tools in the Responses API only, and is asked there (OpenAI)."""
     forced_tool: Literal["always", "unless thinking", "never"] = "always"
     """When a tool call can be forced."""
     media_in_results: bool = True
@@ -149,7 +151,12 @@ _GPT_5_1 = replace(
     # The efforts; and https://github.com/bolna-ai/bolna/pull/852 (no `minimal`).
     source="https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort",
 )
-_GPT_5_4 = replace(_GPT_5_1, tools="unless thinking", source="https://github.com/openai/openai-openapi/issues/541")
+_GPT_5_4 = replace(
+    _GPT_5_1,
+    tools="unless thinking",
+    responses=True,
+    source="https://github.com/openai/openai-openapi/issues/541",
+)
 _GPT_5_5 = replace(_GPT_5_4, thinks_by_default=True, source="https://github.com/BerriAI/litellm/pull/34569")
 _GPT_6_ASTRA = replace(_GPT_5_1, thinks_by_default=True, source="https://github.com/bolna-ai/bolna/pull/1019")
 

@@ -32,11 +32,12 @@ from adk_nb.notebook.past_turns import typed_text
 from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, lacks_tool, schema_of
 from adk_nb.notebook.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.session_state import typed_change
-from adk_nb.notebook.turn_options import RelayedRequest, TurnOptions, notice_of
+from adk_nb.notebook.turn_options import RelayedRequest, TurnOptions, notice_of, unused_tools_note
 from adk_nb.notebook.view.answers import Status, answer_in, streamed_text, turn_outcome
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.document import document
+from adk_nb.notebook.view.event_text import model_notes
 from adk_nb.notebook.view.interrupt_text import Verdict, commands, expected_interrupts, list_blocks
 from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.run_view import Clicks, RunView
@@ -408,11 +409,13 @@ class TurnRunner:
         with self.conversation.history([*before, *events]) as history:
             to_undo = undo_hint(history, magic) if error and events else ""
             open_ = history.interrupts(kinds=ALL)
+            unused_tools = unused_tools_note(agent, history.turns)
         status, error = turn_outcome(events, status, error)
         if status == "done" and _is_too_late(verdicts, events):
             view.tools_left_out(_TOO_LATE)
             events, open_ = [], [interrupt for interrupt in open_ if interrupt.id not in verdicts]
-        view.notices.add(view.limit_warning())
+        for note in (view.limit_warning(), *model_notes(events), unused_tools):
+            view.notices.add(note)
         streamed = streamed_text(view.streaming.values()) if status == "cancelled" else None
         text, answered_by = streamed or answer_in(events)
         reply_view = ReplyView(

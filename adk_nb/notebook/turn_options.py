@@ -14,6 +14,7 @@ from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook import attachments, settings
 from adk_nb.notebook.settings import Confirm
 from adk_nb.notebook.view.display import Mode, Show, checked_mode
+from adk_nb.runtime.history import Turn
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 
@@ -58,6 +59,10 @@ class TurnOptions:
         return agent.clone(changed)
 
 
+_TURNS = 5
+"""Turns after which tools that were never called are remarked on."""
+
+
 @dataclass(kw_only=True)
 class RelayedRequest:
     """A request from outside of the notebook; the fields are arguments of `Runner.run_async`."""
@@ -76,6 +81,24 @@ def notice_of(agent: BaseAgent) -> str | None:
     if isinstance(agent, LlmAgent):
         return agent.canonical_model.notice
     return next((notice for member in agent.members if (notice := notice_of(member))), None)
+
+
+def unused_tools_note(agent: BaseAgent, turns: Sequence[Turn]) -> str:
+    """Once, at its fifth turn: that a model on an open server has never called a tool; else empty."""
+    for member in (agent, *agent.members):
+        if not isinstance(member, LlmAgent) or not member.tools:
+            continue
+        own = [[event for event in turn.events if event.author == member.name] for turn in turns if not turn.undone]
+        own = [events for events in own if events]
+        has_called = any(event.get_function_calls() for events in own for event in events)
+        if len(own) != _TURNS or has_called or any(events[-1].error_code for events in own):
+            continue
+        if (model := member.canonical_model).is_open_server:
+            return (
+                f"{member.name!r} has not called any of its tools in {_TURNS} turns: model {model.model!r} may not "
+                "know of them, or not be able to call them; %trace --why shows what it was sent"
+            )
+    return ""
 
 
 class AskOptions(TypedDict, total=False):

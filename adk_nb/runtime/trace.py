@@ -1,15 +1,16 @@
 """Traces: the model requests and tool calls of a run, with their times; recorded only while a trace is active."""
 
-from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from adk_nb import clock
+from adk_nb import clock, types
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.response_stream import ResponseStream
 
 MAX_REQUESTS = 1_000
 """Limit of requests in a trace; the oldest are dropped."""
@@ -31,6 +32,8 @@ class TracedRequest:
     request: LlmRequest
     """Read-only: its contents are the session's objects."""
     began: float
+    unsent_settings: Callable[[LlmRequest], dict[str, str]] | None = None
+    """Returns the settings of a request that its model is not sent, each with the reason."""
     first: float | None = None
     """Time of the first partial response. None: not streamed, or not yet."""
     ended: float | None = None
@@ -40,7 +43,7 @@ class TracedRequest:
     number: int = 0
     """Position among all requests and tool calls of the trace, from 1."""
     response: LlmResponse | None = None
-    """The complete response; the last chunk if the model sends no complete one."""
+    """The complete response; what came until then, with `partial=True`, of one that was stopped or broke off."""
     error: str = ""
 
 
@@ -119,11 +122,13 @@ class Trace:
         self.requests.append(traced)
         del self.requests[:-MAX_REQUESTS]
         traced.began, traced.within, traced.number = clock.now(), _within.get(), self._next_number()
+        pieces: list[types.Part] = []
         try:
             async with aclosing(responses) as answers:
                 async for response in answers:
-                    if response.partial and traced.first is None:
-                        traced.first = clock.now()
+                    if response.partial:
+                        traced.first = traced.first or clock.now()
+                        pieces += [part for part in response.parts if part.text]
                     traced.response = response
                     yield response
         except Exception as error:
@@ -131,6 +136,10 @@ class Trace:
             raise
         finally:
             traced.ended = clock.now()
+            if pieces and (last := traced.response) and last.partial:
+                stream = ResponseStream(traced.model)
+                stream.add_parts(pieces)
+                traced.response = last.model_copy(update={"content": stream.joined().content})
 
     def _next_number(self) -> int:
         self.count += 1

@@ -462,13 +462,23 @@ def test_a_call_with_arguments_that_are_no_object_is_not_made(vendor: Vendor, se
 
         assert (whole.get_function_calls(), whole.error_code) == ([], "MALFORMED_FUNCTION_CALL")
         return
+    run: list[str] = []
+
+    def weather(city: str = "Oslo") -> str:
+        """The weather."""
+        run.append(city)
+        return "mild"
+
     for raw in ('{"city": ', "[1]", "Oslo", "{'city': 1}"):
         vendor.say(server, Call("weather", raw=raw), stream=True)
+        vendor.say(server, "I cannot say.", stream=True)
+        talk = Talk(LlmAgent(name="guide", model=vendor.model(server), tools=[weather]))
 
-        whole = ask(vendor.model(server), stream=True)[-1]
+        events = talk.say(config=RunConfig(streaming_mode=StreamingMode.SSE))
 
-        assert (whole.get_function_calls(), whole.error_code) == ([], "MALFORMED_FUNCTION_CALL")
-        assert raw[:5] in (whole.error_message or "")
+        assert (run, events[-1].text) == ([], "I cannot say.")
+        [result] = [response for event in events for response in event.get_function_responses()]
+        assert result.response and repr(raw) in result.response["error"]
 
 
 def test_an_error_within_a_stream_says_what_the_service_said(vendor: Vendor, server: GeminiServer):

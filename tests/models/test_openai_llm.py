@@ -367,3 +367,22 @@ def test_an_address_whose_v1_was_forgotten_is_told_so(server: GeminiServer):
 
     with pytest.raises(ModelError, match=rf"HTTP 404: .*; did you mean {server.url}/v1, "):
         ask(LLMRegistry.new_llm(server.url))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",
+        "the request exceeds the available context size. try increasing the context size or enable context shift",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    ],
+)
+def test_a_conversation_that_is_too_long_is_told_with_the_ways_out(server: GeminiServer, message: str):
+    OPENAI.refuse(server, 400, message)
+
+    with pytest.raises(ModelError) as raised:
+        ask(OPENAI.model(server))
+
+    for way in ("%session new", "%session fork", "ContextFilterPlugin", "EventsCompactionConfig"):
+        assert way in str(raised.value)

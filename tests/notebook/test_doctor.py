@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from adk_nb import redaction, sync
+from adk_nb import LlmAgent, redaction, sync
 from adk_nb.code_executors import isolation
+from adk_nb.models import OpenAILlm
 from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.notebook.magics import doctor
 from adk_nb.notebook.magics.doctor import Finding, findings
 from tests.notebook.conftest import Shell
+from tests.support.http_service import Service
 
 
 @pytest.fixture(autouse=True)
@@ -187,3 +189,21 @@ def test_in_a_kernel_it_reports_the_display_and_input(
     assert rows["runs in"].status.startswith(runs_in)
     assert rows["live view"].status.startswith(view)
     assert advice in rows["input"].advice and bool(rows["input"].advice) is not can_ask
+
+
+@pytest.mark.parametrize("has_tools", [False, True])
+def test_a_server_that_tells_its_model_of_no_tools_is_reported(shell: Shell, has_tools: bool):
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    with Service() as server:
+        server.say("/props", {"chat_template_caps": {"supports_tools": has_tools}})
+        shell.names["clerk"] = LlmAgent(
+            name="clerk", model=OpenAILlm(model="noise", base_url=f"{server.url}/v1"), tools=[look]
+        )
+
+        report = str(shell.cell("%doctor"))
+
+    assert ("does not tell model 'noise' of any tool" in report) is not has_tools
+    assert ("--chat-template-file" in report) is not has_tools

@@ -1,6 +1,11 @@
 """The notice of a stand-in model: a chip in every form, its explanation in one cell of a notebook."""
 
-from adk_nb.models import ScriptedLlm, call
+from typing import Any
+
+import pytest
+
+from adk_nb import Chat, LlmAgent, types
+from adk_nb.models import LlmResponse, ScriptedLlm, call
 from tests.notebook.conftest import Shell
 
 EXPLANATION = "No language model."
@@ -82,3 +87,49 @@ def test_requests_of_a_session_with_a_blank_in_its_name_are_listed(shell: Shell)
 
     assert "pay(amount=40)" in str(shell.cell("%confirm -s 'my money'"))
     assert shell.cell("%confirm -s 'my money' yes").text == "Done."
+
+
+def test_what_a_model_wrote_as_text_is_told_beside_the_call_and_under_the_answer(shell: Shell) -> None:
+    written = LlmResponse(
+        content=types.Content(role="model", parts=[call("pay", amount=3)]), custom_metadata={"written_as_text": True}
+    )
+    noted = LlmResponse(
+        content=types.Content(role="model", parts=[types.Part(text='{"name": "pay"')]),
+        custom_metadata={"model_note": "No tool was <b>called</b>"},
+    )
+    shell.names["model"] = ScriptedLlm(written, "Paid.", noted)
+    shell.cell('%%tool\ndef pay(amount: int) -> str:\n    """Pay."""\n    return "paid"\n')
+    shell.cell("%%agent clerk -m model -t pay\nHelp.")
+    shell.cell("%chat clerk Pay 3")
+    first = forms(shell)
+    shell.cell("%chat clerk Pay 4")
+    second = forms(shell)
+
+    assert "call written as text" in first["text/html"]
+    assert "call written as text" not in second["text/html"]
+    assert "No tool was <b>called</b>" in second["text/plain"]
+    assert "No tool was &lt;b&gt;called" in second["text/html"]
+
+
+class OpenServer(ScriptedLlm):
+    """A model on a server of open models."""
+
+    @property
+    def is_open_server(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("kind", "calls", "noted"), [(OpenServer, 0, [5]), (OpenServer, 1, []), (ScriptedLlm, 0, [])])
+def test_tools_that_are_never_called_are_remarked_on_once(
+    shell: Shell, kind: Any, calls: int, noted: list[int]
+) -> None:
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    answers = [*[call("look")] * calls, *["So."] * 7]
+    chat = Chat(LlmAgent(name="clerk", model=kind(*answers), tools=[look]), show="off")
+
+    replies = [str(chat.ask("Look.")) for _ in range(7)]
+
+    assert [number for number, text in enumerate(replies, 1) if "not called any" in text] == noted

@@ -1,5 +1,6 @@
 """%trace: when who was at work, exactly what was sent, two turns side by side; of undone turns too."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator
@@ -7,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from adk_nb import Chat, LlmAgent, clock
-from adk_nb.models import BaseLlm, LlmRequest, LlmResponse, ScriptedLlm, call
+from adk_nb import Chat, LlmAgent, clock, types
+from adk_nb.models import BaseLlm, Claude, HttpLlm, LlmRequest, LlmResponse, OpenAILlm, ScriptedLlm, call
 from adk_nb.notebook.chat import turn_runner
 from adk_nb.notebook.view.document import Document
 from adk_nb.notebook.view.panels import waterfall
@@ -17,7 +19,7 @@ from adk_nb.notebook.view.panels.prompt import Prompt, prompts
 from adk_nb.notebook.view.panels.waterfall import Bar, bars
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runners import InMemoryRunner
-from adk_nb.runtime.trace import Trace, Traces
+from adk_nb.runtime.trace import Trace, TracedRequest, Traces
 from adk_nb.tools import AgentTool, FunctionTool
 from tests.notebook.conftest import Shell
 
@@ -387,3 +389,52 @@ def test_what_an_earlier_kernel_sent_is_not_known_but_when_it_was_at_work_is(she
 
     assert "for turn 1" in str(shell.cell("%trace --why"))
     assert "  look   |" in str(shell.cell("%trace --waterfall"))
+
+
+def test_the_text_of_a_stopped_answer_is_in_the_trace_and_among_the_prompts(shell: Shell) -> None:
+    def piece(text: str) -> LlmResponse:
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]), partial=True)
+
+    class Stopped(ScriptedLlm):
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            yield piece("Tea is ")
+            yield piece("a drink")
+            turn_runner(chat).stop()
+            await asyncio.Event().wait()
+
+    chat = Chat(LlmAgent(name="clerk", model=Stopped("unused")), show="off")
+    shell.names["_run"] = reply = chat.ask("Tea?")
+
+    assert (reply.status, reply.text) == ("cancelled", "Tea is a drink")
+    assert "Tea is a drink" in str(shell.cell("%trace --last"))
+    assert "model: Tea is a drink" in str(shell.cell("%trace --last --why"))
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Claude(model="claude-opus-4-7", api_key=SecretStr("none")), "claude-opus-4-7 does not take it"),
+        (lambda: OpenAILlm(model="gpt-5", api_key=SecretStr("none")), "only without reasoning"),
+        (lambda: HttpLlm("http://127.0.0.1:9/chat"), "messages, tools and state alone"),
+    ],
+)
+def test_a_setting_that_a_model_was_not_sent_is_marked_so_with_the_reason(make: Any, reason: str) -> None:
+    request = LlmRequest(
+        contents=[types.UserContent("Tea?")],
+        config=types.GenerateContentConfig(temperature=0.5, max_output_tokens=99, system_instruction="Help."),
+    )
+    model = make()
+    made = {"event_id": "e", "invocation_id": "i", "agent": "a", "branch": None, "path": "", "began": 1.0}
+    trace = Trace()
+    trace.requests.append(
+        TracedRequest(**made, model=model.model, request=request, unsent_settings=model.unsent_settings)
+    )
+
+    [prompt] = prompts(trace)
+
+    assert prompt["settings"]["temperature"]["value"] == 0.5
+    assert reason in prompt["settings"]["temperature"]["not sent"]
+    if not isinstance(model, HttpLlm):
+        assert prompt["settings"]["max_output_tokens"] == 99

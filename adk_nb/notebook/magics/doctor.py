@@ -8,19 +8,24 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from adk_nb import __version__, sync
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.code_executors import isolation
 from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
+from adk_nb.errors import UserError
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
+from adk_nb.models.openai_llm import OpenAILlm, without_tools
 from adk_nb.notebook.magics.grammar import Grammar
 from adk_nb.notebook.magics.key import PROVIDERS
 from adk_nb.notebook.magics.output import Host, Output, whole_table
 from adk_nb.notebook.place import DISPLAY_VARIABLE, can_ask
+from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.tape import current
 from adk_nb.redaction import hidden
 
@@ -35,7 +40,8 @@ DOCTOR = Grammar(
 def doctor(host: Host, line: str, cell: str | None) -> Output:
     """Return a table of findings."""
     DOCTOR.parse(line, cell)
-    rows = [[finding.topic, finding.status, finding.advice] for finding in findings(host.shell, host.settings)]
+    found = [*_untold_tools(host.notebook), *findings(host.shell, host.settings)]
+    rows = [[finding.topic, finding.status, finding.advice] for finding in found]
     return whole_table(["check", "result", "type next"], rows)
 
 
@@ -150,6 +156,20 @@ def _model(settings: Any) -> Finding:
     is_stand_in = default.name == "offline" and not os.environ.get(MODEL_VARIABLE, "").strip()
     hint = "%key gemini (or openai, anthropic), or %config AdkNb.model = ..." if is_stand_in else default.install
     return Finding("model", f"{settings.model_in_words}, the default", hint)
+
+
+def _untold_tools(notebook: Notebook) -> Iterator[Finding]:
+    """A row for each model of the notebook's agents with tools whose server leaves them out of its prompts."""
+    models: dict[tuple[str | None, str], OpenAILlm] = {}
+    for name in notebook.agent_names:
+        with suppress(UserError):  # a model that cannot be used is told where it is used
+            agent = notebook.agent(name)
+            if isinstance(agent, LlmAgent) and agent.tools and isinstance(model := agent.canonical_model, OpenAILlm):
+                models.setdefault((model.address(), model.model), model)
+    for (address, name), model in models.items():
+        if sync.run(model.tells_of_tools()) is False:
+            what, _, advice = without_tools(name, address or "").partition(". ")
+            yield Finding("tools", what, advice, is_problem=True)
 
 
 # ---- where this runs

@@ -15,9 +15,10 @@ from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view import run_tables
+from adk_nb.notebook.view.document import Text
 from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
-from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.plain_text import LONG, one_line
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.run_tables import event_table
 from adk_nb.redaction import redacted
@@ -114,7 +115,8 @@ def _table(notebook: Notebook, args: Any) -> Output:
     if not events:
         return text(f"session {args.name!r} has no messages yet; type %chat, or for your own Chat: chat.events")
     if reply:
-        return Output(event_table(events, history=view_of_reply(reply).history, width=page_width()))
+        unfinished = _unfinished(events, reply.trace)
+        return Output(event_table(events, history=view_of_reply(reply).history, width=page_width()), *unfinished)
     history = notebook.sessions.history(args.session)
     turn = find_turn(turns_of(history), args.run, args.name) if args.run else None
     remaining = {event.id for event in history.events}
@@ -125,7 +127,22 @@ def _table(notebook: Notebook, args: Any) -> Output:
         and event.actions.rewind_before_invocation_id is None  # the rewind itself is not undone
     }
     only = {event.id for event in turn.events} if turn else None
-    return Output(event_table(events, only=only, undone=undone, width=page_width()))
+    shown = turn.events if turn else events
+    unfinished = _unfinished(shown, notebook.traces.merged(event.invocation_id for event in shown))
+    return Output(event_table(events, only=only, undone=undone, width=page_width()), *unfinished)
+
+
+def _unfinished(events: list[Event], trace: Trace) -> list[Text]:
+    """Answers that were stopped or broke off while they streamed: no event has them, so they have no number."""
+    stored = {event.id for event in events if event.content}
+    return [
+        Text(f"{request.agent} > {text}  [not finished]")
+        for request in trace.requests
+        if request.event_id not in stored
+        and (answer := request.response)
+        and answer.partial
+        and (text := one_line(answer.text, LONG))
+    ]
 
 
 def _raw(events: list[Event], number: int) -> Output:

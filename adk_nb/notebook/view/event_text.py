@@ -1,7 +1,7 @@
 """Events as text: answers, actions, errors, results, and changes of the state."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ from adk_nb.events.event_actions import DELETED, ESCALATED
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
+from adk_nb.models.llm_response import MODEL_NOTE, WRITTEN_AS_TEXT
 from adk_nb.notebook.view.plain_text import (
     LONG,
     cleaned,
@@ -163,6 +164,17 @@ def repetition_note(event: Event, call: str | None = None) -> str:
         return f" (the same call and result, {count} times in this turn)"
     is_refused = cast(dict[str, Any], record).get("refused") is True
     return " (not made again: the same call was made before)" if is_refused else " (again, in the same turn)"
+
+
+def call_note(event: Event) -> str:
+    """A note on the calls of a model that wrote them as text; empty for any other."""
+    return " (call written as text)" if (event.custom_metadata or {}).get(WRITTEN_AS_TEXT) is True else ""
+
+
+def model_notes(events: Iterable[Event]) -> list[str]:
+    """The remarks about the models that answered."""
+    notes = [(event.custom_metadata or {}).get(MODEL_NOTE) for event in events]
+    return [note for note in notes if isinstance(note, str)]
 
 
 def action_texts(event: Event, *, with_transfer: bool = True) -> list[str]:

@@ -49,6 +49,8 @@ class _Call:
     called_at: float | None
     row: str | None
     """Id of its row. None: the row is in another view, and the response gets a row of its own."""
+    note: str = ""
+    """Follows its result."""
 
 
 @dataclass
@@ -206,7 +208,7 @@ class RunRows:
                 row_ops.append(row, _author(event), "question", text=interrupt_text.row_text(input_of(call, event)))
                 continue
             args = call.args or {}
-            self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row)
+            self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row, event_text.call_note(event))
             fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_text.pending_outcome(event, call)}
             row_ops.append(row, _author(event), "call", **fields)
 
@@ -236,7 +238,13 @@ class RunRows:
         if key not in self._calls:
             record = self._history.calls.newest(key)
             self._calls[key] = (
-                _Call(name_text(record.call.name), record.call.args or {}, record.event.timestamp, None)
+                _Call(
+                    name_text(record.call.name),
+                    record.call.args or {},
+                    record.event.timestamp,
+                    None,
+                    event_text.call_note(record.event),
+                )
                 if record
                 else _Call(name_text(response.name), None, None, None)
             )
@@ -251,6 +259,7 @@ class RunRows:
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         result, ok = event_text.result_text(response)
         result += event_text.failure_place(event, response.id) + event_text.repetition_note(event, response.id)
+        result += call.note
         pieces = html.for_view(results.result_pieces(event, response, call.tool, self._capacity)) if self._live else []
         timed = self._timed(call.called_at, event, self._seconds_of(response.id or ""))
         return {"text": "", "result": result, "ok": ok, "shown": pieces or None, **timed}

@@ -71,7 +71,7 @@ class Prompt(TypedDict):
     messages: int
     """Messages in the history; a message may have several parts."""
     settings: Any
-    """The rest of the request, as JSON."""
+    """The rest of the request, as JSON; a setting that the service was not sent is `{"value", "not sent": reason}`."""
     answer: list[MessagePart]
     raw: Any
     """The whole response as JSON; None: there is none."""
@@ -87,7 +87,8 @@ def prompts(trace: Trace) -> list[Prompt]:
 
 def _prompt(call: TracedRequest, trace: Trace) -> Prompt:
     request, response = call.request, call.response
-    config: Any = request.config
+    settings = {key: value for key, value in _json(request.config).items() if key not in _TRANSPORT}
+    unsent = call.unsent_settings(request) if call.unsent_settings and settings else {}
     return Prompt(
         agent=call.agent,
         model=call.model,
@@ -98,7 +99,10 @@ def _prompt(call: TracedRequest, trace: Trace) -> Prompt:
         tools=_tools(call),
         history=[part for content in request.contents for part in _parts(content, trace)],
         messages=len(request.contents),
-        settings={key: value for key, value in _json(config).items() if key not in _TRANSPORT},
+        settings={
+            key: {"value": value, "not sent": cleaned(unsent[key])} if key in unsent else value
+            for key, value in settings.items()
+        },
         answer=_parts(response.content, trace) if response and response.content else [],
         raw=_json(response) if response else None,
         tokens=_tokens(response.usage_metadata if response else None),

@@ -1,0 +1,263 @@
+"""OpenAI's Responses API: reasoning beside tools, and tools that OpenAI runs itself.
+
+Source: https://platform.openai.com/docs/api-reference/responses.
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from adk_nb import types
+from adk_nb.errors import UnexpectedModelAnswer
+from adk_nb.models.adaptation import chat_fields, chat_signature, instruction_text, pair_turns, part_text
+from adk_nb.models.json_schemas import (
+    allowed_functions,
+    calling_config,
+    output_schema,
+    parameters_schema,
+    strict_schema,
+)
+from adk_nb.models.llm_request import LlmRequest, tools_of
+from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.openai_messages import CHOICES, adapt_to_family, call_part, effort_of
+from adk_nb.models.pipeline import Payload
+from adk_nb.models.response_stream import ResponseStream
+from adk_nb.models.vendor_facts import Family
+from adk_nb.redaction import hidden
+
+_ITEM = "item"
+"""Field of a thought: an item of the service's answer, such as encrypted reasoning, that goes back as it came."""
+SERVICE_TOOLS = ("google_search",)
+"""Fields of types.Tool that OpenAI has a tool for."""
+_REASONS = {
+    "max_output_tokens": types.FinishReason.MAX_TOKENS,
+    "content_filter": types.FinishReason.SAFETY,
+}
+
+
+def response_arguments(
+    request: LlmRequest, model: str, family: Family, *, server: str, parallel_calls: bool = True
+) -> Payload:
+    """The arguments of `responses.create`. Nothing is stored at OpenAI: reasoning comes and goes back encrypted.
+
+    Args:
+        request: Not changed.
+        model: Name at the service.
+        family: Settings that the model would refuse are left out.
+        server: Name of the server; items that it sent are sent back to it only.
+        parallel_calls: The model may call several tools in one turn.
+    """
+    config = request.config
+    arguments: Payload = {"model": model, "input": list(_items(request, server)), "store": False}
+    if instruction := instruction_text(config):
+        arguments["instructions"] = instruction
+    if tools := [*map(_function, allowed_functions(request)), *_service_tools(request)]:
+        arguments["tools"] = tools
+        if (mode := calling_config(request).mode) and mode in CHOICES:
+            arguments["tool_choice"] = CHOICES[mode]
+        arguments["parallel_tool_calls"] = parallel_calls
+    settings = {name: value for name in ("temperature", "top_p") if (value := getattr(config, name)) is not None}
+    effort = effort_of(config)
+    # The rules of the family but for that of tools, which this API takes beside every effort.
+    adapted = adapt_to_family(settings | ({"reasoning_effort": effort} if effort else {}), family)
+    effort = adapted.pop("reasoning_effort", None)
+    reasoning = {"effort": effort} if effort else {}
+    if config.thinking_config and config.thinking_config.include_thoughts:
+        reasoning["summary"] = "auto"
+    arguments |= adapted | ({"reasoning": reasoning} if reasoning else {})
+    if family.responses:
+        arguments["include"] = ["reasoning.encrypted_content"]
+    if config.max_output_tokens is not None:
+        arguments["max_output_tokens"] = config.max_output_tokens
+    if (schema := output_schema(config)) is not None:
+        strict = strict_schema(schema)
+        form = {"type": "json_schema", "name": "answer", "schema": strict or schema, "strict": strict is not None}
+        arguments["text"] = {"format": form}
+    elif config.response_mime_type == "application/json":
+        arguments["text"] = {"format": {"type": "json_object"}}
+    if config.http_options and config.http_options.headers:
+        arguments["extra_headers"] = config.http_options.headers
+    return arguments
+
+
+def _items(request: LlmRequest, server: str) -> Iterator[dict[str, Any]]:
+    for turn in pair_turns(request.contents):
+        parts = turn.parts or []
+        if turn.role == "model":
+            yield from _model_items(parts, server)
+            continue
+        content: list[dict[str, Any]] = []
+        for part in parts:
+            if response := part.function_response:
+                yield {"type": "function_call_output", "call_id": response.id, "output": _output(response)}
+            elif not part.thought and (block := _block(part)):
+                content.append(block)
+        if content:
+            yield {"role": "user", "content": content}
+
+
+def _model_items(parts: Sequence[types.Part], server: str) -> Iterator[dict[str, Any]]:
+    waiting: list[dict[str, Any]] = []
+    for part in parts:
+        if part.thought:
+            waiting += [item] if (item := chat_fields(part, server).get(_ITEM)) else []
+            continue
+        if call := part.function_call:
+            arguments = json.dumps(call.args or {}, ensure_ascii=False)
+            item = {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+        elif text := part_text(part):
+            item = {"role": "assistant", "content": text}
+        else:
+            continue
+        # Reasoning without what it led to is refused.
+        yield from [*waiting, item]
+        waiting = []
+
+
+def _output(response: types.FunctionResponse) -> Any:
+    text = json.dumps(response.response or {}, ensure_ascii=False, default=str)
+    blocks = [
+        block for part in response.parts or () if (block := _data(part.inline_data or part.file_data)) is not None
+    ]
+    return [{"type": "input_text", "text": text}, *blocks] if blocks else text
+
+
+def _block(part: types.Part) -> dict[str, Any] | None:
+    if block := _data(part.inline_data or part.file_data):
+        return block
+    return {"type": "input_text", "text": text} if (text := part_text(part)) else None
+
+
+def _data(data: Any) -> dict[str, Any] | None:
+    """An image or a file, from bytes or a URI; None: `data` is None."""
+    if data is None:
+        return None
+    kind, name = data.mime_type or "application/octet-stream", data.display_name or "file"
+    uri: str | None = getattr(data, "file_uri", None)
+    content: bytes = getattr(data, "data", None) or b""
+    if kind.startswith("text/") and not uri:
+        return {"type": "input_text", "text": content.decode("utf-8", "replace")}
+    url = uri or f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    if kind.startswith("image/"):
+        return {"type": "input_image", "image_url": url, "detail": "auto"}
+    return (
+        {"type": "input_file", "file_url": url} if uri else {"type": "input_file", "filename": name, "file_data": url}
+    )
+
+
+def _function(declaration: types.FunctionDeclaration) -> dict[str, Any]:
+    function: dict[str, Any] = {
+        "type": "function",
+        "name": declaration.name,
+        "parameters": parameters_schema(declaration),
+        "strict": False,  # the default of this API would refuse most schemas
+    }
+    return function | ({"description": declaration.description} if declaration.description else {})
+
+
+def _service_tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
+    for tool in tools_of(request):
+        if not isinstance(tool, types.Tool):
+            continue
+        if tool.google_search:
+            yield {"type": "web_search"}
+        if tool.code_execution:
+            yield {"type": "code_interpreter", "container": {"type": "auto"}}
+
+
+class ResponseAssembler:
+    """Assembles the events of one answer, or takes it whole: what counts is the response in its last event."""
+
+    def __init__(self, model: str, server: str) -> None:
+        self._model = model
+        self._server = server
+        self._shown = ResponseStream(model)
+        self._response: Any = None
+
+    def add(self, chunk: Any) -> LlmResponse | None:
+        """Add an event, or a response; returns the part of it that can be shown already."""
+        match getattr(chunk, "type", None):
+            case "response.output_text.delta" | "response.refusal.delta":
+                return self._shown.add_parts([types.Part(text=chunk.delta)])
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return self._shown.add_parts([types.Part(text=chunk.delta, thought=True)])
+            case "response.completed" | "response.incomplete" | "response.failed":
+                self._response = chunk.response
+            case "error":
+                raise UnexpectedModelAnswer(self.broken_message(f"its service sent an error: {hidden(chunk.message)}"))
+            case None if getattr(chunk, "object", None) == "response":
+                self._response = chunk
+            case _:  # OpenAI may add events
+                pass
+        return None
+
+    def complete(self) -> LlmResponse:
+        """The complete answer.
+
+        Raises:
+            UnexpectedModelAnswer: The service failed, or its events ended before the answer did.
+        """
+        response = self._response
+        if response is None:
+            raise UnexpectedModelAnswer(self.broken_message("no complete response came"))
+        if response.status == "failed" or not isinstance(response.output, list):
+            error = getattr(response, "error", None)
+            raise UnexpectedModelAnswer(
+                f"the service of model {self._model!r} failed: {hidden(str(getattr(error, 'message', error)))[:500]}"
+            )
+        details = getattr(response, "incomplete_details", None)
+        reason = types.FinishReason.STOP
+        if response.status == "incomplete":
+            reason = _REASONS.get(getattr(details, "reason", None) or "", types.FinishReason.OTHER)
+        stream, sources = ResponseStream(self._model), list[types.GroundingChunk]()
+        for item in cast(list[Any], response.output):
+            if item.type == "message":
+                stream.add_parts(_texts(item, sources))
+            elif item.type != "function_call":
+                stream.add_parts([_carried(item, self._server)])
+            elif reason == types.FinishReason.STOP:  # else its arguments may be cut off
+                stream.add_parts([call_part(item.call_id, item.name, item.arguments)])
+        stream.set_fields(
+            finish_reason=reason,
+            model_version=response.model or None,
+            usage_metadata=_usage(response.usage) if getattr(response, "usage", None) else None,
+            grounding_metadata=types.GroundingMetadata(grounding_chunks=sources) if sources else None,
+        )
+        return stream.complete()
+
+    def broken_message(self, reason: str) -> str:
+        """The error message for an answer that broke off."""
+        return self._shown.broken_message(reason)
+
+
+def _texts(message: Any, sources: list[types.GroundingChunk]) -> Iterator[types.Part]:
+    """The texts of a message; the pages that it cites are added to `sources`."""
+    for content in message.content:
+        # A refusal is words, too.
+        yield types.Part(text=getattr(content, "text", None) or getattr(content, "refusal", None) or "")
+        for note in getattr(content, "annotations", None) or ():
+            if note.type == "url_citation":
+                web = types.GroundingChunkWeb(uri=note.url, title=getattr(note, "title", None))
+                sources.append(types.GroundingChunk(web=web))
+
+
+def _carried(item: Any, server: str) -> types.Part:
+    """Reasoning, or the work of a tool at the service, as a thought: its summary is shown, the rest is not."""
+    fields: dict[str, Any] = {name: value for name, value in item.to_dict(mode="json").items() if value is not None}
+    if item.type == "reasoning":
+        fields.pop("status", None)
+    texts = [piece.text for piece in (*(getattr(item, "summary", None) or ()), *(getattr(item, "content", None) or ()))]
+    return types.Part(text="\n\n".join(texts), thought=True, thought_signature=chat_signature(server, {_ITEM: fields}))
+
+
+def _usage(usage: Any) -> types.GenerateContentResponseUsageMetadata:
+    """Convert token counts. OpenAI's `output_tokens` include reasoning."""
+    thoughts = getattr(getattr(usage, "output_tokens_details", None), "reasoning_tokens", None)
+    return types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=usage.input_tokens,
+        candidates_token_count=usage.output_tokens - (thoughts or 0),
+        thoughts_token_count=thoughts,
+        cached_content_token_count=getattr(getattr(usage, "input_tokens_details", None), "cached_tokens", None),
+        total_token_count=usage.total_tokens,
+    )
