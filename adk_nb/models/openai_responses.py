@@ -201,7 +201,8 @@ class ResponseAssembler:
         response = self._response
         if response is None:
             raise UnexpectedModelAnswer(self.broken_message("no complete response came"))
-        if response.status == "failed" or not isinstance(response.output, list):
+        items: Any = response.output
+        if response.status == "failed" or not isinstance(items, list):
             error = getattr(response, "error", None)
             raise UnexpectedModelAnswer(
                 f"the service of model {self._model!r} failed: {hidden(str(getattr(error, 'message', error)))[:500]}"
@@ -211,7 +212,7 @@ class ResponseAssembler:
         if response.status == "incomplete":
             reason = _REASONS.get(getattr(details, "reason", None) or "", types.FinishReason.OTHER)
         stream, sources = ResponseStream(self._model), list[types.GroundingChunk]()
-        for item in cast(list[Any], response.output):
+        for item in cast(list[Any], items):
             if item.type == "message":
                 stream.add_parts(_texts(item, sources))
             elif item.type != "function_call":
@@ -225,6 +226,12 @@ class ResponseAssembler:
             grounding_metadata=types.GroundingMetadata(grounding_chunks=sources) if sources else None,
         )
         return stream.complete()
+
+    def counts(self) -> LlmResponse | None:
+        """The token counts that came, as a partial response."""
+        if usage := getattr(self._response, "usage", None):
+            self._shown.set_fields(usage_metadata=_usage(usage))
+        return self._shown.counts()
 
     def broken_message(self, reason: str) -> str:
         """The error message for an answer that broke off."""

@@ -290,8 +290,18 @@ def test_unreadable_arguments_go_back_to_the_model_as_an_error(server: GeminiSer
 def test_what_the_service_says_of_its_own_failure_is_told(server: GeminiServer, stream: bool):
     say(server, status="failed", error={"code": "server_error", "message": "the rack burns"}, stream=stream)
 
+    came: list[LlmResponse] = []
+
+    async def collect() -> None:
+        async with aclosing(model(server).generate_content_async(LlmRequest(), stream=stream)) as responses:
+            async for response in responses:
+                came.append(response)  # noqa: PERF401  # a list of what came before an error
+
     with pytest.raises(UnexpectedModelAnswer, match="the rack burns"):
-        ask(model(server), stream=stream)
+        asyncio.run(collect())
+
+    counts = [response.usage_metadata.total_token_count for response in came if response.usage_metadata]
+    assert counts == ([30] if stream else [])
 
 
 def test_a_stream_that_breaks_off_is_no_answer(server: GeminiServer):
