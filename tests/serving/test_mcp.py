@@ -11,6 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from adk_nb import run, tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.redaction import remember
 from adk_nb.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from tests.serving.conftest import Served
 
@@ -63,6 +64,21 @@ def test_an_approval_is_said_to_be_pending(serve):
     assert not answer.is_error and answer.structured_content["status"] == "pending"
     assert answer.structured_content["pending"] == ["pay waits for approval"]
     assert "session_id" in answer.content[0].text
+
+
+def test_a_known_secret_is_in_no_description_of_a_tool(serve):
+    secret = "sk-tulip-4711-Quince"
+    remember(secret)
+    agent = clerk("Good day.")
+    agent.description = f"Pays with {secret}."
+    served = serve(agent)
+
+    async def talk() -> Any:
+        async with connected(served) as client:
+            return await client.list_tools()
+
+    [listed] = run(talk()).tools
+    assert listed.description.startswith("Pays with ") and secret not in listed.model_dump_json()
 
 
 @pytest.mark.parametrize(

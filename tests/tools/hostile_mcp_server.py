@@ -68,6 +68,9 @@ class Server:
     def __init__(self, trick: str) -> None:
         self.trick = trick
         self.listed = 0
+        self.questions = 0
+        self.refusal = ""
+        self.waiting: Any = None
 
     def tools(self) -> list[dict[str, Any]]:
         self.listed += 1
@@ -114,8 +117,32 @@ class Server:
         else:
             self.write({"jsonrpc": "2.0", "id": key, "error": {"code": -32601, "message": "no"}})
 
+    def ask(self) -> None:
+        self.questions += 1
+        method, params = ASKS["asks"]
+        self.write({"jsonrpc": "2.0", "id": f"q{self.questions}", "method": method, "params": params})
+
+    def asked_much(self, said: dict[str, Any]) -> None:
+        """An answer to one of many questions: asks on until it is refused, and says the refusal at the next call."""
+        self.refusal = self.refusal or str(said.get("error", {}).get("message", ""))
+        if self.refusal and self.waiting is not None:
+            self.say(self.waiting, {"content": [{"type": "text", "text": self.refusal}]})
+        elif not self.refusal and self.questions >= 100:
+            self.say(self.pending, {"content": [{"type": "text", "text": "asked 100 times"}]})
+        elif not self.refusal and self.trick == "asks on and on":
+            self.ask()
+
     def called(self, key: Any) -> None:
-        if self.trick in ASKS:
+        if self.trick in ("asks on and on", "asks all at once"):
+            if not self.questions:
+                self.pending = key
+                for _ in range(21 if self.trick == "asks all at once" else 1):
+                    self.ask()
+            elif self.refusal:
+                self.say(key, {"content": [{"type": "text", "text": self.refusal}]})
+            else:
+                self.waiting = key
+        elif self.trick in ASKS:
             method, params = ASKS[self.trick]
             self.pending = key
             self.write({"jsonrpc": "2.0", "id": "q", "method": method, "params": params})
@@ -159,7 +186,9 @@ class Server:
     def run(self) -> None:
         for line in sys.stdin:
             said = json.loads(line)
-            if said.get("id") == "q":  # what it asked is answered
+            if str(said.get("id")).startswith("q") and said["id"] != "q":
+                self.asked_much(said)
+            elif said.get("id") == "q":  # what it asked is answered
                 self.say(self.pending, {"content": [{"type": "text", "text": json.dumps(said)}]})
             else:
                 self.answer(said)

@@ -11,6 +11,7 @@ from mcp_types import ElicitResult
 from adk_nb import sync
 from adk_nb.agents import LlmAgent
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.tools.mcp_tool.content import MAX_QUESTIONS
 from tests.support.talk import Talk
 from tests.tools.mcp_talk import STARTING, Service, answer_in, web
 from tests.tools.test_mcp_hostile import toolset
@@ -91,6 +92,20 @@ def test_what_cannot_be_asked_is_declined_and_the_log_says_why(person: Person, t
 
     assert answer == {"action": "decline"}
     assert log[1].startswith("it was declined, because no user could be asked: ") and why in log[1]
+
+
+@pytest.mark.parametrize("trick", ["asks on and on", "asks all at once"])
+def test_a_call_that_asks_without_end_is_ended_and_both_sides_are_told(trick: str):
+    with toolset(trick, elicitation_callback=lambda context, params: True) as one:
+        model = ScriptedLlm(call("pay"), call("pay"), "done")
+        talk = Talk(LlmAgent(name="a", model=model, tools=[one]))
+        events = sync.start(talk.asay()).result(STARTING)
+
+    questions = [event for event in events if (event.custom_metadata or {}).get("elicitation")]
+    first, second = [found.response for event in events for found in event.get_function_responses()]
+    assert len(questions) == MAX_QUESTIONS
+    assert f"more than {MAX_QUESTIONS} questions" in first["error"]
+    assert f"more than {MAX_QUESTIONS} questions" in second["content"][0]["text"], "what the server was told"
 
 
 async def says_later(context: Any, params: Any) -> Any:

@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from adk_nb.lazy import require
 from adk_nb.tools.content_blocks import blob
+from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
 
 MAX_DESCRIPTION = 8_000
 """Length limit in characters: a server's descriptions are part of every request."""
@@ -93,6 +95,8 @@ def _clean_descriptions(value: Any) -> Any:
 
 MAX_PENDING = 100
 """Limit of undelivered progress messages; further ones are dropped."""
+MAX_QUESTIONS = 20
+"""Limit of questions in one call: each is stored, and takes the user's time."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,8 @@ class CallMessages:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Progress | Question | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[Progress | Question | ConnectionError | None] = asyncio.Queue()
+        self._asked = 0
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Receive progress."""
@@ -140,22 +145,35 @@ class CallMessages:
             self._put(Progress(progress, total, message))
 
     async def asks(self, context: Any, params: Any) -> Any:
-        """Receive a question; wait for its answer."""
+        """Receive a question; wait for its answer. One over the limit is refused, and ends the call."""
+        self._asked += 1
+        if self._asked > MAX_QUESTIONS:
+            reason = f"more than {MAX_QUESTIONS} questions to the user in one call"
+            if self._asked == MAX_QUESTIONS + 1:
+                self._put(ConnectionError(f"the call was ended: its server asked {reason}; it may have done its work"))
+            mcp_types = require("mcp_types", package=EXTRA)
+            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=f"refused: {reason}")
         question = Question(context, params)
         self._put(question)
         return await question.outcome
 
     async def until(self, calling: "asyncio.Future[Any]") -> AsyncGenerator[Progress | Question, None]:
-        """Messages until `calling` is done. Closing the generator cancels `calling` and waits for its end."""
+        """Messages until `calling` is done. Closing the generator cancels `calling` and waits for its end.
+
+        Raises:
+            ConnectionError: The server asked too many questions.
+        """
         calling.add_done_callback(lambda _: self._queue.put_nowait(None))  # wakes the reader
         try:
             while message := await self._queue.get():
+                if isinstance(message, ConnectionError):
+                    raise message
                 yield message
         finally:
             if calling.cancel():
                 await asyncio.wait({calling})
 
-    def _put(self, message: Progress | Question) -> None:
+    def _put(self, message: Progress | Question | ConnectionError) -> None:
         # asyncio queues are not thread-safe, and the connection may live on another loop.
         if asyncio.get_running_loop() is self._loop:
             self._queue.put_nowait(message)
