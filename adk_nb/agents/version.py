@@ -3,13 +3,9 @@
 import hashlib
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
-
-_digests: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Tool or node -> digest; tools and nodes are not edited in place."""
 
 
 def version_of(root: Any) -> str:
@@ -17,15 +13,19 @@ def version_of(root: Any) -> str:
 
     Tools of toolsets, and nodes that are made during a run, are not part of it.
     """
-    digests: list[str] = []
+    digests = [part for agent in agents_below(root) for part in _agent_parts(agent)]
+    return hashlib.sha256("\0".join(digests).encode()).hexdigest()[:32]
+
+
+def agents_below(root: Any) -> Iterator[Any]:
+    """An agent, the agents under it, and those that they call as tools; each once."""
     agents, seen = [root], set[int]()
     while agents:
         agent = agents.pop()
         if id(agent) not in seen:
             seen.add(id(agent))
-            digests += _agent_parts(agent)
+            yield agent
             agents += _related_agents(agent)
-    return hashlib.sha256("\0".join(digests).encode()).hexdigest()[:32]
 
 
 def _agent_parts(value: Any) -> Iterator[str]:
@@ -49,15 +49,6 @@ def _related_agents(value: Any) -> Iterator[Any]:
 
 
 def _tool_digest(tool: Any) -> str:
-    try:
-        if tool not in _digests:
-            _digests[tool] = _compute_digest(tool)
-        return _digests[tool]
-    except TypeError:  # it has no hash, or cannot be referred to weakly
-        return _compute_digest(tool)
-
-
-def _compute_digest(tool: Any) -> str:
     if hasattr(tool, "fingerprint"):  # a node
         return tool.fingerprint()
     if isinstance(tool, BaseTool):

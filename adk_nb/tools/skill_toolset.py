@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from adk_nb import sync
+from adk_nb.errors import InputError
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.skills.catalog import FixedSkills, SkillCatalog, format_skills_as_xml
@@ -79,6 +80,19 @@ class SkillToolset(BaseToolset):
         """The skills, loaded now."""
         loaded = (self._source.load(name) for name in self._source.skills)
         return [skill for skill in loaded if skill]
+
+    def further_identity(self) -> list[object]:
+        """The texts and files of the skills as they are now, for a fingerprint."""
+        self._source.refresh()
+        identity: list[object] = [self._is_eager, sorted(self._source.problems.items())]
+        for name in sorted(self._source.skills):
+            try:
+                skill = self._source.load(name)
+            except InputError as error:  # it cannot be used any more
+                identity.append(str(error))
+            else:
+                identity.append(skill and skill.model_dump())
+        return identity
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         await sync.blocking(self._source.refresh, thread=True)
