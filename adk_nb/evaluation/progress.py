@@ -23,6 +23,8 @@ class Progress:
     """Spent by this batch now. None: unknown."""
     seconds: float = 0.0
     """Since the start."""
+    at_once: int = 0
+    """Most rows at once, as the services' refusals and timeouts allow now."""
     waiting_seconds: float = 0.0
     """Until the next row starts, as a service asked."""
     is_paused: bool = False

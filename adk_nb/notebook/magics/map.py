@@ -30,7 +30,7 @@ MAP = Grammar(
     examples=[
         'labels = %map classify --over reviews --message "Classify: {{text}}" --schema Label',
         "%map classify --over reviews --budget 2",
-        "%map classify --over reviews.csv --at-once 8",
+        "%map classify --over reviews.csv --max-concurrency 8",
         "%map approve refund",
     ],
     arguments=[
@@ -46,7 +46,7 @@ MAP = Grammar(
         Option("--message TEXT", "the message, with {{column}}; left out: the column message"),
         Option("--schema NAME", "a pydantic model whose fields become columns", names="variable"),
         Option("--budget USD", "start no more rows after this cost in US dollars", convert=values.dollars),
-        Option("--at-once N", "most rows at once (32)", convert=values.positive_integer),
+        Option("--max-concurrency N", "most rows at once (32)", convert=values.positive_integer, formerly="--at-once"),
         Option("--yes", "approve all calls that need approval"),
         Option("--no", "reject all calls that need approval"),
     ],
@@ -87,7 +87,7 @@ def map(host: Host, line: str, cell: str | None) -> Any:
         schema=schema,
         budget_usd=args.budget,
         confirm_above_usd=None if args.budget else host.settings.confirm_above_usd,
-        max_concurrency=args.at_once or 32,
+        max_concurrency=args.max_concurrency or 32,
         confirm="yes" if args.yes else "no" if args.no else "ask",
         session_service=notebook.sessions.for_batches,
         app_name=APP,

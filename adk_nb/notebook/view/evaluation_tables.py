@@ -176,11 +176,13 @@ def difference_blocks(difference: Difference, changes: Sequence[str]) -> list[Bl
 
 
 def progress_text(progress: Progress) -> str:
-    """One line: `12 of 40 rows, 3 running, 1 failed, ≈ $0.02 of $0.07, 20 s left`."""
+    """One line: `12 of 40 rows, 3 running, 1 failed, at most 8 at once, ≈ $0.02 of $0.07, 20 s left`."""
     total = "" if progress.total is None else f" of {progress.total}"
     parts = [f"{progress.finished}{total} rows"]
     counts = (("running", progress.running), ("failed", progress.failed), ("waiting for approval", progress.pending))
     parts += [f"{count} {name}" for name, count in counts if count]
+    if progress.at_once:
+        parts.append(f"at most {progress.at_once} at once")
     if progress.cost_usd:
         projected = f" of {dollars(progress.projected_usd)}" if progress.projected_usd else ""
         parts.append(f"≈ {dollars(progress.cost_usd)}{projected}")
