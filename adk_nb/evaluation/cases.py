@@ -17,10 +17,10 @@ from adk_nb import types
 from adk_nb.errors import InputError, closest, yaml_reason
 from adk_nb.evaluation.eval_case import EvalCase, Invocation, content_text
 from adk_nb.evaluation.eval_set import EvalSet, read_eval_set
-from adk_nb.evaluation.frames import is_frame, rows_of_frame
+from adk_nb.evaluation.frames import is_frame, is_missing, rows_of_frame
 from adk_nb.lazy import require
 
-INPUTS = ("id", "message", "conversation", "initial_state", "files")
+INPUTS = ("id", "message", "conversation", "initial_state", "files", "stubs")
 """Columns of the input. Every other column is an expectation, or a field of the message."""
 FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?")
@@ -39,6 +39,8 @@ class Case:
     """State in which the session begins."""
     files: tuple[str, ...] = ()
     """Paths of files that go with the first message."""
+    stubs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Tool -> its result where it is stubbed."""
     expected: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Metric -> what it expects."""
     reference: tuple[Invocation, ...] = ()
@@ -226,15 +228,15 @@ def _case_of_row(row: Any, number: int) -> Case:
     if not isinstance(row, Mapping):
         raise InputError(f"case {number} is {row!r:.60}; a case is a dict with 'message', or a text")
     fields: dict[str, Any] = {
-        str(name): value for name, value in cast(Mapping[Any, Any], row).items() if value is not None and value == value
-    }  # NaN, which frames have in empty cells, is not equal to itself
-    files: Any = fields.get("files") or ()
+        str(name): value for name, value in cast(Mapping[Any, Any], row).items() if not is_missing(value)
+    }
     return Case(
         id=str(fields.get("id", f"case{number}")),
         messages=_messages(fields, number),
-        state=_state(fields.get("initial_state", {}), number),
-        files=tuple(part.strip() for part in files.split(",")) if isinstance(files, str) else tuple(files),
-        expected={name: value for name, value in fields.items() if name not in INPUTS and value != ""},
+        state=_json(fields, "initial_state", '{"budget": 5}', number),
+        stubs=_json(fields, "stubs", '{"pay": "paid"}', number),
+        files=files_of(fields, f"case {number}"),
+        expected={name: value for name, value in fields.items() if name not in INPUTS},
     )
 
 
@@ -246,7 +248,7 @@ def _messages(fields: Mapping[str, Any], number: int) -> tuple[str | types.Conte
         )
         return tuple(turn if isinstance(turn, types.Content) else str(turn) for turn in turns)
     message = fields.get("message")
-    if message is None or message == "":
+    if message is None:
         columns = ", ".join(map(repr, fields)) or "none"
         hint = f"; rename {near!r}" if (near := closest("message", fields)) else ""
         raise InputError(f"case {number} has no 'message'; its columns are: {columns}{hint}")
@@ -254,26 +256,63 @@ def _messages(fields: Mapping[str, Any], number: int) -> tuple[str | types.Conte
 
 
 def fill_template(template: str, fields: Mapping[str, Any], number: int) -> str:
-    """Put the fields of a row into `{{column}}`.
+    """Put the fields of a row into `{{column}}`; a missing value is put in as nothing.
 
     Raises:
-        InputError: The row has no such field.
+        InputError: The row has no such field, or none of its fields has a value.
     """
     missing = [name for name in FIELD.findall(template) if name not in fields]
     if missing:
         columns = ", ".join(map(repr, fields)) or "none"
         raise InputError(f"row {number} has no column {missing[0]!r} for the message; its columns are: {columns}")
-    return FIELD.sub(lambda match: str(fields[match[1]]), template)
+    values = {name: "" if is_missing(fields[name]) else str(fields[name]) for name in FIELD.findall(template)}
+    if values and not any(values.values()):
+        empty = ", ".join(map(repr, values))
+        raise InputError(f"row {number} has no value in {empty}, so there is nothing to ask; fill it, or drop the row")
+    return FIELD.sub(lambda match: values[match[1]], template)
 
 
-def _state(value: Any, number: int) -> Mapping[str, Any]:
-    state = value
+def files_of(fields: Mapping[str, Any], row: str) -> tuple[str, ...]:
+    """The paths in the column `files`: a list, or text with commas.
+
+    Raises:
+        InputError: They are something else; the message begins with `row`.
+    """
+    files = fields.get("files")
+    if is_missing(files):
+        return ()
+    if isinstance(files, str):
+        return tuple(part.strip() for part in files.split(",") if part.strip())
+    if isinstance(files, list | tuple):
+        return tuple(map(str, cast(list[Any], files)))
+    if isinstance(files, Path):
+        return (str(files),)
+    raise InputError(f"{row}: files are paths, a list or text with commas, got {files!r:.60}")
+
+
+def _json(fields: Mapping[str, Any], column: str, example: str, number: int) -> Mapping[str, Any]:
+    """The dict in a column, or written there as JSON."""
+    value: Any = fields.get(column, {})
+    parsed = value
     if isinstance(value, str):
         with suppress(ValueError):
-            state = json.loads(value)
-    if not isinstance(state, Mapping):
-        raise InputError(f"'initial_state' of case {number} is JSON such as {{\"budget\": 5}}, got {value!r:.60}")
-    return cast(Mapping[str, Any], state)
+            parsed = json.loads(value)
+    if not isinstance(parsed, Mapping):
+        raise InputError(f"{column!r} of case {number} is JSON such as {example}, got {value!r:.60}")
+    return cast(Mapping[str, Any], parsed)
+
+
+def check_file(path: str) -> None:
+    """Refuse a file that cannot be read.
+
+    Raises:
+        InputError: It is not there, for instance.
+    """
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def _file_part(path: str) -> types.Part:
@@ -281,11 +320,15 @@ def _file_part(path: str) -> types.Part:
     try:
         return types.Part(inline_data=types.Blob(data=Path(path).read_bytes(), mime_type=kind))
     except OSError as error:
-        raise InputError(f"cannot read the file {path!r} of a case: {error.strerror}") from error
+        raise _unreadable(path, error) from error
 
 
 def _file_identity(path: str) -> str:
     try:
         return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()
     except OSError as error:
-        raise InputError(f"cannot read the file {path!r} of a case: {error.strerror}") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> InputError:
+    return InputError(f"cannot read the file {path!r}: {error.strerror}")

@@ -16,6 +16,18 @@ def is_frame(value: Any) -> bool:
     return library in _LIBRARIES and library in sys.modules and hasattr(value, "columns")
 
 
+def is_missing(value: Any) -> bool:
+    """True for an empty cell: None, NaN, NaT, pandas' NA, the text `<NA>` that it becomes, and blanks."""
+    if value is None or (isinstance(value, str) and value.strip() in ("", "<NA>")):
+        return True
+    try:
+        return bool(value != value)  # NaN alone is not equal to itself
+    except TypeError:  # pandas' NA has no truth
+        return type(value).__name__ == "NAType"
+    except ValueError:  # an array
+        return False
+
+
 def rows_of_frame(frame: Any) -> Iterator[dict[str, Any]]:
     """The rows of a frame as dicts, one at a time.
 

@@ -17,9 +17,9 @@ from adk_nb.apps.app import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.evaluation.batch import Batch, BatchOptions, lists_options
 from adk_nb.evaluation.case_run import CaseRun
-from adk_nb.evaluation.cases import FIELD, Case, fill_template, rows_of_file
+from adk_nb.evaluation.cases import FIELD, Case, check_file, files_of, fill_template, rows_of_file
 from adk_nb.evaluation.cluster import run_on_cluster
-from adk_nb.evaluation.frames import add_columns, is_frame, rows_of_frame
+from adk_nb.evaluation.frames import add_columns, is_frame, is_missing, rows_of_frame
 from adk_nb.evaluation.row_runs import Row, waiting_calls
 from adk_nb.evaluation.temporary_rows import default_service
 from adk_nb.evaluation.waiting_calls import call_key
@@ -42,12 +42,13 @@ async def aagent_map(
     on_stop: Callable[[Any], None] | None = None,
     **options: Unpack[BatchOptions],
 ) -> Any:
-    """Ask an agent about each row of a table; rows with the same message are asked once.
+    """Ask an agent about each row of a table; rows with the same message and files are asked once.
 
     Args:
         agent: An agent or an app.
         data: A frame of pandas or polars, a list of dicts or of messages, or the path of a CSV file. It stays as it is.
-        message: Template with `{{column}}`, or a function of a row.
+        message: Template with `{{column}}`, or a function of a row. Files in a column `files`, paths in a list or
+            with commas, go with it.
         schema: A pydantic model or JSON schema that the answers must fit; its fields become columns. None: the text of
             the answer becomes the column `answer`.
         on_stop: Called with the table of what is done if this is cancelled, by Ctrl-C for instance.
@@ -61,7 +62,8 @@ async def aagent_map(
         list of new dicts.
 
     Raises:
-        InputError: The table is empty, or has no column that the message names; nothing was asked.
+        InputError: The table is empty, has no column that the message names, a row without a value there, or a column
+            with the name of one of the schema's fields; nothing was asked.
     """
     run = TableRun(agent, data, message=message, schema=schema, **options)
     await run.ask(on_stop)
@@ -85,10 +87,11 @@ class TableRun:
         **options: Unpack[BatchOptions],
     ) -> None:
         self._data = list(rows_of_file(data)) if isinstance(data, Path) else data
-        self._questions, self._places = _questions(self._data, message)
+        fields = _column_names(schema)
+        self._questions, self._places = _questions(self._data, message, () if schema is None else fields)
         options["session_service"] = options.get("session_service") or default_service(len(self._questions))
         self._batch = Batch(_with_schema(agent, schema), **options)
-        self._answers = _Answers(_column_names(schema), len(self._questions))
+        self._answers = _Answers(fields, len(self._questions))
         self._pending: dict[str, tuple[Case, list[Interrupt]]] = {}
         """By its id, the case of a row that waits, and its open approvals."""
 
@@ -111,7 +114,9 @@ class TableRun:
     async def ask(self, on_stop: Callable[[Any], None] | None = None) -> None:
         """Ask about all rows."""
         # Cases are made as they are asked: a long table is not in memory twice.
-        cases = (Case(id=str(number), messages=(text,)) for text, number in self._questions.items())
+        cases = (
+            Case(id=str(number), messages=(text,), files=files) for (text, files), number in self._questions.items()
+        )
         running = partial(run_on_cluster, self._batch) if self._batch.scheduler else self._batch.run
         await self._collect(running(cases, total=len(self._questions), is_retry=True), on_stop)
 
@@ -136,17 +141,35 @@ class TableRun:
             raise
 
 
-def _questions(data: Any, message: str | Callable[[Mapping[str, Any]], str]) -> tuple[dict[str, int], Sequence[int]]:
+_Question = tuple[str, tuple[str, ...]]
+"""A message, and the files that go with it."""
+
+
+def _questions(
+    data: Any, message: str | Callable[[Mapping[str, Any]], str], new_columns: Sequence[str]
+) -> tuple[dict[_Question, int], Sequence[int]]:
     """The questions, numbered, and of each row the number of its question."""
     if isinstance(message, str) and not FIELD.search(message):
         raise InputError(
             f"the message {message!r:.80} names no column, so every row would ask the same; write {{{{column}}}}"
         )
-    numbers, places = dict[str, int](), array("L")
-    for number, fields in enumerate(rows_of_frame(data) if is_frame(data) else _dicts(data)):
-        text = fill_template(message, fields, number + 1) if isinstance(message, str) else message(fields)
+    numbers, places = dict[_Question, int](), array("L")
+    for number, fields in enumerate(rows_of_frame(data) if is_frame(data) else _dicts(data), 1):
+        if there := next((name for name in new_columns if name in fields), None):
+            raise InputError(
+                f"the table has a column {there!r}, and so has the schema: its answers would replace it; rename one, "
+                "or drop the column if it has the answers of an earlier run"
+            )
+        text = fill_template(message, fields, number) if isinstance(message, str) else message(fields)
+        if is_missing(text):
+            raise InputError(f"row {number}: the message is empty, so there is nothing to ask; drop the row")
+        files = files_of(fields, f"row {number}")
         # Equal messages are one question, whose answer goes into all of their rows.
-        places.append(numbers.setdefault(text, len(numbers)))
+        place = numbers.setdefault((text, files), len(numbers))
+        if place == len(numbers) - 1:
+            for path in files:
+                check_file(path)
+        places.append(place)
     if not places:
         raise InputError("the table has no row, so there is nothing to ask")
     return numbers, places

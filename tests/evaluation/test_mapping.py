@@ -159,3 +159,62 @@ def test_a_row_that_was_cut_at_the_limit_of_its_output_keeps_its_text(schema: An
     assert row["_status"] == "error"
     assert "MAX_TOKENS" in row["_error"]
     assert "Tea is" in (row["_error"] if schema else row["answer"])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA, pandas.NaT, "<NA>", "", "  "])
+def test_a_row_without_a_question_is_refused_by_its_number(missing: Any) -> None:
+    requests: list[str] = []
+    rows = [{"text": "Great!"}, {"text": missing}]
+    for table in (rows, pandas.DataFrame(rows, dtype=object), pandas.DataFrame(rows).convert_dtypes()):
+        with pytest.raises(InputError, match="row 2"):
+            agent_map(_classifier(requests), table, message="Classify: {{text}}")
+    with pytest.raises(InputError, match="row 2"):
+        agent_map(_classifier(requests), rows, message=lambda row: row["text"])
+    assert requests == []
+
+
+def test_a_missing_value_beside_others_is_put_in_as_nothing() -> None:
+    requests: list[str] = []
+    frame = pandas.DataFrame({"text": ["Great!", "Bad."], "stars": [5, None]}).convert_dtypes()
+    agent_map(_classifier(requests), frame, message="{{text}} ({{stars}})")
+    assert sorted(requests) == ["Bad. ()", "Great! (5)"]
+
+
+def test_a_column_that_is_there_is_not_replaced_by_the_schema() -> None:
+    requests: list[str] = []
+    rows = [{"text": "Great!", "label": "mine"}]
+    for table in (rows, pandas.DataFrame(rows), polars.DataFrame(rows)):
+        with pytest.raises(InputError, match="'label'"):
+            agent_map(_classifier(requests), table, message="{{text}}", schema=Label)
+    assert requests == [] and rows == [{"text": "Great!", "label": "mine"}]
+
+
+def test_files_of_a_row_are_sent_and_make_it_another_row(tmp_path: Path) -> None:
+    sent: list[list[bytes]] = []
+
+    def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
+        parts = llm_request.contents[-1].parts
+        data = [part.inline_data.data for part in parts if part.inline_data]
+        sent.append(data)
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=str(data))]))
+
+    agent, service = (
+        Agent(name="reader", model="gemini-2.5-flash", before_model_callback=answer),
+        InMemorySessionService(),
+    )
+    one, two = tmp_path / "one.png", tmp_path / "two.png"
+    one.write_bytes(b"1")
+    two.write_bytes(b"2")
+    rows = [
+        {"message": "Read it.", "files": str(one)},
+        {"message": "Read it.", "files": f"{one}, {two}"},
+        {"message": "Read it.", "files": None},
+        {"message": "Read it.", "files": [str(one)]},
+    ]
+    table = agent_map(agent, rows, session_service=service)
+    assert [row["answer"] for row in table] == ["[b'1']", "[b'1', b'2']", "[]", "[b'1']"]
+    assert len(sent) == 3
+    one.write_bytes(b"3")
+    assert agent_map(agent, rows[:1], session_service=service)[0]["answer"] == "[b'3']"
+    with pytest.raises(InputError, match="absent"):
+        agent_map(agent, [{"message": "Read it.", "files": "absent.png"}])
