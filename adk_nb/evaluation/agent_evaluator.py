@@ -16,6 +16,7 @@ from adk_nb.evaluation.eval_config import EvalConfig, read_eval_config
 from adk_nb.evaluation.eval_metrics import (
     BaseCriterion,
     EvalMetric,
+    HallucinationsCriterion,
     LlmAsAJudgeCriterion,
     PrebuiltMetrics,
     RubricsBasedCriterion,
@@ -23,6 +24,7 @@ from adk_nb.evaluation.eval_metrics import (
 )
 from adk_nb.evaluation.eval_set import EvalSet, read_eval_set, write_eval_set
 from adk_nb.evaluation.evaluation import CaseResult, Evaluation, aevaluate
+from adk_nb.evaluation.hallucinations import conversation_judge, hallucinations
 from adk_nb.evaluation.judges import judge, response_judge
 from adk_nb.evaluation.metrics import BUILT_IN, Metric, metric, response_match, trajectory
 from adk_nb.evaluation.trajectory_evaluator import ORDERS
@@ -32,7 +34,22 @@ NUM_RUNS = 2
 _RUBRIC_METRICS = (
     PrebuiltMetrics.RUBRIC_BASED_FINAL_RESPONSE_QUALITY_V1.value,
     PrebuiltMetrics.RUBRIC_BASED_TOOL_USE_QUALITY_V1.value,
+    PrebuiltMetrics.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1.value,
 )
+_REFUSED = {
+    **dict.fromkeys(
+        (
+            "safety_v1",
+            "response_evaluation_score",
+            "multi_turn_task_success_v1",
+            "multi_turn_trajectory_quality_v1",
+            "multi_turn_tool_use_quality_v1",
+        ),
+        "it is computed by a service of Google Cloud",
+    ),
+    "per_turn_user_simulator_quality_v1": "it judges a simulated user, and none is simulated here",
+}
+"""Metrics of google-adk that are not computed here -> the reason."""
 
 
 class AgentEvaluator:
@@ -142,15 +159,28 @@ def metric_of(entry: EvalMetric) -> Metric:
         return response_judge(
             model=judged_by.judge_model, samples=judged_by.num_samples, threshold=threshold, name=name
         )
+    if name == PrebuiltMetrics.HALLUCINATIONS_V1.value:
+        checked = HallucinationsCriterion.model_validate(options)
+        return hallucinations(
+            model=checked.judge_model_options.judge_model,
+            threshold=threshold,
+            intermediate=checked.evaluate_intermediate_nl_responses,
+            name=name,
+        )
     if name in _RUBRIC_METRICS:
         rubrics = RubricsBasedCriterion.model_validate(options)
         texts = [rubric.rubric_content.text_property or "" for rubric in rubrics.rubrics]
         judged_by = rubrics.judge_model_options
-        return judge(*texts, model=judged_by.judge_model, samples=judged_by.num_samples, threshold=threshold, name=name)
+        is_of_all_turns = name == PrebuiltMetrics.RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1.value
+        make = conversation_judge if is_of_all_turns else judge
+        return make(*texts, model=judged_by.judge_model, samples=judged_by.num_samples, threshold=threshold, name=name)
     if name in BUILT_IN and BUILT_IN[name].threshold is None:
         return _count(entry)
     known = ", ".join(member.value for member in PrebuiltMetrics)
-    raise InputError(f"metric {name!r} is not computed by adk_nb, which has: {known}; or write a custom metric")
+    reason = _REFUSED.get(name, "google-adk has no such metric")
+    raise InputError(
+        f"metric {name!r} is not computed by adk_nb: {reason}; there is: {known}; or write a custom metric"
+    )
 
 
 def _count(entry: EvalMetric) -> Metric:
@@ -228,8 +258,8 @@ def _failures(case: CaseResult, metrics: Sequence[Metric], module: str) -> Itera
         values = [score.value for score in scores if score.value is not None]
         if chosen.threshold is None or not scores:
             continue
-        if not values:
-            yield f"{chosen.name} for {module} was not evaluated in {case.case.id}: {scores[0].reason}"
+        if unknown := [score for score in scores if score.value is None]:
+            yield f"{chosen.name} for {module} was not evaluated in {case.case.id}: {unknown[0].reason}"
         elif (mean := sum(values) / len(values)) < chosen.threshold:
             yield f"{chosen.name} for {module} Failed in {case.case.id}. Expected {chosen.threshold}, but got {mean}."
 

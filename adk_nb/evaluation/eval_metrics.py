@@ -27,6 +27,8 @@ class PrebuiltMetrics(Enum):
     FINAL_RESPONSE_MATCH_V2 = "final_response_match_v2"
     RUBRIC_BASED_FINAL_RESPONSE_QUALITY_V1 = "rubric_based_final_response_quality_v1"
     RUBRIC_BASED_TOOL_USE_QUALITY_V1 = "rubric_based_tool_use_quality_v1"
+    RUBRIC_BASED_MULTI_TURN_TRAJECTORY_QUALITY_V1 = "rubric_based_multi_turn_trajectory_quality_v1"
+    HALLUCINATIONS_V1 = "hallucinations_v1"
     TOOL_CALL_COUNT_V1 = "tool_call_count_v1"
     INFERENCE_CALL_COUNT_V1 = "inference_call_count_v1"
     TOKEN_USAGE_V1 = "token_usage_v1"
@@ -64,6 +66,13 @@ class RubricsBasedCriterion(LlmAsAJudgeCriterion):
     """Criterion of a metric that asks a model about each rubric."""
 
     rubrics: list[Rubric] = Field(default_factory=list[Rubric])
+
+
+class HallucinationsCriterion(LlmAsAJudgeCriterion):
+    """Criterion of `hallucinations_v1`; `num_samples` has no effect."""
+
+    evaluate_intermediate_nl_responses: bool = False
+    """Also the texts before the final answer."""
 
 
 class ToolTrajectoryCriterion(BaseCriterion):

@@ -166,6 +166,22 @@ class Evaluation:
         return sum(scores) / len(scores) if scores else None
 
     @property
+    def without_value(self) -> dict[str, str]:
+        """The cases with a run of which nobody knows whether it passes, and why: a metric that is due has no value (it
+        raised, or its judge gave no verdict), the run waits for approval, or it did not run.
+        """
+        informational = {metric.name for metric in self.metrics if metric.threshold is None}
+        due = [metric for metric in self.metrics if metric.name not in informational]
+        reasons: dict[str, str] = {}
+        for row in self.rows:
+            if row.outcome in ("pending", "not run") and any(metric.applies_to(row.case) for metric in due):
+                reasons.setdefault(row.case.id, row.reason or row.outcome)
+            for name, score in row.scores.items():
+                if score.verdict == "not evaluated" and name not in informational:
+                    reasons.setdefault(row.case.id, f"{name}: {score.reason or 'no value'}")
+        return reasons
+
+    @property
     def failed(self) -> list[CaseResult]:
         """The cases that did not pass in every run, the flaky included."""
         return [case for case in self.cases if case.outcome in ("failed", "flaky")]

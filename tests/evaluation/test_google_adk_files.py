@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
-from adk_nb import sync
+from adk_nb import Agent, sync, types
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.evaluation import AgentEvaluator, evaluate
+from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.eval_case import IntermediateData, Invocation
 from adk_nb.evaluation.eval_set import read_eval_set
+from adk_nb.models.scripted_llm import ScriptedLlm, call
 
 AGENT = """
 from adk_nb import Agent, types
@@ -157,3 +161,96 @@ def test_an_eval_set_is_a_table_of_cases_too(folder: Path) -> None:
     (row,) = evaluation.rows
     assert row.outcome == "passed"
     assert set(row.scores) == {"tool_trajectory_avg_score", "response_match_score"}
+
+
+def _judged(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> ScriptedLlm:
+    """The default model, which judges."""
+    judge = ScriptedLlm(*answers)
+    monkeypatch.setattr(LlmAgent, "_default_model", judge)
+    return judge
+
+
+def _labels(*labels: str) -> str:
+    blocks = (
+        f"sentence: s{number}\nlabel: {label}\nrationale: r\nsupporting_excerpt: null\ncontradicting_excerpt: null"
+        for number, label in enumerate(labels)
+    )
+    return "\n\n".join(blocks)
+
+
+def test_sentences_that_the_context_supports_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = "<sentence>It is a five.</sentence>\n<sentence>Hello!</sentence>\n<sentence>It is red.</sentence>"
+    labels = _labels("supported", "not_applicable", "contradictory", "nonsense")
+    judge = _judged(monkeypatch, segments, labels)
+    (folder / "test_config.json").write_text('{"criteria": {"hallucinations_v1": 0.7}}')
+    path = _write(folder, OLD)
+    with pytest.raises(AssertionError, match=r"hallucinations_v1.*0\.7.*0\.66"):
+        _evaluate(path, num_runs=1)
+    assert len(judge.requests) == 2
+    asked = str(judge.requests[1].contents)
+    assert "It is red." in asked and "roll_die" in asked
+    _judged(monkeypatch, segments, _labels("supported", "disputed", "unsupported"))
+    with pytest.raises(AssertionError, match=r"0\.33"):
+        _evaluate(path, num_runs=1)
+    _judged(monkeypatch, "no sentence")
+    with pytest.raises(AssertionError, match="not evaluated"):
+        _evaluate(path, num_runs=1)
+
+
+def test_rubrics_of_a_conversation_see_all_of_its_turns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts = {"verdicts": [{"reason": "r", "holds": True}, {"reason": "r", "holds": False}]}
+    judge = _judged(monkeypatch, json.dumps(verdicts))
+    rubrics = [{"rubric_id": text, "rubric_content": {"text_property": text}} for text in ("rolls", "is polite")]
+    criterion = {"threshold": 0.5, "rubrics": rubrics, "judge_model_options": {"num_samples": 1}}
+    name = "rubric_based_multi_turn_trajectory_quality_v1"
+    (folder / "test_config.json").write_text(json.dumps({"criteria": {name: criterion}}))
+    _evaluate(_write(folder, OLD), num_runs=1)
+    asked = str(judge.requests[0].contents)
+    assert len(judge.requests) == 1 and "USER TURN 1" in asked and "roll_die" in asked and "is polite" in asked
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "safety_v1",
+        "response_evaluation_score",
+        "multi_turn_task_success_v1",
+        "multi_turn_trajectory_quality_v1",
+        "multi_turn_tool_use_quality_v1",
+        "per_turn_user_simulator_quality_v1",
+    ],
+)
+def test_a_metric_that_is_refused_says_why(folder: Path, name: str) -> None:
+    (folder / "test_config.json").write_text(json.dumps({"criteria": {name: 0.5}}))
+    with pytest.raises(InputError, match=r"Google Cloud|no(ne)? (user )?is simulated"):
+        _evaluate(_write(folder, OLD))
+
+
+def test_a_stub_answers_with_the_result_of_the_expected_turns(folder: Path) -> None:
+    called: list[str] = []
+
+    def pay(to: str) -> str:
+        """Pay somebody."""
+        called.append(to)
+        return "paid"
+
+    def run(*expected: Any, stubs: tuple[str, ...] = ("pay",)) -> list[Any]:
+        data = IntermediateData(
+            tool_uses=[types.FunctionCall(name="pay", args={"to": "ada"}) for _ in expected],
+            tool_responses=[types.FunctionResponse(name="pay", response=result) for result in expected],
+        )
+        content = types.Content(role="user", parts=[types.Part(text="Pay ada twice")])
+        turn = Invocation(user_content=content, final_response=None, intermediate_data=data)
+        case = Case(id="one", messages=("Pay ada twice",), reference=(turn,))
+        agent = Agent(
+            name="payer", model=ScriptedLlm(call("pay", to="ada"), call("pay", to="bob"), "Done."), tools=[pay]
+        )
+        evaluation = evaluate(agent, [case], metrics=["tool_call_count_v1"], stubs=stubs)
+        events = evaluation.run("one").events
+        return [answered.response for event in events for answered in event.get_function_responses()]
+
+    assert run({"receipt": 1}, {"receipt": 2}) == [{"receipt": 1}, {"receipt": 2}]
+    assert run({"receipt": 1}) == [{"receipt": 1}, {"result": "(stubbed)"}]
+    assert run() == [{"result": "(stubbed)"}] * 2
+    assert called == []
+    assert run(stubs=()) == [{"result": "paid"}] * 2 and called == ["ada", "bob"]
