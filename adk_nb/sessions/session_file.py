@@ -54,10 +54,16 @@ def write(session: Session, path: str | os.PathLike[str], *, replace: bool = Fal
         True if there was such a file.
 
     Raises:
-        InputError: The file exists and holds something else, and `replace` is false.
+        InputError: The file exists and holds something else, and `replace` is false; or its name is that of another
+            format.
         StorageError: The file cannot be written.
     """
     file = _check_path(path)
+    if file.suffix.lower() not in ("", ".json"):
+        raise InputError(
+            f"a session is saved as JSON, and {file.name!r} says otherwise; type "
+            f"%session save {shlex.quote(f'{file.stem}.json')}"
+        )
     exists = os.path.lexists(file)
     if exists and not replace and not _is_save_of(session, file):
         raise InputError(

@@ -350,11 +350,14 @@ def test_a_trace_is_exported_as_lines_of_json_without_keys(shell: Shell, tmp_pat
     assert [line["kind"] for line in lines] == ["trace", *(["turn", "event", "event", "request", "bar", "bar"] * 2)]
     assert KEY not in file.read_text()
     assert "1 turn of" in str(shell.cell(f"%trace -1 --export {file}"))  # over its own earlier export
-    other = tmp_path / "notes.txt"
+    other = tmp_path / "notes.jsonl"
     other.write_text("mine")
     assert "%trace" in shell.fails(f"%trace --export {other}")
     assert other.read_text() == "mine"
     assert "cannot write" in shell.fails(f"%trace --export {tmp_path}/none/x.jsonl")
+    for name in ("t.html", "t.json", "t.csv"):
+        assert "t.jsonl" in shell.fails(f"%trace --export {tmp_path}/{name}")
+        assert not (tmp_path / name).exists()
 
 
 REFUSED = [

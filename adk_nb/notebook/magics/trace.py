@@ -240,6 +240,10 @@ def _export(notebook: Notebook, args: Any) -> Output:
 
 def _write(path: str, text: str) -> None:
     file = Path(path).expanduser()
+    if file.suffix not in ("", ".jsonl", ".ndjson"):
+        raise InputError(
+            f"%trace --export writes JSON lines, and {file.name!r} says otherwise; name it {file.stem}.jsonl"
+        )
     try:
         if file.exists() and not _is_export(file):
             raise InputError(f"{path!r} exists and is not an export of %trace; name another file")
