@@ -2,9 +2,10 @@
 
 import asyncio
 import inspect
+import re
 import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,33 +14,43 @@ from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints
 from adk_nb import clock
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.agents.version import agents_below
 from adk_nb.apps.app import App
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
-from adk_nb.errors import InputError
+from adk_nb.errors import AdkNbError, InputError
 from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.evaluation.progress import Progress
 from adk_nb.evaluation.rate import Rate
 from adk_nb.evaluation.row_runs import Confirm, Job, Row, RowRunner
+from adk_nb.evaluation.stubs import StubPlugin, check_stubs
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.flow.budget import Spending
 from adk_nb.models import prices
+from adk_nb.models.http_address import is_loopback
 from adk_nb.models.llm_response import Attempt
+from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.runners import Runner
 from adk_nb.runtime.run_config import ResumabilityConfig, RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.journal import Journal
+from adk_nb.wire import copy_model
 
 ChunkWork = Callable[[Sequence[Job]], Coroutine[Any, Any, list[Row]]]
 ChunkTasks = dict[asyncio.Task[list[Row]], int]
 """Task -> its number of rows."""
-_REFUSED = "HTTP 429"
+_REFUSED = re.compile("HTTP 429|HTTP 408|.*Timeout.*")
+"""Errors of an attempt after which fewer rows run at once."""
+_TIMED_OUT = re.compile("did not answer (in time|within)|nothing more came in time|HTTP 408")
+"""The end of a row whose model did not answer in time."""
 _MAX_REFUSALS = 8
-"""Most reruns of a row whose model calls failed with HTTP 429 after all retries."""
+"""Most reruns of a row whose model calls were refused, or timed out, after all retries."""
+_POLL_SECONDS = 0.05
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_DEFAULTS: dict[str, Any] = {"max_concurrency": 32, "confirm": "ask"}
+_DEFAULTS: dict[str, Any] = {"max_concurrency": 32, "confirm": "ask", "stubs": ()}
 
 
 class BatchOptions(TypedDict, total=False):
@@ -51,7 +62,8 @@ class BatchOptions(TypedDict, total=False):
     app_name: str | None
     """The app of the sessions. None: the app's name, or `evaluation`."""
     max_concurrency: int
-    """Most rows at once, 32 by default; the rate itself is found from the services' refusals."""
+    """Most rows at once, 32 by default; how many it is, is found from the services' refusals and timeouts. It begins
+    with 8, or 2 where a model's server is on this machine."""
     budget_usd: float | None
     """US dollars that the batch may cost, judges and all else included; at the budget no further row starts."""
     confirm_above_usd: float | None
@@ -60,6 +72,9 @@ class BatchOptions(TypedDict, total=False):
     confirm: Confirm
     """Approvals in the rows: left open ("ask", the default), given ("yes"), refused ("no"), or given for listed
     tools."""
+    stubs: Collection[str]
+    """Names of tools that do not run: their calls are answered from the case (its column `stubs`, or the results in its
+    expected turns), else with "(stubbed)"."""
     run_config: RunConfig | None
     """The configuration of every run."""
     on_progress: Callable[[Progress], None] | None
@@ -112,8 +127,10 @@ class Batch:
             prices.load()
         self.session_service = options.get("session_service") or InMemorySessionService()
         self.agent = agent.root_agent if isinstance(agent, App) else agent
-        self.is_app = isinstance(agent, App)
-        self.runner = _runner(agent, options.get("app_name"), self.session_service)
+        self.app = agent if isinstance(agent, App) else None
+        self.stubs = tuple(options.get("stubs", ()))
+        check_stubs(self.agent, self.stubs)
+        self.runner = _runner(agent, options.get("app_name"), self.session_service, self.stubs)
         self.max_concurrency = max_concurrency
         self.budget_usd = budget_usd
         self.confirm_above_usd = options.get("confirm_above_usd")
@@ -123,13 +140,17 @@ class Batch:
             runner=self.runner,
             agent=self.agent,
             confirm=confirm,
+            version=agent_fingerprint(agent),
+            stubs=self.stubs,
             run_config=options.get("run_config") or RunConfig(),
             on_attempt=self._note_attempt,
             needs_cost=budget_usd is not None,
         )
         self._on_progress = options.get("on_progress")
         self._reported_at = 0.0
-        self._rate = Rate(max_concurrency)
+        self._rate = Rate(max_concurrency, is_server_here=_has_server_here(self.agent))
+        self._working = 0
+        """Rows that run, without those that wait to run again."""
         self._is_stopped = False
         self._paid_rows = 0
         """Rows that cost something."""
@@ -260,20 +281,28 @@ class Batch:
         await self.runner.plugin_manager.close()
 
     async def _row(self, case: Case, repeat: int, *, is_retry: bool) -> Row:
-        row = await self.rows.run(case, repeat, is_retry=is_retry)
         refusals = 0
-        # The retries of the model's client are used up: the row waits like all others, then runs again.
-        while _is_refused(row) and refusals < _MAX_REFUSALS:
+        while True:
+            while refusals and self._working >= self._rate.limit:  # noqa: ASYNC110 - it waits for the clock, too
+                await asyncio.sleep(max(_POLL_SECONDS, self._rate.wait_seconds))
+            at_once = self._rate.at_once
+            self._working += 1
+            try:
+                row = await self.rows.run(case, repeat, is_retry=is_retry or refusals > 0)
+            finally:
+                self._working -= 1
+            # The retries of the model's client are used up: the row waits for its turn, with half as many beside it.
+            # A row that was alone and timed out would do so again.
+            is_worth_it = _is_refused(row) or (_is_timed_out(row) and at_once > 1)
+            if not is_worth_it or refusals >= _MAX_REFUSALS:
+                return row
             refusals += 1
             self._rate.refuse(1.0)
-            await asyncio.sleep(self._rate.wait_seconds)
-            row = await self.rows.run(case, repeat, is_retry=True)
-        return row
 
     # ---- rate and progress
 
     def _note_attempt(self, attempt: Attempt) -> None:
-        if attempt.error == _REFUSED:
+        if _REFUSED.fullmatch(attempt.error):
             self._rate.refuse(attempt.waited)
 
     def _affordable(self, running: int) -> int:
@@ -325,24 +354,33 @@ class Batch:
     def _report(self, started: float, running: int, *, is_last: bool = False) -> None:
         now = clock.ticks()
         self.progress = replace(
-            self.progress, running=running, seconds=now - started, waiting_seconds=self._rate.wait_seconds
+            self.progress,
+            running=running,
+            at_once=self._rate.at_once,
+            seconds=now - started,
+            waiting_seconds=self._rate.wait_seconds,
         )
         if self._on_progress and (is_last or now - self._reported_at >= 1.0):
             self._reported_at = now
             self._on_progress(self.progress)
 
 
-def _runner(agent: BaseAgent | App, app_name: str | None, service: BaseSessionService) -> Runner:
+def _runner(
+    agent: BaseAgent | App, app_name: str | None, service: BaseSessionService, stubs: Collection[str]
+) -> Runner:
     services: dict[str, Any] = {"session_service": service, "artifact_service": InMemoryArtifactService()}
     # A row whose session is in use is done by another process: it must not be done again after that.
     services["serialize_sessions"] = False
+    plugins: list[BasePlugin] = [StubPlugin(stubs)] if stubs else []
     if isinstance(agent, App):
+        agent = copy_model(agent, plugins=[*plugins, *agent.plugins]) if plugins else agent
         return Runner(app=agent, app_name=app_name, **services)
     # Checkpoints add an event for each step, so there are none unless the journal needs them.
     is_resumable = isinstance(service, Journal) and not _has_models_only(agent)
     app = App(
         name=app_name or "evaluation",
         root_agent=agent,
+        plugins=plugins,
         resumability_config=ResumabilityConfig(is_resumable=True) if is_resumable else None,
     )
     return Runner(app=app, **services)
@@ -351,6 +389,22 @@ def _runner(agent: BaseAgent | App, app_name: str | None, service: BaseSessionSe
 def _has_models_only(agent: BaseAgent) -> bool:
     """True: the journal alone resumes its runs; other agents need checkpoints."""
     return isinstance(agent, LlmAgent) and all(map(_has_models_only, agent.members))
+
+
+def _has_server_here(agent: BaseAgent) -> bool:
+    """True: a model of the agents is answered by this machine."""
+    for below in agents_below(agent):
+        with suppress(AdkNbError):  # no model is set: its turn says so
+            model: Any = below.canonical_model if isinstance(below, LlmAgent) else None
+            for one in (model, *getattr(model, "models", ())):
+                address = one.address() if hasattr(one, "address") else getattr(one, "url", None)
+                if isinstance(address, str) and is_loopback(address):
+                    return True
+    return False
+
+
+def _is_timed_out(row: Row) -> bool:
+    return row.status == "error" and not row.is_reused and _TIMED_OUT.search(row.error) is not None
 
 
 def _is_refused(row: Row) -> bool:

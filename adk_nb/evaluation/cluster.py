@@ -56,7 +56,8 @@ async def run_on_cluster(
 def _spec(batch: Batch, service: DatabaseSessionService) -> dict[str, Any]:
     """The arguments from which a worker makes the same batch."""
     return {
-        "agent": batch.runner.app if batch.is_app else batch.agent,
+        "agent": batch.app or batch.agent,
+        "stubs": batch.stubs,
         "session_service": service,
         "app_name": batch.runner.app_name,
         "max_concurrency": batch.max_concurrency,

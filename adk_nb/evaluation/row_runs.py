@@ -1,6 +1,7 @@
 """One row of a batch: its session, its resumption, and the record of its end."""
 
 import hashlib
+import json
 import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
@@ -13,7 +14,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import AdkNbError, InputError, SessionBusyError, StateKeyError
 from adk_nb.evaluation.case_run import CaseRun, cost_of, invocations_of, unpriced_model
 from adk_nb.evaluation.cases import Case
-from adk_nb.evaluation.fingerprint import agent_fingerprint
+from adk_nb.evaluation.stubs import StubbedCase, stubbed_case
 from adk_nb.evaluation.waiting_calls import call_key
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -78,17 +79,18 @@ class RowRunner:
     """Called with each failed attempt of a model call."""
     needs_cost: bool
     """Raise InputError for a row whose cost is unknown."""
-    version: str = ""
-    """Hash of the agent and its tools."""
-
-    def __post_init__(self) -> None:
-        # Once per batch: a redefinition while it runs must not split the rows.
-        self.version = agent_fingerprint(self.agent)
+    version: str
+    """Hash of all that the agent reaches. Of the beginning: a redefinition while a batch runs must not split it."""
+    stubs: Collection[str] = ()
+    """Names of tools that are answered in their place."""
 
     def session_id(self, case: Case, repeat: int = 0) -> str:
         """Id of a row's session."""
         # The same row has the same id in every process, so a rerun finds what is done.
         identity = f"{self.version}|{case.fingerprint}|{repeat}"
+        if self.stubs:
+            results = {name: case.stubs.get(name) for name in sorted(self.stubs)}
+            identity += f"|{json.dumps(results, sort_keys=True, default=repr)}"
         return f"row-{hashlib.blake2b(identity.encode(), digest_size=10).hexdigest()}"
 
     async def load(self, case: Case, repeat: int = 0) -> Session | None:
@@ -188,6 +190,7 @@ class RowRunner:
         session_id, started = self.session_id(case, repeat), clock.ticks()
         # A context variable: rows run at once in one loop.
         token = on_wait.set(self.on_attempt)
+        stub_token = stubbed_case.set(StubbedCase(case=case))
         error = ""
         try:
             if message or resumed_id:
@@ -201,6 +204,7 @@ class RowRunner:
             error = f"{type(failure).__name__}: {failure}{_STATE_HINT if isinstance(failure, StateKeyError) else ''}"
         finally:
             on_wait.reset(token)
+            stubbed_case.reset(stub_token)
         return await self._finish(session_id, case, repeat, error, clock.ticks() - started)
 
     async def _converse(self, session_id: str, case: Case, *, is_new: bool) -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,19 @@ import pytest
 
 from adk_nb import Agent, sync, types
 from adk_nb.code_executors import UnsafeLocalCodeExecutor
-from adk_nb.errors import InputError
+from adk_nb.errors import InputError, ModelTimeoutError
 from adk_nb.evaluation import Evaluation, aevaluate, evaluate, judge
 from adk_nb.evaluation.batch import Batch
 from adk_nb.evaluation.cases import Case, read_cases
 from adk_nb.evaluation.progress import Progress
 from adk_nb.evaluation.rate import Rate
 from adk_nb.evaluation.row_runs import Row
+from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.http_llm import HttpLlm
+from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.view.evaluation_tables import progress_text
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.skills import SkillCatalog
 from adk_nb.tools.function_tool import FunctionTool
@@ -231,6 +235,58 @@ def test_refusals_halve_the_rows_that_run_at_once_and_successes_raise_them_slowl
     assert rate.limit == 24 or rate.limit == 25
     rate.refuse(60.0)
     assert rate.limit == 0 and rate.wait_seconds > 0
+
+
+class _Queue(BaseLlm):
+    """A server that answers two requests, and lets those that were sent beside them run into their timeout."""
+
+    model: str = "queue"
+    timeouts: int
+    """How many time out before it answers."""
+    _sent: int = 0
+    _open: int = 0
+    _most: int = 0
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self._sent += 1
+        self._open += 1
+        try:
+            if self._sent <= self.timeouts:
+                await asyncio.sleep(0)
+                raise ModelTimeoutError("model 'queue' did not answer in time; raise OpenAILlm(timeout=60)")
+            self._most = max(self._most, self._open)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="yes")]))
+        finally:
+            self._open -= 1
+
+
+def test_rows_that_time_out_are_asked_again_with_fewer_beside_them() -> None:
+    server = _Queue(timeouts=8)
+    cases = [{"message": f"q{number}", "answer": "yes"} for number in range(12)]
+    evaluation = evaluate(Agent(name="slow", model=server), cases)
+    assert [row.outcome for row in evaluation.rows] == ["passed"] * 12
+    assert server._sent == 20 and server._most <= 6
+
+
+def test_a_row_that_times_out_alone_is_not_asked_again() -> None:
+    server = _Queue(timeouts=100)
+    evaluation = evaluate(Agent(name="slow", model=server), [{"message": "q", "answer": "yes"}], max_concurrency=1)
+    assert evaluation.rows[0].outcome == "error" and "did not answer in time" in evaluation.rows[0].error
+    assert server._sent == 1
+
+
+def test_a_server_of_this_machine_is_asked_two_rows_at_once() -> None:
+    with Service() as service:
+        service.say("/ask", {"content": "yes"})
+        here, elsewhere = Batch(Agent(name="a", model=HttpLlm(f"{service.url}/ask"))), Batch(_priced())
+        for batch in (here, elsewhere):
+            assert [row.status for row in _rows(batch, _cases(1))] == ["done"]
+        assert (here.progress.at_once, elsewhere.progress.at_once) == (2, 9)
+    assert "at most 2 at once" in progress_text(here.progress)
 
 
 # ---- stopping

@@ -1,23 +1,36 @@
 """An agent is evaluated on cases: run once, scored by metrics, compared."""
 
+import functools
 import html
 import inspect
 import json
+import os
 import re
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pandas
+import polars
 import pytest
 
 from adk_nb import Agent, Workflow, types
+from adk_nb.apps.app import App
 from adk_nb.errors import InputError, MissingExtraError
 from adk_nb.evaluation import CaseRun, agent_map, evaluate, frames, judge, metric
 from adk_nb.models.json_schemas import output_schema
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.openai_llm import OpenAILlm
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.planners.base_planner import BasePlanner
+from adk_nb.planners.built_in_planner import BuiltInPlanner
 from adk_nb.sessions import InMemorySessionService, SqliteSessionService
+from adk_nb.skills.catalog import SkillCatalog
+from adk_nb.tools.agent_tool import AgentTool
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.skill_toolset import SkillToolset
 
 
 def planet_facts(planet: str) -> dict[str, Any]:
@@ -417,3 +430,205 @@ def test_the_output_of_a_graph_of_functions_is_its_answer() -> None:
     assert evaluate(Workflow(name="marks", edges=[("START", praise)]), cases).score == 1.0
     [row] = agent_map(Workflow(name="marks", edges=[("START", grade)]), ["Mia"])
     assert row["answer"] == '{"grade": 3}'
+
+
+class _Shouting(BasePlanner):
+    """A planner with settings."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+
+    def build_planning_instruction(self, readonly_context: Any, llm_request: Any) -> str:
+        return " ".join(self.words)
+
+    def process_planning_response(self, callback_context: Any, response_parts: Any) -> None:
+        return None
+
+
+class _Greeting:
+    """A callback that is an object, and counts its calls."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.count = 0
+        self.seen: list[str] = []
+
+    def __call__(self, callback_context: Any, llm_request: Any) -> LlmResponse:
+        self.count += 1
+        self.seen.append(self.word)
+        return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=self.word)]))
+
+
+class _Priced(BaseTool):
+    """A tool with an attribute."""
+
+    def __init__(self, price: float) -> None:
+        super().__init__(name="price_of", description="The price of an item.")
+        self.prices = {"tea": price}
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
+        return self.prices
+
+
+def _with_skill(folder: Path, text: str, file: str) -> Agent:
+    skill = folder / "packing"
+    (skill / "references").mkdir(parents=True, exist_ok=True)
+    (skill / "SKILL.md").write_text(f"---\nname: packing\ndescription: How to pack.\n---\n{text}\n")
+    (skill / "references" / "boxes.md").write_text(file)
+    return _planner("Fine.").clone(update={"tools": [SkillToolset(SkillCatalog(folder))]})
+
+
+_CELLS = '''
+LIMIT, PRICES = 10, {"tea": 2}
+
+class Shop:
+    rate = 1
+
+    def total(self, count):
+        return round_up(count * PRICES["tea"] * self.rate)
+
+def round_up(value):
+    return max(value, LIMIT) if value else price_of(0)
+
+@functools.lru_cache
+def price_of(count: int) -> float:
+    """The price of tea."""
+    return Shop().total(count)
+
+def tea(count: int) -> float:
+    """The price of tea."""
+    global asked
+    asked += 1
+    log.append(count)
+    return price_of(count)
+'''
+
+
+def _of_cells(*edit: str) -> Agent:
+    """An agent whose tool calls functions and reads constants of a notebook."""
+    names: dict[str, Any] = {"__name__": "__main__", "functools": functools, "asked": 0, "log": []}
+    exec(_CELLS.replace(*edit) if edit else _CELLS, names)
+    names["tea"](3)  # what a tool counts and notes is no change of it
+    return _planner("Fine.").clone(update={"tools": [names["tea"]]})
+
+
+def _at(url: str) -> Agent:
+    return _echo([]).clone(update={"model": OpenAILlm(model="gpt", api_key="k", base_url=url)})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (lambda _: _planner("Hi."), lambda _: _planner("Hi.").clone(update={"planner": _Shouting(["a"])})),
+        (
+            lambda _: _planner("Hi.").clone(update={"planner": _Shouting(["a"])}),
+            lambda _: _planner("Hi.").clone(update={"planner": _Shouting(["b"])}),
+        ),
+        (
+            lambda _: _planner("Hi.").clone(update={"planner": BuiltInPlanner(thinking_config=_thinking(10))}),
+            lambda _: _planner("Hi.").clone(update={"planner": BuiltInPlanner(thinking_config=_thinking(20))}),
+        ),
+        (
+            lambda _: _echo([]).clone(update={"before_model_callback": _Greeting("Hi")}),
+            lambda _: _echo([]).clone(update={"before_model_callback": _Greeting("Ho")}),
+        ),
+        (
+            lambda _: _planner("Hi.").clone(update={"tools": [_Priced(1)]}),
+            lambda _: _planner("Hi.").clone(update={"tools": [_Priced(2)]}),
+        ),
+        (lambda _: _at("http://127.0.0.1:1/v1"), lambda _: _at("http://127.0.0.1:2/v1")),
+        (
+            lambda folder: _with_skill(folder, "Fold.", "small"),
+            lambda folder: _with_skill(folder, "Roll.", "small"),
+        ),
+        (
+            lambda folder: _with_skill(folder, "Fold.", "small"),
+            lambda folder: _with_skill(folder, "Fold.", "large"),
+        ),
+        (lambda _: _of_cells(), lambda _: _of_cells("LIMIT, PRICES = 10", "LIMIT, PRICES = 11")),
+        (lambda _: _of_cells(), lambda _: _of_cells('{"tea": 2}', '{"tea": 3}')),
+        (lambda _: _of_cells(), lambda _: _of_cells("rate = 1", "rate = 2")),
+        (lambda _: _of_cells(), lambda _: _of_cells("max(value", "min(value")),
+        (lambda _: _of_cells(), lambda _: _of_cells("self.rate)", "2)")),
+        (lambda _: _of_cells(), lambda _: _of_cells("Shop().total(count)", "Shop().total(count + 1)")),
+        (
+            lambda _: App(name="shop", root_agent=_of_cells()),
+            lambda _: App(name="shop", root_agent=_of_cells("rate = 1", "rate = 2")),
+        ),
+        (
+            lambda _: _planner("Hi.").clone(update={"tools": [AgentTool(_of_cells())]}),
+            lambda _: _planner("Hi.").clone(update={"tools": [AgentTool(_of_cells("rate = 1", "rate = 2"))]}),
+        ),
+    ],
+)
+def test_what_an_agent_reaches_is_a_part_of_it(before: Any, after: Any, tmp_path: Path) -> None:
+    answers = LlmResponse(content=types.Content(role="model", parts=[types.Part(text="Fine.")]))
+    service = InMemorySessionService()
+
+    def is_asked_again(make: Any) -> bool:
+        agent = make(tmp_path)
+        root = agent.root_agent if isinstance(agent, App) else agent
+        root.before_model_callback = root.before_model_callback or (lambda callback_context, llm_request: answers)
+        (row,) = evaluate(agent, ["a"], session_service=service, app_name="rows").rows
+        assert row.outcome == "not evaluated" and not row.error
+        return not row.is_reused
+
+    assert [is_asked_again(make) for make in (before, before, after, before)] == [True, False, True, False]
+
+
+_IN_ANOTHER_PROCESS = """
+from adk_nb.evaluation.fingerprint import agent_fingerprint
+from tests.evaluation.test_evaluate import _Greeting, _of_cells, _planner
+agent = _of_cells().clone(update={"after_model_callback": _Greeting("Hi")})
+agent.after_agent_callback = lambda callback_context: None if "e" in {"a", "b", "c", "d"} else None
+print(agent_fingerprint(agent))
+"""
+
+
+def test_an_agent_has_the_same_fingerprint_in_every_process() -> None:
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", _IN_ANOTHER_PROCESS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for seed in ("1", "2")
+    ]
+    first, second = (run.stdout for run in runs)
+    assert first == second and len(first.strip()) == 32
+
+
+def _thinking(budget: int) -> types.ThinkingConfig:
+    return types.ThinkingConfig(thinking_budget=budget)
+
+
+@pytest.mark.parametrize("library", ["object", "convert_dtypes", "polars"])
+def test_a_missing_expectation_is_not_checked_and_a_missing_question_refused(library: str) -> None:
+    def frame(rows: list[dict[str, Any]]) -> Any:
+        if library == "polars":
+            return polars.DataFrame(rows)
+        made = pandas.DataFrame(rows, dtype=object)
+        return made.convert_dtypes() if library == "convert_dtypes" else made
+
+    cases = [{"message": "a", "answer": "yes", "tokens": None}, {"message": "b", "answer": None, "tokens": None}]
+    evaluation = evaluate(_planner("yes", "yes"), frame(cases), max_concurrency=1)
+    assert [row.outcome for row in evaluation.rows] == ["passed", "not evaluated"]
+    assert [list(row.scores) for row in evaluation.rows] == [["answer"], []]
+    with pytest.raises(InputError, match="case 2"):
+        evaluate(_planner("yes"), frame([{"message": "a", "answer": "yes"}, {"message": None, "answer": "yes"}]))
+
+
+def test_cases_without_a_value_are_named() -> None:
+    def fragile(run: CaseRun) -> float:
+        if run.case.id != "case1":
+            raise RuntimeError("over quota")
+        return 1.0
+
+    evaluation = evaluate(_planner(*["yes"] * 4), ["a", "b", "c", "d"], metrics=[fragile], max_concurrency=1)
+    assert evaluation.score == 1.0
+    assert list(evaluation.without_value) == ["case2", "case3", "case4"]
+    assert "over quota" in evaluation.without_value["case3"]
+    counted = metric(lambda run: None, name="counted", threshold=None)
+    assert evaluate(_planner("yes"), [{"message": "a", "answer": "yes"}], metrics=[counted]).without_value == {}

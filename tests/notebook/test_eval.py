@@ -114,6 +114,23 @@ def test_below_the_minimum_the_cell_fails_and_shows_its_table(planner: Shell) ->
     planner.cell(EVAL.replace("%%eval planner", "%%eval planner --min 0.5"))
 
 
+def test_a_case_without_a_value_fails_the_gate_and_is_named(planner: Shell) -> None:
+    planner.cell("def fragile(run):\n    if run.case.id != 'jupiter': raise RuntimeError('over quota')\n    return 1.0")
+    cases = "\n".join(EVAL.splitlines()[1:]).replace(" | 9.9", " | 9").replace(" | 5832", " | 9")
+    printed = planner.fails(f"%%eval planner --metrics fragile --min 0.9\n{cases}")
+    assert "EvaluationFailedError" in printed and "'venus'" in printed and "over quota" in printed
+    assert "'jupiter'" not in printed.splitlines()[-1]
+    assert planner.cell(f"%%eval planner --min 0.9\n{cases}").score == 1.0
+
+
+def test_one_name_limits_the_runs_at_once_everywhere(planner: Shell) -> None:
+    cases = "\n".join(EVAL.splitlines()[1:])
+    assert len(planner.cell(f"%%eval planner --max-concurrency 1\n{cases}").rows) == 2
+    planner.cell("rows = [{'message': 'Venus?'}]")
+    assert planner.cell("%map planner --over rows --max-concurrency 1")[0]["_status"] == "done"
+    assert "0" in planner.fails("%map planner --over rows --max-concurrency 0")
+
+
 def test_a_run_of_a_case_is_opened(planner: Shell) -> None:
     planner.cell(EVAL)
     opened = planner.cell("%eval open jupiter")
@@ -434,3 +451,35 @@ def test_an_answer_to_nothing_is_refused(planner: Shell) -> None:
     planner.cell(EVAL)
     printed = planner.fails("%eval approve planet_fact")
     assert "'planet_fact'" in printed and "planet_facts" in printed
+
+
+def test_a_file_of_another_format_is_not_written(planner: Shell, tmp_path: Path) -> None:
+    planner.cell(EVAL)
+    planner.cell("%chat planner How long is a day on Jupiter?")
+    for name in ("c.jsonl", "c.csv", "c.html", "c"):
+        assert "c.evalset.json" in planner.fails(f"%eval export {tmp_path}/{name}")
+    assert "c.json" in planner.fails(f"%session save {tmp_path}/c.html")
+    assert list(tmp_path.glob("c*")) == []
+
+
+def test_what_was_added_is_exported_without_a_run(planner: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "added.evalset.json"
+    assert "no evaluation" in planner.fails(f"%eval export {file}")
+    planner.cell("%chat planner How long is a day on Jupiter?")
+    planner.cell("%eval add -1 --as jupiter")
+    assert "1 case" in str(planner.cell(f"%eval export {file}"))
+    (case,) = read_eval_set(file).eval_cases
+    assert case.eval_id == "jupiter" and case.session_input and case.session_input.app_name == "planner"
+    planner.cell(EVAL.replace("| jupiter |", "| other |"))
+    planner.cell(f"%eval export {file}")
+    assert [case.eval_id for case in read_eval_set(file).eval_cases] == ["jupiter", "other"]
+
+
+def test_a_stubbed_tool_does_not_run_and_asks_nobody(planner: Shell) -> None:
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm").replace("return {", "done.append(planet); return {"))
+    planner.cell("done = []")
+    planner.cell("cases = [{'message': 'Jupiter?', 'answer': '7 hours', 'stubs': {'planet_facts': {'day_hours': 7}}}]")
+    assert planner.cell("%eval planner --cases cases --stub planet_facts").score == 1.0
+    assert planner.names["done"] == []
+    assert {row.outcome for row in planner.cell("%eval planner --cases cases").rows} == {"pending"}
+    assert "planet_facts" in planner.fails("%eval planner --cases cases --stub planet_fact")

@@ -83,9 +83,12 @@ EVAL = Grammar(
         ),
         Option("--judge MODEL", "the model that answers the column judge, or a variable that holds one", names="model"),
         Option("--repeats N", "runs of each case", convert=values.positive_integer),
-        Option("--min SCORE", "fail the cell below this score, from 0 to 1", convert=values.share),
+        Option(
+            "--min SCORE", "fail the cell below this score, from 0 to 1, or if a case has none", convert=values.share
+        ),
         Option("--budget USD", "start no more runs after this cost in US dollars", convert=values.dollars),
-        Option("--at-once N", "most runs at once (32)", convert=values.positive_integer),
+        Option("--max-concurrency N", "most runs at once (32)", convert=values.positive_integer, formerly="--at-once"),
+        Option("--stub a,b", "tools that do not run, answered from the case or with (stubbed)", convert=values.names),
         Option("--yes", "approve all calls that need approval"),
         Option("--no", "reject all calls that need approval"),
         Option("--as NAME", "with add: the id of the case"),
@@ -99,7 +102,7 @@ def eval(host: Host, line: str, cell: str | None) -> Any:
     """Evaluate an agent, or look at an evaluation. The evaluation is in `_eval`, too.
 
     Raises:
-        EvaluationFailedError: The score is below `--min`.
+        EvaluationFailedError: The score is below `--min`, or a case has no value.
         UserError: The line or a case is wrong; nothing ran.
     """
     args = EVAL.parse(line, cell)
@@ -132,7 +135,8 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
                 repeats=args.repeats or 1,
                 budget_usd=args.budget,
                 confirm_above_usd=None if args.budget else host.settings.confirm_above_usd,
-                max_concurrency=args.at_once or 32,
+                max_concurrency=args.max_concurrency or 32,
+                stubs=args.stub or (),
                 confirm="yes" if args.yes else "no" if args.no else "ask",
                 judge_model=judge,
                 session_service=notebook.sessions.for_batches,
@@ -176,6 +180,14 @@ def _keep(
     if minimum is not None and (evaluation.score is None or evaluation.score < minimum):
         display(evaluation_output(evaluation, host.settings.display))
         raise EvaluationFailedError(f"{summary(evaluation, has_costs=False)}; the minimum is {minimum:g}")
+    if minimum is not None and (unknown := evaluation.without_value):
+        display(evaluation_output(evaluation, host.settings.display))
+        named = "; ".join(f"{case!r} ({reason:.200})" for case, reason in list(unknown.items())[:5])
+        more = f"; and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        raise EvaluationFailedError(
+            f"{summary(evaluation, has_costs=False)}; --min {minimum:g} needs a value of each case, and there is none "
+            f"of {named}{more}"
+        )
     return evaluation
 
 
@@ -374,7 +386,7 @@ def _show_run(host: Host, agent: str, question: str, events: Sequence[Event], st
 def _rerun(host: Host, args: Any, rest: list[str]) -> Evaluation:
     evaluation = _last(host.notebook, 1).evaluation
     agent = agent_named(host.notebook, evaluation.agent)
-    if agent_fingerprint(root_of(agent)) != evaluation.version:
+    if agent_fingerprint(agent) != evaluation.version:
         raise InputError(
             f"{evaluation.agent} or one of its tools changed since this evaluation; run its cell %%eval "
             f"{evaluation.agent} again: it runs the changed agent, and %eval diff compares"
@@ -418,24 +430,40 @@ def _diff(host: Host, args: Any, rest: list[str]) -> Output:
 
 
 def _export(host: Host, args: Any, rest: list[str]) -> Output:
-    """Write the cases of the last evaluation as an eval set of google-adk."""
+    """Write the cases of the last evaluation, and those that were added to it, as an eval set of google-adk."""
     if len(rest) != 1:
         raise InputError("%eval export takes one FILE, as in %eval export FILE")
     path = folder_of(host.shell) / Path(rest[0]).expanduser()
-    evaluation = _last(host.notebook, 1).evaluation
-    cases: list[EvalCase] = []
-    for result in evaluation.cases:
+    if path.suffix != ".json":
+        raise InputError(
+            f"%eval export writes an eval set of google-adk, which is JSON, and {path.name!r} says otherwise; type "
+            f"%eval export {path.with_suffix('').name}.evalset.json"
+        )
+    notebook = host.notebook
+    evaluation = notebook.evaluations[-1].evaluation if notebook.evaluations else None
+    agent = evaluation.agent if evaluation else notebook.agent_for_text()
+    expected = {case.id: (case, list(case.reference)) for case in notebook.added_cases.get(agent, {}).values()}
+    if evaluation is None and not expected:
+        _last(notebook, 1)  # raises: there is nothing to write
+    for result in evaluation.cases if evaluation else ():
         turns = list(result.case.reference)
-        if not turns and result.outcome == "passed":
+        if evaluation and not turns and result.outcome == "passed":
             turns = [turn_as_reference(turn) for turn in evaluation.run(result.case.id).turns]
-        if turns:
-            session = SessionInput(app_name=evaluation.agent, user_id="user", state=dict(result.case.state))
-            cases.append(EvalCase(eval_id=result.case.id, conversation=turns, session_input=session))
+        expected[result.case.id] = result.case, turns
+    cases = [
+        EvalCase(
+            eval_id=case.id,
+            conversation=turns,
+            session_input=SessionInput(app_name=agent, user_id="user", state=dict(case.state)),
+        )
+        for case, turns in expected.values()
+        if turns
+    ]
     if not cases:
         raise InputError("no case passed, so there is no right answer to write; see the table of %eval")
     name = path.name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test")
     write_eval_set(EvalSet(eval_set_id=name, eval_cases=cases), path)
-    left_out = len(evaluation.cases) - len(cases)
+    left_out = len(expected) - len(cases)
     note = f"; {left_out} left out, as they did not pass" if left_out else ""
     return text(f"wrote {len(cases)} {'case' if len(cases) == 1 else 'cases'} to {path.name}{note}")
 
