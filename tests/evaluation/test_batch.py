@@ -404,13 +404,13 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.sessions import SqliteSessionService
 from adk_nb.tools.function_tool import FunctionTool
 
-folder, deadly = sys.argv[1], sys.argv[2]
+folder = sys.argv[1]
 
 def charge(customer: str) -> str:
     "Charge a customer."
     with open(f"{folder}/charged", "a") as file:
         file.write(customer + "\\n")
-    if customer == deadly:
+    if customer == sys.argv[2]:  # no variable: another value would be another tool
         os.kill(os.getpid(), 9)
     return "charged"
 
