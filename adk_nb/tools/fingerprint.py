@@ -273,7 +273,7 @@ class _Walk:
         foreign = (func for base in kind.__mro__ if is_own and not _is_own_class(base) for func in _methods(base))
         noted = {name for func in foreign for name in func.__code__.co_names}
         found: dict[str, Any] = {**cast(Any, getattr(value, "__dict__", {}))}
-        slots = (name for base in kind.__mro__ for name in _names(vars(base).get("__slots__", ())))
+        slots = (name for base in kind.__mro__ for name in _names(cast(Any, vars(base)).get("__slots__", ())))
         found |= {name: getattr(value, name) for name in slots if hasattr(value, name)}
         for name, part in sorted(found.items()):
             is_private = name.startswith("_") and (not is_own or name in noted)
