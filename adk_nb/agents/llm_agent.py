@@ -18,7 +18,7 @@ from adk_nb.flow.output import apply_and_report
 from adk_nb.flow.request import static_content
 from adk_nb.locations import warn
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.default_model import GEMINI_MODEL, default_model
+from adk_nb.models.default_model import GEMINI_MODEL, default_model, model_of_code, set_default_model
 from adk_nb.models.recorded_llm import current_tap
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.planners.base_planner import BasePlanner
@@ -137,7 +137,6 @@ class LlmAgent(TeamAgent):
     """Its tools and toolsets; empty if it has no toolset."""
     DEFAULT_LIVE_MODEL: ClassVar[str] = "gemini-live-2.5-flash-native-audio"
     """Source: google-adk 2.13."""
-    _default_model: ClassVar[str | BaseLlm] = ""
     _model: tuple[str, BaseLlm] | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
@@ -194,7 +193,7 @@ class LlmAgent(TeamAgent):
         Raises:
             ConfigurationError: There is no model of that name.
         """
-        model_or_name = self._named_model() or self._default_model
+        model_or_name = self._named_model() or cast(str | BaseLlm, model_of_code())
         # Before the class of the model is loaded: a replay needs neither its package nor a key.
         if tap := current_tap():
             return tap.model(model_or_name, self.name)
@@ -218,7 +217,13 @@ class LlmAgent(TeamAgent):
             raise TypeError(f"a default model must be a BaseLlm or the name of a model, got {short_repr(model)}")
         if not model:
             raise ConfigurationError(f"the name of the default model is empty; pass one such as {GEMINI_MODEL!r}")
-        LlmAgent._default_model = model
+        set_default_model(model)
+
+    @property
+    def answering_model(self) -> str:
+        """The name of the model that answers for this agent: its own, a parent's, or the default."""
+        model = self._named_model()
+        return model.model if isinstance(model, BaseLlm) else model or default_model()
 
     @property
     def canonical_live_model(self) -> BaseLlm:

@@ -14,10 +14,10 @@ from adk_nb import types
 from adk_nb.errors import ModelError, UnexpectedModelAnswer
 from adk_nb.models.adaptation import chat_signature
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.default_model import ollama_url
 from adk_nb.models.http_address import public_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import MODEL_NOTE, WRITTEN_AS_TEXT, LlmResponse
+from adk_nb.models.local_servers import ollama_url
 from adk_nb.models.openai_messages import (
     SAMPLING_SETTINGS,
     SENT_AS,

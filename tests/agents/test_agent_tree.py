@@ -201,7 +201,7 @@ def test_an_agent_without_a_model_asks_the_nearest_above_it_that_has_one(monkeyp
     root.model = "offline"
     assert leaf.canonical_model.model == "offline" and leaf.canonical_model is leaf.canonical_model
 
-    monkeypatch.setattr(LlmAgent, "_default_model", "")
+    monkeypatch.setattr("adk_nb.models.default_model._of_code", [])
     root.model = ""
     assert leaf.canonical_model.model == "offline"
     LlmAgent.set_default_model(other_model)

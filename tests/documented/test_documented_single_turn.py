@@ -9,6 +9,7 @@ import pytest
 
 from adk_nb.agents import LlmAgent, ParallelAgent
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.models.default_model import model_of_code
 from tests.support.talk import Talk, content_summaries, summaries
 
 NODE = """
@@ -72,7 +73,7 @@ editor_agent = LlmAgent(
 def names(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the code defines; its agents, which name no model, ask the script."""
     code, answers = request.param
-    monkeypatch.setattr(LlmAgent, "_default_model", ScriptedLlm(*answers))
+    monkeypatch.setattr("adk_nb.models.default_model._of_code", [ScriptedLlm(*answers)])
     defined: dict[str, Any] = {}
     exec(code, defined)
     return defined
@@ -80,7 +81,7 @@ def names(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> di
 
 def asked() -> list[tuple[str, list[tuple[str, str]], list[str]]]:
     """System instruction, contents and tools of each request."""
-    model = LlmAgent._default_model  # pyright: ignore[reportPrivateUsage]
+    model = model_of_code()
     assert isinstance(model, ScriptedLlm)
     return [
         (str(one.config.system_instruction), content_summaries(one.contents), sorted(one.tools_dict))

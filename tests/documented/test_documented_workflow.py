@@ -7,6 +7,7 @@ import pytest
 
 from adk_nb.agents import LlmAgent
 from adk_nb.models import ScriptedLlm, call
+from adk_nb.models.default_model import set_default_model
 from adk_nb.workflow import Workflow
 from tests.support.talk import Talk, requests, summaries
 
@@ -38,7 +39,7 @@ def model():
     scripted = ScriptedLlm("a story of cats", "a story of dogs")
     LlmAgent.set_default_model(scripted)
     yield scripted
-    LlmAgent._default_model = ""
+    set_default_model(None)
 
 
 def story() -> dict[str, Any]:

@@ -27,6 +27,12 @@ test("streamed text is put together, and a patch ends the stream", () => {
   assert.deepEqual([onlyRow(run).text, onlyRow(run).tail, onlyRow(run).streaming], ["whole", "", false]);
 });
 
+test("the head names the model that was said last", () => {
+  const run = after({ op: "model", name: "first" }, { op: "model", name: "second" });
+
+  assert.equal(run.model, "second");
+});
+
 test("an op on a row that is not there changes nothing", () => {
   const run = after({ op: "text", id: "x", s: "a" }, { op: "patch", id: "x", text: "b" }, { op: "mystery" });
 

@@ -261,6 +261,22 @@ def pages(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Pages:
     return views
 
 
+def test_the_heads_of_a_run_and_a_box_name_the_model_that_answers(shell: Shell, pages: Pages) -> None:
+    shell.names["other"] = ScriptedLlm("Later.", model="of-the-turn")
+    shell.names["model"] = ScriptedLlm("Hello.", model="of-the-agent")
+    shell.cell("%%agent guide -m model\nBe brief.")
+    shell.cell("%chat guide Hi")
+    shell.cell("%chat guide -m other Bye")
+    shell.cell("%chat guide")
+
+    *_, box = views = [pages.next() for _ in range(3)]
+
+    assert [view.snapshots[0]["model"] for view in views] == ["of-the-agent", "of-the-turn", "of-the-agent"]
+    shell.names["guide"].model = ScriptedLlm("I am new.", model="of-now")
+    box.says(kind="ask", text="And now?")
+    box.wait_for(lambda box: [op["name"] for op in ops(box, "model")] == ["of-now"])
+
+
 @pytest.mark.parametrize("answered_in", ["the cell", "the box", "a line"])
 def test_what_waits_already_is_asked_in_a_new_box_too_and_answered_once(
     shell: Shell, pages: Pages, answered_in: str

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
-from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.default_model import default_model
 from adk_nb.notebook import settings
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
@@ -341,14 +340,13 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
     definition = notebook.definitions.get(name) if notebook.is_of_its_cell(name) else None
     tools = list(definition.tools) if definition else [_tool_name(tool) for tool in getattr(agent, "tools", [])]
     members = definition.members if definition and definition.members else [sub.name for sub in agent.sub_agents]
-    model, kind = getattr(agent, "model", ""), kind_of(agent)
-    model = model.model if isinstance(model, BaseLlm) else str(model or default_model())
+    kind = kind_of(agent)
     return {
         "name": name,
         "version": definition.version if definition else None,
         "kind": kind,
         "mode": getattr(agent, "mode", None) or "",
-        "model": model if agent.is_llm and not kind else "",
+        "model": agent.answering_model if isinstance(agent, LlmAgent) else "",
         "tools": tools,
         "skills": list(definition.skills) if definition else [],
         "agents": list(members),

@@ -155,6 +155,14 @@ class AdkNb(Configurable):
                 hint = f"did you mean AdkNb.{near}?" if near else "%config AdkNb lists them"
                 raise TraitError(f"AdkNb has no setting {name!r}; {hint}")
         super().update_config(config)
+        if "model" in section:
+            sys.stdout.write(f"default model: {self.model_in_words}{self._above_model()}\n")
+
+    def _above_model(self) -> str:
+        """What to type if the setting has no effect; empty if it has."""
+        if not find_default_model().is_of_code:
+            return ""
+        return f'; above this setting; to change it: LlmAgent.set_default_model("{self.model or "offline"}")'
 
     @property
     def address(self) -> str:
@@ -314,9 +322,7 @@ class AdkNb(Configurable):
     def model_in_words(self) -> str:
         """The default model, and the reason for it. Imports no model."""
         default = find_default_model()
-        if os.environ.get(MODEL_VARIABLE, "").strip():
-            return default.name
-        return f"{default.name} ({default.reason}{f'; type: {default.install}' if default.install else ''})"
+        return default.name if default.name == self.model else str(default)
 
 
 @contextmanager

@@ -153,7 +153,7 @@ def _keys() -> Finding:
 
 def _model(settings: Any) -> Finding:
     default = find_default_model()
-    is_stand_in = default.name == "offline" and not os.environ.get(MODEL_VARIABLE, "").strip()
+    is_stand_in = default.name == "offline" and not (default.is_of_code or os.environ.get(MODEL_VARIABLE, "").strip())
     hint = "%key gemini (or openai, anthropic), or %config AdkNb.model = ..." if is_stand_in else default.install
     return Finding("model", f"{settings.model_in_words}, the default", hint)
 

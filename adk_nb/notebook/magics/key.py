@@ -106,8 +106,12 @@ def _model_lines(model: str, settings: Any) -> list[str]:
     if default.name == model:
         install = [f"first type: {default.install}"] if default.install else []
         return [f"default model: {model}", *install]
-    change = '%config AdkNb.model = ""' if settings.model else f'%config AdkNb.model = "{model}"'
-    reason = f'%config AdkNb.model = "{settings.model}"' if settings.model else default.reason
+    reason = default.reason
+    change = f'%config AdkNb.model = "{model}"'
+    if default.is_of_code:
+        change = f'LlmAgent.set_default_model("{model}")'
+    elif settings.model:
+        change, reason = '%config AdkNb.model = ""', f'%config AdkNb.model = "{settings.model}"'
     return [f"default model: still {default.name} ({reason}); to use {model}, type: {change}"]
 
 

@@ -148,8 +148,8 @@ def _model_family(definition: AgentDefinition) -> str:
         return type(definition.model_object).__name__
     try:
         return LLMRegistry.resolve(definition.model or definition.default_model).__name__
-    except UserError:
-        return definition.model
+    except UserError:  # such as the name of a model that is an object
+        return definition.model or definition.default_model
 
 
 def lost_parameters(name: str, new: Any, old: Any, events: Sequence[Event]) -> Iterator[str]:

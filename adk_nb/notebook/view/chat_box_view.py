@@ -8,7 +8,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import display_mode
-from adk_nb.notebook.view.display import LiveRun
+from adk_nb.notebook.view.display import LiveRun, model_of
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.front_end import with_view
 from adk_nb.notebook.view.interrupt_text import Verdict
@@ -42,10 +42,10 @@ class ChatBoxView(LiveRun):
         height: int,
         on_ask: Callable[[str], None],
     ) -> None:
-        view = LiveView(f"{agent.name} ─ session {session}", {"height": height})
+        view = LiveView(f"{agent.name} ─ session {session}", {"height": height}, model_of(agent))
         super().__init__(agent, None, notice, lambda interrupt: schema_of(self._answering, interrupt), view)
         self.place = "in a chat box"
-        self._answering = agent
+        self._answering, self._model = agent, model_of(agent)
         self._on_ask = on_ask
         self._view_output: Any = None
         self._text_output: Any = None
@@ -85,6 +85,9 @@ class ChatBoxView(LiveRun):
     def set_agent(self, agent: BaseAgent, notice: str | None) -> None:
         """Set the agent that answers the last question, and a notice on its model."""
         self.agent, self._answering = agent.name, agent
+        if (model := model_of(agent)) != self._model:
+            self._model = model
+            self._view.push({"op": "model", "name": model})
         self.notices = self.notices.of_next_turn(notice)
 
     def begin(self, session: Session | None, clicks: Clicks) -> None:

@@ -15,6 +15,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode, display_mode
@@ -24,6 +25,7 @@ from adk_nb.notebook.view.front_end import side_shell, views_stay
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.panels import Follower, PanelRun, RunPanels
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView, answer_for_view, waiting_label
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, in_a_terminal
@@ -35,6 +37,8 @@ from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
 
+_MAX_MODEL = 60
+"""Characters of a model's name in the head."""
 Show = Mode | Literal[False]
 """False: `off`."""
 
@@ -91,6 +95,11 @@ class StaticRun(RunView):
         return self._is_shown and self._own_cell.is_run_now
 
 
+def model_of(agent: BaseAgent) -> str:
+    """The name of the model that answers, for the head of a view; empty for a team."""
+    return one_line(agent.canonical_model.model, _MAX_MODEL) if isinstance(agent, LlmAgent) else ""
+
+
 class LiveRun(RunView):
     """A run in a live view; when it has ended, the reply takes the view's place."""
 
@@ -116,7 +125,7 @@ class LiveRun(RunView):
         """Events whose rows are not made yet."""
         self._cards: set[str] = set()
         self._errors = ErrorCards(self._push)
-        self._view = view or LiveView(title=agent.name)
+        self._view = view or LiveView(title=agent.name, model=model_of(agent))
         self._cell = contextvars.copy_context()
         self._own_cell = OriginCell()
         self._cell.run(self._own_cell.adopt_context)

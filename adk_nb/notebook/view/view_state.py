@@ -66,8 +66,10 @@ class ViewState:
     The front end has a copy that applies the same ops; a copy that missed some is replaced by a `snapshot`.
     """
 
-    def __init__(self, title: str = "", box: Json | None = None, own_id: str = "") -> None:
+    def __init__(self, title: str = "", box: Json | None = None, own_id: str = "", model: str = "") -> None:
         self.title = title
+        self.model = model
+        """Name of the model that answers; empty for a team."""
         self.own_id = own_id
         """The model id by which outputs refer to the view."""
         self.box = box
@@ -160,6 +162,7 @@ class ViewState:
         return {
             "seq": seq,
             "title": self.title,
+            "model": self.model,
             "own_id": self.own_id,
             "box": self.box,
             "status": self.status,
@@ -292,6 +295,7 @@ _OPS: dict[str, Op] = {
     "card": _card,
     "status": _status,
     "usage": _usage,
+    "model": _set("model", "name"),
     "notice": _set("notice", "text"),
     "notices": _set("notices", "notices"),
     "drawing": _set("drawing", "drawing"),

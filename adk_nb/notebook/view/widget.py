@@ -89,9 +89,9 @@ class LiveView(anywidget.AnyWidget):
     snapshot = traitlets.Dict().tag(sync=True)
     """The last `ViewState.snapshot`; its `seq` is the number of the last batch that it includes."""
 
-    def __init__(self, title: str = "", box: Json | None = None) -> None:
+    def __init__(self, title: str = "", box: Json | None = None, model: str = "") -> None:
         own_id = secrets.token_hex(16)
-        self._state = ViewState(title, box, own_id)
+        self._state = ViewState(title, box, own_id, model)
         self._seq = 0
         self._pause = BATCH_SECONDS
         self._awaits_first_row = False
@@ -122,9 +122,10 @@ class LiveView(anywidget.AnyWidget):
                 has the whole `state`), `{"op": "card", "card": {"id", ...}}` (its fields are merged into the card; an
                 answered card stays answered unless it is asked again with a note; the page gets it from
                 `call_arguments.card_for_page`), `{"op": "status", "status", "text"}`, `{"op": "usage", "text",
-                "title", "tokens"}` (for the footer), `{"op": "notice", "text"}`, `{"op": "notices", "notices"}` (each
-                a `document.Notice` as a dict), `{"op": "drawing", "drawing"}` (as `panels.graph.live_drawing`),
-                `{"op": "mark", "marks"}` (as `drawing_path.Marks`, merged into the earlier marks), `{"op": "lane",
+                "title", "tokens"}` (for the footer), `{"op": "model", "name"}` (for the head), `{"op": "notice",
+                "text"}`, `{"op": "notices", "notices"}` (each a `document.Notice` as a dict), `{"op": "drawing",
+                "drawing"}` (as `panels.graph.live_drawing`), `{"op": "mark", "marks"}` (as `drawing_path.Marks`,
+                merged into the earlier marks), `{"op": "lane",
                 "lane": {"id", "name", "label", "state"}}` (an agent of several that work at once; the `lane` of a row
                 is such an id), `{"op": "artifact", "artifact": {"id", ...}}` (as `results.artifact`, replacing the one
                 with that id), `{"op": "offers", "what"}` (requests that the page may send), `{"op": "answer",

@@ -24,26 +24,26 @@ queueMicrotask(()=>this.put(t.data,e=>K(e)!=="page")),t.name==="beside"&&t.id!==
 t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[y].model_id))||this.put(t,()=>!0)}put(t,e){let[s,i]=this.place(
 e);for(let{at:r,data:a,metadata:l}of s?t:[]){a[y]&&this.known.add(a[y].model_id);let h={output_type:"display_data",data:a,
 metadata:l};r===null?s.add(h):i+r<s.length&&s.set(i+r,h)}}place(t){let e=s=>s.data[y]?.model_id===this.store.own_id&&t(s);
-return Qt(L(this.manager),e)[0]??[]}};var Y=class{constructor(){this.title="",this.own_id="",this.box=null,this.seq=0,this.status={status:"idle",text:""},this.
-notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks={},this.offers=
-[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=new Map}load(t){
-let{rows:e,cards:s,lanes:i,artifacts:r=[],...a}=t;Object.assign(this,a),this.rows=new Map(e.map(l=>[l.id,{...l}])),this.
-lanes=new Map(i.map(l=>[l.id,l])),this.cards=new Map(s.map(l=>[l.id,l])),this.artifacts=new Map(r.map(l=>[l.id,l])),this.
-last=new Map;for(let l of e)this.#t(l)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:this.rows.get(e);Te[t.op]?.(this,
-t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.id))}merged(t){let e=new Map(this.
-state.map(i=>[i.key,i]));for(let i of t)e.set(i.key,i);let s=[...e.values()].filter(i=>i.kind||i.value!==null);return[...s.
-filter(i=>i.kind!=="-"),...s.filter(i=>i.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.status;(e==="running"||
-e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())s.state==="asked"&&Object.
-assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())(t.lane===e||t.lane.
-startsWith(`${e}.`))&&this.last.set(e,t.id)}},Te={append(n,{row:t}){n.rows.set(t.id,{...t});for(let e of n.rows.keys()){
-if(n.rows.size<=1e3)break;n.rows.delete(e),n.earlier+=1}},text(n,t,e){e&&(e.text+=t.s,e.streaming=!0,t.tail!==void 0&&Object.
-assign(e,{html:e.html+t.html,tail:t.tail}))},patch(n,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,tail:""},e)},state(n,t,e){
-n.state=t.state??n.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(n,{card:t})=>{n.cards.set(t.id,
-t)},status(n,{status:t,text:e="",seconds:s=0}){if(n.status={status:t,text:e,seconds:s},t!=="running")for(let i of n.rows.
-values())i.streaming=!1},usage(n,{text:t,title:e="",tokens:s=0}){n.usage={text:t,title:e,tokens:s}},notice(n,{text:t}){n.
-notice=t},notices(n,{notices:t}){n.notices=t},drawing(n,{drawing:t}){n.drawing=t},mark(n,{marks:t}){n.marks={...n.marks,
-...t}},lane:(n,{lane:t})=>{n.lanes.set(t.id,t)},artifact:(n,{artifact:t})=>{n.artifacts.set(t.id,t)},offers(n,{what:t}){
-n.offers=t},answer(n,{answer:t}){n.answer=t}};var Zt={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
+return Qt(L(this.manager),e)[0]??[]}};var Y=class{constructor(){this.title="",this.model="",this.own_id="",this.box=null,this.seq=0,this.status={status:"idle",
+text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks={},
+this.offers=[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=
+new Map}load(t){let{rows:e,cards:s,lanes:i,artifacts:r=[],...a}=t;Object.assign(this,a),this.rows=new Map(e.map(l=>[l.id,
+{...l}])),this.lanes=new Map(i.map(l=>[l.id,l])),this.cards=new Map(s.map(l=>[l.id,l])),this.artifacts=new Map(r.map(l=>[
+l.id,l])),this.last=new Map;for(let l of e)this.#t(l)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:this.rows.get(e);
+Te[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.id))}merged(t){
+let e=new Map(this.state.map(i=>[i.key,i]));for(let i of t)e.set(i.key,i);let s=[...e.values()].filter(i=>i.kind||i.value!==
+null);return[...s.filter(i=>i.kind!=="-"),...s.filter(i=>i.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.status;
+(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())s.state===
+"asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())(t.lane===
+e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Te={append(n,{row:t}){n.rows.set(t.id,{...t});for(let e of n.rows.
+keys()){if(n.rows.size<=1e3)break;n.rows.delete(e),n.earlier+=1}},text(n,t,e){e&&(e.text+=t.s,e.streaming=!0,t.tail!==void 0&&
+Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(n,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,tail:""},e)},
+state(n,t,e){n.state=t.state??n.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(n,{card:t})=>{n.
+cards.set(t.id,t)},status(n,{status:t,text:e="",seconds:s=0}){if(n.status={status:t,text:e,seconds:s},t!=="running")for(let i of n.
+rows.values())i.streaming=!1},usage(n,{text:t,title:e="",tokens:s=0}){n.usage={text:t,title:e,tokens:s}},notice(n,{text:t}){
+n.notice=t},model(n,{name:t}){n.model=t},notices(n,{notices:t}){n.notices=t},drawing(n,{drawing:t}){n.drawing=t},mark(n,{
+marks:t}){n.marks={...n.marks,...t}},lane:(n,{lane:t})=>{n.lanes.set(t.id,t)},artifact:(n,{artifact:t})=>{n.artifacts.set(
+t.id,t)},offers(n,{what:t}){n.offers=t},answer(n,{answer:t}){n.answer=t}};var Zt={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
 "error"],cancelled:["■","stopped"]},te={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
 "✗","You rejected"],answered:["✓","You answered"],reasked:["↻","asked again"],given:["✓","You answered"],refused:[
 "✗","You refused"],superseded:["–","no longer asked"],retried:["↻","Retried below"],dropped:["✓","taken back"],over:[
@@ -482,38 +482,39 @@ e,s]of this.tabs)s.hidden=!t.includes(e),s.setAttribute("aria-selected",String(e
 let e=this.panels.filter(r=>this.tabs.get(r)?.hidden===!1),s=e.indexOf(this.current),i={ArrowLeft:s-1+e.length,ArrowRight:s+
 1,Home:0,End:e.length-1};if(t.key in i)this.select(e[i[t.key]%e.length],!0);else if(t.key==="Escape")this.view.leave();else if(t.
 key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var $t=class{constructor(t,e,s){this.store=t,this.missed=new V(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
-!1,this.title=o("span","title"),this.status=o("span","status"),this.stop=p("Stop","stop",()=>{this.stopping=!0,t.send({kind:"\
-stop"}),this.repaint()}),this.notice=new kt(t),this.lanes=new ct(t),this.picture=new xt(t),this.events=new bt(t,this),this.
-state=new ft(t),this.cards=new at(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
-"role","status");let i=t.listed.map(ye).filter(r=>r!==null);this.tabs=new yt(i.map(r=>new vt(r,this)),this),this.log=this.
-tabs.panels[0],this.tools=new wt(t,this),this.summary=new gt(t,this),this.bar=o("div","bar",this.summary.button,this.tabs.
-node,this.tools.node),this.composer=t.box?new ht(t,this):null,this.announcer=new tt(t),this.root=this.#t(),this.keys=new dt(
-this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),1e3),e.append(this.box),this.reset()}#t(){
-let t=o("div","head",this.title,this.notice.chips,o("span","gap"),this.status,this.stop);for(let l of[t,this.bar])l.addEventListener(
-"keydown",h=>h.stopPropagation());let e=this.tabs.panels.map(({node:l})=>l),{answered:s,node:i}=this.cards,r=[s,this.summary.
-node,this.bar,this.lanes.node,...e,i,this.composer?.node,this.foot],a=o("div","view",t,this.notice.node,...r,this.liveText,
-this.announcer.node);return this.store.box&&(a.dataset.box="",a.style.setProperty("--adknb-height",`${this.store.box.height}\
-px`)),a}reset(){this.events.reset(),this.missed.ask(),this.stale=!0,this.schedule()}touch(t){this.events.touch(t),this.announcer.
-touch(t),this.missed.touch(t),t.op==="status"&&(this.stopping=!1),this.composer?.touch(t),t.op==="panel"&&(this.stale=!0);
-for(let e of[this.tabs.current,this.tools])e.touch?.(t);(this.log.node.hidden||t.op!=="append"&&t.op!=="text")&&(this.stale=
-!0),this.schedule()}schedule(){this.frame||=requestAnimationFrame(()=>{this.frame=0,this.paint()})}paint(){this.placed||=
-this.box.isConnected;let t=this.events.paint();this.lanes.paint(),this.stale&&this.paintFrame(),this.stale=!1,this.lanes.
-node.hidden||=this.summary.folded,this.tools.paint(this.events.words?this.events.matches().length:null,this.summary.folded),
-t()}paintFrame(){let{store:t}=this;this.title.textContent=t.title,this.root.dataset.status=t.status.status,this.#e(),this.
-notice.paint(),this.summary.paint(),this.tabs.paint();let{folded:e}=this.summary;this.foot.textContent=t.usage.text,this.
-foot.title=t.usage.title??"",this.foot.hidden=!t.usage.text||e;let s=!(t.rows.size||t.state.length||t.drawing);if(this.bar.
-hidden=s,this.bar.toggleAttribute("data-folded",e),e||s)for(let i of this.tabs.panels)i.node.hidden=!0;this.tabs.node.hidden||=
-e,this.picture.paint(),this.state.paint(),!e&&!s&&this.tabs.current.paint(),this.cards.paint(),this.composer?.paint()}#e(){
-let{status:t,box:e,rows:s,seconds:i}=this.store,[r,a]=Zt[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].
-filter(u=>u.kind==="call"&&u.ok===!1).length,d=l&&i>=1?o("span","elapsed",` · ${j(i)}`):null;f(this.status,h?o("span","\
-failed bad",`${O(h,"tool")} failed`):null,o("span","icon",r),` ${t.text||a}`,d),this.stop.hidden=!l,this.stop.disabled=this.
-stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.status.status!=="running"||!this.box.isConnected||
-(this.#e(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){this.tabs.select(this.log),this.events.
-reveal(t)}unfold(){this.summary.chosen=!1,this.stale=!0,this.paint()}leave(){let t=this.box.closest(".jp-Cell");document.
-activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof HTMLElement&&t.focus({preventScroll:!0})}get isOrphan(){
-return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){t.append(this.box),this.reset()}remove(){
-cancelAnimationFrame(this.frame),clearInterval(this.ticking),this.cards.steady.stop();for(let t of this.tabs.panels)t.closed();
-this.store.views.delete(this),this.box.remove()}};v({name:"events",title:"Events",look:"panes",asks:null,exists:()=>!0,mount(n,t){return n.removeAttribute("tabindex"),n.append(
+!1,this.title=o("span","title"),this.model=o("span","model dim"),this.status=o("span","status"),this.stop=p("Stop","stop",
+()=>{this.stopping=!0,t.send({kind:"stop"}),this.repaint()}),this.notice=new kt(t),this.lanes=new ct(t),this.picture=new xt(
+t),this.events=new bt(t,this),this.state=new ft(t),this.cards=new at(t,this),this.foot=o("div","foot"),this.liveText=o("\
+div","hidden"),this.liveText.setAttribute("role","status");let i=t.listed.map(ye).filter(r=>r!==null);this.tabs=new yt(i.
+map(r=>new vt(r,this)),this),this.log=this.tabs.panels[0],this.tools=new wt(t,this),this.summary=new gt(t,this),this.bar=
+o("div","bar",this.summary.button,this.tabs.node,this.tools.node),this.composer=t.box?new ht(t,this):null,this.announcer=
+new tt(t),this.root=this.#t(),this.keys=new dt(this),this.box=o("div","root",this.root),this.ticking=window.setInterval(
+()=>this.#s(),1e3),e.append(this.box),this.reset()}#t(){let t=o("div","head",this.title,this.model,this.notice.chips,o("\
+span","gap"),this.status,this.stop);for(let l of[t,this.bar])l.addEventListener("keydown",h=>h.stopPropagation());let e=this.
+tabs.panels.map(({node:l})=>l),{answered:s,node:i}=this.cards,r=[s,this.summary.node,this.bar,this.lanes.node,...e,i,this.
+composer?.node,this.foot],a=o("div","view",t,this.notice.node,...r,this.liveText,this.announcer.node);return this.store.
+box&&(a.dataset.box="",a.style.setProperty("--adknb-height",`${this.store.box.height}px`)),a}reset(){this.events.reset(),
+this.missed.ask(),this.stale=!0,this.schedule()}touch(t){this.events.touch(t),this.announcer.touch(t),this.missed.touch(
+t),t.op==="status"&&(this.stopping=!1),this.composer?.touch(t),t.op==="panel"&&(this.stale=!0);for(let e of[this.tabs.current,
+this.tools])e.touch?.(t);(this.log.node.hidden||t.op!=="append"&&t.op!=="text")&&(this.stale=!0),this.schedule()}schedule(){
+this.frame||=requestAnimationFrame(()=>{this.frame=0,this.paint()})}paint(){this.placed||=this.box.isConnected;let t=this.
+events.paint();this.lanes.paint(),this.stale&&this.paintFrame(),this.stale=!1,this.lanes.node.hidden||=this.summary.folded,
+this.tools.paint(this.events.words?this.events.matches().length:null,this.summary.folded),t()}paintFrame(){let{store:t}=this;
+this.title.textContent=t.title,this.model.textContent=t.model,this.model.hidden=!t.model,this.root.dataset.status=t.status.
+status,this.#e(),this.notice.paint(),this.summary.paint(),this.tabs.paint();let{folded:e}=this.summary;this.foot.textContent=
+t.usage.text,this.foot.title=t.usage.title??"",this.foot.hidden=!t.usage.text||e;let s=!(t.rows.size||t.state.length||t.
+drawing);if(this.bar.hidden=s,this.bar.toggleAttribute("data-folded",e),e||s)for(let i of this.tabs.panels)i.node.hidden=
+!0;this.tabs.node.hidden||=e,this.picture.paint(),this.state.paint(),!e&&!s&&this.tabs.current.paint(),this.cards.paint(),
+this.composer?.paint()}#e(){let{status:t,box:e,rows:s,seconds:i}=this.store,[r,a]=Zt[t.status]??["",t.status],l=t.status===
+"running",h=e?0:[...s.values()].filter(u=>u.kind==="call"&&u.ok===!1).length,d=l&&i>=1?o("span","elapsed",` · ${j(i)}`):
+null;f(this.status,h?o("span","failed bad",`${O(h,"tool")} failed`):null,o("span","icon",r),` ${t.text||a}`,d),this.stop.
+hidden=!l,this.stop.disabled=this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.status.
+status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){
+this.tabs.select(this.log),this.events.reveal(t)}unfold(){this.summary.chosen=!1,this.stale=!0,this.paint()}leave(){let t=this.
+box.closest(".jp-Cell");document.activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof HTMLElement&&
+t.focus({preventScroll:!0})}get isOrphan(){return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){
+t.append(this.box),this.reset()}remove(){cancelAnimationFrame(this.frame),clearInterval(this.ticking),this.cards.steady.
+stop();for(let t of this.tabs.panels)t.closed();this.store.views.delete(this),this.box.remove()}};v({name:"events",title:"Events",look:"panes",asks:null,exists:()=>!0,mount(n,t){return n.removeAttribute("tabindex"),n.append(
 t.picture.node,t.events.node,t.state.node),{paint(){t.picture.node.parentNode!==n&&t.events.node.before(t.picture.node)}}}});var Ut=400,St=22,Ot={agent:["▸","agent"],model:["◆","model"],tool:["⚙","tool"],person:["⚠","person"]},Wt=class{constructor(t,e){
 this.root=t,this.view=e,this.data=[],this.bars=[],this.picture=o("div","bars"),this.table=o("details","twin-table",o("su\
 mmary","","As a table")),this.table.addEventListener("toggle",()=>this.paintTable()),t.append(this.picture,this.table),this.

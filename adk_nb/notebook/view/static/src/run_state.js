@@ -7,6 +7,7 @@ export const MAX_ROWS = 1000;
 export class RunState {
   constructor() {
     this.title = "";
+    this.model = "";
     this.own_id = "";
     /** @type {{height: number} | null} */
     this.box = null;
@@ -132,6 +133,9 @@ const OPS = {
   },
   notice(run, { text }) {
     run.notice = text;
+  },
+  model(run, { name }) {
+    run.model = name;
   },
   notices(run, { notices }) {
     run.notices = notices;

@@ -186,6 +186,8 @@ export interface Status {
 export interface Snapshot {
   seq: number;
   title: string;
+  /** Name of the model that answers; empty for a team. */
+  model?: string;
   own_id: string;
   box: { height: number } | null;
   status: Status;

@@ -34,6 +34,7 @@ export class View {
     this.stopping = false;
     this.placed = false;
     this.title = el("span", "title");
+    this.model = el("span", "model dim");
     this.status = el("span", "status");
     this.stop = button("Stop", "stop", () => {
       this.stopping = true;
@@ -69,7 +70,7 @@ export class View {
   }
 
   #frame() {
-    const head = el("div", "head", this.title, this.notice.chips, el("span", "gap"), this.status, this.stop);
+    const head = el("div", "head", this.title, this.model, this.notice.chips, el("span", "gap"), this.status, this.stop);
     for (const part of [head, this.bar]) part.addEventListener("keydown", (event) => event.stopPropagation());
     const panels = this.tabs.panels.map(({ node }) => node);
     const { answered, node: cards } = this.cards;
@@ -132,6 +133,8 @@ export class View {
   paintFrame() {
     const { store } = this;
     this.title.textContent = store.title;
+    this.model.textContent = store.model;
+    this.model.hidden = !store.model;
     this.root.dataset.status = store.status.status;
     this.#paintStatus();
     this.notice.paint();
