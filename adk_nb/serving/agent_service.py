@@ -13,6 +13,7 @@ from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT
 from adk_nb.runners import Runner
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
@@ -25,7 +26,8 @@ CLIENT = "client"
 """The name of a caller whose protocol has no other."""
 _RESERVED = {
     "agent_version", "agent_versions", "calls", "defined_as", "definition_changed", "failed_at", "nested_usage",
-    "replayed", "spoken_to", "traceparent", RESTORED, SENT_BY,
+    "repeated", "replayed", "shown", "spoken_to", "traceparent", RESTORED, SENT_BY,
+    ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT,
 }  # fmt: skip
 """Keys of metadata that this package writes to events, and acts on."""
 _RESERVED_PREFIXES = ("a2a", "adk")

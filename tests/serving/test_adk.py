@@ -96,7 +96,10 @@ def test_a_client_takes_no_name_and_no_mark_that_is_not_its_own(serve):
         answer = served.client.post(path, json={"sessionId": "f", "events": [{"author": author, "content": content}]})
         assert answer.status_code == 400 and "event 0" in answer.json()["detail"], author
     served.session("s")
-    for key in ("a2a:context_id", "a2a:task_id", "sent_by", "spoken_to", "adk_nb_run", "traceparent", "A2A:calls"):
+    for key in (
+        *("a2a:context_id", "a2a:task_id", "sent_by", "spoken_to", "adk_nb_run", "traceparent", "A2A:calls"),
+        *("repeated", "shown", "escalate", "exit_flow", "wait_for_user_input", "hitl_request"),
+    ):
         event = {"author": "clerk", "content": content, "customMetadata": {key: "x"}}
         answers = [
             served.client.post(path, json={"sessionId": "f", "events": [event]}),
