@@ -21,7 +21,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat_box import HEIGHT, ChatBox, chat_in_terminal, check_place
 from adk_nb.notebook.conversation import Conversation
 from adk_nb.notebook.error_hints import shorten_interrupt
-from adk_nb.notebook.interrupts import HIDDEN_FIELD, find, with_edits
+from adk_nb.notebook.interrupts import HIDDEN_FIELD, find, in_doubt_message, with_edits
 from adk_nb.notebook.past_turns import PastTurn, Rewound, turns_of, typed_text
 from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.session_names import quoted
@@ -248,8 +248,10 @@ class Chat:
         chosen = [which] if which is None or isinstance(which, Interrupt | str | int) else list(which)
         if not chosen:
             raise InputError("no interrupt to answer: the list is empty, see chat.interrupts")
-        ids = [find(open_, item.id if isinstance(item, Interrupt) else item, self.session_id).id for item in chosen]
-        return self._answer(dict.fromkeys(ids, value), "chat.answer()")
+        found = [find(open_, item.id if isinstance(item, Interrupt) else item, self.session_id) for item in chosen]
+        if chosen != [which] and (doubt := next((one for one in found if one.in_doubt), None)):
+            raise InputError(in_doubt_message(doubt))  # a list is an answer for whatever is open
+        return self._answer(dict.fromkeys([one.id for one in found], value), "chat.answer()")
 
     def approve(self, id: Which = None, *, payload: Any = None, **edits: Any) -> Reply:
         """Approve a pending call, and wait for the reply.

@@ -38,7 +38,7 @@ _DECISIONS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "fa
 
 
 def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "interrupt", hint: str = "") -> Interrupt:
-    """Find an open interrupt.
+    """Find an open interrupt. A call that may have taken effect already is found by its number or an id alone.
 
     Args:
         open_: The interrupts to choose from.
@@ -48,16 +48,24 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
         hint: The end of the error if no interrupt matches.
 
     Raises:
-        InputError: None is open, none matches, or several do.
+        InputError: None is open, none matches, several do, or `which` does not single out a call in doubt.
     """
     if not open_:
         raise InputError(f"no {noun} is open in session {session!r}; it was answered already, or never existed")
     matches = open_ if which is None else _named(open_, which)
-    if len(matches) == 1:
-        return matches[0]
     if not matches:
         raise InputError(f"no {noun} {which!r} is open; it was answered already, or never existed{hint}")
+    if len(matches) == 1 and not (matches[0].in_doubt and (which is None or which in matches[0].names)):
+        return matches[0]
+    if len(matches) == 1:
+        raise InputError(in_doubt_message(matches[0]))
     raise InputError(several_message(matches, noun, which))
+
+
+def in_doubt_message(interrupt: Interrupt) -> str:
+    """The message that an interrupt is answered by no name that others can have, and in no group."""
+    number = interrupt.number
+    return f"{label(interrupt)} may have taken effect already; answer it alone, and by its number: {number}"
 
 
 def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) -> str:
@@ -203,10 +211,7 @@ class AnswerCheck:
                 raise InputError(f"no interrupt {key!r} is open; it was answered already, or never existed")
             if interrupt.in_doubt and len(answers) > 1:
                 yes, no = self._ways(interrupt)
-                raise InputError(
-                    f"{label(interrupt)} may have taken effect already, so it is answered alone: {yes} makes it again, "
-                    f"{no} does not"
-                )
+                raise InputError(f"{in_doubt_message(interrupt)}; {yes} makes it again, {no} does not")
             if interrupt.kind == "approval":
                 self._check_decision(interrupt, answer)
             elif interrupt.kind == "task" and len(answers) > 1:

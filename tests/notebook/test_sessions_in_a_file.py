@@ -21,6 +21,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.sessions import session_file
+from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
@@ -691,6 +692,37 @@ def test_an_approval_that_is_looked_for_where_a_run_was_cut_is_answered_by_what_
     shell.cell("%session new other")
     assert "interrupted: %session resume -s main, or %session drop -s" in shell.fails("%confirm -s main --all --no")
     assert shell.fails("%confirm --yes").endswith("%trace")
+
+
+def test_a_call_in_doubt_is_made_again_by_its_number_alone(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(clock, "ticks", lambda: now[0])
+    scripted(shell, call("pay", amount=5), "Done.")
+    shell.cell(KEPT)
+    shell.names["service"] = shell.ip.adk_nb.sessions.service
+    dying = '    if len(paid) == 1:\n        await service.close()\n    return "paid"'
+    shell.cell(PAY.replace("def", "async def").replace('    return "paid"', dying))
+    shell.cell(CLERK)
+    shell.cell("%chat clerk Pay.")
+    shell.fails("%confirm --yes")  # what comes after the payment is as if the process were gone
+    assert shell.names["paid"] == [5]
+
+    now[0] += LEASE_SECONDS + 1
+    shell.cell('%config AdkNb.sessions = ""')
+    shell.cell(KEPT)
+    shell.cell("%confirm --yes")
+    assert "%confirm 1 --yes" in str(shell.cell("%confirm"))
+    shell.names["chat"] = shell.ip.adk_nb.chat("clerk", None)
+    for unread in ("%confirm --yes", "%confirm yes", "%confirm --yes --all", "%confirm pay --yes", "%confirm pay yes"):
+        assert "1 (pay, in doubt)" in shell.fails(unread)
+    for unread in ("answer(True)", "answer(True, 'pay')", "answer(True, chat.interrupts)", "approve()"):
+        assert "1 (pay, in doubt)" in shell.fails(f"chat.{unread}")
+    assert shell.names["paid"] == [5]
+
+    shell.cell("%confirm 1 --yes")
+    assert shell.names["paid"] == [5, 5]
 
 
 def test_the_owner_of_a_session_is_named(shell: Shell, tmp_path: Path) -> None:

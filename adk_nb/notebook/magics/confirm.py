@@ -166,7 +166,7 @@ class _Confirm:
         if not self._open or (not matches and len(self._open) > 1):
             find(self._open, first, self._session, hint=f"; type {self._magic} to list the open ones")
         is_value = len(self._open) == 1 and (not matches or (not rest and self._open[0].is_text))
-        interrupt = self._open[0] if is_value else find(matches, None, self._session)
+        interrupt = find(self._open, None if is_value else first, self._session)
         value = (line if is_value else rest).strip()
         numbered = f"{self._magic} {interrupt.number}"
         if interrupt.kind == "credential" and value:
@@ -192,7 +192,7 @@ class _Confirm:
         decision = values.json_or_text(value)
         if isinstance(decision, dict | bool):
             return read_answer(interrupt, decision, "%confirm")
-        magic = self._magic if len(self._open) == 1 else f"{self._magic} {interrupt.number}"
+        magic = self._magic if len(self._open) == 1 and not interrupt.in_doubt else f"{self._magic} {interrupt.number}"
         got = f", got {value!r:.60}" if value else ""
         raise InputError(
             f"%confirm: approve or reject {', '.join(interrupt.names)}{got}; type {magic} yes, or {magic} no and a "
@@ -249,7 +249,7 @@ class _Confirm:
         if args.all and (ordinary := [approval for approval in approvals if not approval.in_doubt]):
             return ordinary  # a call that may have taken effect already is answered alone
         if args.id is None and len(approvals) > 1:
-            raise InputError(f"{several_message(approvals, 'approval')}, or --all")
+            raise InputError(f"{several_message(approvals, 'approval')}{'' if args.all else ', or --all'}")
         is_cut = args.reason and " " not in args.reason
         quotes = "; put a reason of several words in quotes" if is_cut else ""
         hint = f"; type {self._magic} to list the open ones{quotes}"

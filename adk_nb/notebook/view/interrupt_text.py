@@ -231,11 +231,12 @@ def commands(
     Args:
         interrupt: The open interrupt.
         magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
-        among: All open interrupts; a single one needs no number.
+        among: All open interrupts; a single one needs no number, unless it is in doubt.
         redefined: Its tool was redefined, so that the call is to be requested again.
     """
     if interrupt.is_approval:
-        return _approval_commands(interrupt, magic, sum(open_.is_approval for open_ in among) > 1, redefined)
+        is_numbered = interrupt.in_doubt or sum(open_.is_approval for open_ in among) > 1
+        return _approval_commands(interrupt, magic, is_numbered, redefined)
     number = interrupt.number or 1
     if interrupt.kind == "credential":
         several = sum(open_.kind == "credential" for open_ in among) > 1
