@@ -134,6 +134,7 @@ class LlmAgent(TeamAgent):
     _shapes: dict[str, tuple[Any, Shape]] = PrivateAttr(default_factory=dict[str, tuple[Any, Shape]])
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
     _with_toolsets: list[BaseTool | BaseToolset] = PrivateAttr(default_factory=list[BaseTool | BaseToolset])
+    _name_owners: dict[str, BaseToolset] = PrivateAttr(default_factory=dict[str, BaseToolset])
     """Its tools and toolsets; empty if it has no toolset."""
     DEFAULT_LIVE_MODEL: ClassVar[str] = "gemini-live-2.5-flash-native-audio"
     """Source: google-adk 2.13."""
@@ -249,7 +250,7 @@ class LlmAgent(TeamAgent):
         """All its tools: functions wrapped, toolsets expanded, and the tools of its team."""
         tools = self.tools_now()
         if self.tools and (tools_and_sets := self._with_toolsets):
-            tools = await expand_toolsets(self.name, tools_and_sets, ctx)
+            tools = await expand_toolsets(self.name, tools_and_sets, ctx, owners=self._name_owners)
             self._canonical = (self._canonical[0], tools)
         team = self._team_tools()
         return [*tools, *team] if team else tools

@@ -124,13 +124,23 @@ class _RequestHook(BaseTool):
 
 
 async def expand_toolsets(
-    agent: str, tools: Sequence[BaseTool | BaseToolset], ctx: ReadonlyContext | None = None
+    agent: str,
+    tools: Sequence[BaseTool | BaseToolset],
+    ctx: ReadonlyContext | None = None,
+    *,
+    owners: dict[str, BaseToolset] | None = None,
 ) -> list[BaseTool]:
     """Replace toolsets by their tools.
 
     Of two tools with the same name the later wins; but one of a toolset with `external_names` takes no name that an
-    agent's own tool or an earlier toolset has: its server would get calls that are meant for another. A toolset
-    that fails is skipped with a warning: the agent can still answer.
+    agent's own tool or an earlier toolset has, or had: its server would get calls that are meant for another. A
+    toolset that fails is skipped with a warning: the agent can still answer.
+
+    Args:
+        agent: The agent's name.
+        tools: Its tools and toolsets.
+        ctx: Context of the invocation. None: outside a run.
+        owners: The agent's memory of which toolset had which name; it is updated.
 
     Raises:
         UserError: A toolset is misconfigured.
@@ -138,21 +148,32 @@ async def expand_toolsets(
     tool_lists = await asyncio.gather(
         *(_tools_from(agent, entry, number, ctx) for number, entry in enumerate(tools, 1))
     )
+    owners = {} if owners is None else owners
+    positions = {id(entry): position for position, entry in enumerate(tools)}
     by_name: dict[str, BaseTool] = {}
     own_names = {entry.name for entry in tools if isinstance(entry, BaseTool)}
     for entry, tool in ((entry, tool) for entry, group in zip(tools, tool_lists, strict=True) for tool in group):
-        is_taken = tool.name in own_names or tool.name in by_name
-        if isinstance(entry, BaseToolset) and entry.external_names and is_taken:
-            logger.warning(
-                "agent %r has a tool named %r; another of %s is left out; with tool_name_prefix=... it has both",
-                agent,
-                tool.name,
-                type(entry).__name__,
-            )
-            continue
-        if tool.name in by_name:
-            logger.warning("agent %r has two tools named %r; the later one is used", agent, tool.name)
-        by_name[tool.name] = tool
+        name = tool.name
+        if isinstance(entry, BaseToolset) and entry.external_names:
+            is_taken = name in own_names or name in by_name
+            # The owner may be out of reach in this turn: its name is not free then.
+            owner = owners.get(name)
+            if owner and owner is not entry and id(owner) in positions:
+                is_taken |= not owner.external_names or positions[id(owner)] < positions[id(entry)]
+            if is_taken:
+                logger.warning(
+                    "the name %r belongs to another tool of agent %r; that of %s is left out; with "
+                    "tool_name_prefix=... it has both",
+                    name,
+                    agent,
+                    type(entry).__name__,
+                )
+                continue
+        if name in by_name:
+            logger.warning("agent %r has two tools named %r; the later one is used", agent, name)
+        by_name[name] = tool
+        if isinstance(entry, BaseToolset):
+            owners[name] = entry
     return list(by_name.values())
 
 

@@ -239,8 +239,12 @@ class Foreign(BaseToolset):
     def __init__(self, answer: str, *, asks: bool = False) -> None:
         super().__init__()
         self._answer, self._asks = answer, asks
+        self.is_down = False
 
     async def get_tools(self, readonly_context: Any = None) -> list[Any]:
+        if self.is_down:
+            raise ConnectionError("nobody listens")
+
         def pay() -> str:
             """Pay."""
             return self._answer
@@ -256,6 +260,24 @@ def test_of_two_servers_with_a_tool_of_one_name_the_first_keeps_it(caplog: pytes
     talk = Talk(gated_first)
     assert [interrupt.names for interrupt in open_interrupts(talk.say())] == [["pay"]], "it still asks"
     assert "tool_name_prefix" in caplog.text
+
+
+def test_a_server_that_is_down_keeps_the_names_of_its_tools():
+    first, second = Foreign("first", asks=True), Foreign("second")
+    payer = guide("Hello.", call("pay"), "No.", call("pay"), tools=[first, second])
+    talk = Talk(payer)
+    talk.say()
+
+    first.is_down = True
+    assert "second" not in str(summaries(talk.say())), "it is called for what the first one has"
+    first.is_down = False
+    assert [interrupt.names for interrupt in open_interrupts(talk.say())] == [["pay"]]
+
+    late = guide(call("pay"), "Done.", call("pay"), tools=[first, second])
+    first.is_down = True
+    assert "second" in str(summaries(Talk(late).say())), "no other tool of that name is known"
+    first.is_down = False
+    assert [interrupt.names for interrupt in open_interrupts(Talk(late).say())] == [["pay"]]
 
 
 def test_an_agent_is_no_tool():
