@@ -357,6 +357,152 @@ def test_a_credential_is_shown_as_the_document_says(
     assert {name: request.headers[name] for name in ("x-key", "authorization") if name in request.headers} == view
 
 
+KEY_PLACES = {
+    "header": {"type": "apiKey", "in": "header", "name": "X-Key"},
+    "query": {"type": "apiKey", "in": "query", "name": "key"},
+    "cookie": {"type": "apiKey", "in": "cookie", "name": "key"},
+}
+
+
+@pytest.mark.parametrize("by_author", [False, True])
+@pytest.mark.parametrize(
+    ("place", "name", "sent"),
+    [
+        ("header", "X-Key", ["a-long-key"]),
+        ("header", "x-key", ["a-long-key"]),
+        ("query", "key", ["a-long-key"]),
+        ("cookie", "key", ["key=a-long-key"]),
+    ],
+)
+def test_a_parameter_that_is_the_schemes_key_is_no_argument_and_sent_once(
+    place: str, name: str, sent: list[str], by_author: bool
+):
+    scheme = KEY_PLACES[place]
+    document: dict[str, Any] = {"components": {"securitySchemes": {"s": scheme}}}
+    options = {"auth_scheme": dict_to_auth_scheme(scheme)} if by_author else {}
+    other = {"name": "limit", "in": "query", "schema": {"type": "integer"}}
+    operation = {
+        "parameters": [{"name": name, "in": place, "required": True, "schema": {"type": "string"}}, other],
+        **({} if by_author else {"security": [{"s": []}]}),
+    }
+    request = Asked(operation, method="get", document=document, auth_credential=KEY, **options)
+
+    assert set(request.schema["properties"]) == {"limit"} and "required" not in request.schema
+    asked = request.says(limit=1, **{name.replace("-", "_").lower(): "the-models"})[0]
+    found = asked.url.params.get_list("key") if place == "query" else asked.headers.get_list(name)
+    assert (asked.headers.get_list("cookie") if place == "cookie" else found) == sent
+
+
+def test_a_parameter_with_the_name_of_a_key_in_another_place_is_an_argument():
+    document: dict[str, Any] = {"components": {"securitySchemes": {"s": KEY_PLACES["query"]}}}
+    operation = {"security": [{"s": []}], "parameters": [{"name": "key", "in": "header", "schema": {}}]}
+    request = Asked(operation, method="get", document=document, auth_credential=KEY)
+
+    asked = request.says(key="mine")[0]
+    assert asked.headers["key"] == "mine" and asked.url.params.get_list("key") == ["a-long-key"]
+
+
+@pytest.mark.parametrize("place", KEY_PLACES)
+def test_no_other_argument_brings_a_second_key(place: str):
+    """An object in a query names its parameters itself, and an author's headers may differ in case."""
+    document: dict[str, Any] = {"components": {"securitySchemes": {"s": KEY_PLACES[place]}}}
+    more = {"name": "more", "in": "query", "schema": {"type": "object"}}
+    request = Asked(
+        {"security": [{"s": []}], "parameters": [more]},
+        method="get",
+        document=document,
+        auth_credential=KEY,
+        header_provider=lambda context: {"x-key": "another", "cookie": "key=another; lang=en"},
+    )
+
+    asked = request.says(more={"key": "the-models", "page": 2})[0]
+    expected = {
+        "header": (["the-models"], ["a-long-key"], "key=another; lang=en"),
+        "query": (["a-long-key"], ["another"], "key=another; lang=en"),
+        "cookie": (["the-models"], ["another"], "lang=en; key=a-long-key"),
+    }
+    found = asked.url.params.get_list("key"), asked.headers.get_list("x-key"), asked.headers["cookie"]
+    assert found == expected[place] and asked.url.params["page"] == "2"
+
+
+ELSEWHERE = [{"url": "https://elsewhere.example/v1"}]
+
+
+@pytest.mark.parametrize(
+    ("servers", "host"),
+    [
+        (ELSEWHERE, None),
+        ([{"url": "http://shop.example/v1"}], None),
+        ([{"url": "https://shop.example:8443/v1"}], None),
+        ([{"url": "https://shop.example.evil.example"}], None),
+        ([{"url": "https://SHOP.example:443/v2"}], "shop.example"),
+        ([], "shop.example"),
+    ],
+)
+@pytest.mark.parametrize("level", ["operation", "path"])
+@pytest.mark.parametrize("given", ["credential", "scheme", "headers"])
+def test_an_operation_on_another_host_does_not_get_what_the_author_gave_for_the_documents(
+    servers: Any, host: str | None, level: str, given: str
+):
+    document: dict[str, Any] = {"components": {"securitySchemes": SCHEMES}, "security": [way("key")]}
+    operation: dict[str, Any] = {"operationId": "f"} | ({"servers": servers} if level == "operation" else {})
+    document["paths"] = {"/f": {"get": operation} | ({"servers": servers} if level == "path" else {})}
+    options: dict[str, Any] = {
+        "credential": {"auth_credential": KEY},
+        "scheme": {"auth_credential": KEY, "auth_scheme": dict_to_auth_scheme(SCHEMES["key"])},
+        "headers": {"header_provider": lambda context: {"X-Key": "a-long-key"}},
+    }[given]
+    request = Asked({}, document=document, **options)
+
+    answer = request.ask()
+
+    if host:
+        assert answer == {} and request.sent[0][0].url.host == host
+        assert request.sent[0][0].headers["x-key"] == "a-long-key"
+        return
+    assert request.sent == [] and "https://shop.example/v1" in answer["error"]
+    way_out = "header_provider" if given == "headers" else "configure_auth_credential"
+    assert f"get_tool('f').{way_out}" in answer["error"]
+    tool = request.tools.get_tool("f")
+    assert tool
+    if given == "headers":
+        tool.header_provider = lambda context: {"X-Key": "a-long-key"}
+    else:
+        tool.configure_auth_credential(KEY)
+    assert request.says()[0].headers["x-key"] == "a-long-key"
+
+
+def test_a_persons_key_for_the_documents_server_is_not_used_on_another_host():
+    document: dict[str, Any] = {"components": {"securitySchemes": SCHEMES}, "security": [way("key")]}
+    document["paths"] = {"/f": {"get": {"operationId": "f"}}, "/g": {"get": {"operationId": "g", "servers": ELSEWHERE}}}
+    request = Asked({}, document=document, auth_scheme=dict_to_auth_scheme(SCHEMES["key"]), credential_key="mine")
+
+    here, there = request.tools.get_tool("f"), request.tools.get_tool("g")
+    assert here and there and here.auth_config and there.auth_config
+    assert here.auth_config.credential_key == "mine" != there.auth_config.credential_key
+
+
+@pytest.mark.parametrize(
+    ("server", "what"),
+    [
+        (
+            {"url": "https://{at}", "variables": {"at": {"default": "evil.example", "enum": ["shop.example"]}}},
+            '"default": "shop.example"',
+        ),
+        ({"url": "https://{at}/v1"}, '"variables"'),
+    ],
+)
+@pytest.mark.parametrize("level", ["document", "operation"])
+def test_a_host_that_the_document_does_not_list_is_refused(server: dict[str, Any], what: str, level: str):
+    at = {"parameters": [{"name": "at", "in": "path"}]}
+
+    with pytest.raises(ConfigurationError, match=what):
+        if level == "document":
+            Asked(at, document={"servers": [server]})
+        else:
+            Asked(at | {"servers": [server]})
+
+
 def asked_for(request: Asked) -> list[tuple[str, str]]:
     """What a person is asked for: the kind of scheme, and under which name it is kept."""
     talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("f"), "done"), tools=[request.tools]))

@@ -16,6 +16,7 @@ from adk_nb.tools.mcp_tool.connection_params import StdioConnectionParams, serve
 from adk_nb.tools.mcp_tool.mcp_connection import UnauthorizedError
 from adk_nb.tools.mcp_tool.mcp_session_manager import McpSessionManager
 from adk_nb.tools.openapi_tool.credential import with_credential
+from adk_nb.tools.openapi_tool.operation import with_headers
 
 HeaderProvider = Callable[[ReadonlyContext], Any]
 """`(context) -> dict[str, str]`, sync or async: headers of the connection, which the model never sees."""
@@ -83,8 +84,7 @@ class McpServer:
         credential_headers = with_credential({"headers": {}, "params": []}, self.auth_config.auth_scheme, credential)[
             "headers"
         ]
-        own_names = {name.lower() for name in credential_headers}
-        return {name: value for name, value in headers.items() if name.lower() not in own_names} | credential_headers
+        return with_headers(headers, credential_headers)
 
 
 def _check(config: AuthConfig, sessions: McpSessionManager) -> None:

@@ -9,7 +9,7 @@ from adk_nb.auth.auth_credential import AuthCredential, AuthCredentialTypes, Htt
 from adk_nb.auth.auth_schemes import APIKey, APIKeyIn, AuthScheme, HTTPBase
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
-from adk_nb.tools.openapi_tool.operation import Operation, with_query
+from adk_nb.tools.openapi_tool.operation import Operation, with_headers, with_query, without_query
 from adk_nb.tools.openapi_tool.styles import in_query
 
 Credentials = AuthCredential | Mapping[str, AuthCredential]
@@ -122,24 +122,25 @@ def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: Aut
     request = {**request, "secrets": {*request.get("secrets", ()), *credential.secrets()}}
     if isinstance(scheme, APIKey):
         return _with_key(request, scheme, credential.api_key or "")
-    headers = dict(request["headers"])
+    headers: dict[str, str] = {}
     if credential.http:
-        headers |= credential.http.additional_headers or {}
-        headers["Authorization"] = authorization(credential.http)
+        headers = {**(credential.http.additional_headers or {}), "Authorization": authorization(credential.http)}
     elif credential.oauth2 and credential.oauth2.access_token:
         headers["Authorization"] = f"Bearer {credential.oauth2.access_token}"
-    return {**request, "headers": headers}
+    return {**request, "headers": with_headers(request["headers"], headers)}
 
 
 def _with_key(request: dict[str, Any], scheme: APIKey, key: str) -> dict[str, Any]:
+    """Add an API key, in place of any other value of that name."""
     if scheme.in_ is APIKeyIn.query:
-        return {**request, "url": with_query(request["url"], [in_query(scheme.name, "form", True, key)])}
-    headers = dict(request["headers"])
-    if scheme.in_ is APIKeyIn.cookie:
-        headers["Cookie"] = "; ".join([*filter(None, [headers.get("Cookie")]), f"{scheme.name}={key}"])
-    else:
-        headers[scheme.name] = key
-    return {**request, "headers": headers}
+        url = without_query(request["url"], scheme.name)
+        return {**request, "url": with_query(url, [in_query(scheme.name, "form", True, key)])}
+    if scheme.in_ is APIKeyIn.header:
+        return {**request, "headers": with_headers(request["headers"], {scheme.name: key})}
+    headers: dict[str, str] = request["headers"]
+    cookies = [pair.strip() for name, value in headers.items() if name.lower() == "cookie" for pair in value.split(";")]
+    others = [pair for pair in cookies if pair and pair.partition("=")[0] != scheme.name]
+    return {**request, "headers": with_headers(headers, {"Cookie": "; ".join([*others, f"{scheme.name}={key}"])})}
 
 
 def authorization(auth: HttpAuth) -> str:

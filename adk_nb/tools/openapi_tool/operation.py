@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote_plus
 
-from adk_nb.auth.auth_schemes import AuthScheme
+from adk_nb.auth.auth_schemes import APIKey, AuthScheme
 from adk_nb.tools.openapi_tool import styles
 from adk_nb.tools.openapi_tool.styles import text
 
@@ -70,6 +70,25 @@ class Operation:
     """Alternative security requirements, each a dict of scheme names to schemes. An empty dict: no credential is
     needed.
     """
+    foreign_to: str = ""
+    """The document's server, if the operation names another host; credentials are meant for the former. Empty: it does
+    not.
+    """
+
+    def without_keys(self, *schemes: AuthScheme) -> "Operation":
+        """The operation without the arguments that are keys of its own security schemes or of `schemes`."""
+        own_schemes = [scheme for requirement in self.security for scheme in requirement.values()]
+        keys = {
+            (scheme.in_.value, _comparable(scheme.in_.value, scheme.name))
+            for scheme in (*own_schemes, *schemes)
+            if isinstance(scheme, APIKey)
+        }
+        arguments = tuple(
+            argument
+            for argument in self.arguments
+            if (argument.place, _comparable(argument.place, argument.sent_as)) not in keys
+        )
+        return self if len(arguments) == len(self.arguments) else replace(self, arguments=arguments)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -152,6 +171,22 @@ def is_json(media_type: str) -> bool:
     """True if the media type is JSON."""
     kind = media_type.split(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")
+
+
+def _comparable(place: str, name: str) -> str:
+    return name.lower() if place == "header" else name
+
+
+def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """`headers` overridden by `others`, whatever the case of their names."""
+    names = {name.lower() for name in others}
+    return {name: value for name, value in headers.items() if name.lower() not in names} | dict(others)
+
+
+def without_query(url: str, name: str) -> str:
+    """The URL without query parameters of this name."""
+    start, _, query = url.partition("?")
+    return with_query(start, [pair for pair in query.split("&") if unquote_plus(pair.partition("=")[0]) != name])
 
 
 def with_query(url: str, pairs: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from adk_nb.tools.openapi_tool.credential import with_credential
 from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_spec_parser import EXTRA
-from adk_nb.tools.openapi_tool.operation import Operation, is_json
+from adk_nb.tools.openapi_tool.operation import Operation, is_json, with_headers
 from adk_nb.tools.web_access import Verify, WebAccess, WebResponse
 
 HeaderProvider = Callable[[ReadonlyContext], Any]
@@ -55,12 +55,15 @@ class RestApiTool(BaseTool):
         self.auth_scheme: AuthScheme | None = None
         self.auth_credential: AuthCredential | None = None
         self.credential_key: str | None = None
+        self._arguments = JsonArguments(operation.schema, EXTRA)
         self._set_auth_configs(auth_configs)
         self.require_confirmation = require_confirmation
         self.header_provider = header_provider
         self._headers: dict[str, str] = {}
         self._web = web
-        self._arguments = JsonArguments(operation.schema, EXTRA)
+        # Given for all operations of a document: they go to another host only if the author gives them to this tool.
+        self._shared_credential = any(config.raw_auth_credential for config in self.auth_configs)
+        self._shared_provider = header_provider
 
     def __repr__(self) -> str:
         return f"RestApiTool({self.name}: {self.bound_to})"
@@ -77,6 +80,7 @@ class RestApiTool(BaseTool):
         """Use this credential; a text is parsed as JSON. None: ask the user."""
         is_json_text = isinstance(auth_credential, str)
         self.auth_credential = AuthCredential.model_validate_json(auth_credential) if is_json_text else auth_credential
+        self._shared_credential = False
         self._configure()
 
     def configure_credential_key(self, credential_key: str | None = None) -> None:
@@ -105,6 +109,11 @@ class RestApiTool(BaseTool):
     def _set_auth_configs(self, configs: Sequence[AuthConfig]) -> None:
         self.auth_configs = tuple(configs)
         self.auth_config = configs[0] if configs else None
+        operation = self.operation.without_keys(*(config.auth_scheme for config in configs))
+        if operation is not self.operation:
+            self.operation = operation
+            self._arguments = JsonArguments(operation.schema, EXTRA)
+            self._declaration_cache = ()
         if self.auth_config:
             self.auth_scheme = self.auth_config.auth_scheme
             self.auth_credential = self.auth_config.raw_auth_credential
@@ -144,12 +153,14 @@ class RestApiTool(BaseTool):
             request = self.operation.build_request(self.operation.without_nulls(args))
         except ValueError as error:
             return {"error": f"{self.name}() was not called: {error}"}
-        request["headers"] = self._headers | request["headers"]
+        if message := self._withheld():
+            return {"error": f"{self.name}() was not called: {message}"}
+        request["headers"] = with_headers(self._headers, request["headers"])
         if self.header_provider:
             headers = self.header_provider(tool_context)
             headers = await headers if inspect.isawaitable(headers) else headers
             remember_named(headers)
-            request["headers"] |= headers
+            request["headers"] = with_headers(request["headers"], headers)
         try:
             response = await self._send(request, tool_context)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
@@ -160,6 +171,28 @@ class RestApiTool(BaseTool):
     async def call(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Alias of `run_async` in ADK."""
         return await self.run_async(args=args, tool_context=tool_context)
+
+    def _withheld(self) -> str | None:
+        """The reason why what the author gave for the document's server is not sent to another host. None: there is
+        no such host, or the author gave it to this tool.
+        """
+        if not self.operation.foreign_to:
+            return None
+        tool = f"toolset.get_tool({self.operation.name!r})"
+        ways = [
+            *([f"{tool}.configure_auth_credential(...)"] if self._shared_credential else ()),
+            *(
+                [f"{tool}.header_provider = ..."]
+                if self._shared_provider and self.header_provider is self._shared_provider
+                else ()
+            ),
+        ]
+        if not ways:
+            return None
+        return (
+            f"its own server is {self.operation.url}, and the credentials are for {self.operation.foreign_to}; "
+            f"the author may allow it: {' and '.join(ways)}"
+        )
 
     async def _send(self, request: dict[str, Any], context: ToolContext) -> WebResponse | None:
         """Send the request, again with renewed credentials after HTTP 401. None: the user has to be asked for one."""

@@ -67,7 +67,16 @@ class _Reader:
         for path, item in self._document.get("paths", {}).items():
             item = self._resolve(item)
             operations += [self._operation(path, method, item) for method in _METHODS if method in item]
-        return operations
+        if not operations:
+            return []
+        try:
+            home = self._server()
+        except ConfigurationError:  # each operation has a server of its own
+            home = operations[0].url
+        return [
+            operation if _origin(operation.url) == _origin(home) else replace(operation, foreign_to=home)
+            for operation in operations
+        ]
 
     def _look_up(self, reference: str) -> Any:
         try:
@@ -108,7 +117,7 @@ class _Reader:
             whole_body=is_whole,
             needs_body=bool(body.get("required")),
             security=self._security.requirements(definition, server),
-        )
+        ).without_keys()
 
     def _name(self, text: str) -> str:
         base = snake_case(text)[:_MAX_NAME] or "operation"
@@ -130,12 +139,24 @@ class _Reader:
         variables: dict[str, Json] = server.get("variables") or {}
         url = str(server.get("url") or "/")
         for name, variable in variables.items():
-            url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
+            default, values = str(variable.get("default", "")), [str(value) for value in variable.get("enum") or ()]
+            # OpenAPI 3.1, Server Variable Object. Else a host that nobody listed would get the credentials.
+            if values and default not in values:
+                raise ConfigurationError(
+                    f"the variable {name!r} of the server {url!r} has the default {default!r}, which its 'enum' does "
+                    f'not list: {", ".join(values)}; write "default": "{values[0]}"'
+                )
+            url = url.replace(f"{{{name}}}", default)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
             raise ConfigurationError(
                 f"the OpenAPI document's first server is {url!r}, which is not an absolute URL; put one first: "
                 '"servers": [{"url": "https://..."}]'
+            )
+        if "{" in parts.netloc:
+            raise ConfigurationError(
+                f"the OpenAPI document's server {url!r} has a variable in its host that is not defined, so a model's "
+                'argument could name the host; write "variables": {"...": {"default": "..."}} beside its "url"'
             )
         return url.rstrip("/")
 
@@ -200,6 +221,11 @@ class _Reader:
             reserved=bool(encoding.get("allowReserved")),
             media_type=_concrete_type(kind) or None,
         )
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower().removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ""))
 
 
 def _concrete_type(media_type: str | None) -> str | None:

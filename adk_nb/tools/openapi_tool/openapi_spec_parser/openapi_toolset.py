@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
+from urllib.parse import urlsplit
 
 from adk_nb.auth.auth_schemes import AuthScheme
 from adk_nb.auth.auth_tool import AuthConfig
@@ -29,12 +30,14 @@ class OpenAPIToolset(BaseToolset):
         auth_scheme: The security scheme of all tools. None: each operation's own, by `security` and `securitySchemes`.
         auth_credential: The credential, or the client to get one with; a dict by scheme names if the document has
             several schemes. None: the user is asked, unless `header_provider` or `httpx_client_factory` may
-            authenticate and no `auth_scheme` is given.
+            authenticate and no `auth_scheme` is given. An operation whose own server is another host than the
+            document's is not called with it, unless `get_tool(name).configure_auth_credential(...)` gives it to it.
         credential_key: The key under which a user's credential is stored; the scheme's name is appended if the document
             has several.
         ssl_verify: Verification of server certificates: the system's store, a file or folder of certificates, a context
             of your own, or none.
-        header_provider: Returns headers for each request, such as a key; the model never sees them.
+        header_provider: Returns headers for each request, such as a key; the model never sees them. For an operation
+            on another host: `get_tool(name).header_provider = ...`.
         httpx_client_factory: Creates the client of each request, for a proxy or a transport of your own: of httpx2 or
             httpx, closed after use. `ssl_verify` is then up to the client.
         preserve_property_names: Keep the names of arguments as they are in the document, instead of snake_case.
@@ -74,6 +77,9 @@ class OpenAPIToolset(BaseToolset):
                 "the OpenAPI document has schemas that are nested too deep, or contain themselves; move "
                 "recursive schemas to components/schemas, and refer to them with $ref"
             ) from None
+        shared_config = _shared_config(auth_scheme, auth_credential, credential_key)
+        if shared_config:
+            operations = [operation.without_keys(shared_config.auth_scheme) for operation in operations]
         parameters = {argument.name for operation in operations for argument in operation.arguments}
         self.require_confirmation = parse_condition(require_confirmation, type(self).__name__, parameters)
         self._web = WebAccess(
@@ -82,22 +88,29 @@ class OpenAPIToolset(BaseToolset):
             client_factory=httpx_client_factory,
         )
         has_other_credentials = header_provider is not None or httpx_client_factory is not None
-        shared_config = _shared_config(auth_scheme, auth_credential, credential_key)
         chooser = None
         if shared_config is None:
             chooser = CredentialChooser(
                 operations, auth_credential, credential_key, has_other_credentials=has_other_credentials
             )
-        self._tools = [
-            RestApiTool(
-                operation,
-                self._web,
-                auth_configs=chooser.configs_for(operation) if chooser else [shared_config] if shared_config else (),
-                require_confirmation=self.require_confirmation,
-                header_provider=header_provider,
+        self._tools: list[RestApiTool] = []
+        for operation in operations:
+            configs = chooser.configs_for(operation) if chooser else (shared_config,) if shared_config else ()
+            if operation.foreign_to:  # a user's stored credential is not for this host, either
+                host = f"@{urlsplit(operation.url).netloc}"
+                configs = tuple(
+                    config.model_copy(update={"credential_key": config.credential_key.removesuffix(host) + host})
+                    for config in configs
+                )
+            self._tools.append(
+                RestApiTool(
+                    operation,
+                    self._web,
+                    auth_configs=configs,
+                    require_confirmation=self.require_confirmation,
+                    header_provider=header_provider,
+                )
             )
-            for operation in operations
-        ]
 
     def configure_ssl_verify_all(self, ssl_verify: Verify | None = None) -> None:
         """Set the verification of server certificates for all tools. None: the system's store. ADK's name."""
