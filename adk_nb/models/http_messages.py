@@ -218,7 +218,7 @@ def _tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
         function = {
             "name": declaration.name,
             "description": declaration.description or declaration.name,
-            "parameters": parameters_schema(declaration),
+            "parameters": parameters_schema(declaration, whole=True),
         }
         yield {"type": "function", "function": function}
 

@@ -14,6 +14,8 @@ _ANNOTATIONS = {"$schema", "$id", "$comment", "discriminator", "examples", "depr
 _SUPPORTED = {"type", "description", "title", "const", "required", "additionalProperties", "pattern", "$ref"} | {
     *("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems")
 }
+_NOT_AT_TOP = {"anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref", "if", "then", "else", "dependentSchemas"}
+"""Keywords that OpenAI or Anthropic refuse at the top of a tool's parameters, and those that may hide properties."""
 _FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 _MAX_DEPTH, _MAX_PROPERTIES, _MAX_ENUM = 10, 5_000, 1_000
 """Limits of OpenAI's strict mode; the last two are totals of a schema."""
@@ -37,15 +39,73 @@ def calling_config(request: LlmRequest) -> types.FunctionCallingConfig:
     return (tool_config and tool_config.function_calling_config) or types.FunctionCallingConfig()
 
 
-def parameters_schema(declaration: types.FunctionDeclaration) -> dict[str, Any]:
-    """The parameters of a function, as the schema of an object."""
+def parameters_schema(declaration: types.FunctionDeclaration, *, whole: bool = False) -> dict[str, Any]:
+    """The parameters of a function, as the schema of an object; `whole`: with the alternatives that it has."""
     schema = declaration.parameters_json_schema
     if schema is None and declaration.parameters is not None:
         schema = declaration.parameters.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
     parameters: dict[str, Any] = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     # OpenAI and Anthropic require an object, also for a function without parameters.
     empty: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-    return empty | parameters
+    return empty | (parameters if whole else flat_schema(parameters))
+
+
+def flat_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object with the properties of all alternatives and of what it refers to; no copy if flat.
+
+    OpenAI and Anthropic refuse `anyOf`, `oneOf`, `allOf` and the like at the top of a tool's parameters. What is valid
+    for `schema` is valid for the result; the owner of the schema checks the rest.
+    """
+    return _flatten(schema, schema, ()) if schema.keys() & _NOT_AT_TOP else schema
+
+
+def _flatten(schema: _Json, root: _Json, expanded: tuple[str, ...]) -> _Json:
+    """`expanded`: references around it, which are not followed again."""
+    flat: _Json = {key: value for key, value in schema.items() if key not in _NOT_AT_TOP}
+    own: _Json = schema.get("properties") or {}
+    required = list[str](schema.get("required") or ())
+    together, alternatives = list[Any](schema.get("allOf") or ()), list[Any]()
+    if isinstance(ref := schema.get("$ref"), str) and ref not in expanded:
+        together.append(_target(root, ref))
+        expanded = (*expanded, ref)
+    for keyword in ("anyOf", "oneOf"):
+        branches = [_flatten(branch, root, expanded) for branch in _objects(schema.get(keyword))]
+        alternatives += branches
+        shared = [set[str](branch.get("required") or ()) for branch in branches]
+        required += sorted(set[str].intersection(*shared)) if shared else []
+    whole = [_flatten(part, root, expanded) for part in _objects(together)]
+    conditional = [schema[key] for key in ("then", "else") if key in schema]
+    conditional += (schema.get("dependentSchemas") or {}).values()
+    alternatives += [_flatten(part, root, expanded) for part in _objects(conditional)]
+    found: dict[str, list[Any]] = {}
+    for part in [*whole, *alternatives]:
+        properties: _Json = part.get("properties") or {}
+        for name, value in properties.items():
+            values = found.setdefault(name, [])
+            values += [] if value in values else [value]
+        for key in ("additionalProperties", "patternProperties"):
+            if part.get(key) and key not in flat:
+                flat[key] = part[key]
+    for part in whole:
+        required += part.get("required") or ()
+    flat["type"] = "object"
+    flat["properties"] = {
+        name: values[0] if len(values) == 1 else {"anyOf": values} for name, values in found.items()
+    } | own
+    flat["required"] = list(dict.fromkeys(required))
+    return flat
+
+
+def _objects(schemas: Any) -> list[_Json]:
+    return [schema for schema in schemas or () if isinstance(schema, dict)]
+
+
+def _target(root: _Json, ref: str) -> Any:
+    """What `ref` points to within `root`; None: nothing."""
+    target: Any = root
+    for key in ref.removeprefix("#/").split("/") if ref != "#" else ():
+        target = cast(_Json, target).get(key) if isinstance(target, dict) else None
+    return target
 
 
 def output_schema(config: types.GenerateContentConfig) -> dict[str, Any] | None:
@@ -153,9 +213,7 @@ class _Strict:
         }
 
     def _merge_ref(self, keywords: _Json, ref: str) -> _Json:
-        target: Any = self._root
-        for key in ref.removeprefix("#/").split("/") if ref != "#" else ():
-            target = cast(_Json, target).get(key) if isinstance(target, dict) else None
+        target = _target(self._root, ref)
         if not isinstance(target, dict):
             raise _Unsupported
         referenced = {name: value for name, value in cast(_Json, target).items() if name not in _ANNOTATIONS}

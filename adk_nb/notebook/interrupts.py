@@ -15,6 +15,7 @@ from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.errors import InputError, PendingError, did_you_mean
 from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.json_schemas import flat_schema
 from adk_nb.notebook.paused_agents import Versions, asking_agent, is_redefined, lacks_tool, tools_of
 from adk_nb.notebook.view.interrupt_text import Verdict, approval_commands, commands, label, request_line, verdict_of
 from adk_nb.runtime import interrupts
@@ -332,8 +333,8 @@ def _misfit_message(name: str, args: dict[str, Any], error: str, yes: str) -> st
 
 
 def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) -> None:
-    schema: dict[str, Any] = (tool.declaration and tool.declaration.parameters_json_schema) or {}
-    takes_any = schema.get("additionalProperties", not schema)
+    schema = flat_schema((tool.declaration and tool.declaration.parameters_json_schema) or {})
+    takes_any = schema.get("additionalProperties", not schema) or schema.get("patternProperties")
     if isinstance(tool, FunctionTool):
         takes_any = tool.signature.takes_any
     known: set[str] = {*(interrupt.call.args or {}), *schema.get("properties", {})}

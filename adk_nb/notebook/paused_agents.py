@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.models.json_schemas import flat_schema
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
@@ -143,6 +144,7 @@ def _form_schema(tool: BaseTool) -> dict[str, Any] | None:
     Source of `destructiveHint`: the Model Context Protocol, `ToolAnnotations`.
     """
     schema = cast(dict[str, Any] | None, tool.declaration and tool.declaration.parameters_json_schema)
+    schema = schema and flat_schema(schema)
     if isinstance(tool, FunctionTool):
         declared = schema or dict[str, Any](properties={})
         schema = {**declared, "additionalProperties": tool.signature.takes_any}

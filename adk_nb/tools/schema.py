@@ -64,14 +64,15 @@ class Signature:
     def declaration(self, description: str) -> types.FunctionDeclaration:
         """The declaration of the function.
 
-        Without parameters, `parameters_json_schema` is None. `response_json_schema` is set if the return type is
-        annotated and has a JSON Schema.
+        Without parameters, `parameters_json_schema` is None; with `**kwargs` it is an open object.
+        `response_json_schema` is set if the return type is annotated and has a JSON Schema.
         """
         schema: dict[str, Any] | None = None
-        if self.arguments.model_fields:
+        if self.arguments.model_fields or self.takes_any:
             schema = self.arguments.model_json_schema(by_alias=True, schema_generator=_PlainTitles)
             schema["title"] = f"{self.name}Params"
-            schema.pop("additionalProperties", None)
+            if not self.takes_any:
+                schema.pop("additionalProperties", None)
         return types.FunctionDeclaration(
             name=self.name,
             description=description,

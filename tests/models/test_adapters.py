@@ -65,6 +65,45 @@ class Forecast(BaseModel):
     degrees: int
 
 
+# --- the tools that it offers
+
+BY_ID = {"type": "object", "properties": {"id": {"type": "string"}, "kind": {"const": "id"}}, "required": ["id", "all"]}
+BY_NAME = {"properties": {"name": {"type": "string"}, "kind": {"const": "name"}}, "required": ["name", "all"]}
+ALTERNATIVES: dict[str, Any] = {
+    "anyOf": ({"type": "object", "anyOf": [BY_ID, BY_NAME]}, ["id", "kind", "name"], ["all"]),
+    "oneOf": ({"oneOf": [BY_ID, {"oneOf": [BY_NAME]}]}, ["id", "kind", "name"], ["all"]),
+    "allOf": ({"allOf": [BY_ID, {"anyOf": [BY_NAME, True]}]}, ["id", "kind", "name"], ["all", "id", "name"]),
+    "$ref": ({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [BY_ID, {"$ref": "#/$defs/a"}]}}}, ["id", "kind"], []),
+    "then": ({"properties": {"a": {}}, "if": {"required": ["a"]}, "then": BY_ID}, ["a", "id", "kind"], []),
+}
+"""Keyword -> a schema with it at the top, the names of all properties, and what every valid value has."""
+
+
+@pytest.mark.parametrize("keyword", ALTERNATIVES)
+def test_alternatives_of_arguments_go_in_a_form_that_the_service_takes(
+    vendor: Vendor, server: GeminiServer, keyword: str
+):
+    schema, names, required = ALTERNATIVES[keyword]
+    before = copy.deepcopy(schema)
+    vendor.say(server, "Well.")
+    declaration = types.FunctionDeclaration(name="find", description="Finds.", parameters_json_schema=schema)
+
+    ask(vendor.model(server), question("Go", tools=[types.Tool(function_declarations=[declaration])]))
+
+    vendor.check(server.requests[-1].body)
+    [tool] = server.requests[-1].body["tools"]
+    assert schema == before
+    if vendor.name == "gemini":  # it takes them as they are
+        assert types.Tool.model_validate(tool).function_declarations == [declaration]
+        return
+    sent = tool["function"]["parameters"] if "function" in tool else tool["input_schema"]
+    # Both answer 400 to a tool whose schema is no object, or has one of these at the top.
+    assert sent["type"] == "object" and not sent.keys() & {"anyOf", "oneOf", "allOf", "not", "enum", "$ref"}
+    assert (sorted(sent["properties"]), sorted(sent["required"])) == (names, required)
+    if keyword in ("anyOf", "oneOf", "allOf"):
+        assert sent["properties"]["kind"] == {"anyOf": [{"const": "id"}, {"const": "name"}]}
+
+
 # --- a whole turn
 
 

@@ -64,6 +64,20 @@ ASKS: dict[str, tuple[str, dict[str, Any]]] = {
 """What it asks before it answers a call with what it was told."""
 
 
+BY_ID, BY_NAME = (
+    {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]} for key in ("id", "name")
+)
+OPEN_SCHEMAS: dict[str, dict[str, Any]] = {
+    "any": {"type": "object", "anyOf": [BY_ID, BY_NAME]},
+    "one": {"type": "object", "oneOf": [BY_ID, BY_NAME]},
+    "all": {"type": "object", "allOf": [BY_ID, {"anyOf": [BY_NAME, {}]}]},
+    "free": {"type": "object", "additionalProperties": {"type": "string"}},
+    "like": {"type": "object", "patternProperties": {"^i": {"type": "string"}}, "additionalProperties": False},
+    "referred": {"$ref": "#/$defs/by_id", "$defs": {"by_id": BY_ID}, "type": "object"},
+}
+"""Tools that take `id`, and say so without properties of their own."""
+
+
 class Server:
     def __init__(self, trick: str) -> None:
         self.trick = trick
@@ -88,6 +102,8 @@ class Server:
                 return [tool(name) for name in [*reserved, *odd, "pay", "pay", "look"]]
             case "many":
                 return [tool(f"tool_{number:05}", "x" * 20) for number in range(10_000)]
+            case "open schemas":
+                return [tool(name, schema=schema) for name, schema in OPEN_SCHEMAS.items()]
             case "schemas":
                 hides = {"type": "object", "properties": {"a": {"type": "string", "description": f"a{HIDDEN}"}}}
                 outside = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/secret"}}}
@@ -166,6 +182,9 @@ class Server:
         sys.stdout.flush()
         sys.stdout.buffer.write(b"\xff\xfe\x00\n")
         sys.stdout.buffer.flush()
+
+    def before_reads_no_more(self, key: int) -> None:
+        threading.Event().wait()
 
     def before_progress(self, key: int) -> None:
         for number in range(500):

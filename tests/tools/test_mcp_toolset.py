@@ -24,7 +24,7 @@ from adk_nb.tools.mcp_tool import (
 )
 from tests.support.polling import eventually
 from tests.support.talk import Talk, summaries
-from tests.tools import mcp_server
+from tests.tools import hostile_mcp_server, mcp_server
 from tests.tools.mcp_talk import STARTING, Service, ask, stdio, web
 
 
@@ -61,6 +61,23 @@ def test_a_program_s_tools_are_offered_by_name(program: McpToolset, caplog: pyte
     assert declared and declared.description == "Adds two numbers."
     assert declared.parameters_json_schema["properties"]["a"] == {"minimum": 0, "title": "A", "type": "integer"}
     assert "'adk_request_confirmation' is left" in caplog.text
+
+
+def test_arguments_in_alternatives_or_under_any_name_are_declared_as_the_server_has_them():
+    program = StdioServerParameters(command=sys.executable, args=[hostile_mcp_server.__file__, "open schemas"])
+    toolset = McpToolset(connection_params=StdioConnectionParams(server_params=program, timeout=STARTING))
+    names = list(hostile_mcp_server.OPEN_SCHEMAS)
+    model = ScriptedLlm([call(name, id="7") for name in names], [call(name, id=7) for name in names], "done")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[toolset]))
+
+    events = talk.say()
+
+    sync.run(toolset.close())
+    [offered] = model.requests[0].config.tools or ()
+    declared = {function.name: function.parameters_json_schema for function in offered.function_declarations or ()}
+    assert declared == hostile_mcp_server.OPEN_SCHEMAS
+    responses = [response.response or {} for event in events for response in event.get_function_responses()]
+    assert ["error" in response for response in responses] == [False] * len(names) + [True] * len(names)
 
 
 def test_a_call_gives_content_and_structure(program: McpToolset):

@@ -226,6 +226,19 @@ def test_args_and_kwargs_are_not_offered():
     assert list(properties(f)) == ["x", "flag"]
 
 
+def test_a_function_that_takes_any_argument_is_declared_as_an_open_object():
+    def f(x: int, **kwargs: Any): ...
+
+    def g(**kwargs: int): ...
+
+    def h(x: int): ...
+
+    assert schema(f)["additionalProperties"] is True
+    assert schema(g)["additionalProperties"] == {"type": "integer"}
+    assert (schema(g)["type"], schema(g)["properties"]) == ("object", {})
+    assert "additionalProperties" not in schema(h)
+
+
 @pytest.mark.parametrize(
     "name", ["model_config", "model_fields", "schema", "copy", "json", "dict", "self", "cls", "p_x", "_x"]
 )

@@ -452,7 +452,7 @@ SIGNATURES: list[tuple[Callable[..., Any], dict[str, Any] | None, dict[str, Any]
     (many, {"properties": {"x": {"type": "integer"}}, "required": ["x"]}, {"x": 1, "rest": [2]}, {"x": 1, "rest": ()}),
     (
         anything,
-        {"properties": {"x": {"type": "integer"}}, "required": ["x"]},
+        {"properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": True},
         {"x": 1, "y": [2]},
         {"x": 1, "rest": {"y": [2]}},
     ),
@@ -473,6 +473,7 @@ SIGNATURES: list[tuple[Callable[..., Any], dict[str, Any] | None, dict[str, Any]
         {
             "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"default": 3, "type": "integer"}},
             "required": ["a", "b"],
+            "additionalProperties": {"type": "integer"},
         },
         {"a": 1, "b": 2, "d": 4},
         {"a": 1, "b": 2, "c": 3, "d": {"d": 4}},

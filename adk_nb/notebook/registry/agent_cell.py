@@ -10,6 +10,7 @@ from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, ToolNotFoundError, UserError, closest
 from adk_nb.events.event import Event
+from adk_nb.models.json_schemas import flat_schema
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.registry.definitions import AgentDefinition
 from adk_nb.notebook.registry.names import Names
@@ -163,7 +164,7 @@ def lost_parameters(name: str, new: Any, old: Any, events: Sequence[Event]) -> I
 
 
 def _parameters(tool: BaseTool) -> set[str]:
-    schema: Any = (tool.declaration and tool.declaration.parameters_json_schema) or {}
+    schema = flat_schema((tool.declaration and tool.declaration.parameters_json_schema) or {})
     return set(schema.get("properties", {}))
 
 

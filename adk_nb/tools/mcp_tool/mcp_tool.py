@@ -24,6 +24,10 @@ ProgressCallback = Callable[..., Any]
 `(tool_name, *, callback_context, **kwargs)`, recognized by its parameters as in ADK."""
 
 
+_TELLING = ("properties", "patternProperties", "additionalProperties", "$ref", "anyOf", "oneOf", "allOf", "if")
+"""Keywords of which a schema has at least one that is not empty, if its tool takes arguments."""
+
+
 class McpTool(BaseTool):
     """Calls a tool on its server. The result has `content`, `structuredContent`, `isError`.
 
@@ -71,7 +75,7 @@ class McpTool(BaseTool):
         return JsonArguments(self._output_schema or {}, EXTRA)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
-        schema = self._schema if self._schema.get("properties") else None
+        schema = self._schema if any(map(self._schema.get, _TELLING)) else None
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
 
     def check(self, args: dict[str, Any]) -> str | None:
