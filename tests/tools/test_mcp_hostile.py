@@ -381,3 +381,23 @@ def test_no_file_of_this_process_is_handed_on():
         foreign = [os.readlink(f"/proc/{program}/fd/{fd}") for fd in os.listdir(f"/proc/{program}/fd")]
 
     assert stored_file.name not in foreign and len(foreign) <= 4
+
+
+def test_calls_of_a_program_that_reads_no_more_fail_in_time_and_the_next_ones_start_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    with toolset("reads no more") as offered:
+        assert names(offered) == ["pay"]
+        monkeypatch.setattr(mcp_connection, "SILENT_SECONDS", 0.1)  # of a program that has started
+        calls = [call("pay", note="x" * 1_000_000) for _ in range(3)]  # more than a pipe holds
+        talk = Talk(LlmAgent(name="a", model=ScriptedLlm(calls, "sorry"), tools=[offered]))
+        before = set(psutil.Process().children())
+
+        events = talk.say()
+
+        monkeypatch.undo()
+        results = [response.response or {} for event in events for response in event.get_function_responses()]
+        assert ["error" in result for result in results] == [True] * 3
+        assert (talk.error, events[-1].text) == (None, "sorry")
+        assert names(offered) == ["pay"]
+        assert set(psutil.Process().children()) - before

@@ -323,7 +323,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 class WatchedTransport:
-    """A transport of the package `mcp` that reports the end of the server's messages."""
+    """A transport of the package `mcp` that reports the end of the server's messages, and that it reads none."""
 
     def __init__(self, transport: Any, on_end: Callable[[], None]) -> None:
         self._transport = transport
@@ -331,7 +331,7 @@ class WatchedTransport:
 
     async def __aenter__(self) -> Any:
         read, write = await self._transport.__aenter__()
-        return _WatchedStream(read, self._on_end), write
+        return _WatchedStream(read, self._on_end), _WatchedWriter(write, self._on_end)
 
     async def __aexit__(self, *exc_info: Any) -> Any:
         return await self._transport.__aexit__(*exc_info)
@@ -358,6 +358,37 @@ class _WatchedStream:
             raise
 
     async def __aenter__(self) -> "_WatchedStream":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: Any) -> Any:
+        return await self._stream.__aexit__(*exc_info)
+
+
+class _WatchedWriter:
+    """The transport's stream of outgoing messages."""
+
+    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
+        self._stream = stream
+        self._on_end = on_end
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def send(self, message: Any) -> None:
+        """Send a message, or end the connection if the server takes none for too long."""
+        # The time limit of a request begins in `mcp` only after this.
+        limit = asyncio.timeout(SILENT_SECONDS)
+        try:
+            async with limit:
+                await self._stream.send(message)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            self._on_end()
+            raise TimeoutError(f"its server has read nothing for {SILENT_SECONDS:g} seconds") from error
+
+    async def __aenter__(self) -> "_WatchedWriter":
         await self._stream.__aenter__()
         return self
 
