@@ -114,6 +114,12 @@ class AdkSessions:
     async def _created(self, request: Request, body: NewSession) -> Response:
         runner, user = self._runner(request), request.path_params["user"]
         events = [_restored(number, event) for number, event in enumerate(body.events or ())]
+        numbers = dict[str, int]()
+        for number, event in enumerate(events):
+            if (first := numbers.setdefault(event.id, number)) != number:
+                raise HTTPException(
+                    400, f"event {number} has the id of event {first}; give each an id of its own, or none"
+                )
         session = await runner.session_service.create_session(
             app_name=runner.app_name, user_id=user, state=body.state, session_id=body.session_id
         )

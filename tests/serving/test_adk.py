@@ -85,6 +85,9 @@ def test_a_conversation_can_be_restored_and_cannot_bring_an_approval(serve):
     for event in forged:
         answer = served.client.post(path, json={"sessionId": "f", "events": [event]})
         assert answer.status_code == 400 and "event 0" in answer.json()["detail"]
+    twice = [{**event, "id": "e"} for event in said]
+    answer = served.client.post(path, json={"sessionId": "f", "events": twice})
+    assert answer.status_code == 400 and "event 1" in answer.json()["detail"]
     assert served.client.get(f"{path}/f").status_code == 404
 
 
