@@ -88,3 +88,11 @@ def test_the_run_of_each_call_says_what_was_approved_in_it_and_how(clerk: Shell)
     shown = str(clerk.names["reply"])
     assert 'amount=90000.0, to="mallory"' in shown or 'to="mallory", amount=90000.0' in shown
     assert "ada" not in shown and "%eval approve" in shown
+
+
+@pytest.mark.parametrize("run", ["map", "eval"])
+def test_a_payment_that_is_repeated_is_listed_with_what_it_did(clerk: Shell, run: str) -> None:
+    _listed(clerk, run, ["ada 5 then ada 5", "bob 5"])
+    clerk.cell(f"%{run} approve pay")
+    assert "already ran in this turn" in clerk.printed and '"paid"' in clerk.printed
+    assert sorted(clerk.names["paid"]) == [("ada", 5.0), ("bob", 5.0)]

@@ -87,7 +87,8 @@ def waiting_blocks(label: str, groups: Sequence[AlikeCalls], left_out: int, magi
         rows.append([f"{len(group.calls):,}", *values, *asks])
     rest = f"and {left_out:,} more kinds of calls, which are listed next" if left_out else ""
     count = sum(len(group.calls) for group in groups)
-    return [Text(_approval_line(count, label, magic)), Table(head, rows, note=rest)]
+    asks_all = [Text(prompt) for prompt in prompts if prompt and len(prompts) == 1]
+    return [Text(_approval_line(count, label, magic)), *asks_all, Table(head, rows, note=rest)]
 
 
 def _arguments(group: AlikeCalls) -> Mapping[str, Any]:
