@@ -20,7 +20,7 @@ from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.durable import load_attempts
 from adk_nb.runtime.history import history_of
-from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, TOOLSET, Interrupt, Kind, is_first_use, is_toolset
+from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS, TOOLSET, Interrupt, Kind, is_first_use, is_toolset
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.runtime.nested_calls import (
     calls_with_answers,
@@ -226,8 +226,20 @@ class ResumedCalls:
         open_ids = calls_with_interrupts(ctx)
         if open_ids and (not await catch_up(ctx) or history_of(ctx.session).calls.without_result(open_ids)):
             return False
+        # google-adk 2.13: in a resumable app the model is asked once all long-running calls have a result.
+        if ctx.is_resumable and self._awaits_results() and (not await catch_up(ctx) or self._awaits_results()):
+            return False
         # Several runs may answer interrupts of the same step: only the first asks the model.
         return not has_nested or await is_first_to_continue(ctx)
+
+    def _awaits_results(self) -> bool:
+        """True if a long-running call of the agent in this run has no result at all, not even a first one."""
+        ctx = self._ctx
+        open_inputs = history_of(ctx.session).interrupts(kinds=INPUTS, under=ctx.branch, run=ctx.invocation_id)
+        return any(
+            interrupt.agent == ctx.agent.name and interrupt.branch == ctx.branch and not interrupt.has_progress
+            for interrupt in open_inputs
+        )
 
     def _is_resumable(self, name: str) -> bool:
         tool = self._tools.get(name)

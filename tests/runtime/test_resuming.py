@@ -245,6 +245,32 @@ def test_after_words_each_of_two_open_approvals_can_still_be_answered(is_in_a_te
     assert ("payer", "Paid 2.") in marks(events)
 
 
+def test_the_next_answer_comes_when_all_of_several_long_running_calls_have_their_results():
+    asker = asks("asker", [call("ask", q=1), call("ask", q=2), call("ask", q=3)], "All known.")
+    talk = LeftTalk(seq(asker, agent("end", "Well.")))
+    first, second, third = open_calls(talk.say("go"))
+
+    for known in (first, third):
+        assert not [event for event in talk.say(outcome(known, {"result": 1})) if event.text]
+    events = talk.say(outcome(second, {"result": 2}))
+
+    assert [event.text for event in events if event.text] == ["All known.", "Well."]
+
+
+def test_results_that_follow_first_results_are_each_told_to_the_model():
+    def order(n: int) -> dict[str, Any]:
+        """Orders."""
+        return {"status": "pending"}
+
+    tool = LongRunningFunctionTool(order)
+    talk = LeftTalk(agent("buyer", [call("order", n=1), call("order", n=2)], "Ordered.", "1.", "2.", tools=[tool]))
+    calls = [made for event in talk.say("go") for made in event.get_function_calls()]
+
+    texts = [[event.text for event in talk.say(outcome(made, {"n": 1})) if event.text] for made in calls]
+
+    assert texts == [["1."], ["2."]]
+
+
 def test_state_goes_with_it_without_a_message():
     talk = LeftTalk(seq(agent("x", "x out"), agent("y", ValueError("net"), "y {k}")))
     talk.say("go")
