@@ -16,10 +16,10 @@ from adk_nb.a2a.remote_answer import RemoteAnswer
 from adk_nb.a2a.remote_connection import RemoteConnection
 from adk_nb.a2a.remote_turn import RemoteTurn
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import A2AClientError, ConfigurationError
+from adk_nb.errors import A2AClientError, A2AConnectionError, ConfigurationError
 from adk_nb.events.event import Event
 from adk_nb.flow.history.quoting import break_marks
-from adk_nb.redaction import remember, remember_url
+from adk_nb.redaction import hidden, remember, remember_url
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.mcp_tool.content import clean_text
 from adk_nb.wire import fast_private_attributes
@@ -36,7 +36,8 @@ class RemoteA2aAgent(BaseAgent):
     It works like any agent: in a chat, as a sub-agent, in a graph, or as an AgentTool. Each session here is a context
     there, and its id is kept in the events, so that the conversation goes on after a restart. A message carries what
     the agent has not seen yet: the user's text, and what other agents said, quoted. If the other agent asks or needs an
-    approval, the run is interrupted here, and the answer goes on with its task. State is not shared.
+    approval, the run is interrupted here, and the answer goes on with its task. State is not shared. If it is not
+    reached or fails, that is an error event, and the run goes on, as in google-adk.
 
     Raises:
         ConfigurationError: `agent_card` is none; or only the address was given, and no agent is there.
@@ -93,25 +94,29 @@ class RemoteA2aAgent(BaseAgent):
         self._connection = connection
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        """The other agent's events; the last one says the error if it was not reached, or failed."""
         turn = RemoteTurn(self.name, ctx)
-        card = await self._connection.card()
-        self.description = self.description or _description(card)
         answer = RemoteAnswer(self.name, turn.new_event, turn.earlier)
         try:
+            card = await self._connection.card()
+            self.description = self.description or _description(card)
             async with aclosing(self._connection.send(turn.message())) as updates:
                 async for event in _events(updates, turn, answer):
                     if not event.partial or ctx.run_config.streams:
                         yield event
-        except A2AClientError:
+            for event in answer.finish():
+                yield event
+        except A2AClientError as error:
             for event in answer.remainder():
                 yield event
-            raise
+            is_lost = isinstance(error, A2AConnectionError) and error.task_id
+            note = f"; task {error.task_id!r} may go on there" if is_lost else ""
+            # Without metadata: the next message carries what this one did.
+            yield turn.new_event(error_code=error.code, error_message=hidden(str(error)) + note)
         except (asyncio.CancelledError, GeneratorExit):
             if answer.is_working:
                 self._cancel(answer.task_id)
             raise
-        for event in answer.finish():
-            yield event
 
     def _cancel(self, task_id: str) -> None:
         """Stop a remote task that nobody reads any more, in the background."""
