@@ -26,8 +26,16 @@ not available is an error.
 """
 _TRY_SECONDS = 10.0
 _SIGNALLED = 128
-_BWRAP = ("--die-with-parent", "--unshare-pid", "--dev-bind", "/", "/", "--proc", "/proc")
-_SANDBOX = ("--die-with-parent", "--unshare-all", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+_POWERS = ("sys_admin", "sys_ptrace", "sys_rawio", "sys_module")
+"""Capabilities with which root mounts other files or reads other processes."""
+_BWRAP = (
+    *("--die-with-parent", "--unshare-pid", "--dev-bind", "/", "/", "--proc", "/proc"),
+    *(option for power in _POWERS for option in ("--cap-drop", f"cap_{power}")),
+)
+_SANDBOX = (
+    *("--die-with-parent", "--unshare-all", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+    *("--cap-drop", "ALL"),  # of root, who would otherwise mount the read-only folders anew
+)
 _SYSTEM_PATHS = (
     "/usr",
     "/bin",
@@ -155,7 +163,9 @@ def _candidates() -> Iterator[Isolation]:
         yield Isolation(bwrap, _BWRAP)
     if unshare := shutil.which("unshare"):
         yield Isolation(unshare, ("--user", "--map-current-user", *_UNSHARE, *_INIT))
-        yield Isolation(unshare, (*_UNSHARE, *_INIT))  # as root, in a container without user namespaces
+        if setpriv := shutil.which("setpriv"):  # as root, in a container without user namespaces
+            dropped = ",".join(f"-{power}" for power in _POWERS)
+            yield Isolation(unshare, (*_UNSHARE, setpriv, "--bounding-set", dropped, *_INIT))
 
 
 def _sandboxes() -> Iterator[Isolation]:

@@ -31,6 +31,13 @@ for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
         pass
 print(len(found) > 0, any(found))
 """
+LOOKING_UNDER_PROC = (
+    """
+import ctypes
+ctypes.CDLL(None).umount2(b"/proc", 2)
+"""
+    + LOOKING_FOR_KEYS
+)
 LEAVING = "import subprocess\nsubprocess.Popen('exec sleep 600 > {fifo}', shell=True, start_new_session=True)\n"
 
 
@@ -102,12 +109,16 @@ print(run(main()).stdout)
 
 @pytest.mark.parametrize("program", ["bwrap", "unshare"])
 @pytest.mark.parametrize("script", [IN_A_PROCESS, pytest.param(IN_A_KERNEL, marks=pytest.mark.kernel)])
-def test_code_does_not_find_the_keys_of_the_notebook_in_another_process(only_with, program: str, script: str):
+@pytest.mark.parametrize("code", [LOOKING_FOR_KEYS, LOOKING_UNDER_PROC])
+def test_code_does_not_find_the_keys_of_the_notebook_in_another_process(
+    only_with, program: str, script: str, code: str
+):
     only_with(program)
 
-    printed = notebook(script, LOOKING_FOR_KEYS, "processes", path=os.environ["PATH"])
+    printed = notebook(script, code, "processes", path=os.environ["PATH"])
 
-    assert printed.split() == ["True", "False"]
+    assert printed.split()[1] == "False"
+    assert code == LOOKING_UNDER_PROC or printed.split()[0] == "True"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
@@ -219,6 +230,30 @@ def test_in_a_sandbox_the_code_has_no_network_and_no_file_of_the_user(only_with,
             output = (result.output or "").removeprefix("Code execution result:\n")
 
     assert output.startswith("[] 7\n")
+
+
+MOUNTS_ANEW = """
+import ctypes
+remount, bind, prefix = 32, 4096, {prefix!r}
+print(ctypes.CDLL(None).mount(None, prefix.encode(), None, remount | bind, None) == 0)
+try:
+    open(prefix + "/written_in_a_test", "x").close()
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+def test_in_a_sandbox_not_even_root_writes_to_this_python(only_with):
+    only_with("bwrap")
+    if not available(sandbox=True):
+        pytest.skip("bwrap makes no sandbox here")
+
+    try:
+        printed = runs(MOUNTS_ANEW.format(prefix=sys.prefix), isolation="sandbox").stdout
+    finally:
+        Path(sys.prefix, "written_in_a_test").unlink(missing_ok=True)
+
+    assert printed.splitlines() == ["False", "Read-only file system"]
 
 
 @pytest.mark.parametrize("executor", [UnsafeLocalCodeExecutor, KernelCodeExecutor])
