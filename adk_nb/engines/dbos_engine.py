@@ -5,6 +5,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
@@ -113,11 +114,11 @@ class DbosEngine:
             session_id: The session.
             new_message: As in `Runner.run_async`; may answer an interrupt.
             state_delta: State written together with the message.
-            run_id: Idempotency key: starting the same id twice is one run.
+            run_id: Idempotency key: starting the same id with an equal request twice is one run.
 
         Raises:
-            InputError: An id is invalid, or the message is not JSON or contains a credential, which this database must
-                not store.
+            InputError: An id is invalid or is that of another request, or the message is not JSON or contains a
+                credential, which this database must not store.
             StorageError: The database could not be reached.
         """
         run_id = clock.new_id() if run_id is None else run_id
@@ -136,8 +137,22 @@ class DbosEngine:
             "queue_partition_key": partition_key,
             "workflow_id": run_id,
             "app_version": VERSION,
+            "workflow_id_reuse_policy": "reject",
         }
-        await self._query(lambda client: client.enqueue(options, request))
+        in_use = self._dbos.error.DBOSWorkflowIDInUseError
+
+        def enqueue(client: Any) -> Any:
+            """None, or the run that has this id already."""
+            while True:
+                try:
+                    client.enqueue(options, request)
+                    return None
+                except in_use:
+                    if rows := client.list_workflows(workflow_ids=[run_id], load_output=False):
+                        return rows[0]
+
+        if earlier := await self._query(enqueue):
+            self._check_equal(earlier, request)
         return run_id
 
     async def wait(self, run_id: str) -> Outcome:
@@ -190,6 +205,22 @@ class DbosEngine:
         if worker:
             await asyncio.to_thread(worker.leave)
         await self.close()
+
+    def _check_equal(self, earlier: Any, request: dict[str, Any]) -> None:
+        """Raise InputError if the run `earlier` was started with another request."""
+        match earlier.input:
+            case {"args": [{"message": str()} as stored, *_]}:
+                differing = [name for name in request if _comparable(stored, name) != _comparable(request, name)]
+            case _:  # the row was altered
+                differing = [*request]
+        if earlier.queue_name != self._queue:
+            differing.insert(0, "app")
+        if differing:
+            raise InputError(
+                f"run_id {earlier.workflow_id!r:.80} is that of another request, with another {', '.join(differing)}; "
+                f"nothing was started for user {request['user_id']!r:.80} in session {request['session_id']!r:.80}. "
+                "Write an unused run_id, or none; to repeat a request, send it unchanged"
+            )
 
     async def _row(self, run_id: str) -> Any:
         _check_ids(run_id=run_id)
@@ -249,6 +280,15 @@ def _message_json(message: types.Content) -> str:
         return message.model_dump_json(exclude_none=True)
     except PydanticSerializationError as error:
         raise InputError(f"a message is stored as JSON, which cannot hold this: {error!s:.200}") from error
+
+
+def _comparable(request: Any, name: str) -> str:
+    """A field as text that is the same for the same JSON."""
+    value = request.get(name)
+    if name == "message":
+        with suppress(ValueError):  # the row was altered
+            value = json.loads(value)
+    return json.dumps(value, sort_keys=True)
 
 
 def _outcome(row: Any) -> Outcome | None:

@@ -16,6 +16,7 @@ from adk_nb import parts, types
 from adk_nb.agents import LlmAgent, SequentialAgent
 from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.engines import DbosEngine, Outcome
+from adk_nb.engines.dbos_worker import VERSION
 from adk_nb.errors import ConfigurationError, InputError, MissingExtraError, NotFoundError, StorageError
 from adk_nb.events import ToolConfirmation
 from adk_nb.events.requests import CREDENTIAL_REQUEST
@@ -156,7 +157,7 @@ def test_many_runs_of_two_workers_of_which_one_is_killed_come_to_their_ends_once
 
     assert {shop.ended(run).status for run in runs} == {"done"}
     rows = [shop.row(run) for run in runs]
-    assert {(row["application_version"], row["serialization"]) for row in rows} == {("journal-1", "adk_nb_json")}
+    assert {(row["application_version"], row["serialization"]) for row in rows} == {(VERSION, "adk_nb_json")}
     assert all(row["executor_id"].startswith("process ") for row in rows)
     responses += other_worker.all_heard()
     for place in places:
@@ -345,6 +346,39 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
     assert first.content and first.content.parts == message.parts
     assert session.state["é"] == [1, None] and len([event for event in session.events if event.author == "user"]) == 1
     assert len(worker.all_heard()) == 1
+
+
+@pytest.mark.postgres
+def test_an_id_that_another_request_has_used_is_refused_and_the_first_run_is_as_it_was(shop: Shop):
+    first: dict[str, Any] = {**SESSION_KEY, "new_message": "look", "state_delta": {"a": 1, "b": 2}, "run_id": "order-1"}
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"user_id": "eve"}, "user_id"),
+        ({"session_id": "other"}, "session_id"),
+        ({"new_message": "look stamp"}, "message"),
+        ({"state_delta": {"a": True, "b": 2}}, "state_delta"),
+        ({"state_delta": None}, "state_delta"),
+        ({"user_id": "eve", "new_message": "stamp"}, "user_id, message"),
+    ]
+
+    def check_others() -> None:
+        for changed, names in others:
+            with pytest.raises(InputError, match=f"'order-1' is that of another request, with another {names};"):
+                shop.do(lambda engine, changed=changed: engine.start(**first | changed))
+
+    assert shop.do(lambda engine: engine.start(**first)) == "order-1"
+    check_others()  # while it waits
+    worker = shop.worker()
+    assert shop.ended("order-1").status == "done"
+    check_others()  # and when it is done
+    content = types.Content(role="user", parts=[types.Part(text="look")])
+    equal: dict[str, Any] = first | {"new_message": content, "state_delta": {"b": 2, "a": 1}}
+    assert shop.do(lambda engine: engine.start(**equal)) == "order-1"
+
+    assert [name for name, *_ in worker.all_heard()] == ["look"]
+    assert told(shop.session()) == ["look", "look?", "look: {'result': 'look is done'}", FINAL_TEXT]
+    other_app = Shop(shop.postgres)
+    with pytest.raises(InputError, match="with another app;"):
+        other_app.do(lambda engine: engine.start(**first))
 
 
 @pytest.mark.postgres
