@@ -10,9 +10,9 @@ __getattr__, __dir__ = face(
         "MemoryEntry": "adk_nb.memory.memory_entry",
         "SearchMemoryResponse": "adk_nb.memory.base_memory_service",
         "SqliteMemoryService": "adk_nb.memory.sqlite_memory_service",
+        "VertexAiRagMemoryService": "adk_nb.memory.vertex_ai_rag_memory_service",
     },
     cloud={
         "VertexAiMemoryBankService": 'SqliteMemoryService("memory.db")',
-        "VertexAiRagMemoryService": 'SqliteMemoryService("memory.db")',
     },
 )

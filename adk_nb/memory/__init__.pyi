@@ -3,3 +3,4 @@ from adk_nb.memory.base_memory_service import SearchMemoryResponse as SearchMemo
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService as InMemoryMemoryService
 from adk_nb.memory.memory_entry import MemoryEntry as MemoryEntry
 from adk_nb.memory.sqlite_memory_service import SqliteMemoryService as SqliteMemoryService
+from adk_nb.memory.vertex_ai_rag_memory_service import VertexAiRagMemoryService as VertexAiRagMemoryService

@@ -18,14 +18,10 @@ CLOUD = {
         "ContainerCodeExecutor": "KernelCodeExecutor",
         "VertexAiCodeExecutor": "KernelCodeExecutor",
     },
-    "adk_nb.memory": {
-        "VertexAiMemoryBankService": "SqliteMemoryService",
-        "VertexAiRagMemoryService": "SqliteMemoryService",
-    },
+    "adk_nb.memory": {"VertexAiMemoryBankService": "SqliteMemoryService"},
     "adk_nb.skills": {"load_skill_from_gcs_dir": "load_skill_from_dir"},
     "adk_nb.sessions": {"VertexAiSessionService": "DatabaseSessionService"},
     "adk_nb.tools": {"APIHubToolset": "OpenAPIToolset"},
-    "adk_nb.tools.retrieval": {"VertexAiRagRetrieval": "FilesRetrieval"},
 }
 """Module -> names of ADK's for services of Google Cloud -> what is named in their place."""
 
@@ -110,7 +106,10 @@ PATHS: dict[str, str] = {
         "create_agent_tool create_function_tool create_http_tool create_llm_agent create_loop_agent "
         "create_parallel_agent create_sequential_agent create_sub_agent_reference"
     ),
-    "adk_nb.memory": "BaseMemoryService InMemoryMemoryService MemoryEntry SearchMemoryResponse SqliteMemoryService",
+    "adk_nb.memory": (
+        "BaseMemoryService InMemoryMemoryService MemoryEntry SearchMemoryResponse SqliteMemoryService "
+        "VertexAiRagMemoryService"
+    ),
     "adk_nb.memory.base_memory_service": "BaseMemoryService SearchMemoryResponse",
     "adk_nb.memory.in_memory_memory_service": "InMemoryMemoryService",
     "adk_nb.memory.memory_entry": "MemoryEntry",
@@ -211,7 +210,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.load_web_page": "load_web_page",
     "adk_nb.tools.long_running_tool": "LongRunningFunctionTool",
     "adk_nb.tools.preload_memory_tool": "PreloadMemoryTool preload_memory preload_memory_tool",
-    "adk_nb.tools.retrieval": "BaseRetrievalTool FilesRetrieval LlamaIndexRetrieval",
+    "adk_nb.tools.retrieval": "BaseRetrievalTool FilesRetrieval LlamaIndexRetrieval VertexAiRagRetrieval",
     "adk_nb.tools.retrieval.base_retrieval_tool": "BaseRetrievalTool",
     "adk_nb.tools.skill_toolset": (
         "ListSkillsTool LoadSkillResourceTool LoadSkillTool RunSkillScriptTool SkillDiscoveryMode SkillToolset"

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from adk_nb.errors import ConfigurationError
-from adk_nb.models.scripted_llm import call
+from adk_nb import sync
+from adk_nb.agents import LlmAgent
+from adk_nb.errors import CloudServiceError, ConfigurationError
+from adk_nb.memory import VertexAiRagMemoryService
+from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.tools import BaseTool
-from adk_nb.tools.retrieval import BaseRetrievalTool, FilesRetrieval, LlamaIndexRetrieval
+from adk_nb.tools.retrieval import BaseRetrievalTool, FilesRetrieval, LlamaIndexRetrieval, VertexAiRagRetrieval
 from tests.support.talk import Talk, guide
 
 
@@ -112,3 +115,18 @@ def test_a_retrieval_of_one_s_own_says_only_what_it_finds():
             return {"norway": "Oslo"}.get(args["query"].lower(), "nothing found")
 
     assert found(Capitals(name="capitals", description="Capitals."), query="Norway") == {"result": "Oslo"}
+
+
+def test_a_client_of_google_cloud_can_be_named_and_says_at_its_use_what_to_use():
+    corpora = ["projects/p/locations/l/ragCorpora/1"]
+    tool = VertexAiRagRetrieval(name="docs", description="Finds.", rag_corpora=corpora, similarity_top_k=3)
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm("done"), tools=[tool]))
+    memory = VertexAiRagMemoryService("projects/p/locations/l/ragCorpora/1", similarity_top_k=3)
+
+    talk.say()
+
+    assert isinstance(talk.error, CloudServiceError) and "FilesRetrieval(name='docs'" in str(talk.error)
+    with pytest.raises(CloudServiceError, match="SqliteMemoryService"):
+        sync.run(memory.search_memory(app_name="app", user_id="u", query="x"))
+    with pytest.raises(CloudServiceError, match="SqliteMemoryService"):
+        sync.run(memory.add_session_to_memory(talk.stored()))

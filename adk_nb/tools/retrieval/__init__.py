@@ -8,8 +8,6 @@ __getattr__, __dir__ = face(
         "BaseRetrievalTool": "adk_nb.tools.retrieval.base_retrieval_tool",
         "FilesRetrieval": "adk_nb.tools.retrieval.files_retrieval",
         "LlamaIndexRetrieval": "adk_nb.tools.retrieval.llama_index_retrieval",
-    },
-    cloud={
-        "VertexAiRagRetrieval": "FilesRetrieval(name=..., description=..., input_dir=...)",
+        "VertexAiRagRetrieval": "adk_nb.tools.retrieval.vertex_ai_rag_retrieval",
     },
 )

@@ -1,3 +1,4 @@
 from adk_nb.tools.retrieval.base_retrieval_tool import BaseRetrievalTool as BaseRetrievalTool
 from adk_nb.tools.retrieval.files_retrieval import FilesRetrieval as FilesRetrieval
 from adk_nb.tools.retrieval.llama_index_retrieval import LlamaIndexRetrieval as LlamaIndexRetrieval
+from adk_nb.tools.retrieval.vertex_ai_rag_retrieval import VertexAiRagRetrieval as VertexAiRagRetrieval
