@@ -13,14 +13,16 @@ import pytest
 from hypothesis import settings  # early: as it is imported, it asks who refers to trio's numbers; no answer once frozen
 
 from adk_nb import clock, redaction
+from adk_nb.models.local_servers import USUAL_PORTS
 
 for key in (
     *("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
-    *("ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL"),
+    *("ADK_NB_REPLAY", "ADK_NB_DEFAULT_MODEL", "OPENAI_BASE_URL"),
 ):
     os.environ.pop(key, None)
 os.environ["ADK_NB_DISPLAY"] = "static"  # what a run leaves in the file is the same in every test
 os.environ["OLLAMA_HOST"] = "127.0.0.1:9"  # no Ollama of this machine answers for agents that name no model
+USUAL_PORTS.clear()  # nor another server with models
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so
     signal.signal(signal.SIGINT, signal.default_int_handler)

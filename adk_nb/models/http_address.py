@@ -7,6 +7,11 @@ from urllib.parse import urlsplit
 
 from adk_nb.redaction import hidden
 
+_METHOD = re.compile(
+    r"(https?://[^?#]+?)(?:/chat/completions|(?<=/v1)/(?:completions|responses|embeddings|models))/?(?:\?[^#]*)?(#.+)?",
+    re.IGNORECASE,
+)
+"""A URL of one method of a server with OpenAI's API, with the name of a model after a `#`."""
 _HOST = re.compile(r"(?:[\w.-]+:\d{2,5}|localhost|(?:\d+\.){3}\d+)(?:/.*)?")
 
 
@@ -56,6 +61,12 @@ def public_url(url: str) -> str:
     scheme, mark, rest = url.partition("?")[0].partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def api_url(url: str) -> str:
+    """The URL of a server's API, for the URL of one of its methods such as `/v1/chat/completions`; empty for others."""
+    method = _METHOD.fullmatch(url)
+    return f"{method[1].rstrip('/')}{method[2] or ''}" if method else ""
 
 
 def guess_url(text: str) -> str | None:

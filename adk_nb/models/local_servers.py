@@ -38,6 +38,10 @@ class LocalServer:
     models: Sequence[str]
     """Names of its chat models; at least one."""
 
+    def __str__(self) -> str:
+        port = "" if self.program == "Ollama" else f"'s port {urlsplit(self.url).port}"
+        return f"{self.program}{port}"
+
     @property
     def names(self) -> list[str]:
         """What to write as an agent's model, for each of its models."""
@@ -97,7 +101,7 @@ def served_models(url: str) -> list[str]:
     if not checked_at or time.monotonic() - checked_at > _CACHE_SECONDS:
         try:
             listed = [str(model["id"]) for model in _list_models(url)["data"] or ()]
-            names = [name for name in listed if "embed" not in name]
+            names = [name for name in listed if "embed" not in name and name.isprintable()]
         except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError):
             names = []  # no server, or one of another kind
         # A missing server is cached, too: else each call of each agent would wait for the timeout.

@@ -12,24 +12,32 @@ from adk_nb import mcp_results, types
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.local_servers import servers_seen
 from adk_nb.models.offline_arguments import STOP, Plan, likeness, words_of
 from adk_nb.models.offline_tools import TRANSFER, Tool, offered_tools, plans
 
 MAX_ROWS, MAX_CHARS = 12, 1_500
-_MODEL_HINT = "For a language model type %key gemini, %key openai or %key anthropic, or start Ollama."
 _REJECTED = "this call was rejected; it did not run"
 _EDITED = "a person changed the arguments before approving them, to "
+
+
+def _model_hint() -> str:
+    """How to get a language model; on this machine, if %doctor or Tab has found one."""
+    if names := [name for server in servers_seen() for name in server.names[:1]]:
+        return f"A language model answered on this machine: write -m {names[0]}"
+    return "For a language model type %key gemini, %key openai or %key anthropic, or start Ollama."
 
 
 def introduction(tools: Sequence[Tool], *, greeted: bool) -> str:
     """List the tools, and say how to get a language model."""
     start = "I am not a language model: I only pick a tool by the words of your message"
     if not tools:
-        return f"{start}, and this agent has no tools. {_MODEL_HINT} Agents without a model then use it."
+        then = "" if servers_seen() else " Agents without a model then use it."
+        return f"{start}, and this agent has no tools. {_model_hint()}{then}"
     lines = [f"{start}{'.' if greeted else ', and no tool matches it.'} The tools are:"]
     lines += [f"- {tool.signature}: {tool.purpose[:200]}".removesuffix(": ") for tool in tools[:MAX_ROWS]]
     lines += [f"- and {len(tools) - MAX_ROWS} more"] if len(tools) > MAX_ROWS else []
-    return "\n".join([*lines, "", f"Ask in a tool's own words, for example: {tools[0].example}", "", _MODEL_HINT])
+    return "\n".join([*lines, "", f"Ask in a tool's own words, for example: {tools[0].example}", "", _model_hint()])
 
 
 def missing_arguments(tool: Tool, plan: Plan) -> str:
@@ -158,7 +166,8 @@ class OfflineLlm(BaseLlm):
     @property
     def notice(self) -> str | None:
         """Shown with each answer."""
-        return "Offline stand-in: picks tools by keywords. No language model."
+        seen = "".join(f" One answered on this machine: -m {server.names[0]}" for server in servers_seen()[:1])
+        return f"Offline stand-in: picks tools by keywords. No language model.{seen}"
 
     @property
     def capabilities(self) -> LlmCapabilities:

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, cast
 from pydantic import Field
 
 from adk_nb import types
-from adk_nb.errors import ModelError, UnexpectedModelAnswer
+from adk_nb.errors import ConfigurationError, ModelError, UnexpectedModelAnswer
 from adk_nb.models.adaptation import chat_signature
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.http_address import public_url
+from adk_nb.models.http_address import api_url, public_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import MODEL_NOTE, WRITTEN_AS_TEXT, LlmResponse
 from adk_nb.models.local_servers import ollama_url
@@ -343,6 +343,10 @@ class OpenAILlm(HttpSdkLlm):
         super().model_post_init(context)
         if self._server_url:
             remember_url(self.model)
+        address = self.address() or ""
+        if api := public_url(api_url(address)):
+            problem = f"base_url {public_url(address)!r} is the address of a method; write that of the API, {api!r}"
+            raise ConfigurationError(f"{type(self).__name__}: {problem}, here or in OPENAI_BASE_URL")
 
     @property
     def _server_url(self) -> re.Match[str] | None:

@@ -8,7 +8,7 @@ from typing import cast
 
 from adk_nb.errors import ModelNotFoundError, closest
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.http_address import guess_url
+from adk_nb.models.http_address import api_url, guess_url, public_url
 from adk_nb.models.recorded_llm import tap_of_environment
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, Vendor
 
@@ -123,6 +123,11 @@ def _entry_of(model: str) -> tuple[_Entry, str]:
         for entry in entries:
             if provider.lower() in (entry.name.lower(), entry.name.removesuffix("Llm").lower(), entry.provider):
                 return entry, rest
+    if api := public_url(api_url(model)):
+        is_name = re.search(r"/v1(#.+)?$", api)  # another path cannot be in a name
+        hint = "a server is named by the address of its API, not of a method" if is_name else ""
+        hint = hint or f'write OpenAILlm(model="NAME", base_url="{api}")'
+        raise ModelNotFoundError("model", public_url(model), [api] if is_name else [], hint=hint)
     for entry in entries:
         if any(re.fullmatch(pattern, model) for pattern in entry.patterns):
             return entry, model

@@ -123,6 +123,25 @@ def test_a_key_stands_above_ollama_which_is_not_asked_then(ollama: GeminiServer,
     assert ollama.requests == []
 
 
+def test_a_server_of_ones_own_answers_where_no_key_is_set(ollama: GeminiServer, monkeypatch: pytest.MonkeyPatch):
+    with GeminiServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/api/")
+        lists(server, "my-embed", "qwen3", "smollm2")
+
+        assert default_model() == "openai:qwen3"
+        assert [request.path for request in server.requests] == ["GET /api/models"]
+        assert ollama.requests == []
+        monkeypatch.setenv("GEMINI_API_KEY", "k")
+        assert default_model() == GEMINI_MODEL
+
+
+def test_a_server_of_ones_own_that_does_not_answer_is_no_default(ollama: GeminiServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    lists(ollama, "llama3.2")
+
+    assert default_model() == "ollama:llama3.2"
+
+
 @pytest.mark.parametrize("body", [b'{"data": null}', b"[]", b"<html>", b'{"data": [{"id": "nomic-embed-text"}]}'])
 def test_a_server_that_is_not_ollama_or_has_no_model_is_passed_over(ollama: GeminiServer, body: bytes):
     ollama.replies.append(Reply(body))

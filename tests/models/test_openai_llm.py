@@ -386,3 +386,12 @@ def test_a_conversation_that_is_too_long_is_told_with_the_ways_out(server: Gemin
 
     for way in ("%session new", "%session fork", "ContextFilterPlugin", "EventsCompactionConfig"):
         assert way in str(raised.value)
+
+
+def test_an_address_of_a_method_is_refused_with_that_of_the_api(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(ConfigurationError, match=r"'http://127\.0\.0\.1:8080/v1'"):
+        OpenAILlm(model="qwen3", base_url="http://127.0.0.1:8080/v1/chat/completions")
+
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://example.test/api/chat/completions")
+    with pytest.raises(ConfigurationError, match=r"'https://example\.test/api'"):
+        OpenAILlm(model="qwen3")

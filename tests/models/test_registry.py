@@ -139,6 +139,34 @@ def test_a_name_that_may_be_a_local_model_s_is_told_how_those_are_written(name: 
         LLMRegistry.resolve(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "api"),
+    [
+        ("http://127.0.0.1:8080/v1/chat/completions", "http://127.0.0.1:8080/v1"),
+        ("http://127.0.0.1:8080/v1/chat/completions/", "http://127.0.0.1:8080/v1"),
+        ("http://127.0.0.1:8080/v1/chat/completions?a=b#qwen3", "http://127.0.0.1:8080/v1#qwen3"),
+        ("https://example.test/openai/v1/responses", "https://example.test/openai/v1"),
+        ("http://localhost:1234/v1/models", "http://localhost:1234/v1"),
+        ("https://example.test/api/v4/chat/completions", "https://example.test/api/v4"),
+    ],
+)
+def test_the_address_of_a_method_is_told_the_address_of_its_api(name: str, api: str):
+    with pytest.raises(ModelNotFoundError, match=rf"['\"]{re.escape(api)}['\"]"):
+        LLMRegistry.check(name)
+
+
+@pytest.mark.parametrize("name", ["https://example.test/models", "https://example.test/v1/models/ask"])
+def test_a_service_of_ones_own_may_have_any_other_path(name: str):
+    assert LLMRegistry.resolve(name) is HttpLlm
+
+
+def test_the_address_of_a_method_is_shown_without_its_password():
+    with pytest.raises(ModelNotFoundError) as refusal:
+        LLMRegistry.check("http://ann:geheim@127.0.0.1:8080/v1/chat/completions?key=geheim")
+
+    assert "geheim" not in str(refusal.value)
+
+
 def test_every_public_name_loads_and_is_listed():
     assert [name for name in dir(models) if getattr(models, name) is None] == []
     assert set(dir(models)) >= {"BaseLlm", "Gemini", "LLMRegistry", "LlmRequest", "LlmResponse", "ScriptedLlm", "call"}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.local_servers import running_servers
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.magics.catalog import MAGICS, grammar
 from adk_nb.notebook.magics.grammar import Grammar, Option
@@ -92,6 +93,8 @@ def _value(notebook: Notebook, option: Option, typed: str) -> Proposals | None:
     if not option.names:
         return None
     names = known_names(notebook, option.names)
+    if option.names == "model":
+        names += [name for server in running_servers() for name in server.names]
     if option.names == "field":
         return Proposals(typed, [f"{name}=" for name in names], "field")
     if option.convert is str:

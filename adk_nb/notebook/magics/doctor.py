@@ -20,6 +20,7 @@ from adk_nb.code_executors import isolation
 from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
 from adk_nb.errors import UserError
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
+from adk_nb.models.local_servers import USUAL_PORTS, running_servers
 from adk_nb.models.openai_llm import OpenAILlm, without_tools
 from adk_nb.notebook.magics.grammar import Grammar
 from adk_nb.notebook.magics.key import PROVIDERS
@@ -45,6 +46,8 @@ def doctor(host: Host, line: str, cell: str | None) -> Output:
     return whole_table(["check", "result", "type next"], rows)
 
 
+_MOST_MODELS = 3
+"""Models of a server that are named."""
 _SECONDS = 2.0
 """Limit for the event loop to respond."""
 _PACKAGE = "adk-nb"
@@ -76,6 +79,7 @@ def findings(shell: Any, settings: Any) -> list[Finding]:
     rows = [
         _model(settings),
         _keys(),
+        _local_models(),
         _front_end(shell),
         _widget(shell, settings),
         _input(shell),
@@ -156,6 +160,14 @@ def _model(settings: Any) -> Finding:
     is_stand_in = default.name == "offline" and not (default.is_of_code or os.environ.get(MODEL_VARIABLE, "").strip())
     hint = "%key gemini (or openai, anthropic), or %config AdkNb.model = ..." if is_stand_in else default.install
     return Finding("model", f"{settings.model_in_words}, the default", hint)
+
+
+def _local_models() -> Finding:
+    servers = running_servers()
+    if not servers:
+        return Finding("models here", f"none: nothing answers at the ports of Ollama, {', '.join(USUAL_PORTS)}")
+    found = [f"{server} has {', '.join(server.models[:_MOST_MODELS])}" for server in servers]
+    return Finding("models here", "; ".join(found), f"-m {servers[0].names[0]}")
 
 
 def _untold_tools(notebook: Notebook) -> Iterator[Finding]:
