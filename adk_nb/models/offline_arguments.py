@@ -173,7 +173,13 @@ class ArgumentReader:
         tokens = tokenize(message)
         self.parameters, self.texts, self.used = parameters, [text for _, text in tokens], list[Span]()
         self.low = [text.lower() for text in self.texts]
-        topic = [*topic, *(term for parameter in parameters for term in parameter.words)]
+        names = [term for parameter in parameters for term in parameter.words]
+        for n in range(1, len(tokens)):
+            # `the letter a in banana`, not `a letter a friend wrote`: a lone letter behind the name of a parameter.
+            is_last = n + 1 == len(tokens) or tokens[n + 1][0] in ("stop", "mark")
+            if tokens[n][0] == "stop" and len(self.low[n]) == 1 and self.low[n - 1] in names and is_last:
+                tokens[n] = "word", self.texts[n]
+        topic = [*topic, *names]
         is_topic = [kind not in ("quoted", "stop") and best_likeness(text.lower(), topic) > 0 for kind, text in tokens]
         is_skipped = [is_topic[n] or kind in ("stop", "mark") for n, (kind, _) in enumerate(tokens)]
         # Consecutive names or words are one value.

@@ -463,3 +463,39 @@ def ask(tools: tuple[Callable[..., Any], ...], message: str) -> Any:
 
 def called(reply: Any) -> list[Call]:
     return [(call.name, call.args) for event in reply.events for call in event.get_function_calls()]
+
+
+def count_letter(word: str, letter: str) -> int:
+    """Count how often a letter is in a word."""
+    return word.count(letter)
+
+
+@pytest.mark.parametrize(
+    ("message", "word", "letter"),
+    [
+        ("How often is the letter a in the word banana?", "banana", "a"),
+        ("How often is the letter A in the word Banana?", "Banana", "A"),
+        ("Count the letter i in hippo", "hippo", "i"),
+        ("In the word banana count the letter a.", "banana", "a"),
+    ],
+)
+def test_a_letter_that_is_an_article_elsewhere_is_a_value_behind_the_name_of_a_parameter(
+    message: str, word: str, letter: str
+):
+    reply = Chat(Agent(name="counter", model="offline", tools=[count_letter]), show="off").ask(message)
+
+    [called] = [call for event in reply.events for call in event.get_function_calls()]
+    assert called.args == {"word": word, "letter": letter}
+
+
+def send_letter(to: str, letter: str) -> str:
+    """Send a letter to somebody."""
+    return letter
+
+
+def test_an_article_between_two_words_is_no_value():
+    agent = Agent(name="clerk", model="offline", tools=[send_letter])
+    reply = Chat(agent, show="off").ask("Send a letter a friend wrote to Ben")
+
+    calls = [call for event in reply.events for call in event.get_function_calls()]
+    assert "a" not in [value for call in calls for value in (call.args or {}).values()]
