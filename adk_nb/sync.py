@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import aclosing, contextmanager
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -183,6 +183,38 @@ async def service_call(fn: Callable[[], T]) -> T:
     call = Call(fn, context)
     workers(purpose="services").put(call)
     return await asyncio.wrap_future(call.outcome)
+
+
+async def callback_call(fn: Callable[[], T], on_abandon: Callable[[Future[T]], object]) -> T:
+    """Run `fn`, a callback, in a worker thread of the callbacks' own pool, and return its result.
+
+    Args:
+        fn: It sees this task's context variables, and what it sets in them stays.
+        on_abandon: As for `blocking`.
+    """
+    call_queue = current_call_queue.get()
+    context = copy_context()
+    context.run(current_call_queue.set, None)
+    call = Call(fn, context)
+    # A worker that waits for a run calls its callbacks: else all workers could wait for one that is free.
+    (call_queue if call_queue and call_queue.is_of_worker else workers(purpose="callbacks")).put(call)
+    try:
+        return await asyncio.wrap_future(call.outcome)
+    except asyncio.CancelledError:
+        if not call.outcome.done():
+            call.abandon()
+            on_abandon(call.outcome)
+        raise
+    finally:
+        if call.outcome.done():
+            _adopt_variables(context)
+
+
+def _adopt_variables(context: Context) -> None:
+    """Set the context variables that were set in `context`, a copy, in the current one too."""
+    for variable, value in context.items():
+        if variable is not current_call_queue and variable.get(None) is not value:
+            variable.set(value)
 
 
 @contextmanager

@@ -110,6 +110,10 @@ class Call(Generic[T]):
             self.outcome.set_result(result)
 
 
+class WorkerThread(threading.Thread):
+    """A thread of `Workers`."""
+
+
 class Workers:
     """A pool of threads for blocking calls. They are daemons, so a sleeping call does not delay the end of the process.
 
@@ -158,7 +162,7 @@ class Workers:
         if self._threads < min(self._unfinished, self._capacity()):
             self._threads += 1
             name = f"adk-nb-worker-{next(self._numbers)}"
-            threading.Thread(target=self._work, name=name, daemon=True).start()
+            WorkerThread(target=self._work, name=name, daemon=True).start()
 
     def _is_exhausted(self) -> bool:
         return len(self._abandoned) >= self._max_threads + MAX_REPLACED

@@ -23,7 +23,15 @@ from adk_nb.concurrency.single_thread import (
     running_loop,
     wait_for,
 )
-from adk_nb.concurrency.threads import HEARTBEAT_SECONDS, Call, LoopThread, loop_thread, on_a_loop_thread, workers
+from adk_nb.concurrency.threads import (
+    HEARTBEAT_SECONDS,
+    Call,
+    LoopThread,
+    WorkerThread,
+    loop_thread,
+    on_a_loop_thread,
+    workers,
+)
 
 T = TypeVar("T")
 
@@ -40,6 +48,8 @@ class CallQueue:
 
     def __init__(self, on_interrupt: Callable[[], None], home: asyncio.AbstractEventLoop | None = None) -> None:
         self.home = home
+        self.is_of_worker = isinstance(threading.current_thread(), WorkerThread)
+        """True: a worker waits for the run, and serves this queue."""
         self._on_interrupt = on_interrupt
         """Called after a Ctrl-C has stopped a call."""
         self._calls: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
 from adk_nb.errors import ConfigurationError, PluginError
@@ -94,15 +94,31 @@ def _hook(plugin: BasePlugin, point: str) -> Hook:
     method = getattr(plugin, f"{point}_callback")
     is_agent_hook = point.endswith(("_agent", "_agent_error"))
 
-    async def hook(**arguments: Any) -> Any:
-        """Call the method with the plugin's argument names."""
-        try:
-            result = method(**(_with_agent(arguments) if is_agent_hook else _plugin_arguments(arguments)))
-            return await result if inspect.isawaitable(result) else result
-        except Exception as error:
-            raise PluginError(f"plugin {plugin.name!r}: {point}_callback raised {_error_text(error)}") from error
+    def failed(error: Exception) -> PluginError:
+        return PluginError(f"plugin {plugin.name!r}: {point}_callback raised {_error_text(error)}")
 
-    return hook
+    def call(arguments: Mapping[str, Any]) -> Any:
+        try:
+            return method(**(_with_agent(arguments) if is_agent_hook else _plugin_arguments(arguments)))
+        except Exception as error:
+            raise failed(error) from error
+
+    async def outcome(result: Awaitable[Any]) -> Any:
+        try:
+            return await result
+        except Exception as error:
+            raise failed(error) from error
+
+    async def async_hook(**arguments: Any) -> Any:
+        """Call the method with the plugin's argument names."""
+        return await outcome(call(arguments))
+
+    def hook(**arguments: Any) -> Any:
+        """Call the method with the plugin's argument names."""
+        result = call(arguments)
+        return outcome(result) if inspect.isawaitable(result) else result
+
+    return async_hook if inspect.iscoroutinefunction(method) else hook
 
 
 def _with_agent(arguments: Mapping[str, Any]) -> dict[str, Any]:

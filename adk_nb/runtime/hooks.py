@@ -3,17 +3,27 @@
 import inspect
 import logging
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import nullcontext
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, cast
 
+from adk_nb import sync
+from adk_nb.concurrency.single_thread import has_threads
 from adk_nb.errors import ConfigurationError
+from adk_nb.runtime.context import Context, abandon
+from adk_nb.runtime.invocation_context import InvocationContext, InvocationShared
 
 logger = logging.getLogger(__name__)
 
 Hook = Callable[..., Any]
 Hooks = Hook | list[Hook] | None
-"""A callback, a list called in order, or None. A sync callback blocks the event loop and all other runs, as in
-google-adk 2.13; make a slow one `async def`."""
+"""A callback, a list called in order, or None. An async one runs on the event loop. A plain function runs in a worker
+thread, so that it holds up no other run; those of one run follow one another."""
+
+_run_of_callback: ContextVar[InvocationShared | None] = ContextVar("adk_nb_run_of_callback", default=None)
+"""The run whose plain callback this thread executes."""
 
 
 async def first_result(hooks: Iterable[Hook], /, **arguments: Any) -> Any:
@@ -25,13 +35,41 @@ async def first_result(hooks: Iterable[Hook], /, **arguments: Any) -> Any:
         ConfigurationError: A hook has the wrong number of parameters.
     """
     for hook in hooks:
-        result = hook(**arguments) if takes_by_name(hook, arguments) else hook(*arguments.values())
+        by_name = takes_by_name(hook, arguments)
+        if not has_threads() or _is_async(hook):
+            result = hook(**arguments) if by_name else hook(*arguments.values())
+        else:
+            result = await _in_thread(hook, arguments, by_name)
         # By the result: a sync function may return a coroutine, as functools.partial does.
         if inspect.isawaitable(result):
             result = await result
         if result is not None:
             return result
     return None
+
+
+async def _in_thread(hook: Hook, arguments: dict[str, Any], by_name: bool) -> Any:
+    """Call a plain function in a worker thread, after the other plain callbacks of its run."""
+    context = next(value for value in arguments.values() if isinstance(value, Context | InvocationContext))
+    shared = (context.get_invocation_context() if isinstance(context, Context) else context).shared
+
+    def call() -> Any:
+        token = _run_of_callback.set(shared)
+        try:
+            return hook(**arguments) if by_name else hook(*arguments.values())
+        finally:
+            _run_of_callback.reset(token)
+
+    def on_abandon(outcome: Future[Any]) -> None:
+        name = getattr(hook, "__name__", type(hook).__name__)
+        if isinstance(context, Context):
+            abandon(context, name, outcome)
+        else:
+            shared.abandoned_functions.append((f"{name}()", outcome))
+
+    # A callback may run an agent of the same run: its callbacks must not wait for the one that waits for them.
+    async with nullcontext() if _run_of_callback.get() is shared else shared.callback_lock:
+        return await sync.callback_call(call, on_abandon)
 
 
 async def notify(hooks: Iterable[Hook], /, **arguments: Any) -> None:
@@ -48,6 +86,10 @@ def as_list(hooks: Hooks) -> list[Hook]:
     if hooks is None:
         return []
     return cast(list[Hook], hooks) if isinstance(hooks, list) else [hooks]
+
+
+def _is_async(hook: Any) -> bool:
+    return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
 
 
 def takes_by_name(hook: Hook, argument_names: Iterable[str]) -> bool:

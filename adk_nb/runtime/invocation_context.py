@@ -20,7 +20,6 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.runtime.cancellation import Stop
-from adk_nb.runtime.hooks import Hook
 from adk_nb.runtime.live_request_queue import LiveRequestQueue, Streams
 from adk_nb.runtime.run_config import ResumabilityConfig, RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -106,7 +105,7 @@ class RunnableAgent(Protocol):
 class HookRegistry(Protocol):
     """The members of a plugin manager that the runtime uses."""
 
-    def hooks(self, name: str, /) -> Sequence[Hook]:
+    def hooks(self, name: str, /) -> Sequence[Callable[..., Any]]:
         """The hooks of one name, such as `before_run`, in order."""
         ...
 
@@ -119,7 +118,7 @@ class NoPlugins:
     def get_plugin(self, plugin_name: str) -> None:
         """None: there are no plugins."""
 
-    def hooks(self, name: str, /) -> Sequence[Hook]:
+    def hooks(self, name: str, /) -> Sequence[Callable[..., Any]]:
         """No hooks."""
         return ()
 
@@ -229,6 +228,8 @@ class InvocationShared:
     """Context -> name of the function that runs with it."""
     abandoned_functions: list[tuple[str, Future[Any]]] = field(default_factory=lambda: [])
     """Functions that still run in a thread after their call ended: name and future outcome."""
+    callback_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a plain callback runs in its thread: those of one run follow one another."""
     is_abandoned: bool = False
     """True: the run has ended, but its agent has not."""
     is_edited: bool = False

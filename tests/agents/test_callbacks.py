@@ -1,6 +1,9 @@
 """Where each callback stands, what it is handed, what its answer does, and where its writes land."""
 
+import asyncio
+import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from adk_nb import types
 from adk_nb.agents import CallbackContext, Context, LlmAgent
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
+from adk_nb.plugins import BasePlugin
 from adk_nb.tools import BaseTool, ToolContext
 from tests.support.talk import Talk, content_summaries, summaries
 
@@ -398,3 +402,115 @@ def test_before_agent_may_end_the_run_at_once():
         callback_context.get_invocation_context().end_invocation = True
 
     assert summaries(Talk(agent("never", before_agent_callback=stop)).say()) == [("a", "=> {'stopped': True}")]
+
+
+RUNS = 16
+SECONDS = 60
+
+
+@pytest.mark.parametrize("kind", ["before_agent", "before_model", "after_model", "before_tool", "after_tool", "plugin"])
+def test_plain_callbacks_of_many_runs_wait_at_the_same_time(kind: str):
+    """Each waits for all others: one that held up another run would wait in vain."""
+    meeting = threading.Barrier(RUNS)
+    met: list[int] = []
+
+    def new_talk() -> Talk:
+        is_first = True
+
+        def meet(**_: Any) -> None:
+            nonlocal is_first
+            if is_first:  # the model is asked twice
+                is_first = False
+                met.append(meeting.wait(SECONDS))
+
+        if kind != "plugin":
+            return Talk(agent(call("look"), "done", **{f"{kind}_callback": meet}))
+        doorman = BasePlugin(name="doorman")
+        vars(doorman)["before_model_callback"] = meet
+        return Talk(agent(call("look"), "done"), plugins=[doorman])
+
+    talks = [new_talk() for _ in range(RUNS)]
+
+    async def use() -> list[Any]:
+        return await asyncio.gather(*(talk.asay() for talk in talks))
+
+    answers = asyncio.run(use())
+
+    assert sorted(met) == list(range(RUNS))
+    assert all(summaries(events)[-1] == summaries(answers[0])[-1] for events in answers)
+    assert all(talk.error is None for talk in talks)
+
+
+def test_plain_callbacks_of_one_run_never_run_together():
+    running, most = 0, 0
+
+    def count(**_: Any) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        # Another thread may go on here.
+        threading.Event().wait(0.001)
+        running -= 1
+
+    Talk(agent([call("look")] * 8, "done", before_tool_callback=count)).say()
+
+    assert (most, running) == (1, 0)
+
+
+def test_a_context_variable_that_a_plain_callback_sets_stays_set():
+    customer: ContextVar[str] = ContextVar("customer", default="nobody")
+    seen: list[str] = []
+
+    def enter(**_: Any) -> None:
+        customer.set("Ada")
+
+    async def note(**_: Any) -> None:
+        seen.append(customer.get())
+
+    Talk(agent("done", before_model_callback=[enter, note], after_model_callback=lambda **_: seen.append("next"))).say()
+
+    assert seen == ["Ada", "next"]
+
+
+def test_a_run_ends_although_its_plain_callback_hangs():
+    began, released, ended = (threading.Event() for _ in range(3))
+
+    def hang(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        began.set()
+        released.wait(SECONDS)
+        callback_context.state["late"] = True
+        written.append(callback_context.state.has_delta())
+        ended.set()
+
+    written: list[bool] = []
+    talk = Talk(agent("done", before_model_callback=hang))
+
+    async def use() -> None:
+        run = asyncio.create_task(talk.asay())
+        assert await asyncio.to_thread(began.wait, SECONDS)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    asyncio.run(use())
+    released.set()
+    assert ended.wait(SECONDS)
+
+    assert written == [False]
+
+
+def test_the_callbacks_of_an_agent_that_a_plain_callback_asks_need_no_other_thread():
+    threads: list[str] = []
+
+    def note(**_: Any) -> None:
+        threads.append(threading.current_thread().name)
+
+    def judge(**_: Any) -> None:
+        note()
+        Talk(agent("fine", before_model_callback=note)).say()
+
+    Talk(agent("done", before_model_callback=judge)).say()
+    Talk(agent("done", before_model_callback=judge)).say()
+
+    assert len(threads) == 4
+    assert threads[0] == threads[1] and threads[2] == threads[3]
