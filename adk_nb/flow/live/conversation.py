@@ -11,7 +11,8 @@ from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError, ModelConnectionLost
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.flow.live.sending import InboxItem, LiveSender, UserEvent, live_connect_config
+from adk_nb.flow.live.inbox import Inbox, UserEvent
+from adk_nb.flow.live.sending import LiveSender, live_connect_config
 from adk_nb.flow.live.streams import with_stop_tool
 from adk_nb.flow.model_call import check_hook_result, mark_long_running, merge_replacement, response_event
 from adk_nb.flow.request import build_request
@@ -67,7 +68,7 @@ _NextStep = Literal["listen", "restart", "hand_over", "end"]
 class _Conversation:
     def __init__(self, ctx: InvocationContext, spec: LlmSpec, queue: LiveRequestQueue) -> None:
         self._ctx, self._spec, self._queue = ctx, spec, queue
-        self._inbox: asyncio.Queue[InboxItem] = asyncio.Queue()
+        self._inbox = Inbox()
         self._sending = LiveSender(ctx, spec, queue, self._inbox)
         ctx.streams = self.streams = self._sending.streams
         self._tools: dict[str, BaseTool] = {}
@@ -135,8 +136,8 @@ class _Conversation:
         receiver = asyncio.create_task(self._receive(connection))
         sender = asyncio.create_task(self._sending.send(connection, request))
         # A task that ends puts itself into the inbox, behind everything that it received.
-        receiver.add_done_callback(self._inbox.put_nowait)
-        sender.add_done_callback(self._inbox.put_nowait)
+        receiver.add_done_callback(self._inbox.put)
+        sender.add_done_callback(self._inbox.put)
         try:
             while self._next == "listen":
                 item = await self._inbox.get()
@@ -171,7 +172,7 @@ class _Conversation:
         self._ctx.live_session_resumption_handle = None
         self._spoken_text = ""
         # Responses are dropped; messages of the user and events of callbacks are kept.
-        for item in [self._inbox.get_nowait() for _ in range(self._inbox.qsize())]:
+        for item in self._inbox.drain():
             if isinstance(item, UserEvent | Event):
                 async with aclosing(self._handle(item, request)) as events:
                     async for event in events:
@@ -185,7 +186,7 @@ class _Conversation:
             async with aclosing(connection.receive()) as responses:
                 async for response in responses:
                     has_responses = True
-                    self._inbox.put_nowait(response)
+                    await self._inbox.put_response(response)
 
     async def _handle(self, item: UserEvent | Event | LlmResponse, request: LlmRequest) -> AsyncGenerator[Event, None]:
         if isinstance(item, UserEvent):

@@ -1,7 +1,5 @@
 """Send to the model of a live conversation: its settings, the user's messages and audio, tool results."""
 
-import asyncio
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -9,13 +7,13 @@ from adk_nb import clock, types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.requests import REQUESTS
+from adk_nb.flow.live.inbox import Inbox, UserEvent
 from adk_nb.flow.live.recording import LiveRecording
 from adk_nb.flow.live.streams import LiveStreams
 from adk_nb.flow.model_call import check_hook_result, response_event
 from adk_nb.flow.spec import LlmSpec, agent_event, hooks_of
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_result
@@ -24,18 +22,6 @@ from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.content_blocks import for_model
 from adk_nb.wire import copy_model
-
-
-@dataclass
-class UserEvent:
-    """A message of the user, stored in its place among the model's events."""
-
-    event: Event
-
-
-InboxItem = UserEvent | Event | LlmResponse | asyncio.Task[None]
-"""A message of the user, an event of a callback, a response of the model, or a connection's task that has ended."""
-
 
 _conversation_numbers = count()
 
@@ -50,9 +36,7 @@ class _ToolResults(LiveRequest):
 class LiveSender:
     """Sends the requests of the queue, over one connection after the other."""
 
-    def __init__(
-        self, ctx: InvocationContext, spec: LlmSpec, queue: LiveRequestQueue, inbox: asyncio.Queue[InboxItem]
-    ) -> None:
+    def __init__(self, ctx: InvocationContext, spec: LlmSpec, queue: LiveRequestQueue, inbox: Inbox) -> None:
         self.streams = LiveStreams(self._send_streamed)
         self.recording = LiveRecording(ctx)
         self._ctx, self._spec, self._queue, self._inbox = ctx, spec, queue, inbox
@@ -140,7 +124,7 @@ class LiveSender:
             actions = EventActions(state_delta=live_request.state_delta or {})
             content = take_secrets(self._ctx, content) if content else None
             event = Event(author="user", invocation_id=self._ctx.invocation_id, content=content, actions=actions)
-            self._inbox.put_nowait(UserEvent(event))
+            self._inbox.put(UserEvent(event))
 
     async def _is_allowed(self, live_request: LiveRequest, request: LlmRequest) -> bool:
         """False if a callback answered for the model, or if the content answers a request to the user."""
@@ -150,7 +134,7 @@ class LiveSender:
             return not any(result.name in REQUESTS for result in results)
         blocked = await self.block_response(content, request)
         if blocked:
-            self._inbox.put_nowait(blocked)
+            self._inbox.put(blocked)
         return blocked is None
 
     async def block_response(self, content: types.Content, request: LlmRequest) -> Event | None:
@@ -164,7 +148,7 @@ class LiveSender:
         context.state.settle()
         if result is None:
             if context.actions != EventActions():  # the callback changed the state
-                self._inbox.put_nowait(agent_event(self._ctx, self._spec, actions=context.actions))
+                self._inbox.put(agent_event(self._ctx, self._spec, actions=context.actions))
             return None
         response = check_hook_result(result, "before_model_callback")
         event = response_event(self._ctx, self._spec, response, clock.new_id(), context.actions)
