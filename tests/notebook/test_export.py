@@ -1,5 +1,6 @@
 """%export: the agents and tools of a notebook as a package or a script, without the notebook."""
 
+import ast
 import os
 import re
 import runpy
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from adk_nb import types
+from adk_nb.models import OpenAILlm
 from adk_nb.models.default_model import GEMINI_MODEL
 from tests.notebook.conftest import Shell
 from tests.peers.told_exported import ASKS, heard
@@ -313,7 +315,7 @@ def test_a_model_that_google_adk_has_not_is_another_there(shell: Shell, work: Pa
     shell.cell("from adk_nb import Agent\nfrom adk_nb.models import OfflineLlm, ScriptedLlm")
     shell.cell("script = ScriptedLlm('Hello.')")
     shell.cell("one = Agent(name='one', model=script)\ntwo = Agent(name='two', model=OfflineLlm())")
-    shell.cell("three = Agent(name='three', model='gpt-4o', sub_agents=[one, two])")
+    shell.cell("three = Agent(name='three', model='https://example.test/ask', sub_agents=[one, two])")
     package = str(shell.cell("%export exported"))
     shell.cell("%export agent.py")
     code = (work / "exported/agent.py").read_text()
@@ -323,6 +325,55 @@ def test_a_model_that_google_adk_has_not_is_another_there(shell: Shell, work: Pa
     assert "Offline" not in code
     assert written(work / "exported")["three"].sub_agents[1].model == MODEL
     assert Talk(written(work / "agent.py")["one"].clone()).say()[-1].text == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "address", "key"),
+    [
+        ("http://127.0.0.1:9/v1#qwen3", "openai/qwen3", "http://127.0.0.1:9/v1", "none"),
+        ("ollama:hf.co/small/model", "openai/hf.co/small/model", "http://127.0.0.1:9/v1", "of-ollama"),
+        ("openai:gpt-6-luna", "openai/gpt-6-luna", None, None),
+        ("gpt-6-luna", "openai/gpt-6-luna", None, None),
+        (OpenAILlm(model="m", base_url="http://h/v1", api_key="geheim"), "openai/m", "http://h/v1", "of-openai"),
+    ],
+)
+def test_a_model_of_openai_s_api_or_of_litellm_is_a_lite_llm_there(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch, model: Any, name: str, address: str | None, key: str
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
+    monkeypatch.setenv("OLLAMA_API_KEY", "of-ollama")
+    shell.names["own"] = model
+    of_cell = model if isinstance(model, str) else "own"
+    shell.cell(
+        f"from adk_nb import Agent\nboss = Agent(name='boss', model={f'{model!r}' if model is of_cell else 'own'})"
+    )
+    shell.cell(f"%%agent guide --root -m {of_cell}\nBe brief.")
+
+    assert GEMINI_MODEL not in str(shell.cell("%export exported"))
+
+    code = (work / "exported/agent.py").read_text()
+    assert "from google.adk.models.lite_llm import LiteLlm" in code
+    assert "geheim" not in code and "of-o" not in code
+    expected = {"model": name, "api_base": address, "api_key": key}
+    assert lite_llms(code) == [{field: value for field, value in expected.items() if value}] * 2
+
+
+def lite_llms(code: str) -> list[dict[str, Any]]:
+    """The arguments of each LiteLlm that the code makes; litellm need not be there."""
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    made = [call for call in calls if ast.unparse(call.func) == "LiteLlm"]
+    return [{word.arg or "": eval(ast.unparse(word.value), {"os": os}) for word in call.keywords} for call in made]
+
+
+def test_a_default_model_with_a_server_of_its_own_is_exported_with_it(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("ADK_NB_DEFAULT_MODEL", "http://127.0.0.1:9/v1#qwen3")
+    shell.cell("%%agent guide\nBe brief.")
+    shell.cell("%export exported")
+
+    [model] = lite_llms((work / "exported/agent.py").read_text())
+    assert model == {"model": "openai/qwen3", "api_base": "http://127.0.0.1:9/v1", "api_key": "none"}
 
 
 def test_what_only_adk_nb_has_goes_into_a_script_alone(shell: Shell, work: Path):

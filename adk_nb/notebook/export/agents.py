@@ -7,7 +7,8 @@ from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.models.default_model import GEMINI_MODEL, default_model
+from adk_nb.models.default_model import GEMINI_MODEL, find_default_model
+from adk_nb.notebook.export.models import NEEDS, lite_llm_code
 from adk_nb.notebook.export.scope import (
     Keywords,
     Piece,
@@ -130,17 +131,20 @@ def llm_agent(definition: AgentDefinition, scope: Scope) -> Piece:
 
 
 def _model(definition: AgentDefinition, scope: Scope) -> tuple[str | None, list[str]]:
-    """The model as an expression, and the variable that holds it, if one does."""
+    """The model as an expression, and the names that it needs."""
     value, is_google = definition.model_object, scope.target.is_google
     if value is not None and (not is_google or is_class_there(type(value))):
         return definition.model, [definition.model]
     if not is_google:
         return text_or_none(definition.model), []
-    model = definition.model or default_model()
-    if value is not None or not is_known_there(model):
-        scope.other_models.append(definition.name)
-        model = GEMINI_MODEL
-    return text_code(model), []
+    default = find_default_model()
+    model = value or definition.model or default.model or default.name
+    if isinstance(model, str) and is_known_there(model):
+        return text_code(model), []
+    if code := lite_llm_code(model):
+        return code, list(NEEDS)
+    scope.other_models.append(definition.name)
+    return text_code(GEMINI_MODEL), []
 
 
 def _other_fields(agent: BaseAgent, definition: AgentDefinition, scope: Scope) -> tuple[Keywords, list[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 from adk_nb.errors import InputError, StorageError, UserError
 from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.notebook.export import agents, tools
+from adk_nb.notebook.export.models import lite_llm_code
 from adk_nb.notebook.export.scope import Piece, Scope, is_data, join_code
 from adk_nb.notebook.export.statements import (
     Rewriter,
@@ -63,6 +64,7 @@ _STANDARD = {
     "functools": ("functools", ""),
     "inspect": ("inspect", ""),
     "json": ("json", ""),
+    "os": ("os", ""),
     "Path": ("pathlib", "Path"),
     "re": ("re", ""),
     "types": ("types", ""),
@@ -73,6 +75,7 @@ _OF_TARGET = {
     "agents.invocation_context": ("InvocationContext",),
     "code_executors": ("UnsafeLocalCodeExecutor",),
     "events": ("Event", "EventActions"),
+    "models.lite_llm": ("LiteLlm",),
     "skills": ("load_skill_from_dir",),
     "tools": ("FunctionTool", "LongRunningFunctionTool"),
     "tools.mcp_tool": ("McpToolset",),
@@ -214,9 +217,9 @@ class _Module:
             if piece := tools.wrapper(tool, variable, scope):
                 scope.renamed[variable] = f"{variable}_tool"
                 self._wrappers[f"{variable}_tool"] = piece
-        self._rewriter = Rewriter(scope.target, scope.variables, scope.renamed)
+        self._rewriter = Rewriter(scope.target, scope.variables, scope.renamed, lite_llm_code)
         # The body of a function calls other functions by their names, not the tools made of them.
-        self._body_rewriter = Rewriter(scope.target, scope.variables, {})
+        self._body_rewriter = Rewriter(scope.target, scope.variables, {}, lite_llm_code)
 
     def write(self, root: str, agents: Sequence[str]) -> str:
         """The code with a root agent and other agents; one of those that cannot be written becomes a note.

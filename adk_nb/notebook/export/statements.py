@@ -209,13 +209,21 @@ class Rewriter(ast.NodeTransformer):
         target: The package.
         variables: The notebook's.
         renamed: Variables of the notebook -> the names written in their place.
+        code_of_model: Writes a model that google-adk lacks; None if nothing there is like it.
     """
 
-    def __init__(self, target: Target, variables: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        variables: Mapping[str, Any],
+        renamed: Mapping[str, str],
+        code_of_model: Callable[[Any], str | None],
+    ) -> None:
         self.notes: dict[str, None] = {}
         self.other_models: list[str] = []
         """Agents whose model google-adk lacks."""
         self._is_changed = False
+        self._code_of_model = code_of_model
         self._target, self._variables, self._renamed = target, variables, renamed
 
     def rewrite(self, text: str) -> str:
@@ -251,8 +259,11 @@ class Rewriter(ast.NodeTransformer):
     def _replace_model(self, node: ast.Call) -> None:
         for keyword in node.keywords:
             if keyword.arg == "model" and not self._is_known_there(keyword.value):
-                keyword.value = ast.Constant(GEMINI_MODEL)  # so that the file runs; the report says so
                 self._is_changed = True
+                if code := self._code_of_model(_model_of(keyword.value, node, self._variables)):
+                    keyword.value = ast.parse(code, mode="eval").body
+                    continue
+                keyword.value = ast.Constant(GEMINI_MODEL)  # so that the file runs; the report says so
                 self.other_models.append(_agent_name(node))
 
     def _is_known_there(self, model: ast.expr) -> bool:
@@ -274,6 +285,14 @@ class Rewriter(ast.NodeTransformer):
         self._is_changed = True
         self.notes[f"{_agent_name(node)}: {name} is left out; google-adk's {kind.__name__} has no such field"] = None
         return True
+
+
+def _model_of(written: ast.expr, node: ast.Call, variables: Mapping[str, Any]) -> Any:
+    """The model of the agent that `node` makes: a name, the value of a variable, or what its agent has now."""
+    if isinstance(written, ast.Constant):
+        return written.value
+    model = _resolve(written, variables)
+    return model if isinstance(model, BaseLlm) else getattr(variables.get(_agent_name(node)), "model", "")
 
 
 def _agent_name(node: ast.Call) -> str:

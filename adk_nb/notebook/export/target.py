@@ -28,6 +28,7 @@ _NAMES = {
     "events.event_actions": "EventCompaction",
     "memory.base_memory_service": "SearchMemoryResponse",
     "memory.memory_entry": "MemoryEntry",
+    "models.lite_llm": "LiteLlm",
     "plugins.context_filter_plugin": "ContextFilterPlugin",
     "plugins.global_instruction_plugin": "GlobalInstructionPlugin",
     "plugins.save_files_as_artifacts_plugin": "SaveFilesAsArtifactsPlugin",
@@ -74,7 +75,7 @@ LEFT_OUT: Mapping[str, str] = {
 
 def is_known_there(model: str) -> bool:
     """True if google-adk resolves a model name: Gemini's, and `provider/model` of litellm."""
-    return not model or model.startswith("gemini") or "/" in model
+    return not model or model.startswith("gemini") or ("/" in model and ":" not in model.partition("/")[0])
 
 
 def is_class_there(kind: type[BaseLlm]) -> bool:

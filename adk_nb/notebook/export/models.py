@@ -1,0 +1,43 @@
+"""Models of OpenAI's API and of litellm as google-adk's LiteLlm."""
+
+from adk_nb.errors import UserError
+from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.lite_llm import LiteLlm
+from adk_nb.models.local_servers import served_models
+from adk_nb.models.openai_llm import OllamaLlm, OpenAILlm
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.export.scope import Keywords, call_code, is_data, text_code, text_or_none
+
+NEEDS = ("LiteLlm", "os")
+"""Names in the written code."""
+
+
+def lite_llm_code(model: str | BaseLlm) -> str | None:
+    """A model as an expression for google-adk; None if no LiteLlm is like it. Keys stay in the environment."""
+    try:
+        llm = LLMRegistry.resolve(model).from_name(LLMRegistry.own_name(model)) if isinstance(model, str) else model
+    except UserError:  # its package is not installed, or nobody knows it
+        return None
+    keywords: Keywords = {}
+    if isinstance(llm, LiteLlm):
+        arguments = llm.additional_args if is_data(llm.additional_args) else {}
+        # litellm finds the key itself, under its provider's variable.
+        keywords = {name: repr(value) for name, value in arguments.items() if "key" not in name and name.isidentifier()}
+        keywords = {"model": text_code(llm.model), "api_base": text_or_none(llm.base_url), **keywords}
+    elif isinstance(llm, OpenAILlm):
+        address, name = llm.address(), llm.model
+        is_server = name.startswith(("http://", "https://"))
+        if is_server:
+            name = name.partition("#")[2] or next(iter(served_models(address or "")), "")
+        if not name:
+            return None
+        variable = "OLLAMA_API_KEY" if isinstance(llm, OllamaLlm) else "OPENAI_API_KEY"
+        # OpenAI's client wants a key even for a server that needs none.
+        key = f'os.environ.get("{variable}", "none")' if llm.api_key or not is_server else '"none"'
+        keywords = {
+            "model": text_code(f"openai/{name}"),
+            "api_base": text_or_none(address),
+            "api_key": key if address else None,
+            "extra_body": repr(llm.extra_body) if llm.extra_body and is_data(llm.extra_body) else None,
+        }
+    return call_code("LiteLlm", keywords) if keywords else None
