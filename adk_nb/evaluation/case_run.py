@@ -11,7 +11,7 @@ from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.eval_case import IntermediateData, Invocation, InvocationEvent, InvocationEvents, content_text
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
-from adk_nb.events.usage import usages_of
+from adk_nb.events.usage import total_usage, usages_of
 from adk_nb.models.prices import price
 
 
@@ -166,7 +166,7 @@ def _invocation(invocation_id: str, events: Sequence[Event]) -> Invocation | Non
                 InvocationEvent(
                     author=event.author,
                     content=event.content,
-                    usage_metadata=event.usage_metadata,
+                    usage_metadata=total_usage(event),
                     model_version=event.model_version,
                 )
                 for event in steps

@@ -1,5 +1,6 @@
 """Token usage of an event: its own model answer, and the agents that its tool calls ran in other sessions."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -50,6 +51,17 @@ def usages_of(event: Event) -> Iterator[Usage]:
         return  # written by somebody else: it must not make the session unreadable
     for replies in nested.values():
         yield from (Usage(reply.model, reply.usage, reply.replayed) for reply in replies)
+
+
+def total_usage(event: Event) -> types.GenerateContentResponseUsageMetadata | None:
+    """The tokens of the event's own answer and of those behind its calls, in one. None: it has none."""
+    usages = [usage.tokens for usage in usages_of(event)]
+    if len(usages) <= 1:
+        return usages[0] if usages else None
+    totals = Counter[str]()
+    for usage in usages:
+        totals.update({name: value for name, value in usage if type(value) is int})
+    return types.GenerateContentResponseUsageMetadata.model_validate(totals)
 
 
 def usages_to_json(event: Event) -> list[dict[str, Any]]:
