@@ -4,11 +4,11 @@ import copy
 import functools
 import logging
 import threading
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_jsonable_python
 
 from adk_nb.errors import ConfigurationError, StateSchemaError, closest
 from adk_nb.events.event_actions import DELETED
@@ -173,8 +173,10 @@ def _type_name(annotation: Any) -> str:
 def storable_delta(delta: dict[str, Any], *, only_json: bool = True) -> dict[str, Any]:
     """The storable part of `delta`: without `temp:` keys, lists and dicts copied, since their writer may change them.
 
+    With `only_json`, dates, models of pydantic, sets, tuples and the like are converted to JSON.
+
     Raises:
-        ConfigurationError: A value is not JSON; or, without `only_json`, is malformed text or recursive.
+        ConfigurationError: A value has no JSON form; or, without `only_json`, is malformed text or recursive.
     """
     if not isinstance(cast(Any, delta), dict):
         raise ConfigurationError(f"a state must be a dict, got {delta!r:.80}")
@@ -182,8 +184,7 @@ def storable_delta(delta: dict[str, Any], *, only_json: bool = True) -> dict[str
     for key, value in delta.items():
         if isinstance(cast(Any, key), str) and key.startswith(State.TEMP_PREFIX):
             continue
-        _check_value(key, value, only_json)
-        stored[key] = detached(value)
+        stored[key] = detached(_check_value(key, value, only_json))
     return stored
 
 
@@ -256,18 +257,42 @@ def is_same(state: dict[str, Any], stored: dict[str, Any]) -> bool:
         return False
 
 
-_CONVERSIONS = {"model_dump": "model_dump(mode='json')", "tolist": "tolist()", "isoformat": "isoformat()"}
-"""Method -> expression that converts models of pydantic, arrays of numpy and pandas, and dates to JSON values."""
+def _as_json(value: Any) -> Any:
+    """Convert dates, models of pydantic, sets, tuples and the like to JSON, with the same result as google-adk 2.13.
+
+    Raises:
+        ValueError: A value has no JSON form, or reading it would use it up.
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in cast(dict[Any, Any], value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_as_json(item) for item in cast(Iterable[Any], value)]
+    if isinstance(value, Iterator):
+        raise ValueError("an iterator can be read only once")
+    return to_jsonable_python(value)
 
 
-def _check_value(key: str, value: Any, only_json: bool) -> None:
+def _check_value(key: str, value: Any, only_json: bool) -> Any:
+    """The value as it is stored; the same object where it is JSON, or where a store keeps objects.
+
+    Raises:
+        ConfigurationError: It cannot be stored, and `key` does not start with `temp:`.
+    """
     if not isinstance(cast(Any, key), str) or json_problem(key):
         raise ConfigurationError(f"a state key must be a str, got {key!r:.80}")
-    if not key.startswith(State.TEMP_PREFIX) and (problem := json_problem(value, objects=not only_json)):
-        suggestion = next(
-            (f", as {conversion} gives it" for method, conversion in _CONVERSIONS.items() if hasattr(value, method)), ""
-        )
-        raise ConfigurationError(
-            f"state[{key!r}] cannot hold {problem}: state is stored as JSON; store its data as str, number, list or "
-            f"dict{suggestion}, or keep the object for this turn in state['temp:{key}']"
-        )
+    if key.startswith(State.TEMP_PREFIX) or not (problem := json_problem(value, objects=not only_json)):
+        return value
+    if only_json:
+        try:
+            converted = _as_json(value)
+        except (ValueError, TypeError, RecursionError):
+            converted = value
+        if not json_problem(converted):
+            return converted
+    suggestion = ", as tolist() gives it" if hasattr(value, "tolist") else ""
+    raise ConfigurationError(
+        f"state[{key!r}] cannot hold {problem}: state is stored as JSON; store its data as str, number, list or "
+        f"dict{suggestion}, or keep the object for this turn in state['temp:{key}']"
+    )

@@ -27,7 +27,7 @@ from adk_nb.sessions import (
     session_file,
 )
 from tests.sessions.test_session_services import POSTGRES, SERVICES
-from tests.support.bad_input import HALVES, IDS, JSON, LONG, NESTED, NOT_JSON, NUMBERS, TEXTS
+from tests.support.bad_input import HALVES, IDS, JSON, LONG, NESTED, NO_STATE, NOT_JSON, NUMBERS, TEXTS
 from tests.support.talk import guide
 from tests.tools.test_tool_result import HOSTILE
 
@@ -211,7 +211,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
 
     def write(tool_context: Context) -> str:
         """Writes."""
-        for value, _ in NOT_JSON.values():
+        for value, _ in NO_STATE.values():
             try:
                 tool_context.state["k"] = value
             except ConfigurationError as error:
@@ -220,7 +220,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
 
     async def make(service: BaseSessionService) -> None:
         session = await service.create_session(**S)
-        for value, reason in NOT_JSON.values():
+        for value, reason in NO_STATE.values():
             with pytest.raises(ConfigurationError, match=reason):
                 await service.create_session(**(S | {"session_id": "another"}), state={"k": value})
             with pytest.raises(ConfigurationError, match=reason):
@@ -236,7 +236,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
     store.use(make)
     stored = store.read()
     assert stored.state == {} and len(stored.events) == 4
-    for text, (_, reason) in zip(texts, NOT_JSON.values(), strict=True):
+    for text, (_, reason) in zip(texts, NO_STATE.values(), strict=True):
         assert "state['k'] cannot hold" in text and reason in text
     listed = store.use(lambda service: service.list_sessions(app_name="app")).sessions
     assert [item.id for item in listed] == ["s"]
@@ -449,6 +449,7 @@ def test_what_no_file_gives_back_equal_is_not_saved_and_the_file_stays_as_it_was
     for value, reason in NOT_JSON.values():
         with pytest.raises(InputError, match=f"'s' .*: event 1: output .*{reason}"):
             session_file.write(Session(id="s", events=[Event(author="a", output=value)]), path)
+    for value, reason in NO_STATE.values():
         with pytest.raises(ConfigurationError, match=reason):
             session_file.write(Session(id="s", state={"k": value}), path)
     for half in HALVES.values():

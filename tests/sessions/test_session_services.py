@@ -3,11 +3,13 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from adk_nb import types
 from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, SessionNotFoundError, StaleSessionError
@@ -316,6 +318,41 @@ async def test_a_key_that_only_looks_like_a_prefix_is_the_sessions_own(service: 
     assert (await get(service, "another")).state == {}
 
 
+class Trip(BaseModel):
+    city: str
+    day: date
+
+
+AS_JSON: list[tuple[Any, Any]] = [
+    (datetime(2030, 1, 2, 3, 4, 5), "2030-01-02T03:04:05"),
+    (datetime(2030, 1, 2, 3, 4, 5, 6, tzinfo=UTC), "2030-01-02T03:04:05.000006Z"),
+    (timedelta(days=1, seconds=2), "P1DT2S"),
+    (Trip(city="Ulm", day=date(2030, 1, 2)), {"city": "Ulm", "day": "2030-01-02"}),
+    ({3}, [3]),
+    ((1, "a", (2,)), [1, "a", [2]]),
+    ({"deep": [{"day": date(2030, 1, 2)}, frozenset({1})]}, {"deep": [{"day": "2030-01-02"}, [1]]}),
+    (Decimal("1.50"), "1.50"),
+    (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+    (b"ab", "ab"),
+]
+"""Values of a state, and what google-adk 2.13 keeps of them in its SQLite store."""
+
+
+@awaited
+async def test_a_store_of_json_keeps_dates_models_sets_and_tuples_as_json(service: BaseSessionService):
+    values = {f"k{index}": value for index, (value, _) in enumerate(AS_JSON)}
+    kept = {f"k{index}": value for index, (_, value) in enumerate(AS_JSON)} if service.keeps_only_json else values
+    session = await create(service)
+
+    await service.append_event(session, event(**values))
+    created = await create(service, "another", **{f"user:{key}": value for key, value in values.items()})
+
+    stored = await get(service)
+    assert {key: stored.state[key] for key in kept} == kept
+    assert {key: stored.events[-1].actions.state_delta[key] for key in kept} == kept
+    assert {key: created.state[f"user:{key}"] for key in kept} == kept
+
+
 @awaited
 async def test_state_that_is_not_json_is_refused_by_a_store_of_json_and_nothing_is_kept(service: BaseSessionService):
     if not service.keeps_only_json:
@@ -325,7 +362,7 @@ async def test_state_that_is_not_json_is_refused_by_a_store_of_json_and_nothing_
     with pytest.raises(ConfigurationError, match=r"state\['k'\] cannot hold an object"):
         await service.append_event(session, event(fine=1, k=object()))
     with pytest.raises(ConfigurationError, match=r"state\['user:k'\] cannot hold a set"):
-        await create(service, "another", **{"user:k": {1}})
+        await create(service, "another", **{"user:k": {object()}})
 
     for stored_session in (session, await get(service)):
         assert (stored_session.events, stored_session.state) == ([], {})

@@ -1,7 +1,6 @@
 """State remembers what was written to it, refuses what no JSON holds, and notices what was changed in place."""
 
 import re
-from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -121,9 +120,10 @@ ENDLESS.append({"again": ENDLESS})
     [
         (Thing(), "a Thing"),
         ([1, {"deep": Thing()}], "a Thing"),
-        ({1, 2}, "a set"),
-        ((1, 2), "a tuple"),
-        (b"x", "a bytes"),
+        ({Thing()}, "a set"),
+        ((1, Thing()), "a tuple"),
+        (b"\xff", "a bytes"),
+        (iter([1]), "a list_iterator"),
         (float("nan"), "the number nan"),
         ([float("inf")], "the number inf"),
         ({1: "a"}, "a dict … key 1, … not a string"),
@@ -281,10 +281,8 @@ def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str,
     [
         (np.int64(3), "as tolist() gives it"),
         (np.arange(3), "as tolist() gives it"),
-        (date(2030, 1, 1), "as isoformat() gives it"),
-        (Trip(city="Ulm"), "as model_dump(mode='json') gives it"),
     ],
 )
-def test_approvals_with_data_explain_how_to_enter_it(value: Any, kind: str):
+def test_arrays_are_refused_with_the_way_to_store_them(value: Any, kind: str):
     with pytest.raises(ConfigurationError, match=f"list or dict, {re.escape(kind)}, or keep"):
         storable_delta({"k": value})

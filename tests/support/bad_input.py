@@ -117,6 +117,12 @@ NOT_JSON: dict[str, tuple[Any, str]] = {
     **{name: (text, "half a character") for name, text in HALVES.items()},
 }
 """What JSON does not give back equal, and the reason for which it is refused."""
+NO_STATE = {
+    name: item
+    for name, item in NOT_JSON.items()
+    if name not in ("Decimal", "Fraction", "tuple", "set", "bytes", "bytearray")
+}
+"""Of these, what a state cannot hold: it holds the others in their JSON form."""
 
 IDS = [
     *(text for text in TEXTS.values() if text.strip() == text),
