@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from pydantic import StrictBool, ValidationError, field_validator
+from pydantic import StrictBool, TypeAdapter, ValidationError, field_validator
+from pydantic_core import from_json
 
 from adk_nb import clock, types
 from adk_nb.auth.auth_credential import OAuth2Auth
@@ -471,6 +472,50 @@ def answered_value(response: types.FunctionResponse) -> Any:
     """The value of an answer: of the key `result` if it is the only key, else the whole response."""
     values = response.response or {}
     return values["result"] if values.keys() == {"result"} else values
+
+
+_PLAIN_TYPES: dict[str, TypeAdapter[Any]] = {
+    "integer": TypeAdapter(int),
+    "number": TypeAdapter(float),
+    "boolean": TypeAdapter(bool),
+}
+
+
+def read_as(value: Any, schema: Any) -> Any:
+    """An answer as its schema asks for it: text that forms send for a number is the number, also inside an object.
+
+    What cannot be read so is returned as it is.
+    """
+    if not isinstance(schema, dict):
+        return value
+    rules = cast(dict[str, Any], schema)
+    kind, options = rules.get("type"), rules.get("anyOf") or rules.get("oneOf")
+    if isinstance(value, str) and isinstance(options, list):
+        choices = [cast(dict[str, Any], option) for option in cast(list[Any], options) if isinstance(option, dict)]
+        if any(choice.get("type") in ("string", None) for choice in choices):
+            return value
+        read = (read_as(value, choice) for choice in choices)
+        return next((item for item in read if not isinstance(item, str)), value)
+    if isinstance(value, str) and kind in _PLAIN_TYPES:
+        try:
+            return _PLAIN_TYPES[kind].validate_python(value.strip())
+        except ValidationError:
+            return value
+    if isinstance(value, str) and kind in ("array", "object", "null"):
+        try:
+            parsed: Any = from_json(value)
+        except ValueError:
+            return value
+        if not isinstance(parsed, {"array": list, "object": dict}.get(kind, type(None))):
+            return value
+        value = cast(Any, parsed)
+    if isinstance(value, dict) and isinstance(rules.get("properties"), dict):
+        fields: dict[str, Any] = rules["properties"]
+        items = cast(dict[str, Any], value).items()
+        return {name: read_as(item, fields[name]) if name in fields else item for name, item in items}
+    if isinstance(value, list) and isinstance(rules.get("items"), dict):
+        return [read_as(item, rules["items"]) for item in cast(list[Any], value)]
+    return cast(Any, value)
 
 
 def use_key(interrupt_id: str, kind: Kind) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from adk_nb import types
 from adk_nb.errors import InputError, MissingExtraError
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import Interrupt, answered_value
+from adk_nb.runtime.interrupts import Interrupt, answered_value, read_as
 from adk_nb.tools.json_arguments import JsonArguments
 
 _BOOLEANS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
@@ -27,7 +27,8 @@ def check(message: types.Content, history: History) -> None:
     interrupts = {interrupt.id: interrupt for interrupt in history.interrupts() if interrupt.response_schema}
     for response in responses:
         if interrupt := interrupts.get(response.id or ""):
-            _refuse(interrupt, _error_message(interrupt, answered_value(response)))
+            value = read_as(answered_value(response), interrupt.response_schema)
+            _refuse(interrupt, _error_message(interrupt, value))
 
 
 def parse(interrupt: Interrupt, text: str) -> Any:

@@ -14,7 +14,7 @@ from adk_nb.events.graph_checkpoint import CHECKPOINT, awaited_keys, checkpoint_
 from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.runtime import observer
 from adk_nb.runtime.history import History, history_of
-from adk_nb.runtime.interrupts import answered_value
+from adk_nb.runtime.interrupts import answered_value, read_as
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.nested_calls import without_answers
 from adk_nb.runtime.parallel_streams import ParallelStreams, StreamEnd
@@ -323,8 +323,15 @@ class Walk:
         return run
 
     def _answers(self) -> dict[str, Any]:
-        """The answers in the user's message; a node that waits for text gets it as it is."""
-        answers = {response.id or "": answered_value(response) for response in self._ctx.responses}
+        """The answers in the user's message, read by the schemas of their questions.
+
+        A node that waits for text gets it as it is.
+        """
+        answers: dict[str, Any] = {}
+        for response in self._ctx.responses:
+            question = history_of(self._ctx.session).calls.newest(response.id)
+            args: dict[str, Any] = (question and question.call.args) or {}
+            answers[response.id or ""] = read_as(answered_value(response), args.get("response_schema"))
         return answers | {self._ctx.task_call_id: None} if self._ctx.task_call_id else answers
 
     def _answer(self, run: NodeRun, answers: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from adk_nb import Context
 from adk_nb.agents import LlmAgent, SequentialAgent
@@ -15,7 +16,7 @@ from adk_nb.models import BaseLlm, LlmRequest, LlmResponse
 from adk_nb.runners import InMemoryRunner, Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.workflow import START, JoinNode, Workflow, node
-from tests.agents.waiting import RESUMABLE, LeftTalk
+from tests.agents.waiting import RESUMABLE, LeftTalk, open_calls, outcome
 from tests.support.talk import Talk
 from tests.workflow.steps import answer, asked, walked
 
@@ -119,6 +120,42 @@ def test_killed_after_any_event_it_comes_to_the_same_end(make: Any) -> None:
             assert [event async for event in again] == []
 
     asyncio.run(run())
+
+
+class Order(BaseModel):
+    count: int
+    gift: bool = False
+    note: str = ""
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer", "value"),
+    [
+        (int, {"result": "7"}, 7),
+        (float, {"result": "1.5"}, 1.5),
+        (bool, {"result": "true"}, True),
+        (bool, {"result": "no"}, False),
+        (str, {"result": "7"}, "7"),
+        (None, {"result": "7"}, "7"),
+        (int | None, {"result": "7"}, 7),
+        (list[int], {"result": "[1, 2]"}, [1, 2]),
+        (Order, {"count": "7", "gift": "true", "note": "7"}, {"count": 7, "gift": True, "note": "7"}),
+        (Order, {"result": '{"count": "7"}'}, {"count": 7}),
+    ],
+)
+def test_an_answer_in_text_is_read_as_the_question_asks_for_it(schema: Any, answer: dict[str, Any], value: Any) -> None:
+    def ask() -> Any:
+        yield RequestInput(interrupt_id="i1", message="?", response_schema=schema)
+
+    def use(node_input: Any) -> Any:
+        return {"got": node_input}
+
+    talk = LeftTalk(Workflow(name="wf", edges=[(START, ask, use)]))
+    [asked] = open_calls(talk.say("go"))
+
+    events = talk.say(outcome(asked, answer))
+
+    assert [event.output for event in events if event.output][-1] == {"got": value}
 
 
 def test_what_a_node_is_at_is_marked() -> None:
