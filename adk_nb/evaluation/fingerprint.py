@@ -28,16 +28,17 @@ class UsesVariables(Protocol):
 
 def agent_fingerprint(root: BaseAgent | App) -> str:
     """Hash of an agent, or the agent and the plugins of an app, and of all that they reach: the agents that it has and
-    calls, with their tools, callbacks, models, planners, schemas, settings, skills and variables.
+    calls, or that a function finds by name, with their tools, callbacks, models, planners, schemas, settings, skills
+    and variables.
     """
     plugins = list(root.plugins) if isinstance(root, App) else []
     agent = root.root_agent if isinstance(root, App) else root
-    parts = [part for below in agents_below(agent) for part in _parts_of(below)]
-    return whole_fingerprint([version_of(agent), plugins, *parts])
+    return whole_fingerprint([agent, plugins], _parts_of)
 
 
 def _parts_of(agent: Any) -> Iterator[Any]:
-    yield from (agent.name, cast(Any, type(agent)))
+    yield from (version_of(agent), cast(Any, type(agent)))
+    yield from (below for below in agents_below(agent) if below is not agent)
     if isinstance(agent, UsesVariables):
         # Other values than text and numbers enter an instruction as their text.
         for name, value in sorted(agent.variables_now().items()):

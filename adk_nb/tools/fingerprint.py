@@ -10,15 +10,23 @@ import functools
 import hashlib
 import inspect
 import json
+import operator
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from array import array
+from collections import ChainMap, UserDict, UserList, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, is_dataclass
+from datetime import date, time, timedelta, tzinfo
+from decimal import Decimal
 from enum import Enum
-from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from fractions import Fraction
+from pathlib import Path, PurePath
+from string import Template
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from typing import Any, cast, get_args, get_origin
+from uuid import UUID
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -26,6 +34,9 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_VALUES = (date, time, timedelta, tzinfo, Decimal, Fraction, PurePath, UUID, range)
+"""Types of Python's library whose values do not change, and are told by their repr."""
+_DATA = (list, set, dict, deque, bytearray, array, ChainMap, UserDict, UserList)
 _MOST_ITEMS = 10_000
 """Of a longer list or dict only the length counts."""
 _CONSTRUCTORS = {"__init__", "__new__", "__post_init__", "model_post_init", "__init_subclass__", "__set_name__"}
@@ -43,6 +54,9 @@ _INSTALLED = (
     f"{Path(__file__).resolve().parents[1]}/",
 )
 """Folders of Python, of installed packages, and of this one."""
+
+
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 class _Token(str):
@@ -72,15 +86,15 @@ def code_fingerprint(func: Any) -> str:
     return hashlib.sha256("\0".join(_tokens(func)).encode()).hexdigest()[:32]
 
 
-def whole_fingerprint(value: Any) -> str:
-    """As `fingerprint`, of anything, and with the data: lists and dicts that no function changes, and the settings of
-    the package's objects, of a planner or a model for instance. Of an agent only the name counts.
+def whole_fingerprint(value: Any, parts_of_agent: Callable[[Any], Iterable[Any]]) -> str:
+    """As `fingerprint`, of anything, and with the data: lists and dicts that no function changes, the settings of the
+    package's objects, of a planner or a model for instance, and the parts of each agent that is found.
     """
-    return hashlib.sha256("\0".join(_tokens(value, with_data=True)).encode()).hexdigest()[:32]
+    return hashlib.sha256("\0".join(_tokens(value, parts_of_agent)).encode()).hexdigest()[:32]
 
 
-def _tokens(value: Any, *, with_data: bool = False) -> Iterator[str]:
-    walk = _Walk(with_data=with_data)
+def _tokens(value: Any, parts_of_agent: Callable[[Any], Iterable[Any]] | None = None) -> Iterator[str]:
+    walk = _Walk(parts_of_agent)
     # Twice: what a function changes is known when all functions have been seen.
     for _ in walk.tokens(value):
         pass
@@ -126,8 +140,10 @@ class _Changes:
 class _Walk:
     """A walk over all that a value can reach, in an order that is the same in every process."""
 
-    def __init__(self, *, with_data: bool) -> None:
-        self.with_data = with_data
+    def __init__(self, parts_of_agent: Callable[[Any], Iterable[Any]] | None) -> None:
+        """`parts_of_agent`: None for a walk without data, in which only the name of an agent counts."""
+        self.parts_of_agent = parts_of_agent
+        self.with_data = parts_of_agent is not None
         self.changed = _Changes()
         self.functions: dict[int, FunctionType] = {}
         self.namespaces: dict[int, dict[str, Any]] = {}
@@ -156,9 +172,13 @@ class _Walk:
             # File names and line numbers are left out, so that the same code in another cell is equal.
             names = [*value.co_names, *value.co_varnames, *value.co_freevars, *value.co_cellvars]
             return [_Token(value.co_code.hex()), _Token(" ".join(names)), *value.co_consts]
-        if isinstance(value, functools.partial):
+        if isinstance(value, functools.partial | functools.partialmethod):
             partial = cast(Any, value)
             return [partial.func, *partial.args, *partial.keywords, *partial.keywords.values()]
+        if isinstance(value, functools.cached_property):
+            return [cast(Any, value).func]
+        if isinstance(value, functools.singledispatchmethod):
+            return [cast(Any, value).dispatcher]
         if isinstance(value, MethodType):
             return [value.__func__, value.__self__]
         if isinstance(value, FunctionType):
@@ -167,19 +187,41 @@ class _Walk:
             return [cast(Any, value).__func__]
         if isinstance(value, property):
             return [value.fget, value.fset, value.fdel]
+        if arguments := get_args(value):  # a type such as `list[int]`
+            return [get_origin(value), *arguments]
+        if isinstance(value, Enum):
+            return [_Token(value.name), value.value]
+        if isinstance(value, type):
+            return self._parts_of_class(cast(type[Any], value))
+        if hasattr(_type(value), "find_agent"):
+            return [_Token(value.name), *(self.parts_of_agent(value) if self.parts_of_agent else ())]
+        kind = _type(value)
+        held = self._held_values(value)
+        if held is None:
+            return self._parts_of_object(value)
+        return [*held, *self._parts_of_object(value)] if _is_own_class(kind) else held
+
+    def _held_values(self, value: Any) -> list[Any] | None:
+        """What a value of one of Python's types holds; None for an object of another type."""
         if isinstance(value, tuple):
             return list(cast(tuple[Any, ...], value))
         if isinstance(value, frozenset):  # a constant of `x in {1, 2}`; its order is arbitrary
             return self._sorted(cast(frozenset[Any], value))
-        if isinstance(value, Enum):
-            return [_Token(value.name), value.value]
-        if isinstance(value, list | set | dict):
+        if isinstance(value, MappingProxyType):
+            return [part for pair in cast(dict[Any, Any], value).items() for part in pair]
+        if isinstance(value, _DATA):
             return self._parts_of_data(cast(Any, value))
-        if isinstance(value, type):
-            return self._parts_of_class(cast(type[Any], value))
-        if hasattr(_type(value), "find_agent"):  # an agent: whoever asks about it walks the tree
-            return [_Token(value.name)]
-        return self._parts_of_object(value)
+        if isinstance(value, slice):
+            part = cast(Any, value)
+            return [part.start, part.stop, part.step]
+        if isinstance(value, re.Pattern):
+            return [cast(Any, value).pattern, value.flags]
+        if isinstance(value, operator.itemgetter | operator.attrgetter | operator.methodcaller):
+            return list(cast(Any, value).__reduce__())
+        for base in _PLAIN:
+            if isinstance(value, base):
+                return [_Token(hex(cast(int, value)) if base is int else cast(Any, base).__repr__(value))]
+        return [_Token(repr(value))] if isinstance(value, _VALUES) and not _is_own_class(_type(value)) else None
 
     def _parts_of_function(self, func: FunctionType) -> list[Any]:
         self.functions[id(func)] = func
@@ -192,13 +234,22 @@ class _Walk:
                     parts.append(self._value(name, cell.cell_contents))
                 except ValueError:  # an empty cell
                     parts.append(None)
+        attributes: dict[str, Any] = vars(func)
         if _is_own(func.__globals__):
             self.namespaces[id(func.__globals__)] = func.__globals__
-            parts += self._found_by_name(_use_of(func.__code__), func.__globals__)
+            annotations = _annotations(func)
+            parts += annotations
+            named = {name for text in annotations if isinstance(text, str) for name in _NAME.findall(text)}
+            parts += self._found_by_name(_use_of(func.__code__), named, func.__globals__)
+        else:  # the functions of a `singledispatch`
+            attributes = {name: value for name, value in attributes.items() if isinstance(value, MappingProxyType)}
+        for name, value in sorted(attributes.items()):
+            if name not in self.changed.attributes:
+                parts += [_Token(name), self._value(name, value)]
         return parts
 
-    def _found_by_name(self, use: "_Use", namespace: dict[str, Any]) -> Iterator[Any]:
-        found = {name: namespace[name] for name in use.read_globals if name in namespace}
+    def _found_by_name(self, use: "_Use", named: set[str], namespace: dict[str, Any]) -> Iterator[Any]:
+        found = {name: namespace[name] for name in use.read_globals | named if name in namespace}
         found |= {name: sys.modules[name] for name in use.imported if name in sys.modules}
         for name, value in sorted(found.items()):
             if (id(namespace), name) in self.changed.variables:
@@ -214,7 +265,7 @@ class _Walk:
     def _value(self, name: str, value: Any) -> Any:
         """A value of that name; of a list or dict that may be changed, the type."""
         kind = _type(value)
-        is_data = issubclass(kind, list | set | dict)
+        is_data = issubclass(kind, _DATA)
         return _Token(kind.__qualname__) if is_data and name in self.changed.data else value
 
     def _parts_of_data(self, value: Any) -> list[Any]:
@@ -224,8 +275,14 @@ class _Walk:
             return [len(value)]
         if isinstance(value, set):
             return self._sorted(cast(set[Any], value))
-        pairs: Any = cast(dict[Any, Any], value).items() if isinstance(value, dict) else ()
-        return [part for pair in pairs for part in pair] if isinstance(value, dict) else list(value)
+        if isinstance(value, dict):
+            pairs = cast(dict[Any, Any], value).items()
+            return [getattr(cast(Any, value), "default_factory", None), *(part for pair in pairs for part in pair)]
+        if isinstance(value, ChainMap):
+            return list(cast(Any, value).maps)
+        if isinstance(value, UserDict | UserList):
+            return [cast(Any, value).data]
+        return [value.typecode, *value] if isinstance(value, array) else list(value)
 
     def _sorted(self, values: Iterable[Any]) -> list[Any]:
         return [_Token(text) for text in sorted("\0".join(self.tokens(item)) for item in values)]
@@ -239,7 +296,7 @@ class _Walk:
                 parts.append(_Token(" ".join(value.model_fields)))
         if not _is_own_class(value):
             return [_Token(f"{value.__module__}.{value.__qualname__}"), *parts]
-        parts += [base for base in value.__bases__ if base is not object]
+        parts += [base for base in (*value.__bases__, type(value)) if base not in (object, type)]
         if issubclass(value, Enum):
             return [*parts, *value.__members__.values()]
         for name, member in sorted(vars(value).items()):
@@ -247,6 +304,11 @@ class _Walk:
             if name in self.changed.attributes or (name.startswith("__") and not is_method):
                 continue
             parts += [_Token(name), self._value(name, member)]
+        if issubclass(value, BaseModel):
+            for name, info in value.model_fields.items():
+                parts += [_Token(name), info.annotation, cast(Any, info.default_factory), *info.metadata]
+        else:
+            parts += _annotations(value)
         return parts
 
     def _parts_of_object(self, value: Any) -> list[Any]:
@@ -262,7 +324,9 @@ class _Walk:
             # Without running code of the object: what it does when it is called, and what a cache wraps.
             found = [inspect.getattr_static(kind, "__call__", None), inspect.getattr_static(value, "__wrapped__", None)]
             parts += [part for part in found if isinstance(part, FunctionType)]
-        if is_own or (self.with_data and (is_of_package or isinstance(value, BaseModel))):
+        is_validator = kind.__module__.startswith("pydantic.") and is_dataclass(kind)
+        is_open = is_own or is_validator or isinstance(value, SimpleNamespace | Template)
+        if is_open or (self.with_data and (is_of_package or isinstance(value, BaseModel))):
             parts += self._attributes(value, kind, is_own=is_own, is_of_package=is_of_package)
         if self.with_data and isinstance(further := getattr(kind, "further_identity", None), FunctionType):
             parts.append(further(value))
@@ -278,6 +342,7 @@ class _Walk:
         for name, part in sorted(found.items()):
             is_private = name.startswith("_") and (not is_own or name in noted)
             is_idle = is_of_package and _CHANGES_NO_ANSWER.fullmatch(name)
+            is_idle = is_idle or isinstance(inspect.getattr_static(kind, name, None), functools.cached_property)
             if not is_private and not is_idle and name not in self.changed.attributes:
                 yield from (_Token(name), self._value(name, part))
 
@@ -339,9 +404,16 @@ def _use_of(code: CodeType) -> _Use:
 def _methods(value: type[Any]) -> Iterator[FunctionType]:
     for member in list(vars(value).values()):
         inner: Any = cast(Any, member).__func__ if isinstance(member, staticmethod | classmethod) else member
-        inner = inner.fget if isinstance(inner, property) else inner
-        if isinstance(inner, FunctionType):
-            yield inner
+        inner = inner.func if isinstance(inner, functools.cached_property) else inner
+        found = (inner.fget, inner.fset, inner.fdel) if isinstance(inner, property) else (inner,)
+        yield from (func for func in found if isinstance(func, FunctionType))
+
+
+def _annotations(value: Any) -> list[Any]:
+    try:
+        return list(inspect.get_annotations(value).values())
+    except Exception:  # newer versions of Python evaluate them here
+        return []
 
 
 def _names(slots: Any) -> Iterable[str]:

@@ -20,6 +20,7 @@ from adk_nb import Agent, Workflow, types
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError, MissingExtraError
 from adk_nb.evaluation import CaseRun, agent_map, evaluate, frames, judge, metric
+from adk_nb.evaluation.fingerprint import agent_fingerprint
 from adk_nb.models.json_schemas import output_schema
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.openai_llm import OpenAILlm
@@ -574,6 +575,89 @@ def test_what_an_agent_reaches_is_a_part_of_it(before: Any, after: Any, tmp_path
         return not row.is_reused
 
     assert [is_asked_again(make) for make in (before, before, after, before)] == [True, False, True, False]
+
+
+_USED = """
+import dataclasses, datetime, decimal, functools, operator, pathlib, re, types
+from collections import ChainMap, UserDict, deque
+from typing import Annotated, Any
+from pydantic import AfterValidator, BaseModel, Field, field_validator
+from adk_nb import Agent
+
+{definitions}
+
+def tool(x: {argument}) -> Any:
+    'A tool.'
+    return {expression}
+"""
+
+
+def _of_definitions(definitions: str, expression: str, argument: str, number: int) -> Agent:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    definitions = definitions.replace("NUMBER", f"{number}")
+    exec(_USED.format(definitions=definitions, expression=expression, argument=argument), names)
+    return _planner("Fine.").clone(update={"tools": [names["tool"]]})
+
+
+@pytest.mark.parametrize(
+    ("definitions", "expression", "argument"),
+    [
+        ("LIMIT = decimal.Decimal('1.NUMBER')", "LIMIT", "int"),
+        ("DAY = datetime.date(2024, 1, NUMBER)", "DAY", "int"),
+        ("FILE = pathlib.PurePosixPath('/data/NUMBER')", "FILE", "int"),
+        ("PATTERN = re.compile('a' * 300 + 'NUMBER')", "PATTERN.match('a')", "int"),
+        ("PART = slice(NUMBER)", "[1, 2, 3][PART]", "int"),
+        ("pick = operator.itemgetter(NUMBER)", "pick([1, 2, 3])", "int"),
+        ("ITEMS = deque([NUMBER])", "ITEMS[0]", "int"),
+        ("ITEMS = ChainMap({'a': NUMBER})", "ITEMS['a']", "int"),
+        ("ITEMS = types.MappingProxyType({'a': NUMBER})", "ITEMS['a']", "int"),
+        ("settings = types.SimpleNamespace(a=NUMBER)", "settings.a", "int"),
+        ("class Count(int): pass\ncount = Count(NUMBER)", "count + 1", "int"),
+        ("class Table(dict): pass\ntable = Table()\ntable.rate = NUMBER", "table.rate", "int"),
+        ("def helper(): return helper.rate\nhelper.rate = NUMBER", "helper()", "int"),
+        (
+            "class A:\n    def m(self, k): return k\n    n = functools.partialmethod(m, NUMBER)",
+            "A().n()",
+            "int",
+        ),
+        (
+            "class A:\n    @functools.cached_property\n    def rate(self): return NUMBER\na = A()",
+            "a.rate",
+            "int",
+        ),
+        (
+            "@functools.singledispatch\ndef f(x): return 0\n@f.register\ndef _(x: int): return NUMBER",
+            "f(x)",
+            "int",
+        ),
+        ("class M(type):\n    def rate(cls): return NUMBER\nclass A(metaclass=M): pass", "A.rate()", "int"),
+        (
+            "class A(BaseModel):\n    a: int\n    @field_validator('a')\n    def v(cls, value): return value + NUMBER",
+            "x.a",
+            "list[A]",
+        ),
+        (
+            "class A(BaseModel):\n    a: Annotated[int, AfterValidator(lambda value: value + NUMBER)]",
+            "x.a",
+            "'A'",
+        ),
+        ("class A(BaseModel):\n    a: int = Field(default_factory=lambda: NUMBER)", "A().a", "int"),
+        ("other = Agent(name='other', model='gemini-2.5-flash', instruction='Say NUMBER')", "other", "int"),
+    ],
+)
+def test_what_a_tool_reaches_is_a_part_of_its_agent(definitions: str, expression: str, argument: str) -> None:
+    first, same, other = (
+        agent_fingerprint(_of_definitions(definitions, expression, argument, number)) for number in (1, 1, 2)
+    )
+    assert first == same != other
+
+
+def test_what_a_tool_has_computed_once_is_no_change_of_it() -> None:
+    definition = "class A:\n    @functools.cached_property\n    def rate(self): return 1\na = A()"
+    agent = _of_definitions(definition, "a.rate", "int", 1)
+    before = agent_fingerprint(agent)
+    agent.tools[0](1)
+    assert agent_fingerprint(agent) == before
 
 
 _IN_ANOTHER_PROCESS = """
