@@ -1,6 +1,7 @@
 """Import late: optional packages with a way to install them, and names of a package that load on first use."""
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -17,6 +18,7 @@ _NOT_IN_A_BROWSER = {
     "nest_asyncio2": "nest",
     "nltk": "eval",
     "psycopg": "db",
+    "xllamacpp": "local",
 }
 """Module -> its extra: what needs processes, sockets, or code that is not built for browsers."""
 
@@ -34,6 +36,12 @@ def require(module: str, *, package: str) -> ModuleType:
         if sys.platform != "emscripten":
             raise _missing(module, package) from error
         return _require_in_page(module, package)
+
+
+def require_installed(module: str, *, package: str) -> None:
+    """As `require`, without importing it: for what another process will import."""
+    if importlib.util.find_spec(module) is None:
+        require(module, package=package)
 
 
 def _missing(module: str, package: str) -> MissingExtraError:

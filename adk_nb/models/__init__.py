@@ -15,6 +15,7 @@ __getattr__, __dir__ = face(
         "LlmCapabilities": "adk_nb.models.base_llm",
         "LlmRequest": "adk_nb.models.llm_request",
         "LlmResponse": "adk_nb.models.llm_response",
+        "LocalLlm": "adk_nb.models.local_llm",
         "OfflineLlm": "adk_nb.models.offline_llm",
         "OllamaLlm": "adk_nb.models.openai_llm",
         "OpenAILlm": "adk_nb.models.openai_llm",

@@ -6,6 +6,7 @@ from adk_nb.models.http_llm import HttpLlm
 from adk_nb.models.lite_llm import LiteLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
+from adk_nb.models.local_llm import LocalLlm
 from adk_nb.models.offline_llm import OfflineLlm
 from adk_nb.models.openai_llm import OllamaLlm, OpenAILlm
 from adk_nb.models.recorded_llm import RecordedLlm
@@ -23,6 +24,7 @@ __all__ = [
     "LlmCapabilities",
     "LlmRequest",
     "LlmResponse",
+    "LocalLlm",
     "OfflineLlm",
     "OllamaLlm",
     "OpenAILlm",

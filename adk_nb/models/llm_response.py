@@ -27,6 +27,8 @@ class Attempt(WireModel):
 
 on_wait: ContextVar[Callable[[Attempt], None] | None] = ContextVar("adk_nb_on_wait", default=None)
 """Called in the run, with each failed attempt, when the wait after it begins."""
+on_progress: ContextVar[Callable[[str], None] | None] = ContextVar("adk_nb_on_progress", default=None)
+"""Called in the run, with what a model does before it can answer."""
 
 
 @contextmanager

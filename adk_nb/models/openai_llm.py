@@ -64,15 +64,6 @@ LIKE_A_CALL = (
 )
 
 
-def without_tools(model: str, address: str) -> str:
-    """What to tell the user of a model whose server tells it of no tools."""
-    return (
-        f"The server at {public_url(address)} does not tell model {model!r} of any tool: its chat template has no "
-        "place for them, so the model can only invent. Take a model whose template has tools, or start llama-server "
-        "with --jinja --chat-template-file"
-    )
-
-
 async def ensure_chunks(stream: Any, model: str, read: Callable[..., Any]) -> Any:
     """Return openai's stream; for a server that answers without streaming, a stream of its one answer.
 
@@ -426,7 +417,7 @@ class OpenAILlm(HttpSdkLlm):
             async for response in responses:
                 name = payload["model"]
                 if is_first and not response.partial and not _tells_of_tools.get((self.address() or "", name), True):
-                    note = without_tools(name, self.address() or "") if "tools" in payload else None
+                    note = self.without_tools(name) if "tools" in payload else None
                     response.custom_metadata = (response.custom_metadata or {}) | ({MODEL_NOTE: note} if note else {})
                 yield response
 
@@ -480,6 +471,14 @@ class OpenAILlm(HttpSdkLlm):
             return bool(props["chat_template_caps"]["supports_tools"])
         except (*self.connection_errors, *self.timeout_errors, self._errors.APIError, *_UNREADABLE_PROPS):
             return None
+
+    def without_tools(self, model: str) -> str:
+        """What to tell the user of a model whose server tells it of no tools."""
+        return (
+            f"The server at {public_url(self.address() or '')} does not tell model {model!r} of any tool: its chat "
+            "template has no place for them, so the model can only invent. Take a model whose template has tools, or "
+            "start llama-server with --jinja --chat-template-file"
+        )
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> ChatAssembler | ResponseAssembler:
         """Create an assembler for chunks."""

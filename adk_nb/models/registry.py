@@ -40,6 +40,7 @@ _BUILT_IN = [
     _vendor_entry("Gemini", "adk_nb.models.google_llm", GOOGLE),
     _vendor_entry("OpenAILlm", "adk_nb.models.openai_llm", OPENAI),
     _Entry(name="OllamaLlm", module="adk_nb.models.openai_llm", patterns=(), suggestions=("ollama:llama3.2",)),
+    _Entry(name="LocalLlm", module="adk_nb.models.local_llm", patterns=(), provider="gguf"),
     _vendor_entry("Claude", "adk_nb.models.anthropic_llm", ANTHROPIC),
     _Entry(name="HttpLlm", module="adk_nb.models.http_llm", patterns=(r"https?://.+",)),
     _Entry(name="OfflineLlm", module="adk_nb.models.offline_llm", patterns=("offline",), suggestions=("offline",)),

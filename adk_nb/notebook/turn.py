@@ -14,7 +14,7 @@ from adk_nb.concurrency.work import stop_wanted
 from adk_nb.errors import InputError, PendingError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.models.llm_response import on_wait
+from adk_nb.models.llm_response import on_progress, on_wait
 from adk_nb.notebook import interrupts, settings
 from adk_nb.notebook.chat_box import ChatBox
 from adk_nb.notebook.conversation import Conversation
@@ -355,6 +355,7 @@ class TurnRunner:
         if view.is_live or in_a_kernel():  # elsewhere the log has these
             on_toolset_failure.set(view.tools_left_out)
             on_wait.set(lambda wait: view.model_busy(wait.model, wait.error, wait.waited))
+            on_progress.set(view.model_starts)
         config = RunConfig(
             streaming_mode=StreamingMode.SSE if view.is_live or view.streams else StreamingMode.NONE,
             custom_metadata=self._metadata_of(agent) | ({SENT_BY: view.sent_by} if view.sent_by else {}) or None,

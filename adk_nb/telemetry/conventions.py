@@ -36,6 +36,7 @@ FAILED_ATTEMPTS = "adk_nb.failed_attempts"
 _PROVIDERS = {
     "Gemini": "gcp.gemini",
     "Claude": "anthropic",
+    "LocalLlm": "llama.cpp",
     "OllamaLlm": "ollama",
     "OpenAILlm": "openai",
 }

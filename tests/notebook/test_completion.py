@@ -64,6 +64,22 @@ def test_what_fits_is_offered_and_nothing_else(full: Shell, typed: str, offered:
     assert full.complete(typed) == offered
 
 
+def test_files_of_models_are_offered_behind_their_prefix(
+    full: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    for name in ("here.gguf", "models/qwen.gguf", "models/notes.txt"):
+        (tmp_path / name).touch()
+
+    assert "%%agent guide -m gguf:here.gguf" in full.complete("%%agent guide -m ")
+    assert full.complete("%%agent guide -m gguf:h") == ["%%agent guide -m gguf:here.gguf"]
+    assert full.complete("%%agent guide -m gguf:mo") == ["%%agent guide -m gguf:models/"]
+    assert full.complete("%chat guide --model=gguf:models/") == ["%chat guide --model=gguf:models/qwen.gguf"]
+    assert full.complete(f"%chat guide -m gguf:{tmp_path}/h") == [f"%chat guide -m gguf:{tmp_path}/here.gguf"]
+    assert full.complete("%chat guide -m gguf:nowhere/") == []
+
+
 def test_an_empty_place_offers_all_that_can_stand_there(full: Shell) -> None:
     assert full.complete("%chat ")[:1] == ["%chat guide"]
     assert f"%%agent guide -m {GEMINI_MODEL}" in full.complete("%%agent guide -m ")

@@ -4,7 +4,10 @@ import ast
 import os
 import re
 import runpy
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -228,6 +231,20 @@ def test_braces_of_a_raw_cell_mean_nothing(shell: Shell, work: Path):
     shell.cell("%export exported")
 
     assert written(work / "exported")["root_agent"].instruction(Context(x=1)) == "Say {x} and {{y}}."
+
+
+def test_a_model_in_a_file_becomes_gemini_and_the_report_says_how_to_ask_the_file(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "xllamacpp", ModuleType("xllamacpp"))
+    sys.modules["xllamacpp"].__spec__ = ModuleSpec("xllamacpp", None)
+    shell.cell("%%agent guide -m gguf:/models/qwen.gguf\nLook.")
+    package, script = str(shell.cell("%export exported")), str(shell.cell("%export agent.py"))
+
+    assert 'model="gguf:' not in (work / "exported" / "agent.py").read_text()
+    assert "llama-server --model /models/qwen.gguf" in package and f"the model is {GEMINI_MODEL} there" in package
+    assert 'model="gguf:/models/qwen.gguf"' in (work / "agent.py").read_text()
+    assert "/models/qwen.gguf, with adk-nb[local]" in script
 
 
 def test_names_that_google_adk_lacks_are_reported(shell: Shell, work: Path):

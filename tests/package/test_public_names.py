@@ -115,13 +115,14 @@ PATHS: dict[str, str] = {
     "adk_nb.memory.memory_entry": "MemoryEntry",
     "adk_nb.models": (
         "BaseLlm Claude FallbackModel Gemini HttpLlm LLMRegistry LiteLlm LlmCapabilities LlmRequest LlmResponse "
-        "OfflineLlm OllamaLlm OpenAILlm RecordedLlm ScriptedLlm call"
+        "LocalLlm OfflineLlm OllamaLlm OpenAILlm RecordedLlm ScriptedLlm call"
     ),
     "adk_nb.models.anthropic_llm": "Claude",
     "adk_nb.models.base_llm": "BaseLlm",
     "adk_nb.models.base_llm_connection": "BaseLlmConnection",
     "adk_nb.models.google_llm": "Gemini",
     "adk_nb.models.lite_llm": "LiteLlm",
+    "adk_nb.models.local_llm": "LocalLlm",
     "adk_nb.models.llm_request": "LlmRequest",
     "adk_nb.models.llm_response": "LlmResponse",
     "adk_nb.models.registry": "LLMRegistry",

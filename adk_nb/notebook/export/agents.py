@@ -135,13 +135,21 @@ def _model(definition: AgentDefinition, scope: Scope) -> tuple[str | None, list[
     value, is_google = definition.model_object, scope.target.is_google
     if value is not None and (not is_google or is_class_there(type(value))):
         return definition.model, [definition.model]
-    if not is_google:
-        return text_or_none(definition.model), []
     default = find_default_model()
     model = value or definition.model or default.model or default.name
-    if isinstance(model, str) and is_known_there(model):
+    file = model.partition("gguf:")[2] if isinstance(model, str) else ""
+    if not is_google:
+        if file and definition.model:
+            scope.note(f"{definition.name}: its model is read from {file}, with adk-nb[local], where the script runs")
+        return text_or_none(definition.model), []
+    if file:
+        scope.note(
+            f"{definition.name}: to ask {file} there, type: llama-server --model {file} --jinja --port 8080, and write "
+            'model=LiteLlm(model="openai/local", api_base="http://127.0.0.1:8080/v1", api_key="none")'
+        )
+    elif isinstance(model, str) and is_known_there(model):
         return text_code(model), []
-    if code := lite_llm_code(model):
+    elif code := lite_llm_code(model):
         return code, list(NEEDS)
     scope.other_models.append(definition.name)
     return text_code(GEMINI_MODEL), []

@@ -3,6 +3,7 @@
 from adk_nb.errors import UserError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.lite_llm import LiteLlm
+from adk_nb.models.local_llm import LocalLlm
 from adk_nb.models.local_servers import served_models
 from adk_nb.models.openai_llm import OllamaLlm, OpenAILlm
 from adk_nb.models.registry import LLMRegistry
@@ -17,6 +18,8 @@ def lite_llm_code(model: str | BaseLlm) -> str | None:
     try:
         llm = LLMRegistry.resolve(model).from_name(LLMRegistry.own_name(model)) if isinstance(model, str) else model
     except UserError:  # its package is not installed, or nobody knows it
+        return None
+    if isinstance(llm, LocalLlm):  # its server is of this process
         return None
     keywords: Keywords = {}
     if isinstance(llm, LiteLlm):

@@ -25,6 +25,8 @@ _LINE = re.compile(rf"(?:^|=)\s*%({_NAMES})\s(.*)$", re.DOTALL)
 _VARIABLE = re.compile(r"(?<!\{)\{\{(\w*)$")
 _STATE_KEY = re.compile(r"(?<![{$])\{((?:\w+:)?\w*)$")
 _NODE = re.compile(r"(?:^|[>(,→])\s*(\w*)$")
+_GGUF = "gguf:"
+"""The prefix of models in files."""
 _TEAM = re.compile(r"--kind[\s=]+(?!llm\b)\w")
 
 
@@ -88,6 +90,8 @@ def _on_line(notebook: Notebook, grammar: Grammar, typed: str) -> Proposals | No
 
 
 def _value(notebook: Notebook, option: Option, typed: str) -> Proposals | None:
+    if option.names == "model" and typed.startswith(_GGUF):
+        return Proposals(typed, _gguf_files(typed.removeprefix(_GGUF)), "file")
     if values := option.choices or option.proposals:
         return Proposals(typed, list(values), "value")
     if not option.names:
@@ -139,8 +143,19 @@ def _models(notebook: Notebook) -> list[str]:
     try:
         LLMRegistry.resolve("")
     except ModelNotFoundError as error:  # the error lists the known models
-        return [*error.known, *variables]
+        return [*error.known, *(name for name in _gguf_files("") if name[-1] != "/"), *variables]
     return variables
+
+
+def _gguf_files(typed: str) -> list[str]:
+    """Files of models and folders, as `-m` takes them, in the folder that `typed` names."""
+    start = typed[: typed.rfind("/") + 1]
+    folder = Path(start).expanduser()
+    if not folder.is_dir() or not os.access(folder, os.R_OK):
+        return []
+    entries = sorted(entry for entry in folder.iterdir() if entry.name[0] != "." and " " not in entry.name)
+    files = [f"{_GGUF}{start}{entry.name}" for entry in entries if entry.suffix == ".gguf"]
+    return files + [f"{_GGUF}{start}{entry.name}/" for entry in entries if entry.is_dir()]
 
 
 def _variables(notebook: Notebook) -> list[str]:

@@ -21,7 +21,7 @@ from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
 from adk_nb.errors import UserError
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.models.local_servers import USUAL_PORTS, running_servers
-from adk_nb.models.openai_llm import OpenAILlm, without_tools
+from adk_nb.models.openai_llm import OpenAILlm
 from adk_nb.notebook.magics.grammar import Grammar
 from adk_nb.notebook.magics.key import PROVIDERS
 from adk_nb.notebook.magics.output import Host, Output, whole_table
@@ -178,9 +178,9 @@ def _untold_tools(notebook: Notebook) -> Iterator[Finding]:
             agent = notebook.agent(name)
             if isinstance(agent, LlmAgent) and agent.tools and isinstance(model := agent.canonical_model, OpenAILlm):
                 models.setdefault((model.address(), model.model), model)
-    for (address, name), model in models.items():
+    for model in models.values():
         if sync.run(model.tells_of_tools()) is False:
-            what, _, advice = without_tools(name, address or "").partition(". ")
+            what, _, advice = model.without_tools(model.model).partition(". ")
             yield Finding("tools", what, advice, is_problem=True)
 
 

@@ -196,14 +196,21 @@ class ErrorCards:
 
     def model_busy(self, model: str, error: str, seconds: float) -> None:
         """As `RunView.model_busy`: a card without buttons, until `close_busy_card`."""
+        self._wait(f"{one_line(model, 100)} is busy", hint=one_line(error, 100), seconds=seconds)
+
+    def model_starts(self, text: str) -> None:
+        """As `RunView.model_starts`: a card without buttons, until `close_busy_card`."""
+        self._wait(one_line(text, 300), hint="", seconds=None)
+
+    def _wait(self, title: str, *, hint: str, seconds: float | None) -> None:
         self.close_busy_card()
         self._busy_count, self._is_busy = self._busy_count + 1, True
-        card: Json = {"id": f"wait{self._busy_count}", "kind": "wait", "state": "asked", "note": "", "seconds": seconds}
-        card |= {"title": f"{one_line(model, 100)} is busy", "hint": one_line(error, 100)}
+        card: Json = {"id": f"wait{self._busy_count}", "kind": "wait", "state": "asked", "note": ""}
+        card |= {"title": title, "hint": hint, "seconds": seconds}
         self._push([{"op": "card", "card": card}])
 
     def close_busy_card(self) -> None:
-        """Close the card of a busy model, which has answered or will not be asked again."""
+        """Close the card of a model that is busy or starts: it has answered or will not be asked again."""
         if self._is_busy:
             self._is_busy = False
             self._push([{"op": "card", "card": {"id": f"wait{self._busy_count}", "state": "over"}}])

@@ -263,6 +263,11 @@ class LiveRun(RunView):
         self._show_queue()
         self._errors.model_busy(model, error, seconds)
 
+    def model_starts(self, text: str) -> None:
+        """Show what it does in a card, until it answers."""
+        self._show_queue()
+        self._errors.model_starts(text)
+
     def tools_left_out(self, text: str) -> None:
         """Show the notice at once."""
         super().tools_left_out(text)

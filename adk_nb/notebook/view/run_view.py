@@ -135,6 +135,9 @@ class RunView:
     def model_busy(self, model: str, error: str, seconds: float) -> None:
         """A model refused with `error`, since it is busy, and is called again after `seconds`."""
 
+    def model_starts(self, text: str) -> None:
+        """A model does something before it can answer, as `text` says."""
+
     def tools_left_out(self, text: str) -> None:
         """Add a notice to the reply, such as that tools of an agent could not be listed."""
         self.notices.add(one_line(text, _LEFT_OUT))
@@ -322,6 +325,10 @@ class TerminalRun(RunView):
         """Print the model, its error and the seconds until the next attempt."""
         busy = f"{one_line(model, 100)} is busy, {one_line(error, 100)}"
         self._print_line(f"{busy}; the next attempt is in {seconds:.0f} s")
+
+    def model_starts(self, text: str) -> None:
+        """Print what it does."""
+        self._print_line(one_line(text, _LEFT_OUT))
 
     def failed(self, error: BaseException) -> None:
         """Note an exception that the shell will print."""

@@ -206,10 +206,11 @@ h,r?E(r):null,a)}function be(n,t,e){let s=o("div","ask",o("b","bad","✗ Error")
 s.append(" in ",fe(n.where)),!t)return{head:s,parts:[],spoken:i};let[r,a]=me(n.traceback),l=[n.ways.includes("retry")?p(
 "Retry","",()=>e("retry")):null,n.ways.includes("drop")?p("Drop turn","",()=>e("drop")):null];return l[0]&&(l[0].title="\
 Undo the turn, and send its message again"),l[1]&&(l[1].title="Undo the turn: agents no longer see it"),{head:s,parts:[E(
-...l,r),a??""],spoken:i}}function we(n){let t=o("span","count"),e=performance.now()+n.seconds*1e3,s=()=>{let r=Math.ceil(
-(e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.seen)&&
-setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${n.title}\
-; `,t,n.hint?o("span","dim",` (${n.hint})`):""),parts:[],spoken:`${n.title}; ${t.textContent}`}}var rt=class{constructor(){this.places=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=null}watch(t){for(let e of this.
+...l,r),a??""],spoken:i}}function we(n){if(n.seconds==null)return{head:o("div","ask",o("span","icon","⏳"),` ${n.title}`),
+parts:[],spoken:n.title};let t=o("span","count"),e=performance.now()+n.seconds*1e3,s=()=>{let r=Math.ceil((e-performance.
+now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.seen)&&setTimeout(
+s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${n.title}; `,t,n.hint?
+o("span","dim",` (${n.hint})`):""),parts:[],spoken:`${n.title}; ${t.textContent}`}}var rt=class{constructor(){this.places=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=null}watch(t){for(let e of this.
 places.keys())t.includes(e)||this.places.delete(e);for(let e of t)this.places.has(e)||this.places.set(e,{card:"",buttons:"",
 moved:0,changed:0});t.length?this.looking||(this.looking=window.setInterval(()=>this.look(),100),document.addEventListener(
 "scroll",this.onScroll,!0)):this.stop(),this.look()}stop(){window.clearInterval(this.looking),document.removeEventListener(

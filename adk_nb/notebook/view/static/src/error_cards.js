@@ -100,11 +100,15 @@ export function errorParts(card, open, act) {
 }
 
 /**
- * The parts of the card of a busy model, with a countdown to the next attempt.
+ * The parts of the card of a busy model, with a countdown to the next attempt, or of one that starts.
  *
  * @param {Card} card
  */
 export function waitParts(card) {
+  if (card.seconds == null) {
+    const head = el("div", "ask", el("span", "icon", "⏳"), ` ${card.title}`);
+    return { head, parts: [], spoken: card.title };
+  }
   const count = el("span", "count");
   const until = performance.now() + card.seconds * 1000;
   const tick = () => {
