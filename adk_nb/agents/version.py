@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.fingerprint import code_fingerprint, fingerprint
+from adk_nb.tools.fingerprint import code_fingerprint, fingerprint, tools_fingerprint
 
 
 def version_of(root: Any) -> str:
@@ -32,7 +33,10 @@ def _agent_parts(value: Any) -> Iterator[str]:
     instruction, model = getattr(value, "instruction", ""), getattr(value, "model", "")
     yield from (type(value).__qualname__, value.name, model if isinstance(model, str) else type(model).__qualname__)
     yield instruction if isinstance(instruction, str) else code_fingerprint(instruction)
-    yield from map(_tool_digest, getattr(value, "tools", None) or ())
+    tools: list[Any] = list(getattr(value, "tools", None) or ())
+    together = [tool for tool in tools if isinstance(tool, BaseTool | FunctionType)]
+    yield tools_fingerprint(together)
+    yield from (_tool_digest(tool) for tool in tools if not any(tool is other for other in together))
     if graph := getattr(value, "graph", None):
         for node in graph.nodes.values():
             yield from (type(node).__qualname__, node.name, _tool_digest(node))

@@ -74,11 +74,23 @@ def fingerprint(tool: BaseTool, args: dict[str, Any] | None = None) -> str:
     contents of lists and dicts. Another version of Python compiles other bytecode, so its approvals must be asked for
     again.
     """
+    # Parts are joined with a null character, so that adjacent parts cannot merge.
+    return hashlib.sha256("\0".join([*_shown(tool, args), *_tokens(tool)]).encode()).hexdigest()[:32]
+
+
+def tools_fingerprint(tools: Iterable[Any]) -> str:
+    """A hash of tools and plain functions together, as in `fingerprint`: a notebook is searched once for all of them,
+    for what its functions change.
+    """
+    tools = tuple(tools)
+    shown = [part for tool in tools for part in (_shown(tool, None) if isinstance(tool, BaseTool) else ("function",))]
+    return hashlib.sha256("\0".join([*shown, *_tokens(tools)]).encode()).hexdigest()[:32]
+
+
+def _shown(tool: BaseTool, args: dict[str, Any] | None) -> list[str]:
     declared = tool.declaration.model_dump(mode="json", exclude_none=True) if tool.declaration else None
     target = tool.bound_to if args is None else tool.call_target(args)
-    # Parts are joined with a null character, so that adjacent parts cannot merge.
-    parts = [type(tool).__qualname__, tool.name, target, json.dumps(declared, sort_keys=True, default=repr)]
-    return hashlib.sha256("\0".join([*parts, *_tokens(tool)]).encode()).hexdigest()[:32]
+    return [type(tool).__qualname__, tool.name, target, json.dumps(declared, sort_keys=True, default=repr)]
 
 
 def code_fingerprint(func: Any) -> str:
@@ -126,6 +138,8 @@ class _Changes:
                 found += _methods(cast(type[Any], value))
         for func in found:
             use = _use_of(func.__code__)
+            if not (use.assigned_cells or use.assigned_globals or use.assigned_attributes or use.changed_data):
+                continue
             cells = zip(func.__code__.co_freevars, func.__closure__ or (), strict=True)
             changes.cells.update(id(cell) for name, cell in cells if name in use.assigned_cells)
             changes.variables.update((id(func.__globals__), name) for name in use.assigned_globals)
