@@ -27,6 +27,8 @@ from adk_nb.concurrency.work import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
+UNLESS_DONE = "unless it is done"
+"""Message of a cancellation that drops no finished work: `task.cancel(UNLESS_DONE)`. See `blocking`."""
 
 
 def loop() -> asyncio.AbstractEventLoop:
@@ -144,6 +146,7 @@ async def blocking(
     thread: bool = False,
     threads: int | None = None,
     on_abandon: Callable[[Future[T]], object] | None = None,
+    keeps_result: bool = False,
 ) -> T:
     """Run `fn` in the thread of the current run's blocking calls, never in this loop's, and return its result.
 
@@ -152,6 +155,7 @@ async def blocking(
         thread: Run it in a worker thread, beside others and out of Ctrl-C's reach.
         threads: Size of the pool, which all callers with the same number share. None: 32.
         on_abandon: Called with the future outcome if this is cancelled while `fn` runs.
+        keeps_result: If this is cancelled with UNLESS_DONE and `fn` has ended, return its result or raise its error.
 
     Cancelling this before `fn` has started drops it; in a worker, a started `fn` is left to end by itself, and its
     thread is replaced.
@@ -167,7 +171,15 @@ async def blocking(
     (call_queue or workers(threads or MAX_WORKERS)).put(call)
     try:
         return await asyncio.wrap_future(call.outcome)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cancellation:
+        # The thread may have ended `fn` before its result has reached this loop.
+        if (
+            keeps_result
+            and cancellation.args == (UNLESS_DONE,)
+            and call.outcome.done()
+            and not call.outcome.cancelled()
+        ):
+            return call.outcome.result()
         if not call.outcome.done():
             call.abandon()
             if on_abandon:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from adk_nb import parts, types
+from adk_nb import parts, sync, types
 from adk_nb.events.event import Event, new_event
 from adk_nb.events.event_actions import ESCALATED, EventActions, no_actions
 from adk_nb.events.usage import NESTED_USAGE
@@ -141,7 +141,7 @@ async def _run_concurrently(
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
     finally:
         # cancel() is False for a task that is done: its result counts.
-        cancelled = [task for task in tasks if task.cancel()]
+        cancelled = [task for task in tasks if task.cancel(sync.UNLESS_DONE)]
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     failed = [
         outcome

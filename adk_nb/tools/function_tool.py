@@ -207,7 +207,7 @@ class FunctionTool(BaseTool):
             items = blocking_items(new_items, thread=thread, threads=max_threads, on_abandon=on_abandon)
             return await run_with_progress(items, self.name, context, as_responses=self.is_long_running)
         call = functools.partial(_call, self.func, positional, arguments)
-        result = await sync.blocking(call, thread=thread, threads=max_threads, on_abandon=on_abandon)
+        result = await sync.blocking(call, thread=thread, threads=max_threads, on_abandon=on_abandon, keeps_result=True)
         if type(result) is AsyncGeneratorType:  # a plain function may return an async generator
             return await self._run_stream(cast(Any, result), context)
         return await result if is_awaitable(result) else result  # a plain function may return a coroutine

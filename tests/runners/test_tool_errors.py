@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from adk_nb.agents import LlmAgent, RunConfig
+from adk_nb.agents.run_config import ToolThreadPoolConfig
 from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.tools import BaseTool, ToolContext
+from tests.support.polling import SECONDS
 from tests.support.talk import Talk, summaries
 from tests.support.transcripts import result_line
 
@@ -231,6 +233,39 @@ def test_where_one_error_ends_the_run_what_others_did_is_told_first():
     assert summaries(events)[2][1].endswith(" failed ValueError .") and len(events) == 3
     assert isinstance(agent.error, ValueError) and cancelled == [True]
     assert agent.stored().state == {"good": 1}
+
+
+def test_what_a_thread_has_finished_counts_although_another_call_has_just_ended_the_run():
+    go, is_over = threading.Event(), threading.Event()
+    has_failed = asyncio.Event()
+
+    def stamp(tool_context: ToolContext) -> str:
+        assert go.wait(SECONDS)
+        tool_context.state["stamped"] = True
+        return "stamped"
+
+    def follow() -> None:
+        is_over.set()  # in the only thread, so `stamp` is over
+
+    async def hold() -> None:
+        await has_failed.wait()
+        # The loop is busy here between the error and the end of the step, and hears of `stamp` after it.
+        go.set()
+        assert is_over.wait(SECONDS)
+
+    async def fail() -> None:
+        has_failed.set()
+        raise ValueError("bad")
+
+    agent = talk(
+        [call("stamp"), call("follow"), call("hold"), call("fail")],
+        tools=[stamp, follow, hold, fail],
+        tool_errors="raise",
+    )
+    events = agent.say(config=RunConfig(tool_thread_pool_config=ToolThreadPoolConfig(max_workers=1), timeout=SECONDS))
+
+    assert results(events)[0] == {"result": "stamped"}
+    assert isinstance(agent.error, ValueError) and agent.stored().state == {"stamped": True}
 
 
 def test_two_hundred_calls_at_once():
