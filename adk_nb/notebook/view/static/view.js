@@ -24,24 +24,24 @@ queueMicrotask(()=>this.put(t.data,e=>K(e)!=="page")),t.name==="beside"&&t.id!==
 t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[y].model_id))||this.put(t,()=>!0)}put(t,e){let[s,i]=this.place(
 e);for(let{at:r,data:a,metadata:l}of s?t:[]){a[y]&&this.known.add(a[y].model_id);let h={output_type:"display_data",data:a,
 metadata:l};r===null?s.add(h):i+r<s.length&&s.set(i+r,h)}}place(t){let e=s=>s.data[y]?.model_id===this.store.own_id&&t(s);
-return Qt(L(this.manager),e)[0]??[]}};var Y=class{constructor(){this.title="",this.model="",this.own_id="",this.box=null,this.seq=0,this.status={status:"idle",
-text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks={},
-this.offers=[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=
-new Map}load(t){let{rows:e,cards:s,lanes:i,artifacts:r=[],...a}=t;Object.assign(this,a),this.rows=new Map(e.map(l=>[l.id,
-{...l}])),this.lanes=new Map(i.map(l=>[l.id,l])),this.cards=new Map(s.map(l=>[l.id,l])),this.artifacts=new Map(r.map(l=>[
-l.id,l])),this.last=new Map;for(let l of e)this.#t(l)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:this.rows.get(e);
-Te[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.id))}merged(t){
-let e=new Map(this.state.map(i=>[i.key,i]));for(let i of t)e.set(i.key,i);let s=[...e.values()].filter(i=>i.kind||i.value!==
-null);return[...s.filter(i=>i.kind!=="-"),...s.filter(i=>i.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.status;
-(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())s.state===
-"asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())(t.lane===
-e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Te={append(n,{row:t}){n.rows.set(t.id,{...t});for(let e of n.rows.
-keys()){if(n.rows.size<=1e3)break;n.rows.delete(e),n.earlier+=1}},text(n,t,e){e&&(e.text+=t.s,e.streaming=!0,t.tail!==void 0&&
-Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(n,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,tail:""},e)},
-state(n,t,e){n.state=t.state??n.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(n,{card:t})=>{n.
-cards.set(t.id,t)},status(n,{status:t,text:e="",seconds:s=0}){if(n.status={status:t,text:e,seconds:s},t!=="running")for(let i of n.
+return Qt(L(this.manager),e)[0]??[]}};var Y=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"i\
+dle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks=
+{},this.offers=[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=
+new Map}load(t){let{rows:e,cards:s,lanes:i,artifacts:r=[],model:a="",...l}=t;Object.assign(this,l,{modelName:a}),this.rows=
+new Map(e.map(h=>[h.id,{...h}])),this.lanes=new Map(i.map(h=>[h.id,h])),this.cards=new Map(s.map(h=>[h.id,h])),this.artifacts=
+new Map(r.map(h=>[h.id,h])),this.last=new Map;for(let h of e)this.#t(h)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:
+this.rows.get(e);Te[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
+id))}merged(t){let e=new Map(this.state.map(i=>[i.key,i]));for(let i of t)e.set(i.key,i);let s=[...e.values()].filter(i=>i.
+kind||i.value!==null);return[...s.filter(i=>i.kind!=="-"),...s.filter(i=>i.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.
+status;(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())
+s.state==="asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())
+(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Te={append(n,{row:t}){n.rows.set(t.id,{...t});for(let e of n.
+rows.keys()){if(n.rows.size<=1e3)break;n.rows.delete(e),n.earlier+=1}},text(n,t,e){e&&(e.text+=t.s,e.streaming=!0,t.tail!==
+void 0&&Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(n,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,tail:""},
+e)},state(n,t,e){n.state=t.state??n.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(n,{card:t})=>{
+n.cards.set(t.id,t)},status(n,{status:t,text:e="",seconds:s=0}){if(n.status={status:t,text:e,seconds:s},t!=="running")for(let i of n.
 rows.values())i.streaming=!1},usage(n,{text:t,title:e="",tokens:s=0}){n.usage={text:t,title:e,tokens:s}},notice(n,{text:t}){
-n.notice=t},model(n,{name:t}){n.model=t},notices(n,{notices:t}){n.notices=t},drawing(n,{drawing:t}){n.drawing=t},mark(n,{
+n.notice=t},model(n,{name:t}){n.modelName=t},notices(n,{notices:t}){n.notices=t},drawing(n,{drawing:t}){n.drawing=t},mark(n,{
 marks:t}){n.marks={...n.marks,...t}},lane:(n,{lane:t})=>{n.lanes.set(t.id,t)},artifact:(n,{artifact:t})=>{n.artifacts.set(
 t.id,t)},offers(n,{what:t}){n.offers=t},answer(n,{answer:t}){n.answer=t}};var Zt={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
 "error"],cancelled:["■","stopped"]},te={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
@@ -206,11 +206,11 @@ h,r?E(r):null,a)}function be(n,t,e){let s=o("div","ask",o("b","bad","✗ Error")
 s.append(" in ",fe(n.where)),!t)return{head:s,parts:[],spoken:i};let[r,a]=me(n.traceback),l=[n.ways.includes("retry")?p(
 "Retry","",()=>e("retry")):null,n.ways.includes("drop")?p("Drop turn","",()=>e("drop")):null];return l[0]&&(l[0].title="\
 Undo the turn, and send its message again"),l[1]&&(l[1].title="Undo the turn: agents no longer see it"),{head:s,parts:[E(
-...l,r),a??""],spoken:i}}function we(n){if(n.seconds==null)return{head:o("div","ask",o("span","icon","⏳"),` ${n.title}`),
-parts:[],spoken:n.title};let t=o("span","count"),e=performance.now()+n.seconds*1e3,s=()=>{let r=Math.ceil((e-performance.
-now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.seen)&&setTimeout(
-s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${n.title}; `,t,n.hint?
-o("span","dim",` (${n.hint})`):""),parts:[],spoken:`${n.title}; ${t.textContent}`}}var rt=class{constructor(){this.places=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=null}watch(t){for(let e of this.
+...l,r),a??""],spoken:i}}function we(n){if(n.seconds===null||n.seconds===void 0)return{head:o("div","ask",o("span","icon",
+"⏳"),` ${n.title}`),parts:[],spoken:n.title};let t=o("span","count"),e=performance.now()+n.seconds*1e3,s=()=>{let r=Math.
+ceil((e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.
+seen)&&setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${n.
+title}; `,t,n.hint?o("span","dim",` (${n.hint})`):""),parts:[],spoken:`${n.title}; ${t.textContent}`}}var rt=class{constructor(){this.places=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=null}watch(t){for(let e of this.
 places.keys())t.includes(e)||this.places.delete(e);for(let e of t)this.places.has(e)||this.places.set(e,{card:"",buttons:"",
 moved:0,changed:0});t.length?this.looking||(this.looking=window.setInterval(()=>this.look(),100),document.addEventListener(
 "scroll",this.onScroll,!0)):this.stop(),this.look()}stop(){window.clearInterval(this.looking),document.removeEventListener(
@@ -501,16 +501,16 @@ this.tools])e.touch?.(t);(this.log.node.hidden||t.op!=="append"&&t.op!=="text")&
 this.frame||=requestAnimationFrame(()=>{this.frame=0,this.paint()})}paint(){this.placed||=this.box.isConnected;let t=this.
 events.paint();this.lanes.paint(),this.stale&&this.paintFrame(),this.stale=!1,this.lanes.node.hidden||=this.summary.folded,
 this.tools.paint(this.events.words?this.events.matches().length:null,this.summary.folded),t()}paintFrame(){let{store:t}=this;
-this.title.textContent=t.title,this.model.textContent=t.model,this.model.hidden=!t.model,this.root.dataset.status=t.status.
-status,this.#e(),this.notice.paint(),this.summary.paint(),this.tabs.paint();let{folded:e}=this.summary;this.foot.textContent=
-t.usage.text,this.foot.title=t.usage.title??"",this.foot.hidden=!t.usage.text||e;let s=!(t.rows.size||t.state.length||t.
-drawing);if(this.bar.hidden=s,this.bar.toggleAttribute("data-folded",e),e||s)for(let i of this.tabs.panels)i.node.hidden=
-!0;this.tabs.node.hidden||=e,this.picture.paint(),this.state.paint(),!e&&!s&&this.tabs.current.paint(),this.cards.paint(),
-this.composer?.paint()}#e(){let{status:t,box:e,rows:s,seconds:i}=this.store,[r,a]=Zt[t.status]??["",t.status],l=t.status===
-"running",h=e?0:[...s.values()].filter(u=>u.kind==="call"&&u.ok===!1).length,d=l&&i>=1?o("span","elapsed",` · ${j(i)}`):
-null;f(this.status,h?o("span","failed bad",`${O(h,"tool")} failed`):null,o("span","icon",r),` ${t.text||a}`,d),this.stop.
-hidden=!l,this.stop.disabled=this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.status.
-status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){
+this.title.textContent=t.title,this.model.textContent=t.modelName,this.model.hidden=!t.modelName,this.root.dataset.status=
+t.status.status,this.#e(),this.notice.paint(),this.summary.paint(),this.tabs.paint();let{folded:e}=this.summary;this.foot.
+textContent=t.usage.text,this.foot.title=t.usage.title??"",this.foot.hidden=!t.usage.text||e;let s=!(t.rows.size||t.state.
+length||t.drawing);if(this.bar.hidden=s,this.bar.toggleAttribute("data-folded",e),e||s)for(let i of this.tabs.panels)i.node.
+hidden=!0;this.tabs.node.hidden||=e,this.picture.paint(),this.state.paint(),!e&&!s&&this.tabs.current.paint(),this.cards.
+paint(),this.composer?.paint()}#e(){let{status:t,box:e,rows:s,seconds:i}=this.store,[r,a]=Zt[t.status]??["",t.status],l=t.
+status==="running",h=e?0:[...s.values()].filter(u=>u.kind==="call"&&u.ok===!1).length,d=l&&i>=1?o("span","elapsed",` · ${j(
+i)}`):null;f(this.status,h?o("span","failed bad",`${O(h,"tool")} failed`):null,o("span","icon",r),` ${t.text||a}`,d),this.
+stop.hidden=!l,this.stop.disabled=this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.
+status.status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){
 this.tabs.select(this.log),this.events.reveal(t)}unfold(){this.summary.chosen=!1,this.stale=!0,this.paint()}leave(){let t=this.
 box.closest(".jp-Cell");document.activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof HTMLElement&&
 t.focus({preventScroll:!0})}get isOrphan(){return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){

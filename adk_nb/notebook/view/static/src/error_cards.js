@@ -105,7 +105,7 @@ export function errorParts(card, open, act) {
  * @param {Card} card
  */
 export function waitParts(card) {
-  if (card.seconds == null) {
+  if (card.seconds === null || card.seconds === undefined) {
     const head = el("div", "ask", el("span", "icon", "⏳"), ` ${card.title}`);
     return { head, parts: [], spoken: card.title };
   }

@@ -7,7 +7,7 @@ export const MAX_ROWS = 1000;
 export class RunState {
   constructor() {
     this.title = "";
-    this.model = "";
+    this.modelName = "";
     this.own_id = "";
     /** @type {{height: number} | null} */
     this.box = null;
@@ -48,8 +48,9 @@ export class RunState {
    * @param {Snapshot} snapshot
    */
   load(snapshot) {
-    const { rows, cards, lanes, artifacts = [], ...rest } = snapshot;
-    Object.assign(this, rest);
+    const { rows, cards, lanes, artifacts = [], model = "", ...rest } = snapshot;
+    // Not `model`: a store has the model of its widget there.
+    Object.assign(this, rest, { modelName: model });
     this.rows = new Map(rows.map((row) => [row.id, { ...row }]));
     this.lanes = new Map(lanes.map((lane) => [lane.id, lane]));
     this.cards = new Map(cards.map((card) => [card.id, card]));
@@ -135,7 +136,7 @@ const OPS = {
     run.notice = text;
   },
   model(run, { name }) {
-    run.model = name;
+    run.modelName = name;
   },
   notices(run, { notices }) {
     run.notices = notices;

@@ -70,7 +70,16 @@ export class View {
   }
 
   #frame() {
-    const head = el("div", "head", this.title, this.model, this.notice.chips, el("span", "gap"), this.status, this.stop);
+    const head = el(
+      "div",
+      "head",
+      this.title,
+      this.model,
+      this.notice.chips,
+      el("span", "gap"),
+      this.status,
+      this.stop,
+    );
     for (const part of [head, this.bar]) part.addEventListener("keydown", (event) => event.stopPropagation());
     const panels = this.tabs.panels.map(({ node }) => node);
     const { answered, node: cards } = this.cards;
@@ -133,8 +142,8 @@ export class View {
   paintFrame() {
     const { store } = this;
     this.title.textContent = store.title;
-    this.model.textContent = store.model;
-    this.model.hidden = !store.model;
+    this.model.textContent = store.modelName;
+    this.model.hidden = !store.modelName;
     this.root.dataset.status = store.status.status;
     this.#paintStatus();
     this.notice.paint();
