@@ -2,7 +2,7 @@
 
 import getpass
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
@@ -195,6 +195,8 @@ class AnswerCheck:
     """The store of earlier versions of tools."""
     newest: BaseAgent
     """The agent as it is defined now; what waits resumes in the version that asked."""
+    lent_for: Callable[[str], Collection[str]]
+    """The names of the tools lent for the turn that an interrupt paused, by the interrupt's id."""
     as_asked: bool = False
     """The answers say that the tools are to run as they were asked for."""
 
@@ -242,15 +244,20 @@ class AnswerCheck:
 
     def redefined_note(self, interrupt: Interrupt) -> str:
         """The note that the tool of an approval is gone or was redefined, and what to type; empty if it was not."""
-        if lacks_tool(interrupt, self.newest, self.history):
+        if self.lacks_tool(interrupt):
             return self._gone_message(interrupt)
         return self._redefined_message(interrupt) if self._is_redefined(interrupt) else ""
+
+    def lacks_tool(self, interrupt: Interrupt) -> bool:
+        """True: the agent as it is defined now has no such tool any more; a tool lent for the turn it never had."""
+        is_lent = interrupt.call.name in self.lent_for(interrupt.id)
+        return not is_lent and lacks_tool(interrupt, self.newest, self.history)
 
     def runs_without_its_tool(self, interrupt: Interrupt) -> bool:
         """True: the agent as it is defined now has no such tool, and the version that asked still has it unchanged."""
         agent = self.agent_of(interrupt.id)
-        is_gone = lacks_tool(interrupt, self.newest, self.history)
-        return is_gone and not (lacks_tool(interrupt, agent, self.history) or self._is_redefined(interrupt))
+        had_it = not lacks_tool(interrupt, agent, self.history)
+        return self.lacks_tool(interrupt) and had_it and not self._is_redefined(interrupt)
 
     def _gone_message(self, interrupt: Interrupt) -> str:
         yes, no = self._ways(interrupt)
@@ -277,9 +284,7 @@ class AnswerCheck:
             )
         if interrupt.is_expired:
             raise InputError(f"{expired_message(interrupt.call.name)}; refuse the call with {no}, and ask again")
-        if lacks_tool(interrupt, self.newest, self.history) and not (
-            self.as_asked and self.runs_without_its_tool(interrupt)
-        ):
+        if self.lacks_tool(interrupt) and not (self.as_asked and self.runs_without_its_tool(interrupt)):
             raise InputError(self._gone_message(interrupt))
         if self._is_redefined(interrupt):
             raise InputError(self._redefined_message(interrupt))

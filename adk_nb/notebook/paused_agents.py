@@ -46,24 +46,34 @@ class PausedAgents:
         """Id of an interrupt, of a call or of a graph's node -> the paused agent."""
         self._metadata: dict[int, dict[str, Any]] = {}
         """`id()` of a paused agent -> metadata of its events."""
+        self._lent: dict[int, frozenset[str]] = {}
+        """`id()` of a paused agent -> names of the tools that it has for its turn alone."""
 
-    def note(self, agent: BaseAgent, history: History, metadata: dict[str, Any]) -> None:
+    def note(self, agent: BaseAgent, history: History, metadata: dict[str, Any], *, base: BaseAgent) -> None:
         """Remember which agents are paused after a turn of `agent`.
 
         Args:
             agent: The agent of the turn.
             history: Of the session.
             metadata: The metadata of the turn's events.
+            base: `agent` without the tools that were lent for the turn.
         """
         keys = [*awaited_branches(agent, history), *(interrupt.id for interrupt in history.interrupts())]
         keys += [node] if (node := history.listening_node()) else []
         self._by_id = {key: self._by_id.get(key, agent) for key in keys}
         known = {**self._metadata, id(agent): metadata}
         self._metadata = {id(paused): known[id(paused)] for paused in self._by_id.values()}
+        lent = frozenset(tools_of(agent)) - frozenset(tools_of(base))
+        lent_to = {**self._lent, id(agent): self.lent_to(base) | lent}
+        self._lent = {id(paused): lent_to[id(paused)] for paused in self._by_id.values()}
 
     def metadata_of(self, agent: BaseAgent) -> dict[str, Any] | None:
         """The metadata of the events of a paused agent. None: it is not paused."""
         return self._metadata.get(id(agent))
+
+    def lent_to(self, agent: BaseAgent) -> frozenset[str]:
+        """The names of the tools that a paused agent has for its turn alone."""
+        return self._lent.get(id(agent), frozenset())
 
     def of(self, ids: Iterable[str]) -> BaseAgent | None:
         """The agent that is paused at one of these ids. None: none is."""

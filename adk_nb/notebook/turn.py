@@ -29,7 +29,7 @@ from adk_nb.notebook.error_hints import (
 from adk_nb.notebook.interrupts import AnswerCheck, Answers
 from adk_nb.notebook.open_cards import OpenCards
 from adk_nb.notebook.past_turns import typed_text
-from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, lacks_tool, schema_of
+from adk_nb.notebook.paused_agents import PausedAgents, Versions, is_redefined, schema_of
 from adk_nb.notebook.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.session_state import typed_change
 from adk_nb.notebook.turn_options import RelayedRequest, TurnOptions, notice_of, unused_tools_note
@@ -228,8 +228,13 @@ class TurnRunner:
             magic=self.magic(),
             versions=self.versions,
             newest=newest if isinstance(newest, BaseAgent) else self.conversation.agent,
+            lent_for=self.lent_for,
             as_asked=as_asked,
         )
+
+    def lent_for(self, key: str) -> frozenset[str]:
+        """The names of the tools lent for the turn that the interrupt `key` paused."""
+        return self._paused.lent_to(self._answering_agent(key))
 
     def resume(self, *, edited: bool = False) -> Reply:
         """As `Chat.resume`."""
@@ -293,7 +298,8 @@ class TurnRunner:
         with self.conversation.history(before) as history:
             message = build_message(history)
             paused = message and self._paused.of_message(message, history)
-            agent = (turn or _NO_OPTIONS).on(paused or self.conversation.agent)
+            base = paused or self.conversation.agent
+            agent = (turn or _NO_OPTIONS).on(base)
             place = f"by {_A_CLICK} {view.place}".rstrip() if is_click else view.place
             verdicts = interrupts.verdicts(message, history, place, is_click=is_click)
         self.refuse_while_busy()
@@ -338,7 +344,7 @@ class TurnRunner:
             self._notify(None)
             self.cards.close_answered(*decided_views)
             with self.conversation.history([*before, *view.events]) as history:
-                self._paused.note(agent, history, self._metadata_of(agent))
+                self._paused.note(agent, history, self._metadata_of(agent), base=base)
         return log_failure(finish("done"))
 
     async def _run_agent(
@@ -541,7 +547,7 @@ class TurnRunner:
         """Mark the cards of an approval whose tool its agent no longer has; returns False if it has it."""
         with self.conversation.history() as history:
             check = self._check_of(history)
-            is_gone, can_run = lacks_tool(interrupt, check.newest, history), check.runs_without_its_tool(interrupt)
+            is_gone, can_run = check.lacks_tool(interrupt), check.runs_without_its_tool(interrupt)
             how = commands(interrupt, self.magic(), history.interrupts())[1]
         changed = f"{interrupt.agent} has no tool {interrupt.call.name} any more"
         fields = {"changed": changed, "gone": True, "version": _AS_ASKED if can_run else "", "how": how, "note": ""}

@@ -281,7 +281,7 @@ def waiting_team(shell: Shell, kind: str = "sequential") -> None:
     "changed",
     [
         "%%agent team --kind sequential\ndraft",
-        "%%agent clerk -m m_new\nAnother clerk.",
+        "%%agent clerk -m m_new -t pay\nAnother clerk.",
         "%%agent last -m m_new\nSays something else.",
     ],
     ids=["the team without it", "who waits", "who comes after"],

@@ -179,6 +179,7 @@ def test_an_approval_of_a_lent_tool_is_given_after_its_turn(shell: Shell) -> Non
     shell.names["wind"] = FunctionTool(wind, require_confirmation=True)
     assert shell.cell("%chat guide -t wind How windy is Oslo?").status == "pending"
 
+    assert "no tool" not in str(shell.cell("%confirm"))
     reply = shell.cell("%confirm --yes")
 
     assert (reply.status, reply.text) == ("done", "Calm.")

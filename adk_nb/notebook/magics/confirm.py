@@ -335,7 +335,7 @@ class _Confirm:
                 if name := self._recipient(approval):
                     agent = self._notebook.agent(name)
                     schemas[approval.id] = schema_of(agent, approval)
-                    if note := self._check(agent).redefined_note(approval):
+                    if note := self._check(name, agent).redefined_note(approval):
                         notes[note] = None
                         redefined.add(approval.id)
         to_list = [interrupt for interrupt in self._open if interrupt.id not in drawn]
@@ -344,10 +344,15 @@ class _Confirm:
             return Output(*listed).below(*notes)
         return text(*notes) if notes else None
 
-    def _check(self, agent: BaseAgent) -> AnswerCheck:
-        versions = self._notebook.earlier
+    def _check(self, name: str, agent: BaseAgent) -> AnswerCheck:
+        chat = self._notebook.chat(name, self._session, show=self._show)
         return AnswerCheck(
-            history=self._history, agent_of=lambda _: agent, magic=self._magic, versions=versions, newest=agent
+            history=self._history,
+            agent_of=lambda _: agent,
+            magic=self._magic,
+            versions=self._notebook.earlier,
+            newest=agent,
+            lent_for=turn_runner(chat).lent_for,
         )
 
     def _none_open(self, hint: str) -> str:
