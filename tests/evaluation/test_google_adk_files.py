@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from adk_nb.evaluation import AgentEvaluator, evaluate
 from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.eval_case import IntermediateData, Invocation
 from adk_nb.evaluation.eval_set import read_eval_set
+from adk_nb.models.default_model import set_default_model
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 
 AGENT = """
@@ -163,11 +164,17 @@ def test_an_eval_set_is_a_table_of_cases_too(folder: Path) -> None:
     assert set(row.scores) == {"tool_trajectory_avg_score", "response_match_score"}
 
 
-def _judged(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> ScriptedLlm:
-    """The default model, which judges."""
-    judge = ScriptedLlm(*answers)
-    monkeypatch.setattr(LlmAgent, "_default_model", judge)
-    return judge
+@pytest.fixture
+def judged() -> Iterator[Callable[..., ScriptedLlm]]:
+    """Makes the default model, which judges, answer so."""
+
+    def judge_by(*answers: Any) -> ScriptedLlm:
+        judge = ScriptedLlm(*answers)
+        LlmAgent.set_default_model(judge)
+        return judge
+
+    yield judge_by
+    set_default_model(None)
 
 
 def _labels(*labels: str) -> str:
@@ -178,10 +185,10 @@ def _labels(*labels: str) -> str:
     return "\n\n".join(blocks)
 
 
-def test_sentences_that_the_context_supports_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_that_the_context_supports_are_counted(folder: Path, judged: Callable[..., ScriptedLlm]) -> None:
     segments = "<sentence>It is a five.</sentence>\n<sentence>Hello!</sentence>\n<sentence>It is red.</sentence>"
     labels = _labels("supported", "not_applicable", "contradictory", "nonsense")
-    judge = _judged(monkeypatch, segments, labels)
+    judge = judged(segments, labels)
     (folder / "test_config.json").write_text('{"criteria": {"hallucinations_v1": 0.7}}')
     path = _write(folder, OLD)
     with pytest.raises(AssertionError, match=r"hallucinations_v1.*0\.7.*0\.66"):
@@ -189,17 +196,17 @@ def test_sentences_that_the_context_supports_are_counted(folder: Path, monkeypat
     assert len(judge.requests) == 2
     asked = str(judge.requests[1].contents)
     assert "It is red." in asked and "roll_die" in asked
-    _judged(monkeypatch, segments, _labels("supported", "disputed", "unsupported"))
+    judged(segments, _labels("supported", "disputed", "unsupported"))
     with pytest.raises(AssertionError, match=r"0\.33"):
         _evaluate(path, num_runs=1)
-    _judged(monkeypatch, "no sentence")
+    judged("no sentence")
     with pytest.raises(AssertionError, match="not evaluated"):
         _evaluate(path, num_runs=1)
 
 
-def test_rubrics_of_a_conversation_see_all_of_its_turns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rubrics_of_a_conversation_see_all_of_its_turns(folder: Path, judged: Callable[..., ScriptedLlm]) -> None:
     verdicts = {"verdicts": [{"reason": "r", "holds": True}, {"reason": "r", "holds": False}]}
-    judge = _judged(monkeypatch, json.dumps(verdicts))
+    judge = judged(json.dumps(verdicts))
     rubrics = [{"rubric_id": text, "rubric_content": {"text_property": text}} for text in ("rolls", "is polite")]
     criterion = {"threshold": 0.5, "rubrics": rubrics, "judge_model_options": {"num_samples": 1}}
     name = "rubric_based_multi_turn_trajectory_quality_v1"

@@ -412,7 +412,7 @@ def test_a_run_says_how_many_threads_run_its_sync_tools(workers: int):
     lock, counts = threading.Lock(), {"now": 0, "most": 0, "begun": 0}
     all_in = threading.Event()
 
-    def work() -> str:
+    def work(number: int) -> str:
         """Works until as many work as can."""
         with lock:
             counts["now"] += 1
@@ -425,7 +425,7 @@ def test_a_run_says_how_many_threads_run_its_sync_tools(workers: int):
             counts["now"] -= 1
         return threading.current_thread().name
 
-    talk = Talk(guide([call("work")] * 6, "done", tools=[work]))
+    talk = Talk(guide([call("work", number=number) for number in range(6)], "done", tools=[work]))
     config = RunConfig(tool_thread_pool_config=ToolThreadPoolConfig(max_workers=workers))
 
     events = asyncio.run(talk.asay("hi", config=config))
