@@ -102,7 +102,7 @@ class ViewState:
         """As `reply_view.answer_for_view`. None: the run is not over."""
 
     def apply(self, op: Json) -> Json:
-        """Change the state by one op, and return the op for the front end.
+        """Change the state by one op, and return the op for the front end; empty if a card stays as it is.
 
         Raises:
             KeyError: No such op, or one without a field it needs.
@@ -251,6 +251,8 @@ def _card(view: ViewState, op: Json) -> Json:
     if old is not None and not card_is_open(old) and card_is_open(card):
         # An answered card opens again only with a note, the reason why its answer was refused.
         card = {**card, "again": old["again"] + 1} if op["card"].get("note") else old
+    elif card == old:
+        return {}
     return {**op, "card": view.put_card(card)}
 
 
