@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
+from adk_nb.events.graph_checkpoint import CHECKPOINT, checkpoint_in
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.imported import remove_decisions
 from adk_nb.sessions.session import Session
@@ -122,10 +123,12 @@ def read(path: str | os.PathLike[str]) -> "Loaded":
         _refuse(path, _first_error(error))
     if len(saved.events) > MAX_EVENTS:
         _refuse(path, f"it has {len(saved.events)} events, and the maximum is {MAX_EVENTS}")
-    try:
-        events, dropped = remove_decisions(_parse_events(path, saved.events))
-    except (AttributeError, KeyError, TypeError) as error:
-        _refuse(path, f"the checkpoint of a graph in it cannot be read: {error!r:.80}")
+    stored = _parse_events(path, saved.events)
+    for number, event in enumerate(stored, 1):
+        state = event.actions.agent_state or {}
+        if CHECKPOINT in state and checkpoint_in(state) is None:
+            _refuse(path, f"event {number}: the checkpoint of a graph cannot be read")
+    events, dropped = remove_decisions(stored)
     return Loaded(saved.name, saved.state, events, dropped, initial_state=saved.initial_state)
 
 

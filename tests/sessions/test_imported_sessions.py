@@ -195,10 +195,33 @@ def test_a_node_of_a_graph_asks_anew(tmp_path: Path, service: BaseSessionService
     assert [call.name for event in events for call in event.get_function_calls()] == ["adk_request_input"]
 
 
-def test_state_of_a_graph_that_is_none_is_refused(tmp_path: Path):
+NO_STATES: tuple[Any, ...] = (
+    {"waiting": 1, "running": 2, "inner_waiting": 3},
+    {"waiting": [1], "running": [], "inner_waiting": {}},
+    {},
+    [],
+    "x",
+    None,
+)
+
+
+@pytest.mark.parametrize("state", NO_STATES)
+def test_state_of_a_graph_that_is_none_is_refused(tmp_path: Path, state: Any):
     def forge(events: Events) -> None:
-        events[-1].setdefault("actions", {})["agentState"] = {"waiting": 1, "running": 2, "inner_waiting": 3}
+        events[-1].setdefault("actions", {})["agentState"] = {"workflow": state}
 
     path = written(tmp_path, paused(clerk(Till(), call("pay", amount=5))), forge)
     with pytest.raises(InputError, match=r"trip\.json"):
         session_file.read(path)
+
+
+def test_state_of_an_agent_with_names_as_a_graph_has_is_kept_as_it_is(tmp_path: Path):
+    state = {"waiting": 1, "running": 2, "inner_waiting": 3}
+
+    def forge(events: Events) -> None:
+        events[-1].setdefault("actions", {})["agentState"] = state
+
+    path = written(tmp_path, paused(clerk(Till(), call("pay", amount=5))), forge)
+    assert [event.actions.agent_state for event in session_file.read(path).events if event.actions.agent_state] == [
+        state
+    ]
