@@ -9,7 +9,7 @@ import pytest
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, HTTPBase
-from adk_nb.errors import InputError
+from adk_nb.errors import InputError, SessionBusyError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat import Chat
@@ -415,7 +415,7 @@ def test_true_is_not_the_number_of_an_approval() -> None:
     assert steps == [] and [interrupt.number for interrupt in chat.interrupts] == [1, 2]
 
 
-def test_an_answer_that_comes_while_the_approved_call_runs_does_not_claim_to_count() -> None:
+def test_an_answer_that_comes_while_the_approved_call_runs_is_refused_and_changes_nothing() -> None:
     service, began, go_on = InMemorySessionService(), threading.Event(), threading.Event()
 
     def pay(amount: int) -> str:
@@ -434,9 +434,14 @@ def test_an_answer_that_comes_while_the_approved_call_runs_does_not_claim_to_cou
     with ThreadPoolExecutor() as threads:
         approved = threads.submit(first.approve)
         assert began.wait(SECONDS)
-        late = second.reject()
-        go_on.set()
+        before = len(second.events)
+        try:
+            with pytest.raises(SessionBusyError):
+                second.reject()
+            assert len(second.events) == before
+        finally:
+            go_on.set()
         assert "approved pay" in str(approved.result(SECONDS))
 
-    assert (late.status, late.interrupts) == ("done", [])
-    assert view_of_reply(late).notice and "rejected" not in str(late) and "waiting for" not in str(late)
+    results = [response.response for event in second.events for response in event.get_function_responses()]
+    assert {"result": "paid"} in results and second.interrupts == []
