@@ -29,7 +29,7 @@ class Stuck:
         self.began = threading.Semaphore(0)
         self.kept: list[threading.Thread] = []
 
-    def function(self) -> str:
+    def function(self, number: int = 0) -> str:
         """Wait."""
         self._wait()
         return "late"
@@ -100,8 +100,10 @@ def test_tools_past_their_timeout_hold_up_nobody(stuck: Stuck, kind: str, tmp_pa
 
 
 def test_services_work_while_tools_keep_every_thread(stuck: Stuck, tmp_path: Path):
+    calls = [call("function", number=number) for number in range(2 * MAX_WORKERS)]
+
     async def use() -> None:
-        run = asyncio.create_task(results([stuck.function], [call("function")] * 2 * MAX_WORKERS))
+        run = asyncio.create_task(results([stuck.function], calls))
         for _ in range(MAX_WORKERS):
             assert await asyncio.to_thread(stuck.began.acquire, timeout=SECONDS)
         await save_and_search(tmp_path)

@@ -191,7 +191,7 @@ def test_an_event_that_was_replaced_by_anything_is_data_or_refused_with_its_file
         try:
             dumped = session.events[0].model_dump_json()
         except StorageError as error:
-            assert f"{path} (schema version 2): an event of session 's' is not a valid event: " in str(error)
+            assert f"{path} (schema version 3): an event of session 's' is not a valid event: " in str(error)
             assert len(str(error)) < 1_000
             return "refused"
         assert Event.model_validate_json(dumped) == session.events[0]
