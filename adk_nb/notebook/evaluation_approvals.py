@@ -10,6 +10,7 @@ from adk_nb.errors import InputError, UserError
 from adk_nb.evaluation.waiting_calls import AlikeCalls, alike_calls, approval_label, call_key, chosen_calls
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.notebook.paused_agents import lacks_tool
 from adk_nb.notebook.place import Mode, this_cell
 from adk_nb.notebook.view.cell_output import OriginCell
 from adk_nb.notebook.view.display import show_run
@@ -18,6 +19,7 @@ from adk_nb.notebook.view.evaluation_tables import waiting_blocks
 from adk_nb.notebook.view.interrupt_text import Verdict, prompt_text
 from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun
 from adk_nb.notebook.view.writers import bundle
+from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
@@ -31,6 +33,7 @@ class WaitingList:
     Args:
         magic: Answers in a cell, followed by `approve` and the tool.
         agent: Of the runs.
+        newest: Returns the agent as it is defined now.
         mode: The notebook's setting `display`.
         waiting: Returns the open approvals.
         events_of: Returns the events of the run that waits for an approval.
@@ -44,12 +47,13 @@ class WaitingList:
         agent: BaseAgent,
         mode: Mode,
         *,
+        newest: Callable[[], BaseAgent],
         waiting: Callable[[], Sequence[Interrupt]],
         events_of: Callable[[Interrupt], Awaitable[Sequence[Event]]],
         answer: Callable[[Collection[str], ToolConfirmation], Awaitable[None]],
         result: Callable[[], Any],
     ) -> None:
-        self._magic, self._agent = magic, agent
+        self._magic, self._agent, self._newest = magic, agent, newest
         self._mode: Mode = mode
         self._waiting, self._events_of, self._answer, self._result = waiting, events_of, answer, result
         self._listed: set[str] = set()
@@ -110,6 +114,23 @@ class WaitingList:
             raise InputError(f"these calls may have taken effect already, name each: {', '.join(labels)}")
         return chosen if chosen <= self._listed else None
 
+    async def check(self, keys: Collection[str], decision: ToolConfirmation) -> None:
+        """Refuse to approve calls of a tool that the agent does not have any more.
+
+        Raises:
+            InputError: It has no such tool now, or was removed.
+        """
+        agent = self._newest() if decision.confirmed else None
+        one_of_each = {
+            (call.agent, call.branch, *call.names): call for call in self._waiting() if call_key(call) in keys
+        }
+        for call in one_of_each.values() if agent else ():
+            if agent and lacks_tool(call, agent, History(await self._events_of(call))):
+                raise InputError(
+                    f"{call.agent} has no tool {call.call.name} any more; give it back to the agent, or type "
+                    f"{self._magic} reject {approval_label(call)}"
+                )
+
     def answered(self, keys: set[str], decision: ToolConfirmation, *, is_click: bool = False) -> None:
         """Close the cards that listed these approvals, each with what of it was decided."""
         place = "" if is_click else this_cell()
@@ -139,6 +160,7 @@ class WaitingList:
 
         async def answer(key: str, keys: set[str], decision: ToolConfirmation) -> None:
             try:
+                await self.check(keys, decision)
                 await self._answer(keys, decision)
             except UserError as error:
                 reopen(key, str(error))

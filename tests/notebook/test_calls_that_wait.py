@@ -96,3 +96,16 @@ def test_a_payment_that_is_repeated_is_listed_with_what_it_did(clerk: Shell, run
     clerk.cell(f"%{run} approve pay")
     assert "already ran in this turn" in clerk.printed and '"paid"' in clerk.printed
     assert sorted(clerk.names["paid"]) == [("ada", 5.0), ("bob", 5.0)]
+
+
+@pytest.mark.parametrize("run", ["map", "eval"])
+def test_no_call_is_made_of_a_tool_that_the_agent_does_not_have_any_more(clerk: Shell, run: str) -> None:
+    _listed(clerk, run, ["ada 5"])
+    clerk.cell('clerk = Agent(name="clerk", model="gemini-2.5-flash", before_model_callback=answer)')
+    assert f"clerk has no tool pay any more; give it back to the agent, or type %{run} reject pay" in clerk.fails(
+        f"%{run} approve pay"
+    )
+    assert clerk.names["paid"] == []
+    clerk.cell('clerk = Agent(name="clerk", model="gemini-2.5-flash", tools=[pay], before_model_callback=answer)')
+    clerk.cell(f"%{run} approve pay")
+    assert clerk.names["paid"] == [("ada", 5.0)]

@@ -229,6 +229,7 @@ def _answerable(host: Host, evaluation: Evaluation, before: Evaluation | None = 
         "%eval",
         root_of(agent_named(notebook, evaluation.agent)),
         mode,
+        newest=lambda: root_of(agent_named(notebook, evaluation.agent)),
         waiting=lambda: answerable.evaluation.waiting_calls,
         events_of=events_of,
         answer=answer,
@@ -405,6 +406,7 @@ def _answer(host: Host, args: Any, rest: list[str], *, action: str) -> Evaluatio
         display(text(not_listed_text("%eval", action, tool)))
         return evaluation
     decision = ToolConfirmation(confirmed=action == "approve", by=f"%eval {action}")
+    sync.run(waiting.check(keys, decision))
     calls = [call for call in evaluation.waiting_calls if call_key(call) in keys]
     after = _until_stopped(host, lambda on_stop: evaluation.aanswer(decision, calls=calls, on_stop=on_stop))
     waiting.answered(keys, decision)

@@ -122,6 +122,7 @@ def _table(host: Host, agent: str, run: TableRun, progress: ProgressLine) -> _Ta
         "%map",
         root_of(agent_named(host.notebook, agent)),
         host.settings.display,
+        newest=lambda: root_of(agent_named(host.notebook, agent)),
         waiting=lambda: run.waiting_calls,
         events_of=run.events_of,
         answer=answer,
@@ -143,6 +144,7 @@ def _answer(host: Host, action: str, rest: list[str]) -> Any:
     decision = ToolConfirmation(confirmed=_ANSWERS[action], by=f"%map {action}")
 
     async def answer(*, on_stop: Callable[[Any], None]) -> None:
+        await table.waiting.check(keys, decision)
         await table.run.answer(decision, keys, on_stop=on_stop)
         table.waiting.answered(keys, decision)
 
