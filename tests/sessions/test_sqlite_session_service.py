@@ -376,7 +376,7 @@ def test_a_file_that_stays_locked_is_told_of_once_and_nothing_is_half_done(path:
         event = said("a", **{"k": 1, "temp:t": 2})
         with closing(sqlite3.connect(path, isolation_level=None)) as other_closing:
             other_closing.execute("BEGIN EXCLUSIVE")
-            with pytest.raises(StorageError, match=r"nb.db \(schema version 2\) was locked"):
+            with pytest.raises(StorageError, match=r"nb.db \(schema version 3\) was locked"):
                 await service.append_event(session, event)
             assert (session.events, session.state) == ([], {}) and await service.is_current(session)
             other_closing.execute("ROLLBACK")
