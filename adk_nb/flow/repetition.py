@@ -128,10 +128,11 @@ def _equal_calls(ctx: InvocationContext, tool: BaseTool, own: TurnCall) -> Itera
                 continue
             own.identity = own.identity or _identity(tool, own.call.args or {})
             call.identity = call.identity or _identity(tool, call.call.args or {})
-            edited: Any = call.decision and call.decision.get("args")
-            is_edited = isinstance(edited, dict)
+            edited: Any = call.decision.get("args") if call.decision else None
             if call.identity == own.identity or (
-                is_edited and _identity(tool, cast(dict[str, Any], edited)) == own.identity
+                edited is not None
+                and isinstance(edited, dict)
+                and _identity(tool, cast(dict[str, Any], edited)) == own.identity
             ):
                 yield call
 

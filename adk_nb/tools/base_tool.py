@@ -105,8 +105,13 @@ class BaseTool:
     @property
     def states_effect(self) -> bool:
         """True if `effect` was set, for the tool or its class; False if it is the default."""
-        kinds = (vars(kind) for kind in type(self).__mro__ if kind is not BaseTool)
-        return "effect" in vars(self) or any("effect" in members for members in kinds)
+        if "effect" in vars(self):
+            return True
+        # A loop: it is asked of every call, and a generator costs more than it does.
+        for kind in type(self).__mro__:
+            if kind is not BaseTool and "effect" in kind.__dict__:
+                return True
+        return False
 
     @property
     def asks_to_repeat(self) -> bool:
@@ -114,8 +119,9 @@ class BaseTool:
 
         So are tools that may need an approval, and those whose author said that their effect is `once`.
         """
-        is_once = self.effect == "once" and self.states_effect
-        return self.effect != "pure" and (is_once or self.may_need_approval)
+        if self.effect == "pure":
+            return False
+        return self.may_need_approval or (self.effect == "once" and self.states_effect)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Run the tool. A tool that only prepares requests need not override it.
