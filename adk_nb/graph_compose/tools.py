@@ -54,7 +54,9 @@ class HttpTool(BaseTool):
         check_template([http.url, http.headers, http.body], f"tool {config.id!r}")
         remember_named(http.headers)
         self.bound_to = f"{http.method} {http.url}"
-        self.effect = effect_of_method(http.method)
+        # POST is how every tool is asked unless somebody says otherwise: see `BaseTool.asks_to_repeat`.
+        if "method" in http.model_fields_set:
+            self.effect = effect_of_method(http.method)
         self._config = config
         self._activity = config.activity_config or ActivityConfig()
         self._web = web

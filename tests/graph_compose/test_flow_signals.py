@@ -103,6 +103,21 @@ def test_an_agent_of_a_parallel_block_whose_task_is_complete_stops_no_other(serv
     assert (result.session_state["a"], result.session_state["b"], result.error_details) == ("A", "B", None)
 
 
+def test_an_equal_call_of_a_tool_whose_method_was_chosen_is_not_made_again_by_itself(service: Service):
+    config = create_http_tool(id="pay", http_config={"url": f"{service.url}/pay", "method": "POST"})
+    pay: dict[str, Any] = {"toolCalls": [{"function_name": "pay", "function_args": {}}]}
+    say(service, a=[pay, pay, {"content": "A"}], pay=[{"paid": 1}] * 2)
+    graph = GraphCompose()
+
+    def workflow(builder: Any) -> Any:
+        agent = speaker(service, "a", tools=["pay"])
+        return builder.root_agent("a").agent(agent).http_tool(config).build()
+
+    graph.adk("flow").with_workflow(workflow).with_initial_prompt("go")
+    result = ran(graph)
+    assert asked(service) == ["a", "pay", "a"] and result.is_waiting_for_confirmation
+
+
 def test_an_escalation_ends_a_parallel_block_early(service: Service):
     block = create_parallel_agent(id="block", sub_agents=["a", "slow"])
     say(service, slow=Answer(silent=True))
