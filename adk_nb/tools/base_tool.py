@@ -108,7 +108,7 @@ class BaseTool:
         if "effect" in vars(self):
             return True
         # A loop: it is asked of every call, and a generator costs more than it does.
-        for kind in type(self).__mro__:
+        for kind in type(self).__mro__:  # noqa: SIM110
             if kind is not BaseTool and "effect" in kind.__dict__:
                 return True
         return False
