@@ -57,7 +57,7 @@ QUIET = 10
 _IS_STEADY = """
     arguments[0].scrollIntoView({block: "nearest"});
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    return !arguments[0].closest("fieldset.adknb-buttons")?.disabled;
+    return !arguments[0].closest(".adknb-card")?.querySelector(".adknb-buttons:disabled");
 """
 _ASYNC = """
     const done = arguments[arguments.length - 1];
@@ -214,7 +214,8 @@ class Page:
 
         def clicked() -> WebElement | None:
             element = self.wait(css, text)
-            if not self.js(_IS_STEADY, element):
+            in_card = "return arguments[0].closest('.adknb-card') !== null"  # asked in frames without scripts, too
+            if self.browser.execute_script(in_card, element) and not self.js(_IS_STEADY, element):
                 return None
             try:
                 element.click()

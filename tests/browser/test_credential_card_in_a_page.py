@@ -26,7 +26,7 @@ def where_the_link_leads(page: Page) -> str:
     """Open the card's link as a person does, and copy the address that its page ends at."""
     browser = page.browser
     [handle] = browser.window_handles
-    page.wait(".adknb-link").click()
+    page.click(".adknb-link")
     page.until(lambda: len(browser.window_handles) == 2, "another window")
     browser.switch_to.window(next(item for item in browser.window_handles if item != handle))
     try:

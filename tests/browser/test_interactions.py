@@ -76,7 +76,7 @@ def approve(lab: Lab, kernel: str, steps: Steps) -> None:
 
     page.run_cell(first)
     card(page, first)
-    go = within(page, first, ".adknb-go")[0]
+    go = page.steady(lambda: within(page, first, ".adknb-go")[0], "Approve")
     ActionChains(page.browser).double_click(go).perform()
     says(page, first, "Paid.")
     steps("a call is approved by a click, and answered in the cell that asked")
@@ -125,8 +125,8 @@ def approve(lab: Lab, kernel: str, steps: Steps) -> None:
     keys(page, "y", Keys.ENTER, " ")
     assert len(ran(page, notes)) == 2
     steps("keys that are meant for no button approve nothing")
-    page.cards_are_on()
-    page.js("arguments[0].querySelector('button').focus()", card(page, fourth))
+    go = page.steady(lambda: within(page, fourth, ".adknb-go")[0], "Approve")
+    page.js("arguments[0].focus({preventScroll: true})", go)
     for _ in range(6):
         if page.js("return document.activeElement.textContent") == "Approve":
             break

@@ -85,6 +85,8 @@ def test_words_are_typed_into_the_card_and_the_run_goes_on(lab: Lab):
 
     page.button("Send").click()
     assert page.wait(".adknb-card .adknb-problem").text == "nothing was typed"
+    page.wait(".adknb-card textarea")
+    page.cards_are_on()
     page.wait(".adknb-card textarea").send_keys("A17", Keys.ENTER)
 
     assert answered(page, 4) == [{"result": "A17"}]
@@ -129,6 +131,7 @@ def test_a_number_is_refused_in_one_line_until_it_fits(lab: Lab):
     page = asked(lab, "desk = desk_that_asks(int)", "%chat desk Harbour Street")
     field = page.wait(".adknb-card input")
 
+    page.cards_are_on()
     field.send_keys("many", Keys.ENTER)
     assert "whole number" in page.wait(".adknb-field .adknb-problem").text
     page.type(".adknb-card input", "250\n")
@@ -140,12 +143,15 @@ def test_what_only_python_can_refuse_leaves_the_card_as_it_was(lab: Lab):
     schema = "{'type': 'object', 'properties': {'n': {'type': 'integer', 'multipleOf': 5}}, 'required': ['n']}"
     page = asked(lab, f"clerk = asks(message='How many?', response_schema={schema})", "%chat clerk Some")
 
+    page.wait(".adknb-card input")
+    page.cards_are_on()
     page.type(".adknb-card input", "3\n")
     problem = page.wait(".adknb-card > .adknb-problem", "How many?").text
     assert "multiple of 5" in problem
     assert "\n" not in problem
     assert page.wait(".adknb-card input").get_attribute("value") == "3", "what was typed is still there"
     page.screenshot("question-refused")
+    page.cards_are_on()
     page.type(".adknb-card input", "15\n")
 
     assert answered(page, 4) == [{"n": 15}]
@@ -193,6 +199,7 @@ def test_confirm_draws_the_card_again(lab: Lab):
     page.run_cell(4)
     page.until(lambda: len(page.all(".adknb-card[data-state='asked']")) == 2, "a second card")
 
+    page.cards_are_on()
     page.all(".adknb-card textarea")[1].send_keys("A18", Keys.ENTER)
 
     page.until(lambda: page.all(".adknb-card[data-state='asked']") == [], "both cards")
@@ -218,6 +225,7 @@ def test_a_chat_box_takes_the_answer_on_the_card_and_below(lab: Lab):
     composer = page.wait(".adknb-composer .adknb-say")
     composer.send_keys("A17", Keys.ENTER)
     page.until(lambda: ("you", "A17") in page.rows(), "the answer in the log")
+    page.cards_are_on()
     page.wait(".adknb-card[data-state='asked'] textarea").send_keys("too late", Keys.ENTER)
     page.until(lambda: ("clerk", "And then?") in page.rows(), "the end")
 
@@ -239,7 +247,7 @@ desk = Workflow(name="desk", edges=[(START, node(pay, require_confirmation=True,
     page.wait(".adknb-card .adknb-form")
     looked_at(page, "node-reason")
     page.button("Back").click()
-    assert page.js("return document.activeElement.textContent") == "Reject…"
+    page.until(lambda: page.js("return document.activeElement.textContent") == "Reject…", "the focus where it was")
     page.button("Reject…").click()
     page.type(".adknb-card .adknb-form input", "too much\n")
     page.wait(".adknb-card .adknb-outcome", ": too much")

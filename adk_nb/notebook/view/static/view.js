@@ -210,38 +210,39 @@ Undo the turn, and send its message again"),l[1]&&(l[1].title="Undo the turn: ag
 "⏳"),` ${n.title}`),parts:[],spoken:n.title};let t=o("span","count"),e=performance.now()+n.seconds*1e3,s=()=>{let r=Math.
 ceil((e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.
 seen)&&setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${n.
-title}; `,t,n.hint?o("span","dim",` (${n.hint})`):""),parts:[],spoken:`${n.title}; ${t.textContent}`}}var rt=class{constructor(){this.places=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=null}watch(t){for(let e of this.
-places.keys())t.includes(e)||this.places.delete(e);for(let e of t)this.places.has(e)||this.places.set(e,{card:"",buttons:"",
-moved:0,changed:0});t.length?this.looking||(this.looking=window.setInterval(()=>this.look(),100),document.addEventListener(
-"scroll",this.onScroll,!0)):this.stop(),this.look()}stop(){window.clearInterval(this.looking),document.removeEventListener(
-"scroll",this.onScroll,!0),this.looking=0}look(){let t=performance.now();for(let[e,s]of this.places){let i=ke(e),r=[...e.
-querySelectorAll("button")].map(ke).join(" ");i!==s.card&&(s.moved=t),(i!==s.card||r!==s.buttons)&&(s.changed=t),s.card=
-i,s.buttons=r,this.#t(e,t-s.changed<500)}}#t(t,e){let s=document.activeElement;for(let i of t.querySelectorAll("fieldset\
-.adknb-buttons"))i instanceof HTMLFieldSetElement&&(e&&s instanceof HTMLElement&&i.contains(s)&&(this.focused=s),i.disabled=
-e);e||!this.focused||!t.contains(this.focused)||((!s||s===document.body)&&this.focused.focus({preventScroll:!0}),this.focused=
-null)}focus(t){t.focus(),document.activeElement!==t&&(this.focused=t)}guard(t){let e=s=>{this.#e(t,s)||(s.preventDefault(),
+title}; `,t,n.hint?o("span","dim",` (${n.hint})`):""),parts:[],spoken:`${n.title}; ${t.textContent}`}}var rt=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
+null}watch(t){let e=[...t.values()];for(let s of this.places.keys())e.includes(s)||this.places.delete(s);for(let s of this.
+appeared.keys())t.has(s)||this.appeared.delete(s);for(let[s,i]of t)this.appeared.has(s)||this.appeared.set(s,performance.
+now()),this.places.has(i)||this.places.set(i,{card:"",buttons:"",changed:0,id:s});t.size?this.looking||(this.looking=window.
+setInterval(()=>this.look(),100),document.addEventListener("scroll",this.onScroll,!0)):this.stop(),this.look()}stop(){window.
+clearInterval(this.looking),document.removeEventListener("scroll",this.onScroll,!0),this.looking=0}look(){let t=performance.
+now();for(let[e,s]of this.places){let i=ke(e),r=[...e.querySelectorAll("button")].map(ke).join(" ");(i!==s.card||r!==s.buttons)&&
+(s.changed=t),s.card=i,s.buttons=r,this.#t(e,t-s.changed<500)}}#t(t,e){let s=document.activeElement;for(let i of t.querySelectorAll(
+"fieldset.adknb-buttons"))i instanceof HTMLFieldSetElement&&(e&&s instanceof HTMLElement&&i.contains(s)&&(this.focused=s),
+i.disabled=e);e||!this.focused||!t.contains(this.focused)||((!s||s===document.body||s===t)&&this.focused.focus({preventScroll:!0}),
+this.focused=null)}focus(t){t.focus(),document.activeElement!==t&&(this.focused=t)}guard(t){let e=s=>{this.#e(t,s)||(s.preventDefault(),
 s.stopImmediatePropagation())};t.addEventListener("click",e,!0),t.addEventListener("keydown",e,!0)}#e(t,e){let i=(e.target instanceof
-Element?e.target:t).closest("button, a")!==null;this.look();let r=this.places.get(t);return r?e instanceof KeyboardEvent?
-e.key!=="Enter"&&!(e.key===" "&&i)?!0:!e.repeat&&performance.now()-r.moved>=500:!i||performance.now()-r.changed>=500:!0}};
-function ke(n){let{left:t,top:e,width:s,height:i}=n.getBoundingClientRect();return n instanceof HTMLButtonElement?[t,e,s,
-i].map(Math.round).join():[t,e].map(Math.round).join()}var at=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
+Element?e.target:t).closest("button, a")!==null,r=e.timeStamp;this.look();let a=this.places.get(t);return a?e instanceof
+KeyboardEvent?e.key!=="Enter"&&!(e.key===" "&&i)?!0:!e.repeat&&r-(this.appeared.get(a.id)??0)>=500:!i||r-a.changed>=500:
+!0}};function ke(n){let{left:t,top:e,width:s,height:i}=n.getBoundingClientRect();return n instanceof HTMLButtonElement?[
+t,e,s,i].map(Math.round).join():[t,e].map(Math.round).join()}var at=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
 new rt,this.node=o("div","cards"),this.answered=o("div","cards decisions")}paint(){for(let[e,{node:s}]of this.nodes)this.
 store.cards.has(e)||(s.remove(),this.nodes.delete(e),this.forms.delete(e),this.tables.delete(e));for(let e of this.store.
-cards.values())this.#t(e);let t=[...this.store.cards.values()].filter(e=>this.store.isOpen(e));this.steady.watch(t.map(({
-id:e})=>this.nodes.get(e)?.node).filter(e=>e!==void 0))}#t(t){let e=JSON.stringify([t,this.store.isOpen(t),this.isNext(t)]),
-s=this.nodes.get(t.id);if(s?.drawn===e)return;let i=document.activeElement,r=s?.node.contains(i),a=this.card(t),l=lt(t)&&
-!this.store.box?this.answered:this.node;if(s?.node.parentNode===l?s.node.replaceWith(a):(s?.node.remove(),l.append(a)),this.
-nodes.set(t.id,{node:a,drawn:e}),!r)return;let h=this.store.isOpen(t)?this.forms.get(t.id)?.first:null;(a.contains(i)&&i instanceof
-HTMLElement?i:h??a).focus()}card(t){if(t.kind==="error"||t.kind==="wait")return this.notice(t);if(lt(t))return this.decision(
-t);let e=this.store.isOpen(t),s=t.kind==="input",i=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...Ue(t)),r=this.
-frame(t,i,e?"alertdialog":"group"),a=t.hint?o("div",s?"question":"hint",t.hint):"",l=this.#o(t,e);return r.append(...s?[
-a,l]:[l,a]),r.append(...(t.remarks??[]).map(h=>o("div","remark",h))),r.append(...(t.documents??[]).map(We)),e?this.#e(r,
-t,i.textContent??""):r.append(this.outcome(t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="crede\
-ntial"?this.offerToGive(t,e):e.kind==="input"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=
-[s,e.kind==="input"?e.hint:"",e.note].filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:l,text:h})=>`${l}\
-=${h}`).join(", "),s=t.tool?o("code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",i=t.agent===this.store.title?null:o("\
-span","dim",` · ${t.agent}`),r=o("div","ask",this.outcome(t,...t.alike.length?ae(t):[s]),i),a=this.frame(t,r,"group");return t.
-alike.length&&a.append(re(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent=
+cards.values())this.#t(e);let t=new Map;for(let[e,{node:s}]of this.nodes){let i=this.store.cards.get(e);i&&this.store.isOpen(
+i)&&t.set(e,s)}this.steady.watch(t)}#t(t){let e=JSON.stringify([t,this.store.isOpen(t),this.isNext(t)]),s=this.nodes.get(
+t.id);if(s?.drawn===e)return;let i=document.activeElement,r=s?.node.contains(i),a=this.card(t),l=lt(t)&&!this.store.box?
+this.answered:this.node;if(s?.node.parentNode===l?s.node.replaceWith(a):(s?.node.remove(),l.append(a)),this.nodes.set(t.
+id,{node:a,drawn:e}),!r)return;let h=this.store.isOpen(t)?this.forms.get(t.id)?.first:null;(a.contains(i)&&i instanceof HTMLElement?
+i:h??a).focus()}card(t){if(t.kind==="error"||t.kind==="wait")return this.notice(t);if(lt(t))return this.decision(t);let e=this.
+store.isOpen(t),s=t.kind==="input",i=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...Ue(t)),r=this.frame(t,i,
+e?"alertdialog":"group"),a=t.hint?o("div",s?"question":"hint",t.hint):"",l=this.#o(t,e);return r.append(...s?[a,l]:[l,a]),
+r.append(...(t.remarks??[]).map(h=>o("div","remark",h))),r.append(...(t.documents??[]).map(We)),e?this.#e(r,t,i.textContent??
+""):r.append(this.outcome(t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(
+t,e):e.kind==="input"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=[s,e.kind==="input"?
+e.hint:"",e.note].filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:l,text:h})=>`${l}=${h}`).join(
+", "),s=t.tool?o("code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",i=t.agent===this.store.title?null:o("span","dim",`\
+ · ${t.agent}`),r=o("div","ask",this.outcome(t,...t.alike.length?ae(t):[s]),i),a=this.frame(t,r,"group");return t.alike.
+length&&a.append(re(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent=
 "",a}frame(t,e,s){let i=o("div","card",e);return e.id=w(),i.dataset.state=t.state,i.dataset.card=t.id,i.dataset.kind=t.kind,
 i.tabIndex=-1,i.setAttribute("aria-labelledby",e.id),i.setAttribute("role",s),this.steady.guard(i),i.addEventListener("k\
 eydown",r=>this.onCardKey(r)),i}notice(t){let e=this.store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:i,parts:r,spoken:a}=t.

@@ -39,8 +39,13 @@ export class Cards {
       this.tables.delete(id);
     }
     for (const card of this.store.cards.values()) this.#paintCard(card);
-    const open = [...this.store.cards.values()].filter((card) => this.store.isOpen(card));
-    this.steady.watch(open.map(({ id }) => this.nodes.get(id)?.node).filter((node) => node !== undefined));
+    /** @type {Map<string, HTMLElement>} */
+    const open = new Map();
+    for (const [id, { node }] of this.nodes) {
+      const card = this.store.cards.get(id);
+      if (card && this.store.isOpen(card)) open.set(id, node);
+    }
+    this.steady.watch(open);
   }
 
   /** @param {Card} card */

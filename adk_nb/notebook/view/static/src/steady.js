@@ -1,4 +1,5 @@
-// A card that has just appeared or moved takes no click and no key: they were meant for what was there before.
+// A card that has just appeared or moved takes no click, and one that has just appeared no key: they were meant for what
+// was there before.
 
 const QUIET = 500; // milliseconds without a move
 const LOOK = 100; // milliseconds between two looks at where the cards are
@@ -7,7 +8,7 @@ const LOOK = 100; // milliseconds between two looks at where the cards are
  * @typedef {object} Place
  * @property {string} card Where the card is on the screen.
  * @property {string} buttons Where its buttons are.
- * @property {number} moved When the card appeared or moved.
+ * @property {string} id Id of the card.
  * @property {number} changed When the card or one of its buttons did.
  */
 
@@ -15,6 +16,8 @@ export class Steady {
   constructor() {
     /** @type {Map<HTMLElement, Place>} The open cards. */
     this.places = new Map();
+    /** @type {Map<string, number>} Id of a card -> when it appeared: drawn again, it is the same card. */
+    this.appeared = new Map();
     this.looking = 0;
     this.onScroll = () => this.look();
     /** @type {HTMLElement | null} What had the focus when its button was turned off. */
@@ -24,14 +27,17 @@ export class Steady {
   /**
    * Watch these cards, and no others.
    *
-   * @param {HTMLElement[]} cards
+   * @param {Map<string, HTMLElement>} cards By their ids.
    */
   watch(cards) {
-    for (const card of this.places.keys()) if (!cards.includes(card)) this.places.delete(card);
-    for (const card of cards) {
-      if (!this.places.has(card)) this.places.set(card, { card: "", buttons: "", moved: 0, changed: 0 });
+    const nodes = [...cards.values()];
+    for (const node of this.places.keys()) if (!nodes.includes(node)) this.places.delete(node);
+    for (const id of this.appeared.keys()) if (!cards.has(id)) this.appeared.delete(id);
+    for (const [id, node] of cards) {
+      if (!this.appeared.has(id)) this.appeared.set(id, performance.now());
+      if (!this.places.has(node)) this.places.set(node, { card: "", buttons: "", changed: 0, id });
     }
-    if (!cards.length) this.stop();
+    if (!cards.size) this.stop();
     else if (!this.looking) {
       this.looking = window.setInterval(() => this.look(), LOOK);
       document.addEventListener("scroll", this.onScroll, true);
@@ -50,7 +56,6 @@ export class Steady {
     for (const [node, place] of this.places) {
       const card = placeOf(node);
       const buttons = [...node.querySelectorAll("button")].map(placeOf).join(" ");
-      if (card !== place.card) place.moved = now;
       if (card !== place.card || buttons !== place.buttons) place.changed = now;
       place.card = card;
       place.buttons = buttons;
@@ -72,7 +77,7 @@ export class Steady {
       row.disabled = off;
     }
     if (off || !this.focused || !node.contains(this.focused)) return;
-    if (!active || active === document.body) this.focused.focus({ preventScroll: true });
+    if (!active || active === document.body || active === node) this.focused.focus({ preventScroll: true });
     this.focused = null;
   }
 
@@ -109,12 +114,14 @@ export class Steady {
   #takes(node, event) {
     const target = event.target instanceof Element ? event.target : node;
     const isButton = target.closest("button, a") !== null;
+    const at = event.timeStamp; // when the hand moved: a busy page hears of it later
     this.look();
     const place = this.places.get(node);
     if (!place) return true;
-    if (!(event instanceof KeyboardEvent)) return !isButton || performance.now() - place.changed >= QUIET;
+    if (!(event instanceof KeyboardEvent)) return !isButton || at - place.changed >= QUIET;
     if (event.key !== "Enter" && !(event.key === " " && isButton)) return true;
-    return !event.repeat && performance.now() - place.moved >= QUIET;
+    // Keys follow the focus, wherever the card moves to.
+    return !event.repeat && at - (this.appeared.get(place.id) ?? 0) >= QUIET;
   }
 }
 
