@@ -490,6 +490,9 @@ def read_as(value: Any, schema: Any) -> Any:
         return value
     rules = cast(dict[str, Any], schema)
     kind, options = rules.get("type"), rules.get("anyOf") or rules.get("oneOf")
+    if isinstance(kind, list):  # JSON Schema: one of several types
+        options = [{**rules, "type": one} for one in cast(list[Any], kind)]
+    kind = kind if isinstance(kind, str) else None
     if isinstance(value, str) and isinstance(options, list):
         choices = [cast(dict[str, Any], option) for option in cast(list[Any], options) if isinstance(option, dict)]
         if any(choice.get("type") in ("string", None) for choice in choices):

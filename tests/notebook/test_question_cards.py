@@ -85,6 +85,17 @@ def test_a_node_that_waits_for_approval_is_a_card_with_a_yes_and_a_no():
     assert 'approved pay(node_input="7")' in str(done)
 
 
+def test_a_node_that_waits_for_approval_takes_a_no_with_a_reason():
+    gated = node(lambda node_input: "paid", name="pay", require_confirmation=True, rerun_on_resume=True)
+    chat = Chat(Workflow(name="desk", edges=[(START, gated)]), show="off")
+    chat.ask("7")
+
+    done = chat.answer({"confirmed": False, "reason": "too much"})
+
+    assert chat.interrupts == []
+    assert "too much" in str(done)
+
+
 @pytest.mark.parametrize(
     "message",
     [

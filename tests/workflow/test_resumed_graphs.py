@@ -141,6 +141,8 @@ class Order(BaseModel):
         (list[int], {"result": "[1, 2]"}, [1, 2]),
         (Order, {"count": "7", "gift": "true", "note": "7"}, {"count": 7, "gift": True, "note": "7"}),
         (Order, {"result": '{"count": "7"}'}, {"count": 7}),
+        ({"type": ["integer", "null"]}, {"result": "7"}, 7),
+        ({"type": ["string", "null"]}, {"result": "7"}, "7"),
     ],
 )
 def test_an_answer_in_text_is_read_as_the_question_asks_for_it(schema: Any, answer: dict[str, Any], value: Any) -> None:
