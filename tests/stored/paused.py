@@ -1,7 +1,8 @@
 """Agents whose runs pause, and the files in which version 0.1.0 at 8cd2881 left them: `paused.db` and `*.json`.
 
-The files stay as they are: later versions read what is stored. To write such files with another version, run this
-module as `python -m tests.stored.paused FOLDER`.
+Only the fingerprint of `pay` in them is newer: an approval counts for the tool that was shown, and a fingerprint covers
+more than it did. The files stay as they are: later versions read what is stored. To write such files with another
+version, run this module as `python -m tests.stored.paused FOLDER`.
 """
 
 import asyncio
