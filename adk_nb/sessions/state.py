@@ -5,6 +5,7 @@ import functools
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextvars import ContextVar
 from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -17,6 +18,8 @@ from adk_nb.wire import deep_copy, json_problem
 logger = logging.getLogger(__name__)
 
 _ABSENT = object()
+_closed_here: "ContextVar[State | None]" = ContextVar("closed_here", default=None)
+"""The state that this task, or the task whose callback this is, has closed."""
 
 
 class State(MutableMapping[str, Any]):
@@ -103,10 +106,12 @@ class State(MutableMapping[str, Any]):
             thread_id: Id of a thread whose writes are still accepted.
         """
         self._closed = function, thread_id
+        if thread_id is not None:
+            _closed_here.set(self)  # callbacks of this task run in other threads, and may write
 
     def _is_dropped(self, key: str, closed: tuple[str, int | None]) -> bool:
         function, thread_id = closed
-        if thread_id == threading.get_ident():
+        if thread_id == threading.get_ident() or (thread_id is not None and _closed_here.get() is self):
             return False
         logger.warning("state[%r] was not changed: %s wrote it after its call had ended", key, function)
         return True

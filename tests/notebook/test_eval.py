@@ -142,7 +142,8 @@ def test_a_run_of_a_case_is_opened(planner: Shell) -> None:
 def test_the_run_that_is_opened_is_the_one_that_did_not_pass(planner: Shell) -> None:
     planner.cell("from adk_nb.models.scripted_llm import ScriptedLlm\nplanner.before_model_callback = None")
     planner.cell("planner.model = ScriptedLlm('yes', 'no', 'yes')")
-    cell = "%%eval planner --repeats 3 --at-once 1\n| id | message | answer |\n| --- | --- | --- |\n| x | Well? | yes |"
+    table = "| id | message | answer |\n| --- | --- | --- |\n| x | Well? | yes |"
+    cell = f"%%eval planner --repeats 3 --max-concurrency 1\n{table}"
     evaluation = planner.cell(cell)
     assert "~  x" in _text(planner, evaluation) and "%eval open x" in _text(planner, evaluation)
     assert planner.cell("%eval open x").text == "no"
@@ -342,11 +343,11 @@ rows = [{"message": f"question {number}"} for number in range(100)]
 def test_what_is_projected_above_the_limit_pauses_until_it_is_allowed(planner: Shell) -> None:
     planner.cell(PRICED)
     planner.cell("%config AdkNb.confirm_above_usd = 0.1")
-    paused = planner.cell("%eval planner --cases rows --at-once 1")
+    paused = planner.cell("%eval planner --cases rows --max-concurrency 1")
     assert [row.outcome for row in paused.rows].count("not run") == 95
     assert "95 runs" in _text(planner, paused) and "%eval rerun" in _text(planner, paused)
     assert not [row for row in planner.cell("%eval rerun").rows if row.outcome == "not run"]
-    answered = planner.cell("%map planner --over rows --at-once 1 --message 'map {{message}}'")
+    answered = planner.cell("%map planner --over rows --max-concurrency 1 --message 'map {{message}}'")
     assert [row["_status"] for row in answered].count("not run") == 95
     assert "--budget" in planner.printed
 
@@ -406,20 +407,20 @@ rows = [{"message": f"question {number}", "answer": "yes"} for number in range(6
 
 def test_a_stopped_evaluation_keeps_what_is_done_and_the_same_cell_goes_on(planner: Shell) -> None:
     planner.cell(STOPPED)
-    printed = planner.fails("%eval planner --cases rows --at-once 1")
+    printed = planner.fails("%eval planner --cases rows --max-concurrency 1")
     assert "KeyboardInterrupt" in printed and "Traceback" not in printed
     assert "3 of 6 cases passed, 3 not run" in printed and "run this cell again" in printed
     assert [row.outcome for row in planner.names["_eval"].rows] == ["passed"] * 3 + ["not run"] * 3
-    again = planner.cell("%eval planner --cases rows --at-once 1")
+    again = planner.cell("%eval planner --cases rows --max-concurrency 1")
     assert again.score == 1.0 and again.progress.reused == 3
 
 
 def test_a_stopped_table_keeps_its_answers(planner: Shell) -> None:
     planner.cell(STOPPED)
-    printed = planner.fails("%map planner --over rows --at-once 1")
+    printed = planner.fails("%map planner --over rows --max-concurrency 1")
     assert "KeyboardInterrupt" in printed and "3 of 6" in printed and "_map" in printed
     assert [row["_status"] for row in planner.names["_map"]] == ["done"] * 3 + ["not run"] * 3
-    assert {row["_status"] for row in planner.cell("%map planner --over rows --at-once 1")} == {"done"}
+    assert {row["_status"] for row in planner.cell("%map planner --over rows --max-concurrency 1")} == {"done"}
 
 
 def test_a_call_that_was_stopped_is_not_made_again_until_it_is_wanted(planner: Shell) -> None:

@@ -104,7 +104,7 @@ def test_a_server_does_not_take_the_name_of_a_tool_of_the_agent(caplog: pytest.L
             talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("pay", amount=1), "done"), tools=tools))
             assert answer_in(talk.say(), talk) == {"result": "by the agent's own"}
 
-    assert "agent 'a'" in caplog.text and "named 'pay'; another of McpToolset is left" in caplog.text
+    assert "agent 'a'" in caplog.text and "'pay' belongs to another tool" in caplog.text
 
 
 def test_of_ten_thousand_tools_a_thousand_are_offered_and_a_filter_chooses_among_all(caplog: pytest.LogCaptureFixture):

@@ -87,7 +87,7 @@ EVAL = Grammar(
             "--min SCORE", "fail the cell below this score, from 0 to 1, or if a case has none", convert=values.share
         ),
         Option("--budget USD", "start no more runs after this cost in US dollars", convert=values.dollars),
-        Option("--max-concurrency N", "most runs at once (32)", convert=values.positive_integer, formerly="--at-once"),
+        Option("--max-concurrency N", "most runs at once (32)", convert=values.positive_integer),
         Option("--stub a,b", "tools that do not run, answered from the case or with (stubbed)", convert=values.names),
         Option("--yes", "approve all calls that need approval"),
         Option("--no", "reject all calls that need approval"),

@@ -45,8 +45,6 @@ class Option:
     """Values to complete, if others are valid too."""
     names: str = ""
     """The kind of names to complete: `agent`, `tool`, `model`, `session`, `state` ..."""
-    formerly: str = ""
-    """An earlier spelling, which cells still have; help and completion do not show it."""
 
     @cached_property
     def _parts(self) -> re.Match[str]:
@@ -67,11 +65,7 @@ class Option:
     @property
     def spellings(self) -> list[str]:
         """The tokens for it: `-m` and `--model`."""
-        return (
-            [f"-{self._parts['short']}"] * bool(self._parts["short"])
-            + [f"--{self.name}"]
-            + [self.formerly] * bool(self.formerly)
-        )
+        return [f"-{self._parts['short']}"] * bool(self._parts["short"]) + [f"--{self.name}"]
 
     @property
     def value(self) -> str:

@@ -46,7 +46,7 @@ MAP = Grammar(
         Option("--message TEXT", "the message, with {{column}}; left out: the column message"),
         Option("--schema NAME", "a pydantic model whose fields become columns", names="variable"),
         Option("--budget USD", "start no more rows after this cost in US dollars", convert=values.dollars),
-        Option("--max-concurrency N", "most rows at once (32)", convert=values.positive_integer, formerly="--at-once"),
+        Option("--max-concurrency N", "most rows at once (32)", convert=values.positive_integer),
         Option("--yes", "approve all calls that need approval"),
         Option("--no", "reject all calls that need approval"),
     ],

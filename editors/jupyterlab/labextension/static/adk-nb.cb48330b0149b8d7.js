@@ -32,13 +32,12 @@ value:!0},"--diff":{value:!0,names:"turn"},"--export":{value:!0}}},rewind:{body:
 options:{"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--yes":{},"--no":{},"--reask":{},"--old":{},
 "--all":{},"--edit":{value:!0},"--payload":{value:!0},"--reason":{value:!0}}},eval:{body:"table",text:!1,options:{"--cas\
 es":{value:!0,names:"variable"},"--metrics":{value:!0},"--judge":{value:!0,names:"model"},"--repeats":{value:!0},"--min":{
-value:!0},"--budget":{value:!0},"--max-concurrency":{value:!0},"--at-once":{value:!0},"--stub":{value:!0},"--yes":{},"--\
-no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,names:"variable"},"--message":{
-value:!0},"--schema":{value:!0,names:"variable"},"--budget":{value:!0},"--max-concurrency":{value:!0},"--at-once":{value:!0},
-"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{
-value:!0}}},serve:{body:"",text:!1,options:{"--port":{value:!0},"--share-sessions":{},"--stop":{}}},key:{body:"",text:!1,
-options:{"--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},doctor:{body:"",text:!1,
-options:{}},export:{body:"",text:!1,options:{}}};var S=q,z=Object.keys(S).join("|"),me=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
+value:!0},"--budget":{value:!0},"--max-concurrency":{value:!0},"--stub":{value:!0},"--yes":{},"--no":{},"--as":{value:!0},
+"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,names:"variable"},"--message":{value:!0},"--schema":{value:!0,
+names:"variable"},"--budget":{value:!0},"--max-concurrency":{value:!0},"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{
+"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{value:!0}}},serve:{body:"",text:!1,options:{"--port":{value:!0},
+"--share-sessions":{},"--stop":{}}},key:{body:"",text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","do\
+tenv","keyring","ask"]},"--forget":{}}},doctor:{body:"",text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=q,z=Object.keys(S).join("|"),me=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
  \\t]*)?)(%%?)(${z})(?=\\s|\\?|;|$)(\\?{0,2})`),fe=3+Math.max(...Object.keys(S).map(e=>e.length)),he=/\s--kind[\s=]+["']?(?!llm\b)\w/,
 ge=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,G=/^---[ \t]*$/,ke=new Set(["agent","tool","variable"]);function T(e){let t=e.length-
 e.trimStart().length,n=me.exec(e.slice(t,t+fe));if(n===null||t>0&&e[t-1]!==`
@@ -56,12 +55,12 @@ s=r+1}return[]}function x(e,t){let n=e.indexOf(`
 `,t);return n<0?e.length:n}var Y=/[^\s"']*(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"']+)*/y,B=/\s*[^\W\d]\w*\s*(<<)(?=\s|$)/y,
 D=/^--?[^\W\d]/;function A(e){let t=V.exec(e);if(t===null)return[];let[n,o,s,r,a,i]=t,u=S[a],l=o.length,c=s?[{from:o.indexOf(
 "="),to:o.indexOf("=")+1,type:"operator"}]:[];if(c.push({from:l,to:n.length-i.length,type:"magic"}),i)return[...c,{from:n.
-length-i.length,to:n.length,type:"operator"}];let m={line:e,mark:r+a,magic:u,isCell:r==="%%",tokens:c};return ve(m,n.length)}
-function ve({line:e,mark:t,magic:n,isCell:o,tokens:s},r){let a=n.text&&!o,i=n.body==="edges"||n.body==="prose"&&!n.text,
-u=0;for(let l=k(e,_e(e,r,n,s));l<e.length;l=k(e,l)){let c=e.slice(l),m=we(c,a);if(m)return[...s,{from:l,to:m.type==="com\
+length-i.length,to:n.length,type:"operator"}];let m={line:e,mark:r+a,magic:u,isCell:r==="%%",tokens:c};return we(m,n.length)}
+function we({line:e,mark:t,magic:n,isCell:o,tokens:s},r){let a=n.text&&!o,i=n.body==="edges"||n.body==="prose"&&!n.text,
+u=0;for(let l=k(e,_e(e,r,n,s));l<e.length;l=k(e,l)){let c=e.slice(l),m=ve(c,a);if(m)return[...s,{from:l,to:m.type==="com\
 ment"?e.length:l+1,type:m.type}];if(/^--(?=\s|$)/.test(c)){if(s.push({from:l,to:l+2,type:"operator"}),a)return[...s,...W(
 e,k(e,l+2),!1)];l+=2}else if(D.test(c))l=xe(e,l,t,n,s);else{let _=E(e,l),re=e.slice(l,_);if(a&&(u>0||!D.test(e.slice(_).
-trimStart())))return[...s,...W(e,l,u===0)];s.push({from:l,to:_,type:Ee(re,i&&u===0)}),u+=1,l=_}}return s}function we(e,t){
+trimStart())))return[...s,...W(e,l,u===0)];s.push({from:l,to:_,type:Ee(re,i&&u===0)}),u+=1,l=_}}return s}function ve(e,t){
 return/^;\s*$/.test(e)?{type:"operator"}:!t&&e[0]==="#"?{type:"comment"}:null}function _e(e,t,n,o){B.lastIndex=t;let s=n.
 text?B.exec(e):null;if(s===null)return t;let r=t+s[0].length;return o.push({from:r-s[1].length,to:r,type:"operator"}),r}
 function xe(e,t,n,o,s){let r=E(e,t),a=e.slice(t,r).indexOf("="),i=a<0?r:t+a,u=e.slice(t,i),l=Object.hasOwn(o.options,u)?
@@ -91,16 +90,16 @@ test(n);return{from:o,to:o+n.length,type:s?"separator":t===0?"heading":"cell"}})
 {\\{(?<variable>${Oe})\\}\\}`,"\\{\\{[^{}\\n]*\\}\\}",`(?<![$\\{])\\{(?<key>(?:(?:app|user|temp):)?${I}\\??|artifact\\.[^\\\
 s{}?]+\\??)\\}(?!\\})`].join("|"),"gu");function Q(e,{keys:t}){return e.includes("{")?[...e.matchAll(Ne)].flatMap(n=>{let{
 variable:o,key:s}=n.groups??{},r={from:n.index,to:n.index+n[0].length};return o?[{...r,type:"variable",name:o.split(/[.[]/)[0],
-needed:!0}]:!s||!t?[]:[{...r,type:"state",name:s.replace(/\?$/,""),needed:!/\?$|^artifact\./.test(s)}]}):[]}var v={magic:p.tags.operator,option:p.tags.attributeName,operator:p.tags.operator,definition:p.tags.definition(p.tags.variableName),
+needed:!0}]:!s||!t?[]:[{...r,type:"state",name:s.replace(/\?$/,""),needed:!/\?$|^artifact\./.test(s)}]}):[]}var w={magic:p.tags.operator,option:p.tags.attributeName,operator:p.tags.operator,definition:p.tags.definition(p.tags.variableName),
 string:p.tags.string,comment:p.tags.comment,arrow:p.tags.punctuation,end:p.tags.standard(p.tags.variableName),keyword:p.tags.
 keyword,number:p.tags.number,separator:p.tags.bracket,heading:p.tags.heading1};function R(e){return d.StreamLanguage.define(
 {startState:()=>({row:0,tokens:[]}),copyState:t=>({...t}),token(t,n){t.sol()&&(n.tokens=e(t.string,n.row++));let o=n.tokens.
-find(({to:s})=>s>t.pos);return o&&o.from<=t.pos?(t.pos=o.to,o.type in v?o.type:null):(o?t.pos=o.from:t.skipToEnd(),null)},
-tokenTable:v})}var je={edges:R(M).parser,team:R($).parser,table:R(X).parser},U=(0,d.defineLanguageFacet)(),Le=f.NodeType.
+find(({to:s})=>s>t.pos);return o&&o.from<=t.pos?(t.pos=o.to,o.type in w?o.type:null):(o?t.pos=o.from:t.skipToEnd(),null)},
+tokenTable:w})}var je={edges:R(M).parser,team:R($).parser,table:R(X).parser},U=(0,d.defineLanguageFacet)(),Le=f.NodeType.
 define({id:0,name:"Document",top:!0,props:[[d.languageDataProp,U]]}),Ce=(0,p.styleTags)({fence:p.tags.bracket,...Object.
-fromEntries(Object.entries(v).map(([e,t])=>[`${e}-token`,t]))}),Z=Object.fromEntries(["magic","fence","yaml","prose","ed\
-ges","team","table","python",...Object.keys(v).map(e=>`${e}-token`)].map((e,t)=>[e,f.NodeType.define({id:t+1,name:e,props:[
-Ce]})]));function De({type:e,from:t,to:n},o){let s=e==="magic"?A(o.slice(t,n)).filter(i=>i.type in v):[],r=s.map(i=>new f.Tree(
+fromEntries(Object.entries(w).map(([e,t])=>[`${e}-token`,t]))}),Z=Object.fromEntries(["magic","fence","yaml","prose","ed\
+ges","team","table","python",...Object.keys(w).map(e=>`${e}-token`)].map((e,t)=>[e,f.NodeType.define({id:t+1,name:e,props:[
+Ce]})]));function De({type:e,from:t,to:n},o){let s=e==="magic"?A(o.slice(t,n)).filter(i=>i.type in w):[],r=s.map(i=>new f.Tree(
 Z[`${i.type}-token`],[],[],i.to-i.from)),a=s.map(i=>i.from);return new f.Tree(Z[e],r,a,n-t)}var F=class extends f.Parser{constructor(t){
 super(),this.wrap=t}createParse(t,n,o){let s={parsedPos:t.length,stoppedAt:null,stopAt(){},advance(){let r=t.read(0,t.length),
 a=T(r)?.sections??[],i=a.map(l=>De(l,r)),u=a.map(({from:l})=>l);return new f.Tree(Le,i,u,t.length)}};return this.wrap(s,
@@ -143,19 +142,19 @@ size>0&&(this._timer=setTimeout(()=>{this._ask()},400))}async _ask(){if(this._is
 _missing().slice(0,500);if(t.length===0)return;let n={};for(let[a,i]of t)(n[a]??=[]).push(i);let[o,s]=[this._isStale,this.
 _kernel];this._isAsking=!0,this._isStale=this._isAskedAgain=!1;let r=await this._lookUp(n).catch(()=>null);if(s===this._kernel){
 this._isAsking=!1,o&&this._known.clear();for(let[a,i]of t)this._known.set(`${a} ${i}`,r?.[a]?.includes(i));for(let a of[
-...this._readers])a.refresh();this._isAskedAgain&&this._askSoon()}}};var Ke=3,w=new WeakMap,Ye='__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names',Be="adk_nb.names";
+...this._readers])a.refresh();this._isAskedAgain&&this._askSoon()}}};var Ke=3,v=new WeakMap,Ye='__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names',Be="adk_nb.names";
 async function He(e,t){if(!e||(await e.info).language_info.name!=="python")return null;let n={code:"",silent:!0,store_history:!1,
 allow_stdin:!1,stop_on_error:!1},o={names:`${Ye}(${JSON.stringify(t)})`};for(let s=0;s<Ke;s++){let{content:r}=await e.requestExecute(
 {...n,user_expressions:o}).done;if(r.status==="ok")return r.user_expressions?r.user_expressions.names?.data?.["applicati\
 on/json"]??null:We(e,t);if(r.status!=="aborted")return null}return null}function We(e,t){return new Promise(n=>{let o=e.
 createComm(Be);o.onClose=()=>n(null),o.onMsg=({content:s})=>{n(s.data),o.close()},o.open(t)})}function oe({context:e,sessionContext:t}){
-let n=e.model.sharedModel;if(w.has(n))return;let o=new O(s=>He(t.session?.kernel,s));w.set(n,o),t.kernelChanged.connect(
+let n=e.model.sharedModel;if(v.has(n))return;let o=new O(s=>He(t.session?.kernel,s));v.set(n,o),t.kernelChanged.connect(
 ()=>o.forget()),t.statusChanged.connect((s,r)=>{(r==="restarting"||r==="autorestarting")&&o.forget()}),e.disposed.connect(
-()=>{o.dispose(),w.delete(n)})}var ze={id:"adk-nb:cells",description:"Highlights the cells of adk_nb.",autoStart:!0,requires:[
+()=>{o.dispose(),v.delete(n)})}var ze={id:"adk-nb:cells",description:"Highlights the cells of adk_nb.",autoStart:!0,requires:[
 N.IEditorExtensionRegistry,N.IEditorLanguageRegistry],optional:[j.INotebookTracker],activate(e,t,n,o){let s=ee(async r=>(await n.
 getLanguage(r))?.support?.language.parser??null);t.addExtension({name:"adk-nb:cells",factory:({model:r})=>{if(r.type!=="\
-code")return null;let a=[s,se(()=>w.get(r.sharedModel.notebook??r)??null)];return{instance:()=>a,reconfigure:()=>null}}}),
-o?.forEach(oe),o?.widgetAdded.connect((r,a)=>oe(a)),j.NotebookActions.executed.connect((r,{notebook:a})=>{a.model&&w.get(
+code")return null;let a=[s,se(()=>v.get(r.sharedModel.notebook??r)??null)];return{instance:()=>a,reconfigure:()=>null}}}),
+o?.forEach(oe),o?.widgetAdded.connect((r,a)=>oe(a)),j.NotebookActions.executed.connect((r,{notebook:a})=>{a.model&&v.get(
 a.model.sharedModel)?.expire()})}};
   };
 
