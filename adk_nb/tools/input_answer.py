@@ -27,7 +27,9 @@ def check(message: types.Content, history: History) -> None:
     interrupts = {interrupt.id: interrupt for interrupt in history.interrupts() if interrupt.response_schema}
     for response in responses:
         if interrupt := interrupts.get(response.id or ""):
-            value = read_as(answered_value(response), interrupt.response_schema)
+            value = answered_value(response)
+            if interrupt.kind != "node_approval":  # a yes is `true`, and no text that reads like it
+                value = read_as(value, interrupt.response_schema)
             _refuse(interrupt, _error_message(interrupt, value))
 
 

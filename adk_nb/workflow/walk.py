@@ -331,7 +331,9 @@ class Walk:
         for response in self._ctx.responses:
             question = history_of(self._ctx.session).calls.newest(response.id)
             args: dict[str, Any] = (question and question.call.args) or {}
-            answers[response.id or ""] = read_as(answered_value(response), args.get("response_schema"))
+            key, value = response.id or "", answered_value(response)
+            # A yes is `true`, and no text that reads like it.
+            answers[key] = value if key.startswith(NODE_APPROVAL) else read_as(value, args.get("response_schema"))
         return answers | {self._ctx.task_call_id: None} if self._ctx.task_call_id else answers
 
     def _answer(self, run: NodeRun, answers: Mapping[str, Any]) -> None:
