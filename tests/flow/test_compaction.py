@@ -2,21 +2,23 @@
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adk_nb import App, InMemoryRunner, sync, types
+from adk_nb import App, Runner, sync, types
 from adk_nb.agents import LlmAgent
 from adk_nb.apps import BaseEventsSummarizer, EventsCompactionConfig
 from adk_nb.events import Event, EventActions
 from adk_nb.events.event_actions import EventCompaction
 from adk_nb.flow.history.compaction import Compaction
 from adk_nb.flow.history.contents import contents_for
-from adk_nb.models import LlmResponse, call
+from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.sessions import InMemorySessionService, Session
+from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session, SqliteSessionService
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
+from tests.support.role_rules import check_as_sent
 from tests.support.talk import guide, requests
 
 SESSION_KEY: dict[str, Any] = {"user_id": "u", "session_id": "s"}
@@ -50,12 +52,14 @@ class Short(BaseEventsSummarizer):
 class Conversation:
     """Says things to an agent of an app whose conversations are kept short."""
 
-    def __init__(self, agent: LlmAgent, summarizer: Any = None, **config: Any) -> None:
+    def __init__(
+        self, agent: LlmAgent, summarizer: Any = None, service: BaseSessionService | None = None, **config: Any
+    ) -> None:
         self.summarizer = summarizer or Short()
         self.agent = agent
         settings = EventsCompactionConfig(summarizer=self.summarizer, **config)
         app = App(name="app", root_agent=agent, events_compaction_config=settings)
-        self.runner = InMemoryRunner(app=app, auto_create_session=True)
+        self.runner = Runner(app=app, session_service=service or InMemorySessionService(), auto_create_session=True)
 
     def say(self, *messages: Any) -> list[Event]:
         """The events that were yielded, of all the messages."""
@@ -170,7 +174,128 @@ def test_a_call_that_waits_for_approval_is_not_summed_up():
 
     talk.say(*messages(2))
 
-    assert talk.given() == [["m1", "r1", "m2"]]
+    (given,) = talk.summarizer.given
+    assert [event.text.split()[0] for event in given if event.text] == ["m1", "r1", "m2"]
+    assert "look" not in [call.name for event in given for call in event.get_function_calls()]
+    assert not any(event.get_function_responses() for event in given)
+
+
+@pytest.fixture(params=["memory", "file"])
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> BaseSessionService:
+    return InMemorySessionService() if request.param == "memory" else SqliteSessionService(tmp_path / "nb.db")
+
+
+def paying(*answers: Any) -> tuple[LlmAgent, list[int]]:
+    """An agent whose tool `pay` needs approval and whose tool `wait` answers later; and what was paid."""
+    paid: list[int] = []
+
+    def pay(amount: int) -> str:
+        """Pays."""
+        paid.append(amount)
+        return f"paid {amount}"
+
+    def wait() -> None:
+        """Waits."""
+
+    tools = [FunctionTool(pay, require_confirmation=True), LongRunningFunctionTool(wait)]
+    return guide(*answers, tools=tools), paid
+
+
+def response_part(asked: types.FunctionCall, response: dict[str, Any]) -> types.Content:
+    answer = types.FunctionResponse(id=asked.id, name=asked.name, response=response)
+    return types.Content(role="user", parts=[types.Part(function_response=answer)])
+
+
+def check_sent(agent: LlmAgent) -> None:
+    assert isinstance(agent.model, ScriptedLlm)
+    for request in agent.model.requests:
+        check_as_sent(request.contents)
+
+
+def named_calls(events: list[Event], name: str) -> list[types.FunctionCall]:
+    return [call for event in events for call in event.get_function_calls() if call.name == name]
+
+
+WINDOWS = [{"compaction_interval": 2, "overlap_size": 0}, {"compaction_interval": 2, "overlap_size": 1}]
+THRESHOLD = {"token_threshold": 300, "event_retention_size": 2}
+
+
+@pytest.mark.parametrize(("config", "count"), [(WINDOWS[0], 9), (WINDOWS[1], 9), (THRESHOLD, 5)])
+def test_summaries_go_around_a_call_that_waits_for_approval(
+    config: dict[str, Any], count: int, service: BaseSessionService
+):
+    agent, paid = paying(call("pay", amount=5), *(f"r{number} {LONG}" for number in range(1, 13)), "thanks")
+    talk = Conversation(agent, service=service, **config)
+
+    (asked,) = named_calls(talk.say(f"m0 {LONG}"), "adk_request_confirmation")
+    talk.say(*messages(12))
+
+    sent = requests(agent)[-1]
+    assert len(sent) == count
+    assert sent[1] == ("model", "calls pay({'amount': 5})")
+    assert sent[2][1].startswith("answers {'error'")
+    assert sent[-1][1].startswith("m12")
+
+    talk.say(response_part(asked, {"confirmed": True}))
+
+    assert paid == [5]
+    assert requests(agent)[-1][-2:] == [("model", "calls pay({'amount': 5})"), ("user", "answers {'result': 'paid 5'}")]
+    check_sent(agent)
+
+
+def test_an_answered_call_goes_with_its_answer_into_the_next_summary(service: BaseSessionService):
+    agent, _ = paying(call("pay", amount=5), *(f"r{number} {LONG}" for number in range(1, 9)))
+    talk = Conversation(agent, service=service, compaction_interval=2, overlap_size=0)
+    (asked,) = named_calls(talk.say(f"m0 {LONG}"), "adk_request_confirmation")
+    talk.say(*messages(5))
+    talk.say(response_part(asked, {"confirmed": True}))
+
+    talk.say(*messages(1, 6))
+    assert requests(agent)[-1][1:3] == [("model", "calls pay({'amount': 5})"), ("user", "answers {'result': 'paid 5'}")]
+    talk.say(*messages(1, 7))
+
+    assert not any("pay" in words for _, words in requests(agent)[-1])
+    results = [response.response for event in talk.summarizer.given[-1] for response in event.get_function_responses()]
+    assert {"result": "paid 5"} in results
+
+
+def test_summaries_go_around_a_call_whose_result_comes_later(service: BaseSessionService):
+    agent, _ = paying(call("wait"), *(f"r{number} {LONG}" for number in range(14)), "thanks")
+    talk = Conversation(agent, service=service, compaction_interval=2, overlap_size=0)
+
+    (asked,) = named_calls(talk.say(f"m0 {LONG}"), "wait")
+    talk.say(*messages(12))
+
+    sent = requests(agent)[-1]
+    assert len(sent) == 8
+    assert [words for _, words in sent if "calls" in words] == ["calls wait({})"]
+
+    talk.say(response_part(asked, {"result": "ready"}))
+
+    assert requests(agent)[-1][-2:] == [("model", "calls wait({})"), ("user", "answers {'result': 'ready'}")]
+    check_sent(agent)
+
+
+def test_of_two_calls_of_one_step_the_answer_of_one_stays_beside_the_call_that_waits():
+    def look() -> str:
+        """Looks."""
+        return "seen"
+
+    both = types.Content(role="model", parts=[call("look"), call("pay", amount=5)])
+    agent, paid = paying(LlmResponse(content=both), *(f"r{number} {LONG}" for number in range(1, 9)), "thanks")
+    agent.tools = [*agent.tools, look]
+    talk = Conversation(agent, compaction_interval=2, overlap_size=0)
+
+    (asked,) = named_calls(talk.say(f"m0 {LONG}"), "adk_request_confirmation")
+    talk.say(*messages(5))
+    talk.say(response_part(asked, {"confirmed": True}))
+
+    assert paid == [5]
+    assert requests(agent)[-1][-2:] == [
+        ("model", "calls look({}); calls pay({'amount': 5})"),
+        ("user", "answers {'result': 'seen'}; answers {'result': 'paid 5'}"),
+    ]
+    check_sent(agent)
 
 
 def test_a_call_of_an_earlier_run_that_nobody_will_answer_does_not_stand_in_the_way():
@@ -293,7 +418,12 @@ def test_what_another_agent_was_asked_says_nothing_of_ones_own_prompt():
 
 def test_a_prompt_that_is_too_long_comes_before_the_number_of_invocations():
     agent = guide(counted(f"r1 {LONG}", 1000), f"r2 {LONG}")
-    both = {"compaction_interval": 1, "overlap_size": 0, "token_threshold": 1000, "event_retention_size": 1}
+    both: dict[str, Any] = {
+        "compaction_interval": 1,
+        "overlap_size": 0,
+        "token_threshold": 1000,
+        "event_retention_size": 1,
+    }
     talk = Conversation(agent, **both)
 
     talk.say(*messages(1))

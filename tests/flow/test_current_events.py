@@ -114,11 +114,29 @@ def test_a_range_may_leave_events_before_it_as_they_are():
     ]
 
 
-def test_a_call_in_the_range_comes_back_when_its_response_does():
+def test_a_call_in_the_range_that_waits_stays_behind_the_summary_and_gets_its_response():
+    told = [text_event(1, "a"), called(2, "f1", long_running_tool_ids={"f1"}), text_event(3, "b"), summary(1, 3, "AB")]
+
+    assert current_texts(*told, text_event(4, "c")) == [
+        ("model", "AB"),
+        ("model", call_line("look", of="f1")),
+        ("user", "c"),
+    ]
+    assert current_texts(*told, text_event(4, "c"), result_event(5, ("f1", "done")), text_event(6, "d")) == [
+        ("model", "AB"),
+        ("model", call_line("look", of="f1")),
+        ("user", "answers {'result': 'done'}"),
+        ("user", "c"),
+        ("user", "d"),
+    ]
+
+
+def test_a_call_that_was_answered_in_part_comes_back_when_another_response_does():
     pending = called(2, "f1", long_running_tool_ids={"f1"})
+    begun = result_event(3, ("f1", "begun"))
 
     assert current_texts(
-        text_event(1, "a"), pending, summary(1, 2, "A"), text_event(3, "b"), result_event(4, ("f1", "done"))
+        text_event(1, "a"), pending, begun, summary(1, 3, "A"), text_event(4, "b"), result_event(5, ("f1", "done"))
     ) == [
         ("model", "A"),
         ("user", "b"),

@@ -12,12 +12,9 @@ from pydantic_core import to_json
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions, EventCompaction
-from adk_nb.events.requests import REQUESTS
 from adk_nb.flow.budget import add_cost, counts_cost, is_over_budget, paying_run
 from adk_nb.flow.history.contents import contents_for
-from adk_nb.flow.history.current_events import current_events, time_range
-from adk_nb.runtime.approvals import is_approval_placeholder
-from adk_nb.runtime.credentials import is_credential_placeholder
+from adk_nb.flow.history.current_events import current_events, exchanges, time_range
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
@@ -67,7 +64,9 @@ class Compaction:
         if self._is_too_long(ctx, ctx.agent.name, None) and await self._shorten(ctx, self.retention):
             return
         if self.interval is not None and len(_invocations(new := _events_since_summary(ctx))) >= self.interval:
-            events = [*_overlapping_events(new[0], ctx.session.events, self.overlap), *new]
+            waiting = _waiting_events(ctx)
+            overlapping = _overlapping_events(new[0], ctx.session.events, self.overlap)
+            events = [*(event for event in overlapping if id(event) not in waiting), *new]
             await self._compact(ctx, events[: _safe_cut(events, len(events), _newest_invocation(ctx.session))])
 
     def _is_too_long(self, ctx: InvocationContext, agent: str, author: str | None) -> bool:
@@ -79,10 +78,12 @@ class Compaction:
         if len(raw_indexes) <= retention:
             return False
         cut = _safe_cut(events, raw_indexes[-retention] if retention else len(events), _newest_invocation(ctx.session))
+        waiting = _waiting_events(ctx)
+        older = [event for event in events[:cut] if id(event) not in waiting]
         # Summaries at the end stay: summarized again by themselves, they would only lose detail.
-        while cut and events[cut - 1].actions.compaction:
-            cut -= 1
-        return await self._compact(ctx, events[:cut])
+        while older and older[-1].actions.compaction:
+            older.pop()
+        return await self._compact(ctx, older)
 
     async def _compact(self, ctx: InvocationContext, events: list[Event]) -> bool:
         """Replace `events` by a summary, if that makes the conversation shorter. Returns True if it did.
@@ -174,14 +175,25 @@ def _prompt_tokens(ctx: InvocationContext, agent: str, author: str | None) -> in
 
 
 def _events_since_summary(ctx: InvocationContext) -> list[Event]:
-    """The events after the last summary, oldest first."""
+    """The events after the last summary, oldest first, without calls that wait."""
     new: list[Event] = []
+    waiting = _waiting_events(ctx)
     for event in reversed(current_events(ctx.session).events):
-        if event.isolation_scope == ctx.isolation_scope:
+        if event.isolation_scope == ctx.isolation_scope and id(event) not in waiting:
             if event.actions.compaction:
                 break
             new.append(event)
     return new[::-1]
+
+
+def _waiting_events(ctx: InvocationContext) -> set[int]:
+    """id() of each event that no summary replaces: it has a call that waits, or a response beside it."""
+    return {
+        id(event)
+        for exchange in exchanges(current_events(ctx.session).events)
+        if exchange.waiting
+        for event in (exchange.call, *exchange.responses)
+    }
 
 
 def _invocations(events: Iterable[Event]) -> set[str]:
@@ -213,7 +225,7 @@ def _newest_invocation(session: Session) -> str:
 def _safe_cut(events: Sequence[Event], limit: int, running_invocation: str) -> int:
     """The number of first events, up to `limit`, that a summary can replace.
 
-    Never separates a call from its responses, present or future, nor events with the same timestamp.
+    Never separates a call from its responses, nor events with the same timestamp.
     """
     cut = limit
     # Latest span first: a cut that moves back may fall into an earlier span, never into a later one.
@@ -224,24 +236,19 @@ def _safe_cut(events: Sequence[Event], limit: int, running_invocation: str) -> i
 
 
 def _call_spans(events: Sequence[Event], running_invocation: str) -> list[tuple[int, float]]:
-    """Index of each call and of its last response; infinity for a call that can still be answered."""
+    """Index of each call and of its last response; infinity for a call that the running invocation can still answer.
+
+    A summary goes around calls that wait for a later run.
+    """
+    indexes = {id(event): index for index, event in enumerate(events)}
     spans: list[tuple[int, float]] = []
-    newest: dict[str, int] = {}
-    """Call id -> index in `spans`."""
-    for index, event in enumerate(events):
-        for response in event.get_function_responses():
-            if (position := newest.get(response.id or "")) is not None:
-                spans[position] = (spans[position][0], inf if _is_placeholder(event, response) else index)
-        for call in event.get_function_calls():
-            if call.id and call.name not in REQUESTS:
-                newest[call.id] = len(spans)
-                is_open = event.invocation_id == running_invocation or call.id in (event.long_running_tool_ids or ())
-                spans.append((index, inf if is_open else index))
+    for exchange in exchanges(events):
+        first = indexes[id(exchange.call)]
+        if exchange.unanswered - exchange.waiting and exchange.call.invocation_id == running_invocation:
+            spans.append((first, inf))
+        elif exchange.responses and not exchange.waiting:
+            spans.append((first, indexes[id(exchange.responses[-1])]))
     return spans
-
-
-def _is_placeholder(event: Event, response: types.FunctionResponse) -> bool:
-    return is_approval_placeholder(event, response) or is_credential_placeholder(event, response)
 
 
 def _same_time_spans(events: Sequence[Event]) -> list[tuple[int, float]]:

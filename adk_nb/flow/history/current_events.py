@@ -2,10 +2,14 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventCompaction
+from adk_nb.events.requests import REQUESTS
+from adk_nb.runtime.approvals import is_approval_placeholder
+from adk_nb.runtime.credentials import is_credential_placeholder
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
@@ -51,10 +55,29 @@ class CurrentEvents:
         self.read_count = len(events)
 
     def replaced_by(self, compaction: EventCompaction, scope: str | None) -> list[Event]:
-        """The events, older summaries among them, that a summary of that range would replace."""
-        return [
-            event for event in self.events[self._first_index(compaction) :] if _covers_event(compaction, scope, event)
-        ]
+        """The events, older summaries among them, that a summary of that range would replace.
+
+        A call that waits stays, with the responses beside it; it goes with the summary that covers its last response.
+        """
+        replaced = {
+            id(event): event
+            for event in self.events[self._first_index(compaction) :]
+            if _covers_event(compaction, scope, event)
+        }
+        if not replaced:
+            return []
+        for exchange in exchanges(self.events):
+            if exchange.call.isolation_scope != scope:
+                continue
+            last_response = exchange.responses[-1] if exchange.responses else None
+            if exchange.waiting:
+                for event in (exchange.call, *exchange.responses):
+                    replaced.pop(id(event), None)
+            elif last_response is not None and id(last_response) in replaced:
+                for event in (exchange.call, *exchange.responses):
+                    if event.isolation_scope == scope:
+                        replaced[id(event)] = event
+        return [event for event in self.events if id(event) in replaced]
 
     def call(self, key: str | None) -> Event | None:
         """The covered event with the call of that id. None: no summary covers it."""
@@ -68,15 +91,19 @@ class CurrentEvents:
     def _insert_summary(self, summary: Event, compaction: EventCompaction) -> None:
         """Replace the events before a summary that it covers; do nothing if an older summary covers more."""
         scope, start_index = summary.isolation_scope, self._first_index(compaction)
-        reachable = self.events[start_index:]
-        if any(_is_covered_by(compaction, scope, event) for event in reachable):
+        if any(_is_covered_by(compaction, scope, event) for event in self.events[start_index:]):
             return
         replaced = self.replaced_by(compaction, scope)
         self._store_covered(replaced)
         covered = {id(event) for event in replaced}
-        remaining = [event for event in reachable if id(event) not in covered]
+        if replaced:
+            start_index = min(start_index, next(i for i, event in enumerate(self.events) if id(event) in covered))
+        remaining = [event for event in self.events[start_index:] if id(event) not in covered]
+        # Before the calls in its range that wait: they come after what began the conversation.
         later_indexes = (
-            index for index, event in enumerate(remaining) if time_range(event)[1] > compaction.end_timestamp
+            index
+            for index, event in enumerate(remaining)
+            if time_range(event)[1] > compaction.end_timestamp or _covers_event(compaction, scope, event)
         )
         remaining.insert(next(later_indexes, len(remaining)), summary)
         del self.events[start_index:], self._ends[start_index:]
@@ -100,6 +127,45 @@ class CurrentEvents:
                     self._responses.pop(part.function_call.id, None)  # an id used again
                 elif part.function_response and part.function_response.id:
                     self._responses[part.function_response.id] = part
+
+
+@dataclass
+class Exchange:
+    """The calls of an event, and the events with their responses."""
+
+    call: Event
+    responses: list[Event] = field(default_factory=list[Event])
+    """Oldest first; placeholders among them."""
+    unanswered: set[str] = field(default_factory=set[str])
+    """Ids of the calls that have no response, or a placeholder only."""
+    waiting: set[str] = field(default_factory=set[str])
+    """Those of them that can be answered in a later run: long-running, or waiting for an approval or a credential."""
+
+
+def exchanges(events: Iterable[Event]) -> list[Exchange]:
+    """The exchanges among `events`, oldest first; without the runtime's requests."""
+    found: list[Exchange] = []
+    newest: dict[str, Exchange] = {}
+    """Call id -> exchange; ids may be used again."""
+    for event in events:
+        for response in event.get_function_responses():
+            key = response.id or ""
+            if (exchange := newest.get(key)) is None:
+                continue
+            if event not in exchange.responses[-1:]:
+                exchange.responses.append(event)
+            if is_approval_placeholder(event, response) or is_credential_placeholder(event, response):
+                exchange.unanswered.add(key)
+                exchange.waiting.add(key)
+            else:
+                exchange.unanswered.discard(key)
+                exchange.waiting.discard(key)
+        keys = {call.id for call in event.get_function_calls() if call.id and call.name not in REQUESTS}
+        if keys:
+            waiting = keys.intersection(event.long_running_tool_ids or ())
+            found.append(Exchange(event, unanswered=set(keys), waiting=waiting))
+            newest.update(dict.fromkeys(keys, found[-1]))
+    return found
 
 
 def time_range(event: Event) -> tuple[float, float]:
