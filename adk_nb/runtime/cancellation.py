@@ -97,24 +97,30 @@ class Stop:
         return is_own and kind is asyncio.CancelledError
 
     def request(self) -> None:
-        """Stop the run, from any thread. The current step is cancelled, unless this is called from it."""
+        """Stop the run, from any thread: at once for those who poll `reason`.
+
+        The current step is cancelled, unless this is called from its task.
+        """
         if self.loop is None or self.loop is running_loop():
             self._request(STOPPED)
-        else:
+        elif not self.reason:
+            self.reason = STOPPED
             with suppress(RuntimeError):  # the loop is closed, and the run has ended with it
-                self.loop.call_soon_threadsafe(self._request, STOPPED)
+                self.loop.call_soon_threadsafe(self._cancel_step)
 
     async def _listen(self, signal: asyncio.Event) -> None:
         await signal.wait()
         self._request(STOPPED)
 
     def _request(self, reason: StopReason) -> None:
-        if self.reason:
-            return
-        self.reason = reason
+        if not self.reason:
+            self.reason = reason
+            self._cancel_step()
+
+    def _cancel_step(self) -> None:
         task = self.step_task
         # A step that stops its own run is not cancelled: `invoke` reads `reason` after it.
-        if task is not None and task is not asyncio.current_task(self.loop):
+        if task and not self._cancelled and task is not asyncio.current_task(self.loop):
             self._cancelled, self._cancelled_before = task, task.cancelling()
             task.cancel()
 

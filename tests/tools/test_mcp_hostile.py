@@ -389,7 +389,7 @@ def test_calls_of_a_program_that_reads_no_more_fail_in_time_and_the_next_ones_st
     with toolset("reads no more") as offered:
         assert names(offered) == ["pay"]
         monkeypatch.setattr(mcp_connection, "SILENT_SECONDS", 0.1)  # of a program that has started
-        calls = [call("pay", note="x" * 1_000_000) for _ in range(3)]  # more than a pipe holds
+        calls = [call("pay", note=letter * 1_000_000) for letter in "abc"]  # more than a pipe holds
         talk = Talk(LlmAgent(name="a", model=ScriptedLlm(calls, "sorry"), tools=[offered]))
         before = set(psutil.Process().children())
 
