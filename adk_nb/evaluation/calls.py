@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from adk_nb import types
 from adk_nb.errors import InputError
+from adk_nb.evaluation.comparison import normalized
 
 Order = Literal["exact", "in order", "any order"]
 _ORDER = re.compile(r"\s*(exact|in order|any order)\s*:\s*", re.IGNORECASE)
@@ -30,10 +31,10 @@ class ExpectedCall:
         """True if `call` is the expected one."""
         if call.name != self.name:
             return False
-        args = call.args or {}
+        args, expected = normalized(call.args or {}), normalized(self.args)
         if self.is_open_ended:
-            args = {key: value for key, value in args.items() if key in self.args}
-        return ignore_args or args == self.args
+            args = {key: value for key, value in args.items() if key in expected}
+        return ignore_args or args == expected
 
     def __str__(self) -> str:
         args = [f"{key}={value!r}" for key, value in self.args.items()] + (["*"] if self.is_open_ended else [])

@@ -12,6 +12,7 @@ from adk_nb.errors import InputError, UserError, closest, did_you_mean
 from adk_nb.evaluation.calls import ExpectedCall, ExpectedCalls, Order, parse_calls
 from adk_nb.evaluation.case_run import CaseRun
 from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.comparison import normalized
 from adk_nb.evaluation.eval_case import Invocation, content_text, get_all_tool_calls
 from adk_nb.evaluation.rouge import rouge_1
 from adk_nb.expression import Expression
@@ -114,6 +115,7 @@ _ANSWER = re.compile(r"(equals|contains|matches|one of|like|schema|where)\b(?:\s
 
 def _parse_answer(value: Any) -> tuple[str, Any, float]:
     """Kind, expectation and, of `like`, the least score."""
+    value = normalized(value)
     if not isinstance(value, str):
         return ("schema" if isinstance(value, dict | type) else "equals"), cast(Any, value), 1.0
     match = _ANSWER.fullmatch(value.strip())
@@ -147,16 +149,17 @@ _KINDS = {
 
 def _measure_answer(run: CaseRun, expectation: tuple[str, Any, float]) -> Measured:
     kind, expected, least = expectation
-    answer, text = _folded(run.answer), run.answer
+    text, output = normalized(run.answer), normalized(run.output)
+    answer = _folded(text)
     if kind == "like":
         score = rouge_1(text, expected)
         return (1.0, "") if score >= least else (0.0, f"ROUGE-1 with {expected!r} is {score:.2f}, less than {least:g}")
     checks: dict[str, Callable[[], bool]] = {
-        "equals": lambda: run.output == expected if not isinstance(expected, str) else answer == _folded(expected),
+        "equals": lambda: output == expected if not isinstance(expected, str) else answer == _folded(expected),
         "contains": lambda: _folded(expected) in answer,
         "matches": lambda: expected.search(text) is not None,
         "one of": lambda: any(answer == _folded(option) for option in expected),
-        "where": lambda: expected.holds({**_as_names(run.output), "answer": text, "output": run.output}),
+        "where": lambda: expected.holds({**_as_names(output), "answer": text, "output": output}),
         "schema": lambda: _fits(expected, text),
     }
     if checks[kind]():
@@ -191,23 +194,25 @@ def _measure_calls(run: CaseRun, expected: ExpectedCalls) -> Measured:
 
 
 def _parse_state(value: Any) -> list[Expression] | Mapping[str, Any]:
+    value = normalized(value)
     if isinstance(value, Mapping):
         return cast(Mapping[str, Any], value)
     return [Expression(part.strip()) for part in re.split(r"[;\n]", str(value)) if part.strip()]
 
 
 def _measure_state(run: CaseRun, expected: list[Expression] | Mapping[str, Any]) -> Measured:
+    state = cast(Mapping[str, Any], normalized(run.state))
     if isinstance(expected, Mapping):
         for key, value in expected.items():
-            if key not in run.state or run.state[key] != value:
-                return 0.0, f"expected state {key!r} to be {value!r:.80}, got {run.state.get(key)!r:.80}"
+            if key not in state or state[key] != value:
+                return 0.0, f"expected state {key!r} to be {value!r:.80}, got {state.get(key)!r:.80}"
         return 1.0, ""
     for expression in expected:
-        missing = [name for name in expression.names if name not in run.state]
+        missing = [name for name in expression.names if name not in state]
         if missing:
             return 0.0, f"expected {expression.source}, and the state has no {missing[0]!r}"
-        if not expression.holds(run.state):
-            values = ", ".join(f"{name} = {run.state[name]!r:.60}" for name in expression.names)
+        if not expression.holds(state):
+            values = ", ".join(f"{name} = {state[name]!r:.60}" for name in expression.names)
             return 0.0, f"expected {expression.source}, got {values}"
     return 1.0, ""
 

@@ -11,6 +11,7 @@ from adk_nb.memory.memory_entry import (
     MAX_RESULTS,
     MemoryEntry,
     SearchTerms,
+    ascii_words,
     event_entries,
     fold,
     search_terms,
@@ -26,7 +27,7 @@ class _IndexedEntry:
         self.entry = entry
         self.session_id = session_id
         self.text = fold(entry.text)
-        self.ascii_terms = frozenset(search_terms(self.text).ascii)
+        self.ascii_terms = frozenset(ascii_words(self.text))
 
     def score(self, terms: SearchTerms) -> int:
         """Number of the terms that it contains."""
@@ -47,7 +48,8 @@ class _Memory:
 class InMemoryMemoryService(BaseMemoryService):
     """Memories of one process, searched by words: entries with more of the query's words first, then the oldest first.
 
-    A search returns at most ten. A non-ASCII term also matches inside words. Thread-safe.
+    A search returns at most ten. A non-ASCII term also matches inside words; of Chinese, Japanese, Thai and other texts
+    without spaces, each pair of characters is a word. Thread-safe.
     """
 
     def __init__(self) -> None:

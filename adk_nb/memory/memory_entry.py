@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from pydantic import Field
@@ -35,7 +36,16 @@ class MemoryEntry(WireModel):
 
 MAX_RESULTS = 10
 """Limit of memories in one search result."""
-_TERM = re.compile(r"\w+")
+_UNSPACED = (
+    "\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece"  # Thai, Lao
+    "\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u17d7\u17dc\u17dd"  # Myanmar, Khmer
+)
+"""Letters and marks of scripts that do not separate words by spaces."""
+_RUN = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
+_MAX_PAIRS = 200
+"""Limit of pairs of characters in one query: each is searched for in the user's texts that are not ASCII."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,8 @@ class SearchTerms:
 
     ascii: list[str]
     non_ascii: list[str]
-    """Non-ASCII terms also match inside words: not every script separates words by spaces."""
+    """Non-ASCII terms also match inside words: not every script separates words by spaces. Where a script does not,
+    they are all pairs of neighbouring characters, so that a question finds what shares a word with it."""
 
     def __bool__(self) -> bool:
         return bool(self.ascii or self.non_ascii)
@@ -55,10 +66,29 @@ def fold(text: str) -> str:
     return replace_surrogates(unicodedata.normalize("NFC", text).lower())
 
 
+def ascii_words(folded_text: str) -> list[str]:
+    """The ASCII words in a folded text, also those in a text without spaces."""
+    return [run for run in dict.fromkeys(_RUN.findall(folded_text)) if run.isascii()]
+
+
 def search_terms(folded_text: str) -> SearchTerms:
-    """The search terms in a folded text."""
-    terms = list(dict.fromkeys(_TERM.findall(folded_text)))
-    return SearchTerms([term for term in terms if term.isascii()], [term for term in terms if not term.isascii()])
+    """The terms to search for, in a folded query."""
+    words: list[str] = []
+    pairs: list[str] = []
+    for run in _RUN.findall(folded_text):
+        if run.isascii():
+            continue
+        if not re.match(f"[{_UNSPACED}]", run):
+            words.append(run)
+            continue
+        characters: list[str] = []
+        for char in run:
+            if characters and unicodedata.category(char).startswith("M"):
+                characters[-1] += char  # a vowel or tone mark belongs to its letter
+            else:
+                characters.append(char)
+        pairs += map("".join, pairwise(characters)) if len(characters) > 1 else characters
+    return SearchTerms(ascii_words(folded_text), list(dict.fromkeys([*words, *pairs[:_MAX_PAIRS]])))
 
 
 def event_entries(events: Iterable[Event], metadata: Mapping[str, Any] | None = None) -> list[MemoryEntry]:

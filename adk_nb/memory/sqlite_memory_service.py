@@ -16,6 +16,7 @@ from adk_nb.memory.memory_entry import (
     MAX_RESULTS,
     MemoryEntry,
     SearchTerms,
+    ascii_words,
     event_entries,
     fold,
     search_terms,
@@ -235,7 +236,7 @@ def _delete(db: sqlite3.Connection, owner: int, *, memory_id: str) -> None:
 
 def _store(db: sqlite3.Connection, owner: int, row: _Row) -> None:
     db.execute(_UPSERT, (owner, *row))
-    terms = search_terms(fold(_entry(row.content, row.custom_metadata).text)).ascii
+    terms = ascii_words(fold(_entry(row.content, row.custom_metadata).text))
     indexed_terms = " ".join(f"{owner}_{term}" for term in terms)
     db.execute(
         "insert or replace into memory_words (rowid, words) values (?, ?)",

@@ -32,6 +32,7 @@ from adk_nb.skills.catalog import SkillCatalog
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.skill_toolset import SkillToolset
+from adk_nb.tools.tool_context import ToolContext
 
 
 def planet_facts(planet: str) -> dict[str, Any]:
@@ -131,6 +132,36 @@ def test_calls_are_compared_in_order_in_any_order_and_with_open_arguments(expect
         agent = _planner(call("planet_facts", planet="Venus"), "Done.")
     evaluation = evaluate(agent, [{"message": "Both?", "calls": expected}])
     assert evaluation.rows[0].outcome == ("passed" if passes else "failed")
+
+
+COMPOSED, DECOMPOSED = "Caf\u00e9", "Cafe\u0301"
+
+
+@pytest.mark.parametrize(("asked", "given"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("answer", "{}"),
+        ("answer", "equals the {}"),
+        ("answer", "one of the bar, the {}"),
+        ("answer", "matches {}$"),
+        ("answer", "where '{}' in answer"),
+        ("calls", "find(place='{}')"),
+        ("calls", "in order: find(place='{}', *)"),
+        ("state", "place == '{}'"),
+        ("state", {"place": "{}"}),
+    ],
+)
+def test_an_accent_is_the_same_however_it_was_typed(column: str, expected: Any, asked: str, given: str) -> None:
+    def find(place: str, tool_context: ToolContext) -> str:
+        """Find."""
+        tool_context.state["place"] = place
+        return place
+
+    agent = Agent(name="finder", model=ScriptedLlm(call("find", place=given), f"The {given}"), tools=[find])
+    expectation = {"place": asked} if isinstance(expected, dict) else expected.format(asked)
+    (row,) = evaluate(agent, [{"message": "Where?", column: expectation}]).rows
+    assert row.outcome == "passed", row.reason
 
 
 def test_the_state_at_the_end_is_compared() -> None:

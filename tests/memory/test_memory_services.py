@@ -123,6 +123,53 @@ async def test_words_of_scripts_without_spaces_are_found_inside_of_longer_ones(s
 
 
 @awaited
+async def test_words_between_letters_of_a_script_without_spaces_are_found_whole(service: BaseMemoryService):
+    texts = ("私はPython3が好きです", "我用Docker部署服务", "ผมชอบกินPizzaมาก", "concatPythonic が好き")
+    await service.add_session_to_memory(session(*(event(text) for text in texts)))
+
+    assert await found(service, "python3") == ["私はPython3が好きです"]
+    assert await found(service, "Docker?") == ["我用Docker部署服务"]
+    assert await found(service, "PIZZA") == ["ผมชอบกินPizzaมาก"]
+    assert await found(service, "python") == await found(service, "izza") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("你喜欢吃什么水果", "我喜欢吃苹果和香蕉"),
+        ("好きな動物は何ですか", "猫が好きです"),
+        ("คุณชอบกินอะไร", "ผมชอบกินผลไม้"),
+        ("Dockerをどこで使っていますか", "業務でDockerを使う"),
+    ],
+)
+def test_a_question_without_spaces_finds_what_shares_a_word_with_it(
+    service: BaseMemoryService, question: str, answer: str
+):
+    async def ask() -> list[str]:
+        await service.add_session_to_memory(session(event("天气很冷"), event("I like cats"), event(answer)))
+        return await found(service, question)
+
+    assert asyncio.run(ask()) == [answer]
+
+
+@awaited
+async def test_what_shares_more_with_a_question_without_spaces_comes_first(service: BaseMemoryService):
+    await service.add_session_to_memory(session(event("我喜欢猫"), event("我喜欢吃苹果"), event("猫")))
+
+    assert await found(service, "你喜欢吃什么") == ["我喜欢吃苹果", "我喜欢猫"]
+    assert await found(service, "猫") == ["我喜欢猫", "猫"]
+
+
+@awaited
+async def test_an_accent_is_found_however_it_was_typed(service: BaseMemoryService):
+    await service.add_session_to_memory(session(event("caf\u00e9"), event("re\u0301sume\u0301"), event("か\u3099く")))
+
+    assert await found(service, "cafe\u0301") == ["caf\u00e9"]
+    assert await found(service, "r\u00e9sum\u00e9") == ["re\u0301sume\u0301"]
+    assert await found(service, "がく") == ["か\u3099く"]
+
+
+@awaited
 async def test_at_most_ten_are_listed(service: BaseMemoryService):
     await service.add_session_to_memory(session(*(event(f"cat {number}") for number in range(25)), event("cat dog")))
 
@@ -357,10 +404,16 @@ def test_a_search_finds_what_has_a_word_of_the_query(service: BaseMemoryService,
     def folded(text: str) -> str:
         return unicodedata.normalize("NFC", text).lower().encode("utf-8", "replace").decode()
 
-    asked = set(re.findall(r"\w+", folded(query)))
+    def words_of(text: str) -> list[str]:
+        return re.findall(r"[猫犬]+|[^\W猫犬]+", folded(text))
+
+    asked: set[str] = set()
+    for word in words_of(query):
+        is_unspaced = word[0] in "猫犬" and len(word) > 1
+        asked.update(word[at : at + 2] for at in range(len(word) - 1)) if is_unspaced else asked.add(word)
     scores: dict[str, int] = {}
     for number, text in enumerate(texts):
-        words = set(re.findall(r"\w+", folded(text)))
+        words = set(words_of(text))
         scores[str(number)] = sum(w in words or (not w.isascii() and w in folded(text)) for w in asked)
     best_first = sorted(scores, key=lambda key: -scores[key])
     assert asyncio.run(ask()) == [key for key in best_first if scores[key]]
