@@ -1,8 +1,10 @@
 """Build, run and watch LLM agents cell by cell."""
 
+import sys
 from typing import Any
 
 from adk_nb.lazy import face
+from adk_nb.missing_modules import MissingModules
 
 __version__ = "0.1.0"
 
@@ -27,6 +29,8 @@ __getattr__, _public_names = face(
         "types": "adk_nb.types",
     },
 )
+if not any(isinstance(finder, MissingModules) for finder in sys.meta_path):
+    sys.meta_path.append(MissingModules())
 
 
 def __dir__() -> list[str]:

@@ -8,21 +8,9 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from adk_nb.errors import MissingModuleError
+
 _GOOGLE_ADK, _OURS = "google.adk", "adk_nb"
-_CLOUD = "it is a client of Google Cloud; use OpenAPIToolset, McpToolset or a function instead"
-_INSTEAD = {
-    "agents.config_agent_utils": "write the agent in a cell that begins with %%agent NAME",
-    "cli": "type %chat NAME to talk to an agent",
-    "evaluation.local_eval_service": "call adk_nb.evaluation.evaluate(agent, cases)",
-    "tools.apihub_tool": _CLOUD,
-    "tools.application_integration_tool": _CLOUD,
-    "tools.bigquery": _CLOUD,
-    "tools.bigtable": _CLOUD,
-    "tools.google_api_tool": _CLOUD,
-    "tools.pubsub": _CLOUD,
-    "tools.spanner": _CLOUD,
-}
-"""Module below google.adk that adk_nb does not have -> what to use."""
 COMMANDS = {
     "api_server": "type %serve NAME",
     "create": "begin a cell with %%agent NAME",
@@ -66,8 +54,7 @@ class _Finder(MetaPathFinder, Loader):
             return None
         if importlib.util.find_spec(_counterpart(fullname)) is None:
             submodule = fullname.removeprefix(f"{_GOOGLE_ADK}.")
-            hint = f"; {_INSTEAD[submodule]}" if submodule in _INSTEAD else ""
-            raise ModuleNotFoundError(f"google.adk is adk_nb here, which has no {submodule!r}{hint}", name=fullname)
+            raise MissingModuleError(f"google.adk is adk_nb here, which has no {submodule!r}", name=fullname)
         return ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from adk_nb.errors import CloudServiceError, MissingExtraError
+from adk_nb.missing_modules import instead_of
 
 _NOT_IN_A_BROWSER = {
     "dbos": "dbos",
@@ -90,6 +91,8 @@ def face(
         if cloud and name in cloud:
             raise CloudServiceError(f"{name} is a client of Google Cloud, which adk_nb lacks; use {cloud[name]}")
         if name not in table:
+            if error := instead_of(f"{package}.{name}"):
+                raise error
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(table[name])
         return getattr(module, name) if hasattr(module, name) else module

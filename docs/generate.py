@@ -2,7 +2,7 @@
 
 `pages/magics.md` comes from the grammars that the magics parse their lines with, `pictures/floors.svg` from the import
 contract in `pyproject.toml`. Both are committed, so that they can be read without building the site. So do editors: the
-names that they highlight come from the same grammars.
+names that they highlight come from the same grammars. `pages/missing_modules.md` is the table that imports read.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from adk_nb.missing_modules import INSTEAD  # noqa: E402
 from adk_nb.notebook.magics import catalog  # noqa: E402
 from adk_nb.notebook.magics.config import AdkNb  # noqa: E402
 from docs.editor_grammars import cells_tmlanguage, magics_json  # noqa: E402
@@ -75,6 +76,23 @@ def magics_page() -> str:
     return "\n".join(lines)
 
 
+def missing_modules_page() -> str:
+    """Return the page of ADK's modules that are missing, with what to use."""
+    return "\n".join(
+        [
+            "# Modules that are missing",
+            "",
+            "google-adk 2.13 has these modules and names, and adk_nb does not. Their import fails and says the same. A "
+            "row holds for all modules below it, too; all other public modules of google-adk can be imported.",
+            "",
+            "| below `google.adk` | instead |",
+            "|---|---|",
+            *(f"| `{name}` | {_table_cell(instead)} |" for name, instead in sorted(INSTEAD.items())),
+            "",
+        ]
+    )
+
+
 def floors_picture() -> str:
     """Return the floors of the package as SVG, the highest first; a file imports only from rows below its own."""
     floors = [_rooms(layer) for layer in _contract()["layers"]]
@@ -127,6 +145,7 @@ def _table_cell(text: str) -> str:
 
 GENERATED = {
     "docs/pages/magics.md": magics_page,
+    "docs/pages/missing_modules.md": missing_modules_page,
     "docs/pictures/floors.svg": floors_picture,
     "editors/jupyterlab/src/magics.json": magics_json,
     "editors/vscode/syntaxes/cells.tmLanguage.json": cells_tmlanguage,

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from adk_nb.a2a.agent_card import build_card, load_card
-from adk_nb.a2a.executor import Executor
+from adk_nb.a2a.agent_executor import Executor
 from adk_nb.a2a.protocol import CARD_PATH, EXTRA, MAX_BYTES
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require

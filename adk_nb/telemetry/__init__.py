@@ -6,6 +6,7 @@ __getattr__, __dir__ = face(
     __name__,
     {
         "instrument": "adk_nb.telemetry.instrumentation",
+        "tracer": "adk_nb.telemetry.tracing",
         "uninstrument": "adk_nb.telemetry.instrumentation",
     },
 )

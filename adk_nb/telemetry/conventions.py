@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from adk_nb import types
-from adk_nb.errors import ModelHTTPError
+from adk_nb.errors import ModelHTTPError, ToolExecutionError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -193,5 +193,7 @@ def finish_reason(reason: types.FinishReason | None, *, has_calls: bool) -> str 
 
 
 def error_type(error: BaseException) -> str:
-    """Class of an error, with few values: a service's status, or the name of the exception."""
+    """Class of an error, with few values: what a tool named, a service's status, or the name of the exception."""
+    if isinstance(error, ToolExecutionError) and error.error_type:
+        return error.error_type
     return str(error.status) if isinstance(error, ModelHTTPError) else type(error).__qualname__

@@ -35,6 +35,8 @@ _late, _ = face(
 )
 _close: Callable[[], None] | None = None
 """Closes the connection to the present endpoint."""
+_provider: Any = None
+"""Makes the spans at present. None: nothing does."""
 
 
 def instrument(
@@ -64,7 +66,7 @@ def instrument(
             no such version.
         MissingExtraError: OpenTelemetry is not installed.
     """
-    global _close
+    global _close, _provider
     if conventions not in VERSIONS:
         raise ConfigurationError(
             f"conventions={conventions!r} is not a version of the conventions; write one of {VERSIONS}"
@@ -83,6 +85,7 @@ def instrument(
         provider.add_span_processor(destination)
     uninstrument()
     _close = destination.shutdown if destination else None
+    _provider = provider
     tracer = api.get_tracer("adk_nb", tracer_provider=provider)
     has_content = _asks_for_content() if content is None else content
     recorder = _late("Recorder")(tracer, CONVENTIONS[conventions], has_content=has_content)
@@ -91,11 +94,16 @@ def instrument(
 
 def uninstrument() -> None:
     """Make no more spans, after sending those that have ended. Does nothing without `instrument`."""
-    global _close
-    observer.registered = None
+    global _close, _provider
+    observer.registered = _provider = None
     close, _close = _close, None
     if close:
         close()
+
+
+def provider() -> Any:
+    """The `TracerProvider` that makes spans of runs at present. None: nothing does."""
+    return _provider
 
 
 def _check_provider(provider: Any, *, sends: bool) -> None:

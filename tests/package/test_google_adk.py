@@ -75,7 +75,13 @@ def test_the_code_of_a_course_runs_and_hears_once_what_it_runs_on():
     [
         ("google.adk.cli.fast_api", "%chat"),
         ("google.adk.evaluation.local_eval_service", "evaluate("),
+        ("google.adk.features", "leave it out"),
+        ("google.adk.platform.time", "adk_nb.clock"),
+        ("google.adk.a2a.executor.a2a_agent_executor", "to_a2a"),
+        ("google.adk.flows.llm_flows.contents", "adk_nb.flow"),
         ("google.adk.tools.bigquery", "Google Cloud"),
+        ("google.adk.tools.bigquery.client", "Google Cloud"),
+        ("adk_nb.tools.bigquery.client", "Google Cloud"),
         ("google.adk.nowhere", "nowhere"),
     ],
 )
@@ -85,6 +91,46 @@ def test_a_module_that_is_not_here_is_an_import_error_with_what_to_use(module: s
     done = run(code)
 
     assert instead in done.stdout.splitlines()[-1] and "adk_nb" in done.stdout.splitlines()[-1], done.stderr
+
+
+NEIGHBOURS = """
+import adk_nb
+adk_nb.stand_in_for_google_adk()
+from google.adk.errors.not_found_error import NotFoundError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.errors.tool_execution_error import ToolErrorType, ToolExecutionError
+from google.adk.integrations.langchain import LangchainTool
+from google.adk.integrations.openai import OpenAILlm
+from google.adk.live import LiveRequestQueue
+from google.adk.telemetry import tracer
+import adk_nb.errors
+
+assert NotFoundError is adk_nb.errors.NotFoundError and issubclass(SessionNotFoundError, ValueError)
+print(NotFoundError("no such table").message, ToolExecutionError("slow", ToolErrorType.GATEWAY_TIMEOUT).error_type)
+"""
+
+
+def test_names_that_google_adk_has_at_other_paths_are_there_too():
+    done = run(NEIGHBOURS)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "no such table GATEWAY_TIMEOUT"
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("from google.adk.tools import bigquery", "OpenAPIToolset"),
+        ("from google.adk.utils import context_utils", "aclosing"),
+        ("from google.adk.integrations.openai import OpenAIResponsesLlm", "responses=True"),
+        ("from google.adk.live import CascadeLive", "run_live"),
+        ("from adk_nb.live import CascadeLive", "run_live"),
+    ],
+)
+def test_a_name_that_is_not_here_says_what_to_use(line: str, instead: str):
+    done = run(f"import adk_nb\nadk_nb.stand_in_for_google_adk()\ntry: {line}\nexcept ImportError as e: print(e)")
+
+    assert instead in done.stdout.splitlines()[-1], done.stderr
 
 
 def test_an_installed_google_adk_stays_what_it_is_and_that_is_printed(tmp_path: Path):

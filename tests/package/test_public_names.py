@@ -90,13 +90,19 @@ PATHS: dict[str, str] = {
     "adk_nb.code_executors.unsafe_local_code_executor": "UnsafeLocalCodeExecutor",
     "adk_nb.engines": "DbosEngine Outcome",
     "adk_nb.errors": (
-        "AlreadyExistsError InvocationNotFoundError LlmCallsLimitExceededError PluginError SessionNotFoundError "
-        "StateSchemaError"
+        "AlreadyExistsError InputError InvocationNotFoundError LlmCallsLimitExceededError NotFoundError PluginError "
+        "SessionNotFoundError StateSchemaError ToolErrorType ToolExecutionError"
     ),
+    "adk_nb.errors.already_exists_error": "AlreadyExistsError",
+    "adk_nb.errors.input_validation_error": "InputValidationError",
+    "adk_nb.errors.not_found_error": "NotFoundError",
+    "adk_nb.errors.session_not_found_error": "SessionNotFoundError",
+    "adk_nb.errors.tool_execution_error": "ToolErrorType ToolExecutionError",
     "adk_nb.events": "Event EventActions EventCompaction RequestInput ToolConfirmation",
     "adk_nb.events.event": "Event",
     "adk_nb.events.event_actions": "EventActions EventCompaction",
     "adk_nb.events.request_input": "RequestInput",
+    "adk_nb.events.ui_widget": "UiWidget",
     "adk_nb.examples": "BaseExampleProvider Example",
     "adk_nb.examples.base_example_provider": "BaseExampleProvider",
     "adk_nb.examples.example": "Example",
@@ -106,6 +112,14 @@ PATHS: dict[str, str] = {
         "create_agent_tool create_function_tool create_http_tool create_llm_agent create_loop_agent "
         "create_parallel_agent create_sequential_agent create_sub_agent_reference"
     ),
+    "adk_nb.integrations": "crewai langchain openai",
+    "adk_nb.integrations.crewai": "CrewaiTool",
+    "adk_nb.integrations.crewai.crewai_tool": "CrewaiTool",
+    "adk_nb.integrations.langchain": "LangchainTool",
+    "adk_nb.integrations.langchain.langchain_tool": "LangchainTool",
+    "adk_nb.integrations.openai": "OpenAILlm",
+    "adk_nb.live": "LiveRequest LiveRequestQueue",
+    "adk_nb.live.live_request_queue": "LiveRequest LiveRequestQueue",
     "adk_nb.memory": (
         "BaseMemoryService InMemoryMemoryService MemoryEntry SearchMemoryResponse SqliteMemoryService "
         "VertexAiRagMemoryService"
@@ -130,6 +144,7 @@ PATHS: dict[str, str] = {
         "AgentEvaluator Case CaseRun EvalCase EvalSet Evaluation aagent_map aevaluate agent_map evaluate judge metric"
     ),
     "adk_nb.evaluation.agent_evaluator": "AgentEvaluator",
+    "adk_nb.evaluation.common": "EvalBaseModel",
     "adk_nb.evaluation.eval_case": "EvalCase IntermediateData Invocation InvocationEvents SessionInput",
     "adk_nb.evaluation.eval_config": "EvalConfig get_eval_metrics_from_config get_evaluation_criteria_or_default",
     "adk_nb.evaluation.eval_metrics": "EvalMetric EvalStatus JudgeModelOptions PrebuiltMetrics ToolTrajectoryCriterion",
@@ -168,7 +183,9 @@ PATHS: dict[str, str] = {
         "Frontmatter Resources Script Skill SkillCatalog list_skills_in_dir load_skill_from_dir load_skills_from_dir"
     ),
     "adk_nb.skills.models": "Frontmatter Resources Script Skill",
-    "adk_nb.telemetry": "instrument uninstrument",
+    "adk_nb.skills.prompt": "format_skills_as_xml",
+    "adk_nb.telemetry": "instrument tracer uninstrument",
+    "adk_nb.telemetry.tracing": "tracer",
     "adk_nb.tools": (
         "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool "
         "MCPToolset McpToolset StaticToolset ToolContext TransferToAgentTool VertexAiSearchTool "
@@ -207,6 +224,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.openapi_tool.openapi_spec_parser.rest_api_tool": "RestApiTool",
     "adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_toolset": "OpenAPIToolset",
     "adk_nb.tools.load_artifacts_tool": "LoadArtifactsTool load_artifacts load_artifacts_tool",
+    "adk_nb.tools.load_mcp_resource_tool": "LoadMcpResourceTool",
     "adk_nb.tools.load_memory_tool": "LoadMemoryTool load_memory load_memory_tool",
     "adk_nb.tools.load_web_page": "load_web_page",
     "adk_nb.tools.long_running_tool": "LongRunningFunctionTool",
@@ -220,6 +238,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.tool_context": "ToolContext",
     "adk_nb.tools.url_context_tool": "UrlContextTool url_context",
     "adk_nb.tools.vertex_ai_search_tool": "VertexAiSearchTool",
+    "adk_nb.utils": "instructions_utils",
     "adk_nb.utils.instructions_utils": "inject_session_state",
     "adk_nb.workflow": (
         "AgentNode BaseNode DEFAULT_ROUTE END Edge FunctionNode JoinNode Node NodeTimeoutError RetryConfig START "
@@ -228,6 +247,7 @@ PATHS: dict[str, str] = {
 }
 ALIASES = {
     "Agent": "LlmAgent",
+    "InputValidationError": "InputError",
     "Node": "BaseNode",
     "CallbackContext": "Context",
     "MCPToolset": "McpToolset",
@@ -307,7 +327,8 @@ def _stubbed(path: Path) -> dict[str, str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adk_nb"):
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                is_module = ROOT.parent.joinpath(*whole.split(".")).with_suffix(".py").exists()
+                place = ROOT.parent.joinpath(*whole.split("."))
+                is_module = place.with_suffix(".py").exists() or place.is_dir()
                 found[alias.name] = whole if is_module else str(node.module)
     return found
 

@@ -17,7 +17,7 @@ from adk_nb import evaluation, redaction, telemetry, types
 from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.agents.live_request_queue import LiveRequestQueue
 from adk_nb.apps import App, ResumabilityConfig
-from adk_nb.errors import ConfigurationError, ModelHTTPError
+from adk_nb.errors import ConfigurationError, ModelHTTPError, ToolErrorType, ToolExecutionError
 from adk_nb.evaluation.judges import judge
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -468,6 +468,27 @@ def test_a_failed_tool_call_is_an_error_and_the_run_is_none(spans: Spans) -> Non
         assert attributes(result[name])["error.type"] == error
         assert result[name].status.status_code is StatusCode.ERROR
     assert result["invoke_agent a"].status.status_code is StatusCode.UNSET
+
+
+def test_a_tool_names_the_error_of_its_span(spans: Spans) -> None:
+    def wait_for_it() -> str:
+        """Wait."""
+        raise ToolExecutionError("nothing came", ToolErrorType.GATEWAY_TIMEOUT)
+
+    asyncio.run(run(agent("a", call("wait_for_it"), "sorry", tools=[wait_for_it])))
+
+    assert attributes(spans.one("execute_tool wait_for_it"))["error.type"] == "GATEWAY_TIMEOUT"
+
+
+def test_a_tool_makes_spans_of_its_own_within_that_of_its_call(spans: Spans) -> None:
+    def look_up() -> str:
+        """Look it up."""
+        with telemetry.tracer.start_as_current_span("the database"):
+            return "found"
+
+    asyncio.run(run(agent("a", call("look_up"), "yes", tools=[look_up])))
+
+    assert spans.tree()[2:4] == ["  execute_tool look_up", "    the database"]
 
 
 def test_a_server_of_ones_own_is_named_and_the_error_has_its_status(spans: Spans) -> None:

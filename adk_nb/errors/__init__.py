@@ -7,6 +7,7 @@ Every message says what happened, with names and values, and what to do next.
 from collections.abc import Iterable
 from datetime import datetime
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any
 
 
@@ -17,6 +18,11 @@ class AdkNbError(Exception):
     def code(self) -> str:
         """The `error_code` of the error's event."""
         return type(self).__name__
+
+    @property
+    def message(self) -> str:
+        """The text of the error, as ADK's errors have it."""
+        return str(self)
 
 
 class UserError(AdkNbError):
@@ -41,6 +47,10 @@ class MissingExtraError(UserError, ImportError):
 
 class CloudServiceError(UserError, ImportError):
     """A name in ADK for a client of a Google Cloud service, which this package does not have."""
+
+
+class MissingModuleError(UserError, ModuleNotFoundError):
+    """A module or a name of ADK that this package does not have; the message says what to use."""
 
 
 class MissingKeyError(UserError):
@@ -77,12 +87,15 @@ class WorkflowDataError(UserError, ValueError):
 class NotFoundError(UserError):
     """An unknown name or id; the message has the closest known name."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, hint: str = "") -> None:
-        """`known`: the existing names. `hint`: what to do next, at the end of the message."""
+    def __init__(self, kind: str, name: str | None = None, known: Iterable[str] = (), *, hint: str = "") -> None:
+        """`known`: the existing names. `hint`: what to do next, at the end of the message.
+
+        Without a name, `kind` is the whole message: ADK's errors are raised so.
+        """
         self.kind = kind
-        self.name = name
+        self.name = name or ""
         self.known = sorted(known)
-        message = self._message(hint)
+        message = kind if name is None else self._message(hint)
         separator = " " if message.endswith("?") else "; "
         super().__init__(message + (separator + hint if hint else ""))
 
@@ -95,8 +108,8 @@ class NotFoundError(UserError):
         return message if hint else f"{message}; there is none yet"
 
 
-class SessionNotFoundError(NotFoundError):
-    """The session service has no such session."""
+class SessionNotFoundError(NotFoundError, ValueError):
+    """The session service has no such session. Also a ValueError, as in ADK."""
 
 
 class AgentNotFoundError(NotFoundError):
@@ -233,6 +246,29 @@ class CredentialError(AdkNbError):
     def __init__(self, message: str, *, refused: bool = False) -> None:
         """`refused`: the service refused, so a retry is useless; False: it was not reached."""
         self.refused = refused
+        super().__init__(message)
+
+
+class ToolErrorType(StrEnum):
+    """What went wrong in a tool, in the words of HTTP."""
+
+    BAD_REQUEST = "BAD_REQUEST"
+    UNAUTHORIZED = "UNAUTHORIZED"
+    FORBIDDEN = "FORBIDDEN"
+    NOT_FOUND = "NOT_FOUND"
+    REQUEST_TIMEOUT = "REQUEST_TIMEOUT"
+    INTERNAL_SERVER_ERROR = "INTERNAL_SERVER_ERROR"
+    BAD_GATEWAY = "BAD_GATEWAY"
+    SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+    GATEWAY_TIMEOUT = "GATEWAY_TIMEOUT"
+
+
+class ToolExecutionError(AdkNbError):
+    """A tool failed; tools raise it to say how in the span of the call."""
+
+    def __init__(self, message: str, error_type: ToolErrorType | str | None = None) -> None:
+        """`error_type`: the span's `error.type`; the class's name if None."""
+        self.error_type = error_type.value if isinstance(error_type, ToolErrorType) else error_type
         super().__init__(message)
 
 

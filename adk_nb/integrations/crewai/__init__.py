@@ -1,0 +1,10 @@
+"""Tools written for CrewAI, under ADK's import path."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "CrewaiTool": "adk_nb.tools.crewai_tool",
+    },
+)

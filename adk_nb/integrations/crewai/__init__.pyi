@@ -1,0 +1,1 @@
+from adk_nb.tools.crewai_tool import CrewaiTool as CrewaiTool

@@ -1,0 +1,10 @@
+"""Tools written for LangChain, under ADK's import path."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "LangchainTool": "adk_nb.tools.langchain_tool",
+    },
+)

@@ -1,0 +1,1 @@
+from adk_nb.tools.langchain_tool import LangchainTool as LangchainTool

@@ -1,0 +1,10 @@
+"""Models with OpenAI's API, under ADK's import path."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "OpenAILlm": "adk_nb.models.openai_llm",
+    },
+)

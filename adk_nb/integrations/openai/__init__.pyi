@@ -1,0 +1,1 @@
+from adk_nb.models.openai_llm import OpenAILlm as OpenAILlm

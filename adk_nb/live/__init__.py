@@ -1,0 +1,11 @@
+"""Live conversations, under ADK's import path."""
+
+from adk_nb.lazy import face
+
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "LiveRequest": "adk_nb.runtime.live_request_queue",
+        "LiveRequestQueue": "adk_nb.runtime.live_request_queue",
+    },
+)
