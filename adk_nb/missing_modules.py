@@ -50,7 +50,6 @@ INSTEAD = {
     "cli": "type %chat NAME to talk to an agent, %serve NAME to serve it, %export FOLDER to take it along",
     "cli.fast_api": "type %serve NAME, or call adk_nb.serving.create_app",
     "code_executors.agent_engine_sandbox_code_executor": _CODE,
-    "code_executors.container_code_executor": _CODE,
     "code_executors.gke_code_executor": _CODE,
     "code_executors.vertex_ai_code_executor": _CODE,
     "dependencies": "import the package itself: google-adk only hands it on",

@@ -1,5 +1,6 @@
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor as BaseCodeExecutor
 from adk_nb.code_executors.built_in_code_executor import BuiltInCodeExecutor as BuiltInCodeExecutor
+from adk_nb.code_executors.container_code_executor import ContainerCodeExecutor as ContainerCodeExecutor
 from adk_nb.code_executors.kernel_code_executor import KernelCodeExecutor as KernelCodeExecutor
 from adk_nb.code_executors.unsafe_local_code_executor import UnsafeLocalCodeExecutor as UnsafeLocalCodeExecutor
 from adk_nb.runtime.code_execution import CodeExecutorContext as CodeExecutorContext

@@ -15,7 +15,6 @@ ROOT = Path(adk_nb.__file__).parent
 CLOUD = {
     "adk_nb.artifacts": {"GcsArtifactService": "FileArtifactService"},
     "adk_nb.code_executors": {
-        "ContainerCodeExecutor": "KernelCodeExecutor",
         "VertexAiCodeExecutor": "KernelCodeExecutor",
     },
     "adk_nb.memory": {"VertexAiMemoryBankService": "SqliteMemoryService"},
@@ -81,12 +80,14 @@ PATHS: dict[str, str] = {
     "adk_nb.auth.credential_service.in_memory_credential_service": "InMemoryCredentialService",
     "adk_nb.auth.credential_service.session_state_credential_service": "SessionStateCredentialService",
     "adk_nb.code_executors": (
-        "BaseCodeExecutor BuiltInCodeExecutor CodeExecutorContext KernelCodeExecutor UnsafeLocalCodeExecutor"
+        "BaseCodeExecutor BuiltInCodeExecutor CodeExecutorContext ContainerCodeExecutor KernelCodeExecutor "
+        "UnsafeLocalCodeExecutor"
     ),
     "adk_nb.code_executors.base_code_executor": "BaseCodeExecutor",
     "adk_nb.code_executors.built_in_code_executor": "BuiltInCodeExecutor",
     "adk_nb.code_executors.code_execution_utils": "CodeExecutionInput CodeExecutionResult File",
     "adk_nb.code_executors.code_executor_context": "CodeExecutorContext",
+    "adk_nb.code_executors.container_code_executor": "ContainerCodeExecutor",
     "adk_nb.code_executors.unsafe_local_code_executor": "UnsafeLocalCodeExecutor",
     "adk_nb.engines": "DbosEngine Outcome",
     "adk_nb.errors": (
