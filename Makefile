@@ -80,7 +80,7 @@ real-server: $(VENV)/dev.stamp .venv-server/server.stamp ## Against llama.cpp's 
 	@$(VENV)/bin/python -m pytest -m real_server $(ARGS)
 
 litellm: .venv-litellm/dev.stamp ## The adapter to litellm, which holds other packages back: in an environment of its own
-	@.venv-litellm/bin/python -m pytest tests/models -k "litellm or lite_llm" $(ARGS)
+	@.venv-litellm/bin/python -m pytest tests/models tests/notebook/test_export.py -k "litellm or lite_llm" $(ARGS)
 
 bench: $(VENV)/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; BENCH="w1 w2" selects
 	@$(VENV)/bin/python -m benchmarks.run $(BENCH)

@@ -58,7 +58,9 @@ class LiteLlm(SdkLlm):
         """Register the secrets of the arguments for redaction."""
         super().model_post_init(context)
         remember_named(self.additional_args)
-        remember_named(self.additional_args.get("extra_headers"))
+        nested: list[Any] = [value for value in self.additional_args.values() if isinstance(value, dict)]
+        for values in nested:  # headers, extra_body
+            remember_named(values)
 
     @classmethod
     def from_name(cls, model: str) -> "LiteLlm":
@@ -138,12 +140,16 @@ class LiteLlm(SdkLlm):
             yield check_completion(await complete(**payload), payload["model"])
             return
         answer = await complete(**payload, stream=True, stream_options={"include_usage": True})
-        async with aclosing(close_after(answer)) as chunks:
-            async for chunk in chunks:
-                # litellm makes up a finish reason for a stream that broke off: skip it.
-                ended = any(choice.finish_reason for choice in chunk.choices or ())
-                if not ended or answer.received_finish_reason or answer.intermittent_finish_reason:
-                    yield chunk
+        try:
+            async with aclosing(close_after(answer)) as chunks:
+                async for chunk in chunks:
+                    # litellm makes up a finish reason for a stream that broke off: skip it.
+                    ended = any(choice.finish_reason for choice in chunk.choices or ())
+                    if not ended or answer.received_finish_reason or answer.intermittent_finish_reason:
+                        yield chunk
+        except self._package().exceptions.MidStreamFallbackError as error:
+            # Wrapped for litellm's router, which is not used here.
+            raise (error.original_exception or error) from None
 
     def assembler(self, payload: Payload, /, *, stream: bool) -> ChatAssembler:
         """Create an assembler for chunks."""

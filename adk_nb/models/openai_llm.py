@@ -32,7 +32,7 @@ from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.sdk_llm import HttpSdkLlm, close_after
 from adk_nb.models.vendor_facts import OPENAI, openai_family
 from adk_nb.models.written_calls import TextReader
-from adk_nb.redaction import hidden, remember_url
+from adk_nb.redaction import hidden, remember_named, remember_url
 
 logger = logging.getLogger(__name__)
 
@@ -156,12 +156,13 @@ class ChatAssembler:
         for position, call in enumerate(message.tool_calls or ()):
             self._add_call(call, position if is_whole else getattr(call, "index", None))
         thought = next((text for name in _THOUGHT_FIELDS if (text := getattr(message, name, None))), None)
-        self._has_reasoning_content = self._has_reasoning_content or bool(getattr(message, _THOUGHT_FIELDS[0], None))
+        is_blank = is_whole and isinstance(thought, str) and not thought.strip()  # `<think>` was taken out on the way
+        self._has_reasoning_content |= not is_blank and bool(getattr(message, _THOUGHT_FIELDS[0], None))
         for block in getattr(message, "thinking_blocks", None) or ():
             self._add_thinking_block(dict(block))
         parts: list[types.Part] = []
         if isinstance(thought, str):
-            parts.append(types.Part(text=thought, thought=True))
+            parts += [] if is_blank else [types.Part(text=thought, thought=True)]
             self._text.after_thought()
         # OpenAI puts a refusal into a field of its own, beside an empty content.
         for text in (message.content, getattr(message, "refusal", None)):
@@ -330,8 +331,9 @@ class OpenAILlm(HttpSdkLlm):
         return list(OPENAI.patterns)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Register the secrets of a URL for redaction."""
+        """Register the secrets of a URL and of `extra_body` for redaction."""
         super().model_post_init(context)
+        remember_named(self.extra_body)
         if self._server_url:
             remember_url(self.model)
         address = self.address() or ""

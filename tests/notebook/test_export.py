@@ -1,6 +1,7 @@
 """%export: the agents and tools of a notebook as a package or a script, without the notebook."""
 
 import ast
+import importlib.util
 import os
 import re
 import runpy
@@ -373,6 +374,67 @@ def test_a_model_of_openai_s_api_or_of_litellm_is_a_lite_llm_there(
     assert "geheim" not in code and "of-o" not in code
     expected = {"model": name, "api_base": address, "api_key": key}
     assert lite_llms(code) == [{field: value for field, value in expected.items() if value}] * 2
+
+
+SECRET = "geheim-1234567890"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed; make litellm")
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("made", "there"),
+    [
+        ("'litellm:mistral/small'", {"model": "mistral/small"}),
+        (f"LiteLlm('mistral/small', api_key='{SECRET}')", {"model": "mistral/small"}),
+        ("LiteLlm('openai/m', api_base='http://h/v1')", {"model": "openai/m", "api_base": "http://h/v1"}),
+        (
+            "LiteLlm('openai/m', api_base='http://h/v1', api_key='none')",
+            {"model": "openai/m", "api_base": "http://h/v1", "api_key": "of-openai"},
+        ),
+        (
+            f"LiteLlm('azure/m', azure_ad_token='{SECRET}', api_version='2024-01')",
+            {"model": "azure/m", "api_version": "2024-01"},
+        ),
+        (
+            "LiteLlm('openai/m', temperature=0.2, keyword_boost=3, client=object(), extra_body={'top_k': 3})",
+            {"model": "openai/m", "temperature": 0.2, "keyword_boost": 3, "extra_body": {"top_k": 3}},
+        ),
+    ],
+)
+def test_a_lite_llm_is_one_there_with_its_arguments_and_without_its_secrets(
+    shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch, made: str, there: dict[str, Any]
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
+    shell.cell(f"from adk_nb import Agent\nfrom adk_nb.models import LiteLlm\nown = {made}")
+    shell.cell("boss = Agent(name='boss', model=own)")
+    shell.cell("%%agent guide --root -m own\nBe brief.")
+
+    assert GEMINI_MODEL not in str(shell.cell("%export exported"))
+
+    code = (work / "exported/agent.py").read_text()
+    assert SECRET not in code
+    assert lite_llms(code) == [there, there]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed; make litellm")
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    "argument",
+    [
+        f"extra_headers={{'Authorization': 'Bearer {SECRET}'}}",
+        f"api_base='http://bob:{SECRET}@h/v1'",
+        f"extra_body={{'api_key': '{SECRET}'}}",
+    ],
+)
+def test_a_secret_inside_of_a_lite_llm_s_arguments_is_not_written(shell: Shell, work: Path, argument: str):
+    shell.cell(f"from adk_nb.models import LiteLlm\nown = LiteLlm('openai/m', {argument})")
+    shell.cell("%%agent guide -m own\nBe brief.")
+
+    said = shell.fails("%export exported")
+
+    assert "os.environ" in said
+    assert SECRET not in said
+    assert not (work / "exported").exists()
 
 
 def lite_llms(code: str) -> list[dict[str, Any]]:

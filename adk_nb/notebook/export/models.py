@@ -8,9 +8,12 @@ from adk_nb.models.local_servers import served_models
 from adk_nb.models.openai_llm import OllamaLlm, OpenAILlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.export.scope import Keywords, call_code, is_data, text_code, text_or_none
+from adk_nb.redaction import redacted
 
 NEEDS = ("LiteLlm", "os")
 """Names in the written code."""
+_OPENAI_KEY, _OLLAMA_KEY = (f'os.environ.get("{name}_API_KEY", "none")' for name in ("OPENAI", "OLLAMA"))
+"""OpenAI's client wants a key even for a server that needs none."""
 
 
 def lite_llm_code(model: str | BaseLlm) -> str | None:
@@ -23,10 +26,17 @@ def lite_llm_code(model: str | BaseLlm) -> str | None:
         return None
     keywords: Keywords = {}
     if isinstance(llm, LiteLlm):
-        arguments = llm.additional_args if is_data(llm.additional_args) else {}
-        # litellm finds the key itself, under its provider's variable.
-        keywords = {name: repr(value) for name, value in arguments.items() if "key" not in name and name.isidentifier()}
-        keywords = {"model": text_code(llm.model), "api_base": text_or_none(llm.base_url), **keywords}
+        keywords = {
+            "model": text_code(llm.model),
+            "api_base": text_or_none(llm.base_url),
+            "api_key": _OPENAI_KEY if llm.api_key and llm.base_url and llm.model.startswith("openai/") else None,
+        }
+        for name, value in llm.additional_args.items():
+            code = repr(value)
+            # litellm finds a provider's secrets itself, under that provider's variables.
+            is_secret = isinstance(value, str) and redacted(f"{name}={code}") != f"{name}={code}"
+            if name.isidentifier() and is_data(value) and not is_secret:
+                keywords[name] = code
     elif isinstance(llm, OpenAILlm):
         address, name = llm.address(), llm.model
         is_server = name.startswith(("http://", "https://"))
@@ -34,9 +44,8 @@ def lite_llm_code(model: str | BaseLlm) -> str | None:
             name = name.partition("#")[2] or next(iter(served_models(address or "")), "")
         if not name:
             return None
-        variable = "OLLAMA_API_KEY" if isinstance(llm, OllamaLlm) else "OPENAI_API_KEY"
-        # OpenAI's client wants a key even for a server that needs none.
-        key = f'os.environ.get("{variable}", "none")' if llm.api_key or not is_server else '"none"'
+        of_server = _OLLAMA_KEY if isinstance(llm, OllamaLlm) else _OPENAI_KEY
+        key = of_server if llm.api_key or not is_server else '"none"'
         keywords = {
             "model": text_code(f"openai/{name}"),
             "api_base": text_or_none(address),

@@ -270,6 +270,8 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(model, ast.Constant):
             return is_known_there(str(model.value))
         kind = _resolve(model.func if isinstance(model, ast.Call) else model, self._variables)
+        if isinstance(kind, str):
+            return is_known_there(kind)
         kind = kind if isinstance(kind, type) else type(kind)
         return not issubclass(kind, BaseLlm) or is_class_there(kind)
 
