@@ -27,6 +27,21 @@ def test_an_answer_has_the_shape_of_a_class_of_the_notebook(shell: Shell) -> Non
     assert shell.names["model"].requests[0].config.response_schema is shell.names["Trip"]
 
 
+def test_a_variable_may_hold_the_name_of_a_model(shell: Shell) -> None:
+    shell.cell("name = 'offline'")
+    told = shell.cell("%%agent reader -m name\nRead.")
+
+    assert str(told) == "reader v1 · model offline"
+    shell.cell("%%agent other -m model\nRead.")
+    assert shell.cell("%chat other --model name Hello").text
+    assert not shell.names["model"].requests
+
+    shell.cell("name = 'of-nobody-1'")
+    assert "no model named 'of-nobody-1'" in shell.fails("%%agent reader -m name\nRead.")
+    shell.cell("name = ''")
+    assert "no model named 'name'" in shell.fails("%%agent reader -m name\nRead.")
+
+
 def test_a_message_has_the_shape_of_a_json_schema_of_the_notebook(shell: Shell) -> None:
     shell.cell('wanted = {"type": "object", "properties": {"city": {"type": "string"}}}')
     shell.cell("%%agent reader -m model --input-schema wanted\nRead.")

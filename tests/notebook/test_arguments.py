@@ -9,6 +9,7 @@ from adk_nb.notebook.magics.catalog import grammars
 from adk_nb.notebook.magics.chat import CHAT
 from adk_nb.notebook.magics.confirm import CONFIRM
 from adk_nb.notebook.magics.grammar import Grammar
+from adk_nb.notebook.magics.map import MAP
 from adk_nb.notebook.magics.tool import TOOL
 
 
@@ -115,6 +116,13 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
     [
         (AGENT, "weather --modle x", "x", "%%agent has no option --modle; did you mean --model? see %%agent?"),
         (AGENT, "weather --modle=x", "x", "%%agent has no option --modle; did you mean --model? see %%agent?"),
+        (
+            AGENT,
+            "a --schema X",
+            "x",
+            "no option --schema; did you mean --output-schema or --input-schema? see %%agent?",
+        ),
+        (MAP, "--concurrency 2", None, "%map has no option --concurrency; did you mean --max-concurrency? see %map?"),
         (AGENT, "weather -x", "x", "%%agent has no option -x; see %%agent?"),
         (AGENT, "weather --help", "x", "%%agent has no option --help; see %%agent?"),
         (AGENT, "", "x", "%%agent: NAME is missing; type %%agent NAME [options]"),

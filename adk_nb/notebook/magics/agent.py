@@ -7,6 +7,7 @@ from typing import Any, cast
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
+from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook import settings
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
@@ -47,7 +48,7 @@ AGENT = Grammar(
         Argument("NAME", "a Python name; the variable of that name holds the agent", needed=True, names="agent")
     ],
     options=[
-        Option("-m, --model MODEL", "a model, or a variable that holds one", names="model"),
+        Option("-m, --model MODEL", "a model, or a variable that holds one or its name", names="model"),
         Option(
             "-t, --tools a,b", "names of its tools, which later cells may define", names="tool", convert=values.names
         ),
@@ -147,13 +148,14 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
         problem = "has no instruction; write it below the line, see %%agent?"
         problem = problem if is_llm else "names no agents; write them below the line, as draft -> review"
         raise InputError(f"%%agent {args.name} {problem}")
+    model = notebook.model_named(args.model) if args.model else ""
     definition = AgentDefinition(
         name=args.name,
         kind=kind,
         cell=host.cell_number,
         instruction=body.strip("\n") if is_llm else body.rstrip(),
-        model=args.model or "",
-        model_object=notebook.model_named(args.model) if args.model else None,
+        model=model if isinstance(model, str) else args.model,
+        model_object=model if isinstance(model, BaseLlm) else None,
         tools=tuple(dict.fromkeys(args.tools or ())),
         skills=skill_folders(f"{args.mark} --skills", args.skills or (), folder_of(host.shell)),
         members=tuple(args.sub or ()),

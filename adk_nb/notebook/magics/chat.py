@@ -235,7 +235,7 @@ def _resolve(notebook: Notebook, message: _Message) -> tuple[Chat, dict[str, Any
         "text": text,
         "attach": parts or None,
         "tools": notebook.tools_named(args.tools or ()),
-        "model": args.model and (notebook.model_named(args.model) or args.model),
+        "model": args.model and notebook.model_named(args.model),
         "max_cost": args.max_cost,
         "confirm": message.confirm,
         "confirm_by": message.policy,

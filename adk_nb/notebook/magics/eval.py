@@ -308,11 +308,11 @@ def source_named(host: Host, word: str) -> Any:
 
 
 def _judge_model(notebook: Notebook, name: str) -> str | BaseLlm:
-    """The model of a variable, or else the name of one that is known."""
+    """The model in a variable, or the name of one that is known."""
     model = notebook.model_named(name)
-    if model is None:
-        LLMRegistry.new_llm(name)  # raises for an unknown name before anything runs
-    return model or name
+    if isinstance(model, str):
+        LLMRegistry.new_llm(model)  # raises for an unknown name before anything runs
+    return model
 
 
 def _metrics(notebook: Notebook, names: list[str]) -> list[Any]:

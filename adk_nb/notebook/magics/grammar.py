@@ -277,7 +277,8 @@ class Grammar:
         name = token.partition("=")[0]
         typed, names = name.lstrip("-"), [option.name for option in self.options]
         swapped = next((option for option in names if sorted(option) == sorted(typed)), None)
-        near = swapped or (closest(typed, names) if len(name) > 2 else None)
+        longer = [option for option in names if typed in option.split("-")]
+        near = swapped or " or --".join(longer) or (closest(typed, names) if len(name) > 2 else None)
         hint = f"; did you mean --{near}?" if near else ";"
         return InputError(f"{mark} has no option {name}{hint} see {mark}?")
 

@@ -91,10 +91,10 @@ class Names:
         names = [name for name in self.agent_names if self.agent(name).name == agent]
         return agent if agent in names else next(iter(names), None)
 
-    def model_named(self, name: str) -> BaseLlm | None:
-        """The model in a variable."""
-        value = self.variables.get(name)
-        return value if isinstance(value, BaseLlm) else None
+    def model_named(self, word: str) -> BaseLlm | str:
+        """The model in a variable, or the name of one; that may be in a variable, too."""
+        value = self.variables.get(word)
+        return value if isinstance(value, BaseLlm) or (value and isinstance(value, str)) else word
 
     def version_in_words(self, name: str) -> str:
         """`v2`; empty for an agent that no cell has defined."""
