@@ -107,11 +107,10 @@ def whole_fingerprint(value: Any, parts_of_agent: Callable[[Any], Iterable[Any]]
 
 def _tokens(value: Any, parts_of_agent: Callable[[Any], Iterable[Any]] | None = None) -> Iterator[str]:
     walk = _Walk(parts_of_agent)
-    # Twice: what a function changes is known when all functions have been seen.
-    for _ in walk.tokens(value):
-        pass
+    tokens = list(walk.tokens(value))
+    # What a function changes is known when all functions have been seen; if there is any, again without it.
     walk.changed = _Changes.of(walk.functions.values(), walk.namespaces.values())
-    return walk.tokens(value)
+    return iter(tokens) if walk.changed == _Changes() else walk.tokens(value)
 
 
 @dataclass(kw_only=True)
