@@ -56,7 +56,7 @@ async def run_calls(
     Raises:
         Exception: Raised by the only call, with `tool_errors='raise'`.
     """
-    results, error = await (_run_single if len(calls) == 1 else _run_concurrently)(ctx, spec, calls, tools)
+    results, error = await _run_all(ctx, spec, calls, tools)
     event = _merge_results(ctx, spec, results)
     if event is None or not event.content:
         return StepResult([event] if event else [], error, is_pending=True)
@@ -121,34 +121,30 @@ def _fingerprint(tools: Tools, call: types.FunctionCall | None, args: dict[str, 
     return fingerprint(tool, (call.args or {}) if args is None else args) if tool and call else None
 
 
-async def _run_single(
+async def _run_all(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
 ) -> tuple[list[CallResult], BaseException | None]:
-    """Run the only call. Also returns the run's cancellation, if the tool swallowed it."""
-    task = asyncio.current_task()
-    # A tool may swallow the CancelledError of its run; the task still counts the request.
-    earlier_cancels = task.cancelling() if task else 0
-    result = await run_call(ctx, spec, calls[0], tools)
-    return [result], asyncio.CancelledError() if task and task.cancelling() > earlier_cancels else None
+    """Run all calls. If one raises, or the run is cancelled, returns the results so far and that error.
 
-
-async def _run_concurrently(
-    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
-) -> tuple[list[CallResult], BaseException | None]:
-    """Run all calls. If one raises, returns the results so far and its error."""
+    Each has a task of its own: an asyncio.TaskGroup that fails leaves its task cancelled on Python 3.11 and 3.12, and
+    a tool may swallow the cancellation of its run.
+    """
     tasks = _start_tasks(ctx, spec, calls, tools)
+    cancellation: BaseException | None = None
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
-    finally:
-        # cancel() is False for a task that is done: its result counts.
-        cancelled = [task for task in tasks if task.cancel(sync.UNLESS_DONE)]
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    except asyncio.CancelledError as error:
+        cancellation = error
+    # cancel() is False for a task that is done: its result counts.
+    cancelled = [task for task in tasks if task.cancel(sync.UNLESS_DONE)]
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     failed = [
         outcome
         for outcome, task in zip(outcomes, tasks, strict=True)
         if isinstance(outcome, BaseException) and task not in cancelled
     ]
-    return [outcome for outcome in outcomes if isinstance(outcome, CallResult)], failed[0] if failed else None
+    results = [outcome for outcome in outcomes if isinstance(outcome, CallResult)]
+    return results, cancellation or (failed[0] if failed else None)
 
 
 def _start_tasks(
@@ -288,6 +284,12 @@ class Progress(Generic[T]):
                 if not consumed.done():
                     consumed.set_result(None)
             self.outcome = task.result()
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            if task.cancelled():
+                raise
+            self.outcome = task.result()  # it tells of the cancellation itself, with what has ended before
         finally:
             self._ctx.emit = previous_emit
             # Wait for its end: a tool must not emit or write after its step.

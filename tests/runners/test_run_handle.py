@@ -66,7 +66,7 @@ async def test_a_signal_cancels_the_tools_and_the_run_ends_in_order():
     assert talk.error is None and waits.cancelled
     assert run.cancelling() == 0
     assert events[-1].error_code == INVOCATION_ABORTED
-    assert [one.name for one in events[-1].get_function_responses()] == ["look", "wait"]
+    assert [[one.name for one in event.get_function_responses()] for event in events[-2:]] == [["look"], ["wait"]]
     assert events[-1].content and events[-1].content.role == "user"
     assert talk.stored().events[-1].id == events[-1].id
     assert summaries(await talk.asay("more")) == [("guide", "again .")]
@@ -114,11 +114,12 @@ async def test_a_run_that_takes_longer_than_it_may_ends_with_an_event():
     agent = guide(call("wait"), "again", tools=[waits.wait])
     talk = Talk(agent)
 
-    events = await talk.asay("hi", config=RunConfig(timeout=0.02))
+    events = await talk.asay("hi", config=RunConfig(timeout=0.3))
 
-    assert talk.error is None and waits.cancelled
+    # On a busy machine the time may be over before the tool begins.
+    assert talk.error is None and waits.cancelled == waits.begun.is_set()
     assert events[-1].error_code == RUN_TIMEOUT == "RUN_TIMEOUT"
-    for fact in ("0.02 seconds", "RunConfig.timeout"):
+    for fact in ("0.3 seconds", "RunConfig.timeout"):
         assert fact in str(events[-1].error_message)
     assert [one.name for one in events[-1].get_function_responses()] == ["wait"]
     assert summaries(await talk.asay("more", config=RunConfig(timeout=60))) == [("guide", "again .")]
