@@ -5,11 +5,12 @@ Source: https://platform.openai.com/docs/api-reference/responses.
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from adk_nb import types
-from adk_nb.errors import UnexpectedModelAnswer
+from adk_nb.errors import ConfigurationError, UnexpectedModelAnswer
 from adk_nb.models.adaptation import chat_fields, chat_signature, instruction_text, pair_turns, part_text
 from adk_nb.models.json_schemas import (
     allowed_functions,
@@ -28,8 +29,18 @@ from adk_nb.redaction import hidden
 
 _ITEM = "item"
 """Field of a thought: an item of the service's answer, such as encrypted reasoning, that goes back as it came."""
-SERVICE_TOOLS = ("google_search",)
-"""Fields of types.Tool that OpenAI has a tool for."""
+SERVICE_TOOLS = ("google_search", "file_search")
+"""Fields of types.Tool that OpenAI has a tool for, beside code execution."""
+_INSTEAD = {
+    "mcp_servers": "give the agent an McpToolset, whose calls can be approved",
+    "url_context": "give the agent load_web_page of adk_nb.tools.load_web_page",
+    "google_maps": "take a Gemini model",
+    "enterprise_web_search": "write google_search",
+    "google_search_retrieval": "write google_search",
+    "retrieval": "write types.Tool(file_search=...) with the ids of vector stores of OpenAI",
+}
+"""Field of types.Tool that OpenAI has no equal of -> what to do."""
+_IMAGE = re.compile(r"data:(image/[a-z+.-]+);base64,((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)")
 _REASONS = {
     "max_output_tokens": types.FinishReason.MAX_TOKENS,
     "content_filter": types.FinishReason.SAFETY,
@@ -47,6 +58,9 @@ def response_arguments(
         family: Settings that the model would refuse are left out.
         server: Name of the server; items that it sent are sent back to it only.
         parallel_calls: The model may call several tools in one turn.
+
+    Raises:
+        ConfigurationError: The request has a tool of a service that OpenAI's does not have.
     """
     config = request.config
     arguments: Payload = {"model": model, "input": list(_items(request, server)), "store": False}
@@ -66,8 +80,11 @@ def response_arguments(
     if config.thinking_config and config.thinking_config.include_thoughts:
         reasoning["summary"] = "auto"
     arguments |= adapted | ({"reasoning": reasoning} if reasoning else {})
-    if family.responses:
-        arguments["include"] = ["reasoning.encrypted_content"]
+    included = ["reasoning.encrypted_content"] if family.responses else []
+    if any(tool["type"] == "code_interpreter" for tool in tools):
+        included.append("code_interpreter_call.outputs")
+    if included:
+        arguments["include"] = included
     if config.max_output_tokens is not None:
         arguments["max_output_tokens"] = config.max_output_tokens
     if (schema := output_schema(config)) is not None:
@@ -99,9 +116,16 @@ def _items(request: LlmRequest, server: str) -> Iterator[dict[str, Any]]:
 
 def _model_items(parts: Sequence[types.Part], server: str) -> Iterator[dict[str, Any]]:
     waiting: list[dict[str, Any]] = []
+    has_result = False
+    """The item of the last code has its result."""
     for part in parts:
-        if part.thought:
-            waiting += [item] if (item := chat_fields(part, server).get(_ITEM)) else []
+        if part.thought or part.executable_code:
+            item = chat_fields(part, server).get(_ITEM)
+            waiting += [item] if item else []
+            has_result = bool(item)
+            if item or part.thought:
+                continue
+        if part.code_execution_result and has_result:
             continue
         if call := part.function_call:
             arguments = json.dumps(call.args or {}, ensure_ascii=False)
@@ -160,10 +184,22 @@ def _service_tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
     for tool in tools_of(request):
         if not isinstance(tool, types.Tool):
             continue
-        if tool.google_search:
-            yield {"type": "web_search"}
-        if tool.code_execution:
-            yield {"type": "code_interpreter", "container": {"type": "auto"}}
+        for field in sorted(tool.model_fields_set - {"function_declarations"}):
+            setting = getattr(tool, field)
+            if setting is None:
+                continue
+            if field == "google_search":
+                yield {"type": "web_search"}
+            elif field == "code_execution":
+                yield {"type": "code_interpreter", "container": {"type": "auto"}}
+            elif field == "file_search" and not setting.metadata_filter:
+                limit = {"max_num_results": setting.top_k} if setting.top_k is not None else {}
+                yield {"type": "file_search", "vector_store_ids": setting.file_search_store_names or [], **limit}
+            else:
+                name = "filter of the file search" if field == "file_search" else field
+                raise ConfigurationError(
+                    f"OpenAI's service has no {name}; {_INSTEAD.get(field, 'leave it out, or take a Gemini model')}"
+                )
 
 
 class ResponseAssembler:
@@ -182,6 +218,8 @@ class ResponseAssembler:
                 return self._shown.add_parts([types.Part(text=chunk.delta)])
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 return self._shown.add_parts([types.Part(text=chunk.delta, thought=True)])
+            case "response.output_item.done" if chunk.item.type == "code_interpreter_call" and chunk.item.code:
+                return self._shown.add_parts(_code_parts(chunk.item, self._server))
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._response = chunk.response
             case "error":
@@ -212,18 +250,31 @@ class ResponseAssembler:
         if response.status == "incomplete":
             reason = _REASONS.get(getattr(details, "reason", None) or "", types.FinishReason.OTHER)
         stream, sources = ResponseStream(self._model), list[types.GroundingChunk]()
+        searches, file_searches = list[str](), list[str]()
         for item in cast(list[Any], items):
             if item.type == "message":
                 stream.add_parts(_texts(item, sources))
+            elif item.type == "code_interpreter_call" and item.code:
+                stream.add_parts(_code_parts(item, self._server))
             elif item.type != "function_call":
                 stream.add_parts([_carried(item, self._server)])
             elif reason == types.FinishReason.STOP:  # else its arguments may be cut off
                 stream.add_parts([call_part(item.call_id, item.name, item.arguments)])
+            if item.type == "web_search_call":
+                query = getattr(item.action, "query", None)
+                searches += getattr(item.action, "queries", None) or ([query] if query else [])
+            elif item.type == "file_search_call":
+                file_searches += item.queries or []
+        grounding = types.GroundingMetadata(
+            grounding_chunks=sources or None,
+            web_search_queries=list(dict.fromkeys(searches)) or None,
+            retrieval_queries=list(dict.fromkeys(file_searches)) or None,
+        )
         stream.set_fields(
             finish_reason=reason,
             model_version=response.model or None,
             usage_metadata=_usage(response.usage) if getattr(response, "usage", None) else None,
-            grounding_metadata=types.GroundingMetadata(grounding_chunks=sources) if sources else None,
+            grounding_metadata=grounding if sources or searches or file_searches else None,
         )
         return stream.complete()
 
@@ -239,7 +290,7 @@ class ResponseAssembler:
 
 
 def _texts(message: Any, sources: list[types.GroundingChunk]) -> Iterator[types.Part]:
-    """The texts of a message; the pages that it cites are added to `sources`."""
+    """The texts of a message; the pages and files that it cites are added to `sources`."""
     for content in message.content:
         # A refusal is words, too.
         yield types.Part(text=getattr(content, "text", None) or getattr(content, "refusal", None) or "")
@@ -247,6 +298,32 @@ def _texts(message: Any, sources: list[types.GroundingChunk]) -> Iterator[types.
             if note.type == "url_citation":
                 web = types.GroundingChunkWeb(uri=note.url, title=getattr(note, "title", None))
                 sources.append(types.GroundingChunk(web=web))
+            elif note.type == "file_citation":
+                file = types.GroundingChunkRetrievedContext(title=note.filename)
+                sources.append(types.GroundingChunk(retrieved_context=file))
+
+
+def _code_parts(item: Any, server: str) -> list[types.Part]:
+    """Code that the service ran, its output, and the images that it drew."""
+    fields: dict[str, Any] = {name: value for name, value in item.to_dict(mode="json").items() if value is not None}
+    outputs: list[Any] = item.outputs or []
+    # The images are parts of the answer: they do not go back a second time.
+    fields["outputs"] = [{"type": "logs", "logs": output.logs} for output in outputs if output.type == "logs"]
+    ran = types.ExecutableCode(code=item.code, language=types.Language.PYTHON)
+    result = types.CodeExecutionResult(
+        outcome=types.Outcome.OUTCOME_OK if item.status == "completed" else types.Outcome.OUTCOME_FAILED,
+        output="\n".join(output["logs"] for output in fields["outputs"]),
+    )
+    parts = [
+        types.Part(executable_code=ran, thought_signature=chat_signature(server, {_ITEM: fields})),
+        types.Part(code_execution_result=result),
+    ]
+    for output in outputs:
+        if output.type == "image" and (match := _IMAGE.fullmatch(output.url)):
+            parts.append(types.Part(inline_data=types.Blob(mime_type=match[1], data=base64.b64decode(match[2]))))
+        elif output.type == "image" and output.url.startswith("https://"):
+            parts.append(types.Part(file_data=types.FileData(file_uri=output.url, mime_type="image/png")))
+    return parts
 
 
 def _carried(item: Any, server: str) -> types.Part:

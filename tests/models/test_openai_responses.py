@@ -18,9 +18,11 @@ from pydantic import BaseModel, TypeAdapter
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
-from adk_nb.errors import UnexpectedModelAnswer
+from adk_nb.code_executors import BuiltInCodeExecutor
+from adk_nb.errors import ConfigurationError, UnexpectedModelAnswer
 from adk_nb.models import LlmRequest, LlmResponse, OpenAILlm
-from adk_nb.tools import google_search
+from adk_nb.tools import VertexAiSearchTool, google_maps_grounding, google_search, url_context
+from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution
 from tests.support.talk import Talk, summaries
 
 MODEL = "gpt-6-luna"
@@ -273,6 +275,130 @@ def test_the_search_of_our_name_is_openai_s_and_its_pages_are_sources(server: Ge
     assert event.grounding_metadata.grounding_chunks[0].web.uri == "https://tea.example/"
     assert event.text == "Tea is 3 €."
     assert [item.get("type") for item in body_of(server)["input"][1:3]] == ["reasoning", "web_search_call"]
+
+
+def ran(code: str, *outputs: dict[str, Any], status: str = "completed") -> dict[str, Any]:
+    made = {"id": "ci_1", "type": "code_interpreter_call", "status": status, "container_id": "cntr_1"}
+    return made | {"code": code, "outputs": list(outputs)}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "fields", [{"code_executor": BuiltInCodeExecutor()}, {"tools": [built_in_code_execution]}], ids=["executor", "tool"]
+)
+def test_code_that_the_service_runs_is_shown_with_its_output_and_goes_back_as_it_came(
+    server: GeminiServer, stream: bool, fields: dict[str, Any]
+):
+    picture = "data:image/png;base64," + base64.b64encode(b"png").decode()
+    outputs = [{"type": "logs", "logs": "42\n"}, {"type": "image", "url": picture}, {"type": "logs", "logs": "drawn"}]
+    say(server, reasoning(), ran("print(6 * 7)", *outputs), words("It is 42."), stream=stream)
+    say(server, words("Yes."), stream=stream)
+    talk = Talk(LlmAgent(name="coder", model=model(server), **fields))
+    config = RunConfig(streaming_mode=StreamingMode.SSE if stream else StreamingMode.NONE)
+
+    *_, event = talk.say("6 * 7?", config=config)
+    talk.say("Sure?", config=config)
+
+    first, second = body_of(server, 0), body_of(server)
+    assert first["tools"] == [{"type": "code_interpreter", "container": {"type": "auto"}}]
+    assert "code_interpreter_call.outputs" in first["include"]
+    _, code, result, image, text = event.parts
+    assert code.executable_code.code == "print(6 * 7)"
+    assert (result.code_execution_result.outcome.value, result.code_execution_result.output) == (
+        "OUTCOME_OK",
+        "42\n\ndrawn",
+    )
+    assert (image.inline_data.mime_type, image.inline_data.data, text.text) == ("image/png", b"png", "It is 42.")
+    assert [item.get("type") or item["role"] for item in second["input"]] == [
+        "user",
+        "reasoning",
+        "code_interpreter_call",
+        "assistant",
+        "user",
+    ]
+    assert second["input"][2] == ran("print(6 * 7)", outputs[0], outputs[2])
+
+
+def test_code_goes_to_another_server_as_text_and_code_that_failed_says_so(server: GeminiServer):
+    say(server, ran("1 / 0", {"type": "logs", "logs": "ZeroDivisionError"}, status="failed"), words("It failed."))
+    [answer] = ask(model(server), tools=[types.Tool(code_execution=types.ToolCodeExecution())])
+    say(server, words("Well."))
+
+    assert answer.parts[1].code_execution_result.outcome == types.Outcome.OUTCOME_FAILED
+    elsewhere = model(server, base_url=server.url.replace("127.0.0.1", "localhost") + "/v1")
+    ask(elsewhere, types.UserContent("Go"), answer.content, types.UserContent("And?"))
+    sent = json.dumps(body_of(server)["input"])
+    assert "1 / 0" in sent and "ZeroDivisionError" in sent and "code_interpreter_call" not in sent
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,abc", "javascript:alert(1)", "data:text/html;base64,YWJj", ""])
+def test_an_image_that_is_none_is_left_out(server: GeminiServer, url: str):
+    say(server, ran("draw()", {"type": "image", "url": url}), words("Drawn."))
+
+    [answer] = ask(model(server))
+
+    assert [bool(part.inline_data or part.file_data) for part in answer.parts] == [False, False, False]
+
+
+def test_what_the_service_searched_for_is_told(server: GeminiServer):
+    searched = {"id": "ws_1", "type": "web_search_call", "status": "completed"}
+    page = {"type": "open_page", "url": "https://tea.example/"}
+    say(
+        server,
+        searched | {"action": {"type": "search", "query": "tea price", "queries": ["tea price", "price of tea"]}},
+        searched | {"id": "ws_2", "action": {"type": "search", "query": "tea price"}},
+        searched | {"id": "ws_3", "action": page},
+        words("Tea is 3 €."),
+    )
+
+    [answer] = ask(model(server), tools=[types.Tool(google_search=types.GoogleSearch())])
+
+    assert answer.grounding_metadata.web_search_queries == ["tea price", "price of tea"]
+    assert answer.text == "Tea is 3 €."
+
+
+def test_a_file_search_is_openai_s_and_its_files_are_sources(server: GeminiServer):
+    searched = {"id": "fs_1", "type": "file_search_call", "status": "completed", "queries": ["tea"], "results": None}
+    note = {"type": "file_citation", "file_id": "file_1", "filename": "prices.pdf", "index": 3}
+    say(server, searched, words("Tea is 3 €.", note))
+    search = types.FileSearch(file_search_store_names=["vs_1"], top_k=4)
+
+    [answer] = ask(model(server), tools=[types.Tool(file_search=search)])
+
+    assert body_of(server)["tools"] == [{"type": "file_search", "vector_store_ids": ["vs_1"], "max_num_results": 4}]
+    grounding = answer.grounding_metadata
+    assert grounding.retrieval_queries == ["tea"]
+    assert [chunk.retrieved_context.title for chunk in grounding.grounding_chunks] == ["prices.pdf"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        (types.Tool(url_context=types.UrlContext()), "url_context"),
+        (types.Tool(google_maps=types.GoogleMaps()), "google_maps"),
+        (types.Tool(mcp_servers=[types.McpServer(name="files")]), "mcp_servers"),
+        (types.Tool(file_search=types.FileSearch(file_search_store_names=["vs_1"], metadata_filter="a=1")), "filter"),
+    ],
+)
+def test_a_tool_that_the_service_does_not_have_is_refused_before_anything_is_sent(
+    server: GeminiServer, tool: types.Tool, name: str
+):
+    with pytest.raises(ConfigurationError, match=name) as refused:
+        ask(model(server), tools=[tool])
+
+    assert "\n" not in str(refused.value)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("tool", [url_context, google_maps_grounding, VertexAiSearchTool(data_store_id="stores/s")])
+def test_a_tool_of_gemini_s_service_alone_is_refused_by_name(server: GeminiServer, tool: Any):
+    talk = Talk(LlmAgent(name="finder", model=model(server), tools=[tool]))
+
+    talk.say("Tea?")
+
+    assert isinstance(talk.error, ConfigurationError)
+    assert tool.name in str(talk.error) and "\n" not in str(talk.error)
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("raw", ['{"item": ', "[1]"])
