@@ -418,7 +418,9 @@ class OpenAILlm(HttpSdkLlm):
         async with aclosing(super()._answers(request, payload, stream)) as responses:
             async for response in responses:
                 name = payload["model"]
-                if is_first and not response.partial and not _tells_of_tools.get((self.address() or "", name), True):
+                is_told = _tells_of_tools.get((self.address() or "", name), True)
+                # An instruction may tell of them, too.
+                if is_first and not (response.partial or is_told or any(part.function_call for part in response.parts)):
                     note = self.without_tools(name) if "tools" in payload else None
                     response.custom_metadata = (response.custom_metadata or {}) | ({MODEL_NOTE: note} if note else {})
                 yield response

@@ -416,6 +416,18 @@ def test_a_server_that_tells_its_model_of_no_tools_is_noted_at_the_first_turn(se
     assert [sent.path for sent in server.requests].count("GET /props") == 1
 
 
+def test_a_model_that_calls_its_tools_all_the_same_is_not_noted(server: GeminiServer):
+    shop = Shop(OPENAI, server, instruction="Write calls like this: {{...}}")
+    llama_cpp(server, TEA, stream=False)
+    props(server, tools=False)
+    llama_cpp(server, "It costs 3 €.", stream=False)
+
+    shop.say(stream=False)
+
+    assert shop.asked == ["tea"]
+    assert not any("does not tell" in str(event.custom_metadata) for event in shop.events)
+
+
 @pytest.mark.parametrize("is_answered", [False, True])
 def test_a_server_that_tells_its_model_of_tools_or_says_nothing_is_not_noted(server: GeminiServer, is_answered: bool):
     shop = Shop(OPENAI, server)

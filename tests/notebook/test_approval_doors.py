@@ -213,3 +213,20 @@ def test_a_policy_that_is_none_is_refused_before_anything_is_said(shell: Shell) 
     assert said.startswith("InputError: confirm ") and "'maybe'" in said
     assert "'ask', 'yes'" in said and "'no'" in said
     assert model.requests == [] and shell.ip.adk_nb.sessions.events() == []
+
+
+def test_an_answer_in_a_session_where_nothing_waits_is_told_the_session_that_does(shell: Shell) -> None:
+    shell.names["paid"] = []
+    shell.names["script"] = ScriptedLlm(call("pay", amount=250), "Done.")
+    shell.cell(PAY)
+    shell.cell("%%agent clerk -m script -t pay\nPay.")
+    shell.cell("%chat -s 'my second' clerk Pay.")
+
+    for line in ("%confirm --yes", "%confirm"):
+        said = shell.fails(line) if "--" in line else str(shell.cell(line))
+        assert "session 'main'" in said
+        assert "session 'my second' waits: type %confirm -s 'my second'" in said
+    shell.cell("%confirm -s 'my second' --yes")
+
+    assert shell.names["paid"] == [(250, "Ada")]
+    assert "my second" not in shell.fails("%confirm --yes")

@@ -356,8 +356,10 @@ class _Confirm:
         )
 
     def _none_open(self, hint: str) -> str:
-        """Return the message that no approval is open, with `hint`, or with how to resume an interrupted run."""
+        """Return the message that no approval is open, with `hint`, or with what is open instead."""
         session = self._notebook.sessions.find(self._session)
+        if waiting := self._notebook.waiting_sessions:
+            hint += f"; session {waiting[-1]!r} waits: type {self._notebook.confirm_magic(waiting[-1])}"
         if session and self._notebook.sessions.interrupted_runs(session):
             hint = short_interrupted_notice(self._magic)
         return f"no approval is open in session {self._session!r}; {hint}"

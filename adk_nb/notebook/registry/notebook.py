@@ -393,6 +393,12 @@ class Notebook(Names):
         entries, session = self._chats.items(), self.sessions.in_full(session)
         return [chat for (_, id), (source, chat) in entries if id == session and not isinstance(source, Runner)]
 
+    @property
+    def waiting_sessions(self) -> list[str]:
+        """The sessions of this kernel's chats in which something waits for an answer."""
+        ids = dict.fromkeys(id for (_, id), (source, _) in self._chats.items() if not isinstance(source, Runner))
+        return [id for id in ids if self.sessions.history(id).interrupts()]
+
     def confirm_magic(self, session: str) -> str:
         """The `%confirm` that answers the interrupts of a session, as it has to be typed now."""
         return "%confirm" if session == self.sessions.current else f"%confirm -s {quoted(session)}"
