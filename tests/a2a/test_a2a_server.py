@@ -425,6 +425,19 @@ def test_a_context_goes_on_after_the_server_has_started_again(tmp_path: Path):
     assert [len(contents) for contents in requests(agent)] == [1, 3]
 
 
+@pytest.mark.parametrize("context", ["a\nb", "a\x1b[2Jb", "a\u202eb"])
+def test_a_context_with_a_control_character_is_refused_and_nothing_is_stored(context: str):
+    agent = planner("Rome.")
+    runner = InMemoryRunner(agent)
+    plan = {**PLAN, "params": {"message": {**PLAN["params"]["message"], "contextId": context}}}
+    with served(lambda port: to_a2a(agent, port=port, runner=runner)) as server:
+        answer = post(server, json=plan).json()
+
+    assert "control character" in json.dumps(answer)
+    assert not requests(agent)
+    assert not runner.session_service.list_sessions_sync(app_name=runner.app_name).sessions
+
+
 def test_an_agent_that_was_redefined_answers_from_the_next_message_on():
     runners = [InMemoryRunner(planner("Rome.")), InMemoryRunner(LlmAgent(name="walker", model=ScriptedLlm("On foot.")))]
 

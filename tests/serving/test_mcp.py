@@ -88,6 +88,7 @@ def test_a_known_secret_is_in_no_description_of_a_tool(serve):
         ("clerk", {"message": " "}, "message"),
         ("clerk", {"message": 7}, "message"),
         ("clerk", {"message": "Hi", "session_id": 7}, "session_id"),
+        ("clerk", {"message": "Hi", "session_id": "a\nb"}, "control character"),
         ("other", {"message": "Hi"}, "'other'"),
         ("clerk", {"message": "Hi"}, "the service is down"),
     ],
