@@ -135,6 +135,20 @@ def test_a_second_click_approves_no_card_that_has_just_come_under_the_pointer(la
     assert [answer["id"] for answer in answers(page)] == ["c1", "c2"]
 
 
+def test_a_second_enter_approves_no_other_card(lab: Lab):
+    second = {"op": "card", "card": {**CARD, "id": "c2", "args": {**CARD["args"], "order_id": "90000"}}}
+    page = shown(lab, *story(), second)
+    page.until(lambda: len({card.get_attribute("data-card") for card in page.all(".adknb-card")}) == 2, "both cards")
+    page.js("document.querySelector('[data-card=c1] .adknb-go').focus()")
+    page.cards_are_on()  # what got the focus may have scrolled into sight
+
+    ActionChains(page.browser).send_keys(Keys.ENTER, Keys.ENTER).perform()
+    page.wait("[data-card=c1]", "approved")
+    ActionChains(page.browser).send_keys(Keys.ENTER).perform()
+
+    assert [answer["id"] for answer in answers(page)] == ["c1"]
+
+
 def test_an_answer_in_one_view_closes_the_card_in_every_view(lab: Lab):
     page = lab.open(lab.write("view.ipynb", SETUP, "view", ops(*story()), "print(json.dumps(answers))"))
     page.run_all()
