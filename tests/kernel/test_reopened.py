@@ -129,6 +129,6 @@ def test_a_tool_that_was_at_work_is_not_called_again_without_a_persons_word(kern
     assert "taken effect" in second.run("%session resume").text
     assert (tmp_path / "paid.txt").read_text() == "5\n"
 
-    assert "Paid." in second.run("%confirm --yes").text
+    assert "Paid." in second.run("%confirm 1 --yes").text
 
     assert (tmp_path / "paid.txt").read_text() == "5\n5\n"
