@@ -124,10 +124,11 @@ def _fingerprint(tools: Tools, call: types.FunctionCall | None, args: dict[str, 
 async def _run_all(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
 ) -> tuple[list[CallResult], BaseException | None]:
-    """Run all calls. If one raises, or the run is cancelled, returns the results so far and that error.
+    """Run all calls. If one raises, returns the results so far and its error.
 
-    Each has a task of its own: an asyncio.TaskGroup that fails leaves its task cancelled on Python 3.11 and 3.12, and
-    a tool may swallow the cancellation of its run.
+    If the run is cancelled, but all calls come to an end, returns their results and the CancelledError: a tool may
+    swallow it. Each call has a task of its own, because an asyncio.TaskGroup that fails leaves its task cancelled on
+    Python 3.11 and 3.12.
     """
     tasks = _start_tasks(ctx, spec, calls, tools)
     cancellation: BaseException | None = None
@@ -144,6 +145,8 @@ async def _run_all(
         if isinstance(outcome, BaseException) and task not in cancelled
     ]
     results = [outcome for outcome in outcomes if isinstance(outcome, CallResult)]
+    if cancellation and len(results) < len(calls):
+        raise cancellation  # the event that closes the run tells of all calls
     return results, cancellation or (failed[0] if failed else None)
 
 
@@ -284,12 +287,6 @@ class Progress(Generic[T]):
                 if not consumed.done():
                     consumed.set_result(None)
             self.outcome = task.result()
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait({task})
-            if task.cancelled():
-                raise
-            self.outcome = task.result()  # it tells of the cancellation itself, with what has ended before
         finally:
             self._ctx.emit = previous_emit
             # Wait for its end: a tool must not emit or write after its step.
