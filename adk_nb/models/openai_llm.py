@@ -431,7 +431,7 @@ class OpenAILlm(HttpSdkLlm):
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
         """Send the request; yield the chunks of a stream, or the completion."""
-        client = await self._client()
+        client, asked = await self._client(), payload
         payload = await _with_model_name(client, payload)
         if "input" in payload:
             answer = await client.responses.create(**payload, stream=stream)
@@ -441,7 +441,7 @@ class OpenAILlm(HttpSdkLlm):
             return
         if not stream:
             completion = check_completion(await client.chat.completions.create(**payload), payload["model"])
-            await self._check_template(payload, completion)
+            await self._check_template(asked, completion)
             yield completion
             return
         # Without include_usage a stream has no token counts; they come in a last chunk without choices.
@@ -450,7 +450,7 @@ class OpenAILlm(HttpSdkLlm):
         async with aclosing(close_after(answer)) as chunks:
             async for chunk in chunks:
                 if chunk is not None and chunk.choices:
-                    await self._check_template(payload, chunk)
+                    await self._check_template(asked, chunk)
                 yield chunk
 
     async def _check_template(self, payload: Payload, chunk: Any) -> None:

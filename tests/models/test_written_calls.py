@@ -12,7 +12,7 @@ from vendors import OPENAI, VENDORS, Call, Vendor
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
-from adk_nb.models import LlmRequest, LlmResponse
+from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse
 from tests.support.talk import Talk, summaries
 
 CHATS = [row for row in VENDORS if row.id in ("openai", "litellm")]
@@ -426,6 +426,20 @@ def test_a_model_that_calls_its_tools_all_the_same_is_not_noted(server: GeminiSe
 
     assert shop.asked == ["tea"]
     assert not any("does not tell" in str(event.custom_metadata) for event in shop.events)
+
+
+@pytest.mark.parametrize("name", ["", "#m-1"])
+def test_a_server_that_is_named_by_its_address_is_noted_too(server: GeminiServer, name: str):
+    shop = Shop(OPENAI, server)
+    shop.agent.model = LLMRegistry.new_llm(f"{server.url}/v1{name}")
+    if not name:
+        server.replies.append(Reply(b'{"object": "list", "data": [{"id": "m-1", "object": "model"}]}'))
+    llama_cpp(server, "It costs 9 €.", stream=False)
+    props(server, tools=False)
+
+    shop.say(stream=False)
+
+    assert "does not tell model" in str(shop.events[-1].custom_metadata)
 
 
 @pytest.mark.parametrize("is_answered", [False, True])
