@@ -1,7 +1,7 @@
 """The agent card: what a served agent says about itself, and reading the cards of others."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,25 @@ BEARER = "bearer"
 """Name of the card's security scheme."""
 
 
-def build_card(agent: Any, url: str, *, has_token: bool = False) -> Any:
+def build_card(
+    agent: Any,
+    url: str,
+    *,
+    has_token: bool = False,
+    sends_news: bool = False,
+    security_schemes: Mapping[str, Any] | None = None,
+) -> Any:
     """The card of an agent: name, description, a skill for itself, for each of its tools, and for those under it.
 
     Args:
         agent: An agent or a graph. Its instruction is left out, as a card is public.
         url: Address of the JSON-RPC endpoint.
         has_token: Calls need a bearer token.
+        sends_news: News of a task is sent to an address that a client names.
+        security_schemes: More of them, by name.
+
+    Raises:
+        ConfigurationError: A security scheme is none of a2a-sdk's.
     """
     a2a = a2a_types()
     card = a2a.AgentCard(
@@ -33,11 +45,17 @@ def build_card(agent: Any, url: str, *, has_token: bool = False) -> Any:
         supported_interfaces=[
             a2a.AgentInterface(url=url, protocol_binding=JSONRPC, protocol_version=version) for version in VERSIONS
         ],
-        capabilities=a2a.AgentCapabilities(streaming=True),
+        capabilities=a2a.AgentCapabilities(streaming=True, push_notifications=sends_news),
         default_input_modes=["text/plain", "application/json", "*/*"],
         default_output_modes=["text/plain", "application/json", "*/*"],
         skills=list(_skills(agent, "")),
     )
+    for name, scheme in (security_schemes or {}).items():
+        if not isinstance(scheme, a2a.SecurityScheme):
+            raise ConfigurationError(
+                f"security_schemes[{name!r}] is a {type(scheme).__name__}; write a SecurityScheme of a2a.types"
+            )
+        card.security_schemes[name].CopyFrom(scheme)
     if has_token:
         card.security_schemes[BEARER].http_auth_security_scheme.scheme = BEARER
         # protobuf: an empty list of scopes exists only once it is set in its parent.

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -16,6 +16,7 @@ from adk_nb.models.http_address import is_loopback, names_this_machine
 from adk_nb.redaction import remember
 from adk_nb.runners import Runner
 
+_NEWS_SECONDS = 10.0
 BODY_SECONDS = 10.0
 """From the headers of a message to the first byte of its body."""
 
@@ -38,6 +39,8 @@ class A2aServer:
         agent_card: Any = None,
         token: str | None = None,
         task_store: Any = None,
+        push_config_store: Any = None,
+        security_schemes: Mapping[str, Any] | None = None,
     ) -> None:
         """Make the routes; nothing is served yet.
 
@@ -48,6 +51,10 @@ class A2aServer:
             agent_card: An AgentCard, or the path of its JSON. None: made of the agent.
             token: What a client must send as `Authorization: Bearer`. None: everyone who reaches the port may call.
             task_store: A TaskStore of a2a-sdk. None: tasks are kept in memory.
+            push_config_store: A PushNotificationConfigStore of a2a-sdk, which keeps the addresses that clients name:
+                news of a task is sent there. Addresses of this machine and its network are refused, unless `url` is
+                one of this machine itself. None: no news is sent.
+            security_schemes: Name -> SecurityScheme of a2a-sdk, for the card. Only `token` is checked.
         """
         if not url.endswith("/"):
             raise ConfigurationError(f"the url of an A2A server ends with a slash; write url={url + '/'!r}")
@@ -55,6 +62,10 @@ class A2aServer:
         self._runner_of: Callable[[], Runner] = runner if callable(runner) else lambda: runner
         self._own_card = load_card(agent_card) if agent_card is not None else None
         self._token = token
+        self._sends_news = push_config_store is not None
+        self._security_schemes = dict(security_schemes or {})
+        if self._own_card is not None and security_schemes:
+            raise ConfigurationError("security_schemes are for a card that is made here; write them into agent_card")
         # a2a-sdk logs every malformed request with a traceback, which without a handler would be written to stderr.
         if not (sdk_logger := logging.getLogger("a2a")).handlers:
             sdk_logger.addHandler(logging.NullHandler())
@@ -66,6 +77,7 @@ class A2aServer:
             agent_executor=Executor(self._runner_of),
             task_store=task_store or tasks.InMemoryTaskStore(),
             agent_card=self.card(),
+            **self._news_options(push_config_store),
         )
         self.routes: list[Any] = self._routes()
         """Starlette routes: the endpoint at `/`, and the card below it."""
@@ -77,11 +89,37 @@ class A2aServer:
 
     def card(self) -> Any:
         """The agent card, of the agent as it is now."""
-        return self._own_card or build_card(self._runner_of().agent, self.url, has_token=self._token is not None)
+        return self._own_card or build_card(
+            self._runner_of().agent,
+            self.url,
+            has_token=self._token is not None,
+            sends_news=self._sends_news,
+            security_schemes=self._security_schemes,
+        )
 
     async def aclose(self) -> None:
         """Stop the runs under way."""
         await self._handler.aclose()
+        if self._news_client:
+            await self._news_client.aclose()
+
+    def _news_options(self, store: Any) -> dict[str, Any]:
+        """Options of the handler that sends news of tasks."""
+        self._news_client: Any = None
+        if store is None:
+            return {}
+        validator = require("a2a.utils.push_url_validator", package=EXTRA).validate_push_notification_url
+
+        async def is_allowed(url: str) -> bool:
+            return is_loopback(self.url) or await validator(url)
+
+        httpx = require("httpx", package=EXTRA)
+        # Kept connections would outlive a server that was never closed.
+        self._news_client = httpx.AsyncClient(timeout=_NEWS_SECONDS, limits=httpx.Limits(max_keepalive_connections=0))
+        sender = require("a2a.server.tasks", package=EXTRA).BasePushNotificationSender(
+            self._news_client, store, push_url_validator=is_allowed
+        )
+        return {"push_config_store": store, "push_sender": sender, "push_url_validator": is_allowed}
 
     def _routes(self) -> list[Any]:
         routes = require("a2a.server.routes", package=EXTRA)

@@ -104,6 +104,8 @@ class _Turn:
         self.spec = spec
         self._tools_offered: Sequence[BaseTool] | None = None
         self._tools: Mapping[str, BaseTool] = _NO_TOOLS
+        self._request: LlmRequest | None = None
+        """The latest one."""
         self._long_running_names: Set[str] = _NO_NAMES
         self._progress_names: Set[str] = _NO_NAMES
         self._answer: Event | None = None
@@ -159,7 +161,7 @@ class _Turn:
         self.model_calls += 1
         self._answer = None
         self._calls = []
-        request = await build_request(self.ctx, self.spec, offered, context)
+        request = self._request = await build_request(self.ctx, self.spec, offered, context)
         # Sent once and stored nowhere: the session has only the answers.
         if self._correction:
             request.contents += self._correction
@@ -218,7 +220,11 @@ class _Turn:
         calls = self._calls
         if not calls:
             return await _run_code(ctx, spec, self._answer)
-        step = await run_calls(ctx, spec, calls, self._tools)
+        tools, requested = self._tools, self._request.tools_dict if self._request else {}
+        # Callbacks may have added some to the request.
+        if requested.keys() - tools.keys():
+            tools = {**requested, **tools}
+        step = await run_calls(ctx, spec, calls, tools)
         if spec.output_shape and (tool_output := output.output_from_tool(ctx, spec, step.events)):
             step.events.append(tool_output)
         return step

@@ -11,6 +11,7 @@ __getattr__, __dir__ = face(
         "GlobalInstructionPlugin": "adk_nb.plugins.global_instruction_plugin",
         "LoggingPlugin": "adk_nb.plugins.logging_plugin",
         "PluginManager": "adk_nb.plugins.plugin_manager",
+        "ReflectAndRetryModelPlugin": "adk_nb.plugins.reflect_retry_model_plugin",
         "ReflectAndRetryToolPlugin": "adk_nb.plugins.reflect_retry_tool_plugin",
         "SaveFilesAsArtifactsPlugin": "adk_nb.plugins.save_files_as_artifacts_plugin",
     },

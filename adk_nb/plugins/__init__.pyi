@@ -4,5 +4,6 @@ from adk_nb.plugins.debug_logging_plugin import DebugLoggingPlugin as DebugLoggi
 from adk_nb.plugins.global_instruction_plugin import GlobalInstructionPlugin as GlobalInstructionPlugin
 from adk_nb.plugins.logging_plugin import LoggingPlugin as LoggingPlugin
 from adk_nb.plugins.plugin_manager import PluginManager as PluginManager
+from adk_nb.plugins.reflect_retry_model_plugin import ReflectAndRetryModelPlugin as ReflectAndRetryModelPlugin
 from adk_nb.plugins.reflect_retry_tool_plugin import ReflectAndRetryToolPlugin as ReflectAndRetryToolPlugin
 from adk_nb.plugins.save_files_as_artifacts_plugin import SaveFilesAsArtifactsPlugin as SaveFilesAsArtifactsPlugin

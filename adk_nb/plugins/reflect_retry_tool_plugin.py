@@ -25,6 +25,29 @@ class TrackingScope(Enum):
     """All runs, sessions and users of the plugin."""
 
 
+class FailureCounts:
+    """Consecutive failures in each scope, by name; thread-safe."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[str, dict[str, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, scope: str, name: str) -> int:
+        """Count a failure; returns the number of consecutive ones."""
+        with self._lock:
+            counts = self._counts.setdefault(scope, {})
+            self._counts.move_to_end(scope)
+            counts[name] = counts.get(name, 0) + 1
+            if len(self._counts) > _MAX_SCOPES:
+                self._counts.popitem(last=False)  # the least recent scope
+            return counts[name]
+
+    def reset(self, scope: str, name: str) -> None:
+        """Note a success."""
+        with self._lock:
+            self._counts.get(scope, {}).pop(name, None)
+
+
 class ReflectAndRetryToolPlugin(BasePlugin):
     """Replaces a tool's error by a result with advice for the model, up to a number of consecutive failures.
 
@@ -56,9 +79,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         self.max_retries = max_retries
         self.throw_exception_if_retry_exceeded = throw_exception_if_retry_exceeded
         self.scope = tracking_scope
-        self._failures: OrderedDict[str, dict[str, int]] = OrderedDict()
-        """Scope -> tool -> consecutive failures."""
-        self._lock = threading.Lock()
+        self._failures = FailureCounts()
 
     async def extract_error_from_result(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
@@ -78,8 +99,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         )
         if error:
             return self._answer(tool, tool_args, tool_context, error)
-        with self._lock:
-            self._failures.get(self._get_scope_key(tool_context), {}).pop(tool.name, None)
+        self._failures.reset(self._get_scope_key(tool_context), tool.name)
         return None
 
     async def on_tool_error_callback(
@@ -93,7 +113,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         return tool_context.invocation_id if self.scope is TrackingScope.INVOCATION else "global"
 
     def _answer(self, tool: BaseTool, args: dict[str, Any], context: ToolContext, error: Any) -> dict[str, Any]:
-        failures = self._count(self._get_scope_key(context), tool.name)
+        failures = self._failures.add(self._get_scope_key(context), tool.name)
         if failures <= self.max_retries:
             return _failure_result(error, failures, _advice(tool.name, args, failures, self.max_retries))
         if self.throw_exception_if_retry_exceeded:
@@ -104,15 +124,6 @@ class ReflectAndRetryToolPlugin(BasePlugin):
             f"{tool.name}() failed {failures} times in a row. Do not call it again for this task: reach the goal in "
             "another way, or tell the user what you could not do and why.",
         )
-
-    def _count(self, scope: str, tool: str) -> int:
-        with self._lock:
-            counts = self._failures.setdefault(scope, {})
-            self._failures.move_to_end(scope)
-            counts[tool] = counts.get(tool, 0) + 1
-            if len(self._failures) > _MAX_SCOPES:
-                self._failures.popitem(last=False)  # the least recent scope
-            return counts[tool]
 
 
 def _is_own_result(result: Any) -> bool:

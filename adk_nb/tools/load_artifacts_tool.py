@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from adk_nb import sync, types
 from adk_nb.errors import AdkNbError
+from adk_nb.lazy import require, require_installed
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
@@ -39,6 +40,12 @@ _TEXT_TYPES = (
     "image/svg",
     "image/xml",
 )
+_SPREADSHEETS = (
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.ms-excel",
+)
+_MAX_ROWS = 100
+"""Rows of a sheet that the model gets."""
 _MAX_TEXT = 1_000_000
 """Characters of an artifact that the model gets."""
 
@@ -50,7 +57,15 @@ class LoadArtifactsTool(BaseTool):
     Bytes that are text are sent as text; for other bytes that a model cannot read it gets type and size.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, enable_spreadsheet_parsing: bool = False) -> None:
+        """`enable_spreadsheet_parsing`: show the sheets of `.xlsx` and `.xls` files as tables, of 100 rows each.
+
+        Raises:
+            MissingExtraError: pandas is not installed, which reads them.
+        """
+        if enable_spreadsheet_parsing:
+            require_installed("pandas", package="pandas openpyxl")
+        self._enable_spreadsheet_parsing = enable_spreadsheet_parsing
         super().__init__(name=NAME, description="Loads artifacts (files of this session or user), by their names.")
         self.effect = "pure"
 
@@ -83,8 +98,27 @@ class LoadArtifactsTool(BaseTool):
             if part is None:
                 logger.warning("the model requested artifact %.200r, which cannot be loaded", name)
                 continue
-            parts = [types.Part(text=f"Artifact {name} is:"), await _readable(part, name)]
+            parts = [types.Part(text=f"Artifact {name} is:"), await self._readable(part, name)]
             llm_request.contents.append(types.Content(role="user", parts=parts))
+
+    async def _readable(self, part: types.Part, name: str) -> types.Part:
+        """`part` in a form that any model accepts."""
+        blob = part.inline_data
+        if blob is None:
+            return part
+        kind, data = (blob.mime_type or "").partition(";")[0].strip().lower(), blob.data or b""
+        if kind.startswith(_MEDIA_TYPES) and not kind.startswith(_TEXT_TYPES):
+            return part
+        text = await sync.blocking(partial(docx_text, data), thread=True) if _may_be_docx(kind, name) else None
+        if text is not None:
+            return _as_text(text)
+        if self._enable_spreadsheet_parsing and (kind in _SPREADSHEETS or name.lower().endswith((".xlsx", ".xls"))):
+            return _as_text(await sync.blocking(partial(sheets_text, data), thread=True))
+        if not kind.startswith(_TEXT_TYPES) and not name.lower().endswith(
+            (".csv", ".json", ".md", ".txt", ".xml", ".yaml")
+        ):
+            return types.Part(text=f"({len(data)} bytes of type {kind or 'unknown'}, which cannot be shown as text)")
+        return _as_text(data.decode("utf-8", "replace"))
 
 
 def _requested_names(contents: Sequence[types.Content]) -> list[str]:
@@ -111,24 +145,6 @@ async def _load(name: str, tool_context: ToolContext) -> types.Part | None:
     except AdkNbError as error:
         logger.warning("artifact %r was not loaded: %s", name, error)
         return None
-
-
-async def _readable(part: types.Part, name: str) -> types.Part:
-    """`part` in a form that any model accepts."""
-    blob = part.inline_data
-    if blob is None:
-        return part
-    kind, data = (blob.mime_type or "").partition(";")[0].strip().lower(), blob.data or b""
-    if kind.startswith(_MEDIA_TYPES) and not kind.startswith(_TEXT_TYPES):
-        return part
-    text = await sync.blocking(partial(docx_text, data), thread=True) if _may_be_docx(kind, name) else None
-    if text is not None:
-        return _as_text(text)
-    if not kind.startswith(_TEXT_TYPES) and not name.lower().endswith(
-        (".csv", ".json", ".md", ".txt", ".xml", ".yaml")
-    ):
-        return types.Part(text=f"({len(data)} bytes of type {kind or 'unknown'}, which cannot be shown as text)")
-    return _as_text(data.decode("utf-8", "replace"))
 
 
 def _may_be_docx(kind: str, name: str) -> bool:
@@ -162,6 +178,27 @@ def docx_text(data: bytes) -> str | None:
     if b"<!DOCTYPE" in xml:  # Word writes none, and its entities could expand without limit
         return None
     return "\n".join(_paragraphs(xml))
+
+
+def sheets_text(data: bytes) -> str:
+    """The sheets of a spreadsheet as markdown tables, or the reason why they cannot be shown."""
+    pandas: Any = require("pandas", package="pandas openpyxl")
+    try:
+        frames: dict[str, Any] = pandas.read_excel(io.BytesIO(data), sheet_name=None)
+    except ImportError as error:  # pandas reads them with another package
+        return f"(a spreadsheet that cannot be shown: {str(error).partition('.')[0]})"
+    except Exception as error:  # of a file that a user sent, from either package
+        return f"(a spreadsheet that cannot be read: {type(error).__name__}: {str(error)[:200]})"
+    return "\n\n".join(_sheet(name, frame) for name, frame in frames.items() if len(frame)) or "(an empty spreadsheet)"
+
+
+def _sheet(name: str, frame: Any) -> str:
+    shown = frame.head(_MAX_ROWS).astype(object)
+    rows = [list(shown.columns), *shown.where(shown.notna(), "").values.tolist()]
+    lines = ["| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines.insert(1, "|" + "---|" * len(rows[0]))
+    more = f"\n\n(the first {_MAX_ROWS} of {len(frame)} rows)" if len(frame) > _MAX_ROWS else ""
+    return f"### {name}\n\n" + "\n".join(lines) + more
 
 
 def _paragraphs(xml: bytes) -> Iterator[str]:

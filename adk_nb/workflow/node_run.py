@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from adk_nb import types
@@ -30,7 +29,7 @@ from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.gates import Refused, approval_id, approval_subject, gate_result
 from adk_nb.workflow.node_context import NodeContext, RunNode
 from adk_nb.workflow.run_state import RunState
-from adk_nb.workflow.values import coerced
+from adk_nb.workflow.values import fitting
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +136,7 @@ class NodeRun(RunState):
         return own
 
     async def _attempt(self, context: NodeContext) -> AsyncGenerator[Event, None]:
-        node_input = self._validated("input", self.node.input_schema, self.input)
+        node_input = fitting(self.node.input_schema, self.input, f"node {self.node.name!r}: its input")
         if self.node.has_gate and (gate_events := await self._gate_events(context, node_input)):
             for event in gate_events:
                 yield event
@@ -201,7 +200,7 @@ class NodeRun(RunState):
 
     def _await_approval(self, context: NodeContext) -> None:
         """Wait for an approval of its arguments; after an earlier approval, of the arguments approved then."""
-        node_input = self._validated("input", self.node.input_schema, self.input)
+        node_input = fitting(self.node.input_schema, self.input, f"node {self.node.name!r}: its input")
         self.open_request = (
             self.open_request
             or self.allowed_request
@@ -268,17 +267,9 @@ class NodeRun(RunState):
             raise WorkflowDataError(
                 f"node {self.node.name!r} yielded a second output; yield Event(message=...) for a message"
             )
-        self.output, self.has_output = self._validated("output", self.node.output_schema, value), True
-
-    def _validated(self, label: str, schema: Any, value: Any) -> Any:
-        if schema is None or value is None or isinstance(schema, dict):  # a JSON Schema only documents
-            return value
-        try:
-            return coerced(TypeAdapter(schema), value)
-        except ValidationError as error:
-            raise WorkflowDataError(
-                f"node {self.node.name!r}: its {label} does not fit: {error_text(error)}"
-            ) from error
+        value = fitting(self.node.output_schema, value, f"node {self.node.name!r}: its output")
+        self.output = fitting(self.outer_schema, value, f"workflow {self.author!r}: its output, of {self.node.name!r},")
+        self.has_output = True
 
     def _take_actions(self, context: NodeContext) -> EventActions:
         """Move the context's pending actions into the next event."""
@@ -316,6 +307,8 @@ class NodeRun(RunState):
 
     def _as_output(self, event: Event, value: Any) -> NodeInfo:
         self.set_output(value)
+        if event.output is not None and self.output is not value:  # a schema converted it
+            event.output = self._as_json(self.output)
         if event.isolation_scope == self.path:
             event.isolation_scope = None  # the output is for every agent that sees the graph
         if self.as_output and not event.get_function_responses():

@@ -36,6 +36,8 @@ class RunState:
     branch: str | None
     output_for: list[str] = field(default_factory=list[str])
     """Paths of the workflows and callers whose output is this run's output, too."""
+    outer_schema: Any = None
+    """Output schema of the workflow whose output is this run's."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """Interrupt id -> the answer."""
     interrupt_ids: list[str] = field(default_factory=list[str])

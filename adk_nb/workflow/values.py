@@ -7,6 +7,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from adk_nb import types
+from adk_nb.errors import WorkflowDataError
+from adk_nb.tools.shape import error_text
 
 
 def to_stored(value: Any) -> dict[str, Any]:
@@ -37,3 +39,17 @@ def coerced(adapter: TypeAdapter[Any], value: Any) -> Any:
         return adapter.validate_python(text)
     except ValidationError:
         return adapter.validate_json(text)
+
+
+def fitting(schema: Any, value: Any, label: str) -> Any:
+    """`value` converted to the type `schema`; None and a JSON Schema, which only documents, leave it as it is.
+
+    Raises:
+        WorkflowDataError: It cannot be converted; the message begins with `label`.
+    """
+    if schema is None or value is None or isinstance(schema, dict):
+        return value
+    try:
+        return coerced(TypeAdapter(schema), value)
+    except ValidationError as error:
+        raise WorkflowDataError(f"{label} does not fit: {error_text(error)}") from error

@@ -46,8 +46,10 @@ class Walk:
         output_for: list[str],
         *,
         limit: int | None,
+        output_schema: Any = None,
     ) -> None:
         self._name = name
+        self._output_schema = output_schema
         self._graph = graph
         self._ctx = ctx
         self._path = path
@@ -198,11 +200,16 @@ class Walk:
             input=value,
             branch=branch,
             output_for=self._output_of(node.name),
+            outer_schema=self._schema_of(node.name),
         )
         self._run(run, without_answers(self._ctx))
 
     def _output_of(self, name: str) -> list[str]:
         return [self._path, *self._output_for] if self._graph.ends(name) else []
+
+    def _schema_of(self, name: str) -> Any:
+        """The workflow's own schema, for the node whose output is the workflow's."""
+        return self._output_schema if self._graph.ends(name) else None
 
     def _run(self, run: NodeRun, ctx: InvocationContext) -> None:
         self._steps += 1
@@ -319,7 +326,7 @@ class Walk:
                 "put the node back, or start again with a text instead of an answer"
             )
         run = NodeRun.of(entry, node, self._name, self._path)
-        run.output_for = self._output_of(node.name)
+        run.output_for, run.outer_schema = self._output_of(node.name), self._schema_of(node.name)
         return run
 
     def _answers(self) -> dict[str, Any]:

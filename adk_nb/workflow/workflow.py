@@ -22,6 +22,7 @@ from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.graph import START, Graph
 from adk_nb.workflow.node_context import ParallelWorker
 from adk_nb.workflow.node_like import build_node
+from adk_nb.workflow.values import fitting
 from adk_nb.workflow.walk import Walk
 
 
@@ -41,6 +42,8 @@ class Workflow(BaseAgent):
     edges: list[Any]
     input_schema: Any = None
     """Schema of a message to it, which is JSON; the first nodes get the value. None: any text; they get the message."""
+    output_schema: Any = None
+    """Type to which pydantic converts its output, which must fit. None: any output. A JSON Schema only documents it."""
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of nodes that run at a time. None: no limit."""
     max_steps: int = Field(default=1000, ge=1)
@@ -111,7 +114,16 @@ class Workflow(BaseAgent):
         if self.text_answers_input and (answer_content := self._as_answer(ctx)):
             yield Event(author="user", content=answer_content)
             ctx = replace_fields(ctx, user_content=answer_content)
-        walk = Walk(self, self.name, self._graph, ctx, node.path, node.output_for, limit=self.max_concurrency)
+        walk = Walk(
+            self,
+            self.name,
+            self._graph,
+            ctx,
+            node.path,
+            node.output_for,
+            limit=self.max_concurrency,
+            output_schema=None if self.allow_multiple_outputs else self.output_schema,
+        )
         if not walk.begin(self, node.input):
             return
         # If all nodes had ended before the interruption, only the output is missing.
@@ -127,6 +139,7 @@ class Workflow(BaseAgent):
 
     def _output(self, ctx: InvocationContext, value: Any) -> Event:
         node = self._current_node(ctx)
+        value = to_jsonable_python(fitting(self.output_schema, value, f"workflow {self.name!r}: its output"))
         info = NodeInfo(path=node.path, output_for=[node.path, *node.output_for])
         return Event(author=self.name, branch=ctx.branch, output=value, node_info=info)
 

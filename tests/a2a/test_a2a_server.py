@@ -12,21 +12,28 @@ import httpx
 import pytest
 from a2a.client import Client, ClientConfig, ClientFactory
 from a2a.client.card_resolver import A2ACardResolver
+from a2a.server.tasks import InMemoryPushNotificationConfigStore
 from a2a.types import (
     AgentCard,
+    APIKeySecurityScheme,
     CancelTaskRequest,
     GetTaskRequest,
     Message,
     Part,
     Role,
+    SecurityScheme,
     SendMessageConfiguration,
     SendMessageRequest,
     StreamResponse,
     SubscribeToTaskRequest,
     Task,
+    TaskPushNotificationConfig,
     TaskState,
 )
 from google.protobuf.json_format import MessageToDict
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from adk_nb import clock, sync, types
 from adk_nb.a2a import A2aServer, to_a2a
@@ -42,6 +49,7 @@ from adk_nb.runtime.interrupts import answer
 from adk_nb.sessions import SqliteSessionService
 from adk_nb.tools import FunctionTool, request_input
 from tests.a2a.loopback import LoopbackServer, served
+from tests.support.polling import SECONDS
 from tests.support.talk import requests
 
 DONE, WAITS = TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_INPUT_REQUIRED
@@ -577,3 +585,74 @@ def test_a_card_of_the_author_is_served(tmp_path: Path):
 def test_what_is_no_agent_is_not_served():
     with pytest.raises(ConfigurationError, match="3"):
         to_a2a(3)
+
+
+def test_a_card_has_the_security_schemes_of_the_author():
+    key = SecurityScheme(api_key_security_scheme=APIKeySecurityScheme(name="X-Key", location="header"))
+    with served(lambda port: to_a2a(planner(), port=port, token="t", security_schemes={"key": key})) as server:
+        card = httpx.get(f"{server.url}/.well-known/agent-card.json", trust_env=False).json()
+
+    assert set(card["securitySchemes"]) == {"bearer", "key"}
+    assert card["securitySchemes"]["key"]["apiKeySecurityScheme"]["name"] == "X-Key"
+
+
+@pytest.mark.parametrize("options", [{"agent_card": AgentCard(name="mine")}, {}], ids=["card", "type"])
+def test_security_schemes_that_would_not_be_in_the_card_are_refused(options: dict[str, Any]):
+    with pytest.raises(ConfigurationError, match="security_schemes"):
+        to_a2a(planner(), security_schemes={"key": "X-Key"}, **options)
+
+
+def test_news_of_a_task_is_sent_to_the_address_that_the_client_names():
+    news: list[Any] = []
+    arrived = threading.Event()
+
+    async def hear(request: Any) -> Any:
+        news.append((request.headers.get("x-a2a-notification-token"), await request.json()))
+        if "completed" in json.dumps(news[-1]).lower():
+            arrived.set()
+        return JSONResponse({})
+
+    async def work(url: str, heard_at: str) -> None:
+        async with talking(url) as talker:
+            assert talker.card.capabilities.push_notifications
+            config = TaskPushNotificationConfig(url=heard_at, token="mine")
+            request = talker.request("Hi", task_push_notification_config=config)
+            async for _ in talker.client.send_message(request):
+                pass
+
+    listener = Starlette(routes=[Route("/", hear, methods=["POST"])])
+    store = InMemoryPushNotificationConfigStore()
+    with (
+        served(lambda _: listener) as ear,
+        served(lambda port: to_a2a(planner("Hello."), port=port, push_config_store=store)) as server,
+    ):
+        sync.run(work(server.url, f"{ear.url}/"))
+        assert arrived.wait(SECONDS)
+
+    assert {token for token, _ in news} == {"mine"}
+
+
+def test_a_server_for_others_sends_no_news_to_this_machine():
+    server = A2aServer(
+        InMemoryRunner(agent=planner("Hello.")),
+        "https://agents.example/",
+        push_config_store=InMemoryPushNotificationConfigStore(),
+    )
+    request = {"id": "1", "url": "http://127.0.0.1:9/", "taskId": "t"}
+
+    async def refused() -> Any:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(Starlette(routes=server.routes))) as http:
+            body = {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "SendMessage",
+                "params": {
+                    "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]},
+                    "configuration": {"taskPushNotificationConfig": request},
+                },
+            }
+            answer = await http.post("https://agents.example/", json=body, headers={"A2A-Version": "1.0"})
+            await server.aclose()
+            return answer.json()
+
+    assert "push notification URL" in sync.run(refused())["error"]["message"]

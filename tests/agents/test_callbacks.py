@@ -14,7 +14,7 @@ from adk_nb.agents import CallbackContext, Context, LlmAgent
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import LlmRequest, LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
-from adk_nb.tools import BaseTool, ToolContext
+from adk_nb.tools import BaseTool, FunctionTool, ToolContext
 from tests.support.talk import Talk, content_summaries, summaries
 
 
@@ -188,6 +188,22 @@ def test_a_call_made_by_before_model_is_run():
     talk = Talk(agent("done", before_model_callback=lambda callback_context, llm_request: next(answers)))
 
     assert [text for _, text in summaries(talk.say())] == ["calls look({'at': 'x'})", "answers {'seen': 'x'}", "done ."]
+
+
+def test_a_tool_that_before_model_adds_to_the_request_can_be_called():
+    def late(number: int) -> int:
+        """Late."""
+        return number + 1
+
+    def add(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        llm_request.append_tools([FunctionTool(late)])
+
+    model = ScriptedLlm(call("late", number=1), "two")
+    talk = Talk(LlmAgent(name="a", model=model, before_model_callback=add))
+
+    [response] = talk.say()[1].get_function_responses()
+
+    assert response.response == {"result": 2}
 
 
 def test_before_model_may_change_the_request_and_the_history_stays():

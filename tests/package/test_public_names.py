@@ -39,6 +39,10 @@ PATHS: dict[str, str] = {
     ),
     "adk_nb.agents.base_agent": "AfterAgentCallback BaseAgent BeforeAgentCallback",
     "adk_nb.agents.callback_context": "CallbackContext",
+    "adk_nb.agents.common_configs": "AgentRefConfig CodeConfig",
+    "adk_nb.agents.config_agent_utils": (
+        "from_config resolve_agent_reference resolve_callbacks resolve_code_reference resolve_fully_qualified_name"
+    ),
     "adk_nb.agents.context": "Context",
     "adk_nb.agents.context_cache_config": "ContextCacheConfig",
     "adk_nb.agents.invocation_context": "InvocationContext LlmCallsLimitExceededError",
@@ -158,7 +162,7 @@ PATHS: dict[str, str] = {
     "adk_nb.planners.plan_re_act_planner": "PlanReActPlanner",
     "adk_nb.plugins": (
         "BasePlugin ContextFilterPlugin DebugLoggingPlugin GlobalInstructionPlugin LoggingPlugin PluginManager "
-        "ReflectAndRetryToolPlugin SaveFilesAsArtifactsPlugin"
+        "ReflectAndRetryModelPlugin ReflectAndRetryToolPlugin SaveFilesAsArtifactsPlugin"
     ),
     "adk_nb.plugins.base_plugin": "BasePlugin",
     "adk_nb.plugins.context_filter_plugin": "ContextFilterPlugin",
@@ -235,6 +239,7 @@ PATHS: dict[str, str] = {
     "adk_nb.tools.skill_toolset": (
         "ListSkillsTool LoadSkillResourceTool LoadSkillTool RunSkillScriptTool SkillDiscoveryMode SkillToolset"
     ),
+    "adk_nb.tools.tool_configs": "BaseToolConfig ToolArgsConfig ToolConfig",
     "adk_nb.tools.tool_confirmation": "ToolConfirmation",
     "adk_nb.tools.tool_context": "ToolContext",
     "adk_nb.tools.url_context_tool": "UrlContextTool url_context",

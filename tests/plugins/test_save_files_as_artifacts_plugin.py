@@ -1,12 +1,15 @@
 """Files that come with a message, kept as artifacts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adk_nb import Runner, sync, types
-from adk_nb.artifacts import FileArtifactService
+from adk_nb.agents import LlmAgent
+from adk_nb.artifacts import ArtifactVersion, FileArtifactService, InMemoryArtifactService
 from adk_nb.errors import ConfigurationError
+from adk_nb.models import ScriptedLlm
 from adk_nb.plugins import SaveFilesAsArtifactsPlugin
 from adk_nb.sessions import InMemorySessionService
 from tests.support.talk import Talk, guide, requests
@@ -70,3 +73,32 @@ def test_a_runner_that_keeps_no_artifacts_is_told_what_to_write():
         list(runner.run(user_id="u", session_id="s", new_message=[file("a.csv")]))
 
     assert isinstance(told.value.__cause__, ConfigurationError)
+
+
+class Bucket(InMemoryArtifactService):
+    """Keeps files where a model can fetch them."""
+
+    async def get_artifact_version(self, **where: Any) -> ArtifactVersion | None:
+        kept = await super().get_artifact_version(**where)
+        return kept and kept.model_copy(update={"canonical_uri": f"gs://bucket/{where['filename']}/{kept.version}"})
+
+
+@pytest.mark.parametrize(
+    ("service", "options", "parts"),
+    [
+        (Bucket, {}, ['[Uploaded Artifact: "a.csv"]', "gs://bucket/a.csv/0"]),
+        (Bucket, {"attach_file_reference": False}, ['[Uploaded Artifact: "a.csv"]']),
+        (InMemoryArtifactService, {}, ['[Uploaded Artifact: "a.csv"]']),
+    ],
+)
+def test_the_address_of_a_file_stays_in_the_message_if_a_model_can_fetch_it(
+    service: type[InMemoryArtifactService], options: dict[str, bool], parts: list[str]
+):
+    model = ScriptedLlm("thanks")
+    talk = Talk(LlmAgent(name="a", model=model), plugins=[SaveFilesAsArtifactsPlugin(**options)])
+    talk.runner.artifact_service = service()
+
+    talk.say([file("a.csv")])
+
+    told = model.requests[0].contents[-1].parts or []
+    assert [part.text or (part.file_data and part.file_data.file_uri) for part in told] == parts

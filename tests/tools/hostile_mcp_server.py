@@ -28,6 +28,11 @@ HOLDS_UP = {"type": "object", "properties": {"to": {"type": "string", "pattern":
 SAYS: dict[str, Any] = {
     "holds up": {"content": [{"type": "text", "text": "paid"}], "structuredContent": {"to": "a" * 40 + "!"}},
     "no result": {"content": "paid"},
+    "grounded": {
+        "content": [{"type": "text", "text": "4"}],
+        "_meta": {"adk_grounding_metadata": {"webSearchQueries": ["price of tea"]}},
+    },
+    "badly grounded": {"content": [{"type": "text", "text": "4"}], "_meta": {"adk_grounding_metadata": {"no": 1}}},
     "long": {"content": [{"type": "text", "text": "x" * 5_000_000}]},
     "no picture": {"content": [{"type": "image", "data": "<svg onload=alert(1)>", "mimeType": "text/html"}]},
     "calls": {
@@ -84,6 +89,7 @@ class Server:
         self.listed = 0
         self.questions = 0
         self.refusal = ""
+        self.client: dict[str, Any] = {}
         self.waiting: Any = None
 
     def tools(self) -> list[dict[str, Any]]:
@@ -121,7 +127,7 @@ class Server:
         if key is None:
             return
         if method == "initialize":
-            version = asked["params"]["protocolVersion"]
+            version, self.client = asked["params"]["protocolVersion"], asked["params"]["capabilities"]
             info = {"name": "hostile", "version": "1"}
             capabilities = {"tools": {"listChanged": self.trick in ("lies", "counts, and promises")}}
             self.say(key, {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
@@ -169,6 +175,7 @@ class Server:
             if before:
                 before(key)
             said = f"listed {self.listed} times" if self.trick.startswith("counts") else "paid"
+            said = json.dumps(self.client) if self.trick == "tells of its client" else said
             self.say(key, {"content": [{"type": "text", "text": said}]})
 
     def before_another_id(self, key: int) -> None:

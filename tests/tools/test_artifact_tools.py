@@ -18,7 +18,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext, load_artifacts
-from adk_nb.tools.load_artifacts_tool import DOCX
+from adk_nb.tools.load_artifacts_tool import DOCX, LoadArtifactsTool
 from tests.support.talk import Talk, content_summaries, summaries
 
 
@@ -450,3 +450,54 @@ def test_a_word_document_that_unpacks_without_end_is_read_up_to_a_limit():
 
 def test_an_svg_by_its_other_type_is_text():
     assert loaded(blob(b"<svg/>", "application/svg+xml"), "drawing") == "<svg/>"
+
+
+def workbook(**sheets: list[list[Any]]) -> bytes:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+def shown(data: bytes, filename: str, mime_type: str, **options: Any) -> str:
+    model = ScriptedLlm(call("load_artifacts", artifact_names=[filename]), "seen")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[LoadArtifactsTool(**options)]))
+    put(talk, filename, blob(data, mime_type))
+    talk.say()
+    return ((model.requests[-1].contents[-1].parts or [])[-1]).text or ""
+
+
+@pytest.mark.parametrize(("filename", "mime_type"), [("a.xlsx", ""), ("a", XLSX)])
+def test_the_sheets_of_a_spreadsheet_are_shown_as_tables(filename: str, mime_type: str):
+    data = workbook(Prices=[["item", "price"], ["tea|green", 4], ["milk", None]], Empty=[])
+
+    text = shown(data, filename, mime_type, enable_spreadsheet_parsing=True)
+
+    assert text == "### Prices\n\n| item | price |\n|---|---|\n| tea\\|green | 4.0 |\n| milk |  |"
+
+
+def test_of_a_long_sheet_the_first_hundred_rows_are_shown():
+    data = workbook(Long=[["number"], *([number] for number in range(150))])
+
+    text = shown(data, "long.xlsx", XLSX, enable_spreadsheet_parsing=True)
+
+    assert "| 99 |" in text and "| 100 |" not in text and "first 100 of 150 rows" in text
+
+
+def test_without_the_option_a_spreadsheet_is_bytes_of_a_type():
+    assert "which cannot be shown as text" in shown(b"PK", "a.xlsx", XLSX)
+
+
+def test_what_is_no_spreadsheet_says_so_and_the_run_goes_on():
+    text = shown(b"PK no sheet", "a.xlsx", XLSX, enable_spreadsheet_parsing=True)
+
+    assert text.startswith("(a spreadsheet that cannot be")

@@ -2,12 +2,14 @@
 
 import asyncio
 import base64
+import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mcp.types as mcp_types
 import pytest
 
 from adk_nb import sync
@@ -350,3 +352,63 @@ def test_without_the_package_the_names_are_there_and_the_error_says_what_to_type
 def test_a_server_that_cannot_be_known_is_refused_at_once(wrong: Any):
     with pytest.raises(ConfigurationError, match=r"connection_params must.*StdioConnectionParams"):
         McpToolset(connection_params=wrong)
+
+
+def tricked(trick: str, **options: Any) -> McpToolset:
+    program = StdioServerParameters(command=sys.executable, args=[hostile_mcp_server.__file__, trick])
+    return McpToolset(connection_params=StdioConnectionParams(server_params=program, timeout=STARTING), **options)
+
+
+def said_in_two_turns(toolset: McpToolset) -> list[str]:
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(*[call("pay", amount=1), "done"] * 2), tools=[toolset]))
+    events = [*talk.say(), *talk.say()]
+    sync.run(toolset.close())
+    return [(one.response or {})["content"][0]["text"] for event in events for one in event.get_function_responses()]
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(None, 2), (600, 1)])
+def test_tools_are_not_listed_again_for_so_long_as_is_said(seconds: float | None, times: int):
+    said = said_in_two_turns(tricked("counts", tool_list_cache_ttl_seconds=seconds))
+
+    assert said == ["listed 1 times", f"listed {times} times"]
+
+
+@pytest.mark.parametrize(
+    ("trick", "propagate", "queries"),
+    [("grounded", True, ["price of tea"]), ("grounded", False, None), ("badly grounded", True, None)],
+)
+def test_an_answer_gets_the_grounding_of_a_result(trick: str, propagate: bool, queries: list[str] | None):
+    toolset = tricked(trick, propagate_grounding_metadata=propagate)
+    talk = Talk(LlmAgent(name="a", model=ScriptedLlm(call("pay", amount=1), "It costs 4."), tools=[toolset]))
+
+    _, _, answer = talk.say()
+
+    sync.run(toolset.close())
+    grounding = answer.grounding_metadata
+    assert (grounding.web_search_queries if grounding else None) == queries
+    assert "temp:_adk_grounding_metadata" not in talk.stored().state
+
+
+async def answers_samples(context: Any, params: Any) -> Any:
+    raise AssertionError("nobody asks")
+
+
+def test_a_server_is_told_what_of_sampling_the_callback_can_do():
+    capability = mcp_types.SamplingCapability(tools=mcp_types.SamplingToolsCapability())
+    toolset = tricked("tells of its client", sampling_callback=answers_samples, sampling_capabilities=capability)
+
+    [told, _] = said_in_two_turns(toolset)
+
+    assert json.loads(told)["sampling"] == {"tools": {}}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"tool_list_cache_ttl_seconds": 0}, "tool_list_cache_ttl_seconds=0"),
+        ({"sampling_capabilities": mcp_types.SamplingCapability()}, "sampling_callback"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(options: dict[str, Any], reason: str):
+    with pytest.raises(ConfigurationError, match=reason):
+        tricked("counts", **options)

@@ -14,7 +14,7 @@ from adk_nb import Context, types
 from adk_nb.errors import ConfigurationError, NodeTimeoutError, WorkflowDataError
 from adk_nb.events import Event
 from adk_nb.tools import FunctionTool, ToolContext
-from adk_nb.workflow import START, FunctionNode, RetryConfig, Workflow, node
+from adk_nb.workflow import END, START, FunctionNode, RetryConfig, Workflow, node
 from tests.support.polling import SECONDS
 from tests.support.talk import Talk
 from tests.workflow.steps import step, walked
@@ -424,3 +424,50 @@ def test_a_json_schema_of_the_input_is_for_readers():
 
     assert bound.input_schema["properties"]["city"] == {"type": "string"} and bound.input_schema["required"] == ["city"]
     assert run(gives({"city": "Oslo", "else": 1}), bound) == "Oslo for 2 days"
+
+
+def chosen() -> Event:
+    return Event(output={"v": "3"}, route="done")
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [(START, gives({"v": "3"}))],
+        [(START, gives("q"), node(gives({"v": "3"}), name="last"))],
+        [(START, chosen, {"done": END})],
+        [(START, Workflow(name="inner", edges=[(START, gives({"v": "3"}))]))],
+    ],
+    ids=["one", "two", "route", "inner"],
+)
+def test_the_output_of_a_workflow_is_made_into_its_schema(edges: list[Any]) -> None:
+    talk = Talk(Workflow(name="wf", edges=edges, output_schema=V))
+
+    events = talk.say("q")
+
+    assert talk.error is None
+    assert [event.output for event in events if event.output is not None][-1] == {"v": 3}
+
+
+@pytest.mark.parametrize("edges", [[(START, gives("no"))], [(START, chosen, {"done": END})]], ids=["text", "route"])
+def test_an_output_that_does_not_fit_the_schema_of_the_workflow_is_an_error(edges: list[Any]) -> None:
+    class Other(BaseModel):
+        other: int
+
+    talk = Talk(Workflow(name="wf", edges=edges, output_schema=Other))
+
+    talk.say("q")
+
+    assert isinstance(talk.error, WorkflowDataError) and "'wf'" in str(talk.error)
+
+
+def test_outputs_by_name_are_checked_together() -> None:
+    many = Workflow(
+        name="wf",
+        edges=[(START, (node(gives(1), name="a"), node(gives(2), name="b")))],
+        allow_multiple_outputs=True,
+        output_schema=dict[str, int],
+    )
+    talk = Talk(many)
+
+    assert talk.say("q")[-1].output == {"a": 1, "b": 2}

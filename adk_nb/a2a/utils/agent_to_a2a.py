@@ -1,6 +1,6 @@
 """`to_a2a`: an agent as a web application that other agents call."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,6 +23,8 @@ def to_a2a(
     runner: Runner | None = None,
     token: str | None = None,
     task_store: Any = None,
+    push_config_store: Any = None,
+    security_schemes: Mapping[str, Any] | None = None,
 ) -> Any:
     """An agent, or a graph, as a Starlette application, for `uvicorn.run(to_a2a(agent, port=8001), port=8001)`.
 
@@ -37,13 +39,23 @@ def to_a2a(
         runner: Runs the agent. None: one with services in memory.
         token: What clients must send; `RemoteA2aAgent(token=...)` does. None: everyone who reaches the port may call.
         task_store: A TaskStore of a2a-sdk. None: tasks are kept in memory.
+        push_config_store: As of A2aServer: keeps the addresses to which clients want news of a task.
+        security_schemes: As of A2aServer: schemes for the card.
 
     Raises:
         ConfigurationError: `agent` is not an agent, or `agent_card` not a card.
         MissingExtraError: a2a-sdk is not installed.
     """
     url = f"{protocol}://{host}:{port}/"
-    server = A2aServer(runner or _new_runner(agent), url, agent_card=agent_card, token=token, task_store=task_store)
+    server = A2aServer(
+        runner or _new_runner(agent),
+        url,
+        agent_card=agent_card,
+        token=token,
+        task_store=task_store,
+        push_config_store=push_config_store,
+        security_schemes=security_schemes,
+    )
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[None, None]:

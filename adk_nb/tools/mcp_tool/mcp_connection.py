@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import httpx2
 
+from adk_nb import clock
 from adk_nb.errors import CredentialError
 from adk_nb.lazy import require
 from adk_nb.models.page_fetch import transport_of_page
@@ -57,7 +58,7 @@ class Connection:
         """401 after a response with that status, else 0."""
         self._changes = 0
         """Number of changes that the server has announced."""
-        self._cached: tuple[int, Any] | None = None
+        self._cached: tuple[int, Any, float] | None = None
         """Number of changes before the last fetch, and its result."""
         self.announces_changes = False
         """True if the server announces changes of its tools and resources, and the connection delivers them."""
@@ -78,14 +79,19 @@ class Connection:
         if not self.client.done():
             self.task.cancel()
 
-    async def cached(self, fetch: Callable[[], Awaitable[Any]], *, refresh: bool) -> Any:
-        """The last result of `fetch`, while the server has announced no change."""
-        if self.announces_changes and self._cached and self._cached[0] == self._changes and not refresh:
+    async def cached(
+        self, fetch: Callable[[], Awaitable[Any]], *, refresh: bool, keep_seconds: float | None = None
+    ) -> Any:
+        """The last result of `fetch`, while the server has announced no change, or for `keep_seconds`."""
+        now = clock.ticks()
+        is_current = self._cached is not None and self._cached[0] == self._changes and not refresh
+        is_fresh = keep_seconds is not None and self._cached is not None and now < self._cached[2] + keep_seconds
+        if self._cached and is_current and (self.announces_changes or is_fresh):
             return self._cached[1]
         # Read before the fetch: a change that is announced meanwhile makes the result stale.
         version = self._changes
         value = await fetch()
-        self._cached = (version, value)
+        self._cached = (version, value, now)
         return value
 
     def explain(self, error: Exception) -> Exception:

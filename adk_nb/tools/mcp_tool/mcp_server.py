@@ -64,13 +64,13 @@ class McpServer:
         return await self.sessions.use(await self._headers(tool_context, tool_context.auth_credential), work, **options)
 
     async def list_offers(
-        self, ctx: ReadonlyContext | None, work: Callable[[Any], Awaitable[Any]], *, refresh: bool
+        self, ctx: ReadonlyContext | None, work: Callable[[Any], Awaitable[Any]], **options: Any
     ) -> Any:
         """List tools or resources through `McpSessionManager.cached`."""
         config, credential = self.auth_config, None
         if config:
             credential = (ctx and ctx.get_credential(config.credential_key)) or config.raw_auth_credential
-        return await self.sessions.cached(await self._headers(ctx, credential), work, refresh=refresh)
+        return await self.sessions.cached(await self._headers(ctx, credential), work, **options)
 
     async def _headers(self, ctx: ReadonlyContext | None, credential: AuthCredential | None) -> dict[str, str]:
         """Headers of the provider (inside a run), overridden by those of the credential."""

@@ -99,7 +99,12 @@ class McpSessionManager:
         return await on_background_loop(self._use(dict(headers or {}), use, again))
 
     async def cached(
-        self, headers: Mapping[str, str] | None, work: Callable[[Any], Awaitable[T]], *, refresh: bool = False
+        self,
+        headers: Mapping[str, str] | None,
+        work: Callable[[Any], Awaitable[T]],
+        *,
+        refresh: bool = False,
+        keep_seconds: float | None = None,
     ) -> T:
         """Return the last result of `work` while the server announces no change; else run it.
 
@@ -107,6 +112,7 @@ class McpSessionManager:
             headers: As for `use`.
             work: May be repeated; limited by the parameters' `timeout`.
             refresh: Run it in any case.
+            keep_seconds: Return the last result for so long also where the server announces no changes at all.
 
         Raises:
             Exception: As for `use`; TimeoutError if it takes too long.
@@ -118,7 +124,7 @@ class McpSessionManager:
                     async with asyncio.timeout(self.params.timeout):
                         return await work(client)
 
-            return await connection.cached(fetch, refresh=refresh)
+            return await connection.cached(fetch, refresh=refresh, keep_seconds=keep_seconds)
 
         return await on_background_loop(self._use(dict(headers or {}), use, again=True))
 

@@ -2,14 +2,18 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import cached_property
 from typing import Any
 
+from pydantic import ValidationError
+
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.runtime.context import ToolContext
+from adk_nb.runtime.invocation_context import GROUNDING
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Condition, condition_holds, with_defaults
 from adk_nb.tools.json_arguments import JsonArguments
@@ -17,7 +21,10 @@ from adk_nb.tools.mcp_tool.content import CallMessages, Progress, clean_schema, 
 from adk_nb.tools.mcp_tool.elicitation import ElicitationCallback, answer_question, notice_event, question_event
 from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
 from adk_nb.tools.mcp_tool.mcp_server import McpServer
+from adk_nb.tools.shape import error_text
 from adk_nb.tools.tool_progress import run_with_progress
+
+logger = logging.getLogger(__name__)
 
 ProgressCallback = Callable[..., Any]
 """Receives `(progress, total, message)`, sync or async. Or a factory of such a callback for each call: a sync function
@@ -45,6 +52,7 @@ class McpTool(BaseTool):
         require_confirmation: Condition = False,
         progress_callback: ProgressCallback | None = None,
         elicitation_callback: ElicitationCallback | None = None,
+        propagate_grounding_metadata: bool = False,
     ) -> None:
         """`definition`: the server's `mcp.Tool`. `server`: shared, so not closed here."""
         hints = definition.annotations.model_dump(exclude_none=True, by_alias=True) if definition.annotations else None
@@ -56,6 +64,7 @@ class McpTool(BaseTool):
         self.require_confirmation = require_confirmation
         self.progress_callback = progress_callback
         self.elicitation_callback = elicitation_callback
+        self.propagate_grounding_metadata = propagate_grounding_metadata
         self.auth_config = server.auth_config
         self.bound_to = f"{definition.name} of {server.sessions.server}"
         self._remote_name = definition.name
@@ -110,13 +119,14 @@ class McpTool(BaseTool):
 
     async def _items(self, args: dict[str, Any], tool_context: ToolContext) -> AsyncGenerator[Any, None]:
         """Progress and questions of the server as events, and then its result."""
-        messages = CallMessages()
+        messages, grounding = CallMessages(), list[types.GroundingMetadata]()
 
         async def call(client: Any) -> dict[str, Any]:
             """Call the tool on the connection's loop."""
-            return self._check_output(
-                convert_result(await client.call_tool(self._remote_name, args, progress_callback=messages.progress))
-            )
+            result = await client.call_tool(self._remote_name, args, progress_callback=messages.progress)
+            if self.propagate_grounding_metadata:
+                grounding[:] = self._grounding(result.meta)
+            return self._check_output(convert_result(result))
 
         callback = self._progress_callback(tool_context)
         calling = asyncio.ensure_future(self._server.call(tool_context, call, answers=messages.asks))
@@ -131,7 +141,19 @@ class McpTool(BaseTool):
                     result = callback(event.progress, event.total, event.message)
                     await result if inspect.isawaitable(result) else None
                 yield _progress_event(event)
-        yield calling.result()
+        result = calling.result()
+        if grounding:
+            tool_context.state[GROUNDING] = grounding[0]
+        yield result
+
+    def _grounding(self, meta: dict[str, Any] | None) -> list[types.GroundingMetadata]:
+        """The grounding in a result's `_meta`: one, or none."""
+        try:
+            found = (meta or {}).get("adk_grounding_metadata")
+            return [] if found is None else [types.GroundingMetadata.model_validate(found)]
+        except ValidationError as error:
+            logger.warning("%s(): the grounding metadata of its server was ignored: %s", self.name, error_text(error))
+            return []
 
     def _check_output(self, result: dict[str, Any]) -> dict[str, Any]:
         """Check `structuredContent`, which must match the output schema. Source: MCP 2025-06-18."""

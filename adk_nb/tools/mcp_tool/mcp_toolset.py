@@ -110,6 +110,12 @@ class McpToolset(BaseToolset):
         elicitation_callback: Answers questions to the user while a tool runs. None: ask by `input()` if a cell waits
             for the run; otherwise the question is declined, with an event.
         sampling_callback: Answers requests to a model, as in `mcp.Client`. None: they are refused.
+        sampling_capabilities: What of sampling the callback can do, as in `mcp.Client`, such as tools; the server is
+            told.
+        tool_list_cache_ttl_seconds: Do not list the tools again for so long, unless the server announces a change.
+            None: list them at each invocation, if the server announces no changes.
+        propagate_grounding_metadata: Give the model's answer the grounding that a result has in its
+            `_meta.adk_grounding_metadata`.
         use_mcp_resources: Add a tool that reads the server's resources.
 
     Raises:
@@ -133,6 +139,9 @@ class McpToolset(BaseToolset):
         progress_callback: ProgressCallback | None = None,
         elicitation_callback: ElicitationCallback | None = None,
         sampling_callback: Any = None,
+        sampling_capabilities: Any = None,
+        tool_list_cache_ttl_seconds: float | None = None,
+        propagate_grounding_metadata: bool = False,
         use_mcp_resources: bool = False,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
@@ -140,7 +149,19 @@ class McpToolset(BaseToolset):
         if auth_scheme is not None:
             key = credential_key or ""
             config = AuthConfig(auth_scheme=auth_scheme, raw_auth_credential=auth_credential, credential_key=key)
-        client_options = {"sampling_callback": sampling_callback} if sampling_callback else {}
+        if tool_list_cache_ttl_seconds is not None and tool_list_cache_ttl_seconds <= 0:
+            raise ConfigurationError(
+                f"tool_list_cache_ttl_seconds={tool_list_cache_ttl_seconds:g} must be more than 0; write None to list "
+                "the tools at each invocation"
+            )
+        if sampling_capabilities is not None and sampling_callback is None:
+            raise ConfigurationError("sampling_capabilities needs a sampling_callback, which answers the requests")
+        client_options: dict[str, Any] = {}
+        if sampling_callback:
+            client_options = {
+                "sampling_callback": sampling_callback,
+                "sampling_capabilities": sampling_capabilities,
+            }
         sessions = McpSessionManager(connection_params_of(connection_params), **client_options)
         self._server = McpServer(sessions, header_provider=header_provider, auth_config=config)
         self.require_confirmation = parse_condition(require_confirmation, type(self).__name__, None)
@@ -148,7 +169,9 @@ class McpToolset(BaseToolset):
             "require_confirmation": self.require_confirmation,
             "progress_callback": progress_callback,
             "elicitation_callback": elicitation_callback,
+            "propagate_grounding_metadata": propagate_grounding_metadata,
         }
+        self._keep_seconds = tool_list_cache_ttl_seconds
         self._use_resources = use_mcp_resources
         self._reported: set[str] = set()
 
@@ -165,7 +188,9 @@ class McpToolset(BaseToolset):
             TimeoutError: It did not list its tools in time.
         """
         refresh = readonly_context is not None and _is_answer(readonly_context)
-        tools: list[BaseTool] = await self._server.list_offers(readonly_context, self._list_tools, refresh=refresh)
+        tools: list[BaseTool] = await self._server.list_offers(
+            readonly_context, self._list_tools, refresh=refresh, keep_seconds=self._keep_seconds
+        )
         selected = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
         if len(selected) > MAX_TOOLS:
             self._warn_once(
