@@ -1,5 +1,6 @@
 """The base class of agents: a name, callbacks around its work, and a method that yields events."""
 
+import importlib
 import inspect
 import keyword
 import re
@@ -110,6 +111,17 @@ class BaseAgent(BaseModel):
         for agent in previous:
             if agent not in self.sub_agents:
                 agent._parent = None
+
+    @classmethod
+    def from_config(cls, config: Any, config_abs_path: str) -> Any:
+        """An agent of this class, as a YAML file describes it; `config_agent_utils.from_config` reads files.
+
+        Args:
+            config: The file's keys: a mapping, or a pydantic model.
+            config_abs_path: Path of the file, for the paths in it.
+        """
+        # Late: that module imports this one.
+        return importlib.import_module("adk_nb.agents.config_agent_utils").build(cls, config, config_abs_path)
 
     @property
     def parent_agent(self) -> "BaseAgent | None":
