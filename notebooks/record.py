@@ -13,7 +13,6 @@ import nbformat
 from demo import execute
 
 from adk_nb.models import LLMRegistry, OfflineLlm, RecordedLlm
-from adk_nb.models.cassette import Cassette
 
 HERE = Path(__file__).parent
 
@@ -25,11 +24,10 @@ def cassette_of(notebook: Path) -> Path:
 
 def record_offline(path: str) -> None:
     """Called in the kernel before its first cell: what the offline model answers from now on goes to `path` too."""
-    cassette = Cassette(path, create=True)
 
     class Recording(RecordedLlm):
         def __init__(self, model: str) -> None:
-            super().__init__(cassette, record=OfflineLlm(model=model))
+            super().__init__(path, record=OfflineLlm(model=model))
 
         @classmethod
         def supported_models(cls) -> list[str]:

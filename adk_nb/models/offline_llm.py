@@ -1,24 +1,20 @@
 """The model without a key: picks tools by keywords; not a language model."""
 
-import ast
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from pydantic import Field
 
-from adk_nb import mcp_results, types
+from adk_nb import types
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.local_servers import servers_seen
-from adk_nb.models.offline_arguments import STOP, Plan, likeness, words_of
+from adk_nb.models.offline_arguments import Plan
 from adk_nb.models.offline_tools import TRANSFER, Tool, offered_tools, plans
-
-MAX_ROWS, MAX_CHARS = 12, 1_500
-_REJECTED = "this call was rejected; it did not run"
-_EDITED = "a person changed the arguments before approving them, to "
+from adk_nb.models.offline_wording import MAX_ROWS, describe_result
 
 
 def _model_hint() -> str:
@@ -50,87 +46,6 @@ def missing_arguments(tool: Tool, plan: Plan) -> str:
     return f"To use `{tool.name}` I need {arguments}. Ask again in one message, for example: {tool.example}"
 
 
-def describe_result(tool: str, args: Mapping[str, Any], response: Any, question: str) -> str:
-    """Describe the result of a call; of several facts those that the question names."""
-    answer = dict(cast(dict[str, Any], response)) if isinstance(response, dict) else {"result": response}
-    edits = [key for key in ("note", "approval_note") if str(answer.get(key)).startswith(_EDITED)]
-    note = answer.pop(edits[0]) if edits else answer.pop("note") if set(answer) == {"result", "note"} else ""
-    args = (_edited_args(note) if edits else None) or args
-    argument_words = {term for text in [tool, *args.values()] for term in words_of(str(text))}
-    outcome = _outcome(answer, args, [term for term in words_of(question) if term not in argument_words | STOP])
-    text = f"{tool}({', '.join(f'{name}={_inline(value)}' for name, value in args.items())}){outcome}"
-    return f"{text}\n\nNote: {note}." if note else text
-
-
-def _edited_args(note: Any) -> dict[str, Any] | None:
-    """The arguments that ran, if `note` says that an approval changed them."""
-    try:
-        return dict(ast.literal_eval(str(note).removeprefix(_EDITED)))
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # another note, or a shortened one
-        return None
-
-
-def _outcome(answer: dict[str, Any], args: Mapping[str, Any], question: Sequence[str]) -> str:
-    """The rest of the sentence that begins with the call. `question`: the words that a fact is chosen by."""
-    if error := answer.get("error"):
-        is_rejected, reason = str(error).startswith(_REJECTED), str(error).partition("the reason given: ")[2]
-        text = f"was not approved and did not run: {reason}" if is_rejected else f"did not work: {_inline(error)}"
-        return f" {text.rstrip(': .')}."
-    value: Any = mcp_results.value_of(answer)
-    value = answer["result"] if value is answer and list(answer) == ["result"] else value
-    if value in (None, "", [], {}):
-        return " is done; it returned nothing."
-    if isinstance(value, dict):
-        facts = cast(dict[str, Any], value)
-        keys = _named_keys([key for key in facts if key not in args and facts[key] not in args.values()], question)
-        count = f" ({len(keys)} of {len(facts)} values)" if len(keys) < len(facts) else ""
-        text = f": {', '.join(f'{key} is {_inline(facts[key])}' for key in keys)}{count}."
-        return text if keys else _rows([f"- {key}: " for key in facts], list(facts.values()), _inline(facts))
-    if isinstance(value, list):
-        items = cast(list[Any], value)
-        return _rows([f"{n}. " for n in range(1, len(items) + 1)], items, _inline(items))
-    text = _cut(value, MAX_CHARS) if isinstance(value, str) else _inline(value)
-    return f": {text}" if re.search(r"\s", text.strip()) else f" gives {text.rstrip('.')}."
-
-
-def _named_keys(keys: Sequence[str], question: Sequence[str]) -> list[str]:
-    """The keys that a question names: for each word the key that most other words name, too."""
-    scores = [{key: score for key in keys if (score := _score(term, key))} for term in question]
-    totals = {key: sum(word_scores.get(key, 0) for word_scores in scores) for key in keys}
-    best_keys = {max(word_scores, key=lambda key: totals[key]) for word_scores in scores if word_scores}
-    return [key for key in keys if key in best_keys]
-
-
-def _score(term: str, key: str) -> float:
-    """Likeness of a word and a key: highest for its first word, lowest for a unit at its end."""
-    return max((likeness(term, key_word) * 0.9**n for n, key_word in enumerate(words_of(key))), default=0.0)
-
-
-def _rows(names: Sequence[str], values: Sequence[Any], short: str) -> str:
-    """A short flat value in one line, any other with one line per item."""
-    if len(names) <= MAX_ROWS and len(short) < 120 and not any(isinstance(value, dict | list) for value in values):
-        return f": {short}."
-    lines = [name + _inline(value) for name, value in zip(names, values, strict=True)]
-    rest = [f"\nand {len(lines) - MAX_ROWS} more"] if len(lines) > MAX_ROWS else []
-    return "\n".join([f" has {len(lines)} rows:" if "2. " in names else ":", "", *lines[:MAX_ROWS], *rest])
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, dict):
-        value = ", ".join(f"{key} {_inline(item)}" for key, item in cast(dict[str, Any], value).items())
-    elif isinstance(value, list):
-        value = ", ".join(_inline(item) for item in cast(list[Any], value)[: 2 * MAX_ROWS])
-    elif isinstance(value, float):
-        value = f"{value:.4g}" if abs(value) < 0.01 else f"{round(value, 4):.15g}"
-    elif value is None or isinstance(value, bool):
-        value = {None: "nothing", True: "yes", False: "no"}[value]
-    return _cut(" ".join(str(value).split()), 300)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
-
-
 NAME = "offline"
 _GREETING = re.compile(
     r"\W*(help|hi|hello|hey|good \w+|thanks|thank you|cancel|never ?mind|stop|wh(o|at) are you"
@@ -146,9 +61,10 @@ class OfflineLlm(BaseLlm):
 
     It picks the tool whose name, description and parameters share most words with the last message, and reads the
     arguments from it by type: names, numbers, quotes, dates, enum values. It asks for missing required arguments.
-    Of a result with several facts it reports those that the message names. Several values, or several clauses, make
-    several calls. It calls nothing because of a result or of another agent, so neither can inject instructions. Agents
-    that can take over are chosen like tools, by their names and descriptions.
+    Of a result with several facts it reports those that the message names, in a sentence made from the names of the
+    tool, its arguments and the facts. Several values, or several clauses, make several calls. It calls nothing because
+    of a result or of another agent, so neither can inject instructions. Agents that can take over are chosen like
+    tools, by their names and descriptions.
 
     It is not a language model: it knows nothing, reads no instruction, writes no prose and fills in no output schema.
     It reads the first 1,000 characters of a message.
@@ -199,8 +115,15 @@ def _answer(request: LlmRequest) -> str | list[tuple[str, dict[str, Any]]]:
     last = max(n for n, content in enumerate(contents) if not content or _is_message(content))
     message, later = _text(contents[last]), request.contents[last:]
     if results := _results([part for content in later for part in content.parts or []]):
-        texts = [describe_result(*result, message) for result in results]
-        return texts[0] if len(texts) == 1 else "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+        purposes = {tool.name: tool.purpose for tool in offered_tools(request)}
+        texts = [
+            describe_result(name, purposes.get(name, ""), args, response, message) for name, args, response in results
+        ]
+        # A few sentences are a paragraph; more of them, or longer texts, a list.
+        is_short = len(texts) == 1 or (
+            len(texts) <= 3 and not any("\n" in text or text[-1] not in ".!?" for text in texts)
+        )
+        return " ".join(texts) if is_short else "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
     # After a transfer the new agent answers: it does not transfer on, or back.
     is_transferred = any(f"called tool `{TRANSFER}`" in _text(content) for content in later)
     tools = [tool for tool in offered_tools(request) if not (is_transferred and tool.is_agent)]

@@ -43,7 +43,7 @@ def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
     cells = ["%%agent guide -m offline\nHelp.", "%chat guide Hi", "%chat guide Ho", *PAYING]
     page = lab.open(lab.write("folded.ipynb", SETUP, COUNT, "%chat counter And then?", *cells))
     page.run_all()
-    page.wait(".adknb-answered", "paid 3")
+    page.wait(".adknb-answered", "Paid 3.")
 
     chips = [chip.text for chip in page.all(".adknb-notice-chip")]
     assert chips == ["Offline stand-in"] * 4

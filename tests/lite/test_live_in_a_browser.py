@@ -37,7 +37,7 @@ def test_python_is_loaded_with_a_line_on_the_page_and_a_click_approves(page: Lit
 
     page.button("Approve").click()
 
-    page.until(lambda: "paid 250 euros to Anna" in page.text(4), "the answer in the cell that asked")
+    page.until(lambda: "Paid 250 euros to Anna." in page.text(4), "the answer in the cell that asked")
     page.screenshot("lite-approved")
 
 

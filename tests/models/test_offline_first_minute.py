@@ -186,8 +186,8 @@ def money(amount: float, source: str, target: str) -> list[Call]:
 @pytest.mark.parametrize(
     ("tools", "message", "calls", "facts", "not_told"),
     [
-        (PLANET, "How long is a day on Jupiter?", planet("Jupiter"), ["day_length_hours", "9.9"], ["4331", "95"]),
-        (PLANET, "How long is a year on Mars?", planet("Mars"), ["year_length_days", "687"], ["24.7"]),
+        (PLANET, "How long is a day on Jupiter?", planet("Jupiter"), ["day length", "9.9 hours"], ["4331", "95"]),
+        (PLANET, "How long is a year on Mars?", planet("Mars"), ["year length", "687 days"], ["24.7"]),
         (PLANET, "how many days are in a year on mars", [("planet_info", {"name": "mars"})], ["no planet"], []),
         (PLANET, "How many moons does Saturn have?", planet("Saturn"), ["146"], ["10.7"]),
         (PLANET, "What is the mass of Jupiter?", planet("Jupiter"), ["1898"], ["9.9"]),
@@ -204,7 +204,7 @@ def money(amount: float, source: str, target: str) -> list[Call]:
         ((get_weather,), "What is the temperature in New York?", weather("New York"), ["18.5"], ["cloudy"]),
         ((get_weather,), "How warm is it in Rome?", weather("Rome"), ["18.5"], ["cloudy"]),
         ((get_weather,), "Will it rain in Bergen on Friday?", weather("Bergen", day="Friday"), ["40"], ["cloudy"]),
-        ((get_weather,), "How strong is the wind in Oslo?", weather("Oslo"), ["wind_kmh", "12"], ["cloudy"]),
+        ((get_weather,), "How strong is the wind in Oslo?", weather("Oslo"), ["wind", "12 km/h"], ["cloudy"]),
         ((get_weather,), "Weather Berlin", weather("Berlin"), ["18.5"], []),
         ((convert_money,), "Convert 20 EUR to USD", money(20, "EUR", "USD"), ["22"], []),
         ((convert_money,), "convert 50 USD into EUR", money(50, "USD", "EUR"), ["45"], []),
@@ -326,7 +326,7 @@ def test_the_first_questions_get_their_answer(
     ("tools", "before", "message", "calls", "facts"),
     [
         (PLANET, "How many moons has Jupiter?", "and Mars?", planet("Mars"), ["moons", "2"]),
-        (PLANET, "How long is a day on Jupiter?", "What about Saturn?", planet("Saturn"), ["day_length_hours", "10.7"]),
+        (PLANET, "How long is a day on Jupiter?", "What about Saturn?", planet("Saturn"), ["day length", "10.7 hours"]),
         (PLANET, "How many moons has Jupiter?", "Compare Mars and Saturn", planet("Mars", "Saturn"), ["146"]),
         (PLANET, "Which planets are there?", "How many moons has Mars?", planet("Mars"), ["2"]),
         ((get_weather,), "What's the weather?", "Oslo", weather("Oslo"), ["18.5"]),
@@ -407,7 +407,7 @@ def planet_facts(planet: str) -> dict[str, Any]:
     ("message", "names", "facts", "not_told"),
     [
         ("Is Jupiter heavier than Saturn?", ["Jupiter", "Saturn"], ["1898", "568"], ["9.9"]),
-        ("Compare the diameter of Jupiter and Mars", ["Jupiter", "Mars"], ["diameter_km is 1000"], ["1898"]),
+        ("Compare the diameter of Jupiter and Mars", ["Jupiter", "Mars"], ["diameter is 1000 km"], ["1898"]),
         ("What is the capital of France?", [], ["not a language model", "planet_facts"], []),
         ("Tell me about Mars", ["Mars"], ["0.642", "1000"], []),
     ],
@@ -446,9 +446,10 @@ def test_an_answer_is_headed_by_the_arguments_that_ran():
 
     reply = chat.approve(order_id="B-2")
 
-    assert reply.text.startswith("cancel_order(")
-    assert "=B-2)" in reply.text
+    first, _, note = reply.text.partition("\n\n")
+    assert "B-2" in first
     assert "A-17" not in reply.text
+    assert "B-2" in note
 
 
 def test_an_instruction_makes_no_call():

@@ -97,7 +97,7 @@ def test_a_script_answers_in_a_terminal(shell: Shell, work: Path, capsys: Any, m
     assert "sunny Oslo" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("answer", "text"), [("y", "paid 7"), ("", "not approved")])
+@pytest.mark.parametrize(("answer", "text"), [("y", "Paid 7."), ("", "not approved")])
 def test_a_script_asks_in_the_terminal_before_a_call_that_needs_a_person(
     answer: str, text: str, shell: Shell, work: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ):

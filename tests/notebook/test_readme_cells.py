@@ -16,4 +16,4 @@ def test_the_cells_of_the_readme_run(shell: Shell):
         shell.cell(cell)
     shell.cell("%confirm --yes")
 
-    assert shell.cell("_run.text").startswith("pay(to=Anna, amount=250): ")
+    assert shell.cell("_run.text").startswith("Paid 250 euros to Anna.")

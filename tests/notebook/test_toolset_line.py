@@ -72,7 +72,7 @@ def test_an_agent_calls_what_a_server_offers(shell: Shell, service: Service) -> 
     assert "5" in str([event.get_function_responses() for event in reply.events])
     assert "add(a=2, b=3) → 5" in str(shell.cell("%trace"))
     offline = shell.cell("%chat adder -m offline Add a=2 b=3")
-    assert offline.text == "add(a=2, b=3) gives 5."
+    assert offline.text == "Adding 2 and 3 gives 5."
     sync.run(shell.names["mcp"].close())
 
 
