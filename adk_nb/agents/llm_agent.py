@@ -359,8 +359,8 @@ class LlmAgent(TeamAgent):
                 static_content(self.static_instruction)
         except InputError as error:
             raise ConfigurationError(
-                f"agent {self.name!r}: 'static_instruction' is text, a types.Content, a types.Part or a list of these "
-                f"parts and texts, got {short_repr(self.static_instruction)}"
+                f"agent {self.name!r}: 'static_instruction' is text, a types.Content, a types.Part, a types.File with "
+                f"a uri or a list of these parts, files and texts, got {short_repr(self.static_instruction)}"
             ) from error
 
     def _check_settings(self) -> None:

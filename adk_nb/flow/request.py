@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, cast, overload
 
 from adk_nb import types
+from adk_nb.errors import InputError
 from adk_nb.events.event import as_content
 from adk_nb.flow.history.contents import contents_before, read_contents
 from adk_nb.flow.history.quoting import INSTRUCTION_FENCE, fence, fence_marks
@@ -191,11 +192,18 @@ def static_content(value: Any) -> types.Content:
     """A static instruction that is not text, as a content.
 
     Raises:
-        InputError: `value` is neither a content nor a part nor a list of parts and texts.
+        InputError: `value` is neither a content, a part or an uploaded file nor a list of parts, files and texts.
     """
-    parts: Any = [value] if isinstance(value, types.Part) else value
-    if isinstance(parts, list):
-        parts = [types.Part(text=part) if isinstance(part, str) else part for part in parts]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(value, types.Part | types.File | list):
+        return as_content(value)
+    parts: list[Any] = []
+    for item in cast(list[Any], value) if isinstance(value, list) else [value]:
+        if isinstance(item, types.File):
+            if not item.uri:
+                raise InputError(f"file {item.name!r} has no uri; take one that client.files.upload returned")
+            data = types.FileData(file_uri=item.uri, mime_type=item.mime_type, display_name=item.display_name)
+            item = types.Part(file_data=data)
+        parts.append(types.Part(text=item) if isinstance(item, str) else item)
     return as_content(parts)
 
 

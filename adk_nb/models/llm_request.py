@@ -22,7 +22,7 @@ class DeclaredTool(Protocol):
         ...
 
     @property
-    def declaration(self) -> types.FunctionDeclaration | None:
+    def function_declaration(self) -> types.FunctionDeclaration | None:
         """Declaration for the model; None: the tool is not offered."""
         ...
 
@@ -98,7 +98,7 @@ class LlmRequest(WireModel):
         """Offer `tools` to the model. A tool without a declaration is skipped; of two with one name the later wins."""
         declarations: dict[str, types.FunctionDeclaration] = {}
         for tool in tools:
-            if not (declaration := tool.declaration):
+            if not (declaration := tool.function_declaration):
                 continue
             if tool.name in self.tools_dict:
                 logger.warning("two tools are named %r; the later one is used", tool.name)

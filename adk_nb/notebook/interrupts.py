@@ -338,7 +338,7 @@ def _misfit_message(name: str, args: dict[str, Any], error: str, yes: str) -> st
 
 
 def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) -> None:
-    schema = flat_schema((tool.declaration and tool.declaration.parameters_json_schema) or {})
+    schema = flat_schema((tool.function_declaration and tool.function_declaration.parameters_json_schema) or {})
     takes_any = schema.get("additionalProperties", not schema) or schema.get("patternProperties")
     if isinstance(tool, FunctionTool):
         takes_any = tool.signature.takes_any

@@ -153,7 +153,7 @@ def _form_schema(tool: BaseTool) -> dict[str, Any] | None:
 
     Source of `destructiveHint`: the Model Context Protocol, `ToolAnnotations`.
     """
-    schema = cast(dict[str, Any] | None, tool.declaration and tool.declaration.parameters_json_schema)
+    schema = cast(dict[str, Any] | None, tool.function_declaration and tool.function_declaration.parameters_json_schema)
     schema = schema and flat_schema(schema)
     if isinstance(tool, FunctionTool):
         declared = schema or dict[str, Any](properties={})

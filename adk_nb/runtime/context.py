@@ -19,7 +19,7 @@ from adk_nb.events.event_actions import EventActions, UiWidget, no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from adk_nb.memory.memory_entry import MemoryEntry
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.journal import Attempt, Intent
 from adk_nb.sessions.session import Session
@@ -39,8 +39,9 @@ class ReadonlyContext:
 
     @property
     def agent_name(self) -> str:
-        """Name of the agent that runs."""
-        return self._invocation.agent.name
+        """Name of the agent that runs; `unknown` where none does."""
+        agent: RunnableAgent | None = self._invocation.agent  # a test may make a context without one
+        return agent.name if agent else "unknown"
 
     @property
     def invocation_id(self) -> str:
@@ -404,16 +405,10 @@ class Context(ReadonlyContext):
     async def add_session_to_memory(self) -> None:
         """Store the conversation so far as memory; call it after every turn. Raises as `search_memory`."""
         memory, invocation = self._memory(), self._invocation
+        session = self.session
         if invocation.shared.root:  # a nested run: its session copy has the caller's id, which must not be replaced
-            session = self.session
-            await memory.add_events_to_memory(
-                app_name=session.app_name,
-                user_id=session.user_id,
-                session_id=invocation.invocation_id,
-                events=session.events,
-            )
-        else:
-            await memory.add_session_to_memory(self.session)
+            session = session.model_copy(update={"id": invocation.invocation_id})
+        await memory.add_session_to_memory(session)
 
     async def add_events_to_memory(
         self, *, events: Sequence[Event], custom_metadata: Mapping[str, Any] | None = None

@@ -13,6 +13,13 @@ from adk_nb.runtime.context import ToolContext
 from adk_nb.sessions.journal import Effect
 
 
+class _Declaration:
+    """`tool.declaration`, to read; a subclass may have an attribute of its own with this name."""
+
+    def __get__(self, tool: "BaseTool", owner: type) -> types.FunctionDeclaration | None:
+        return tool.function_declaration
+
+
 class BaseTool:
     """A name, a declaration for the model, and a function to run."""
 
@@ -67,8 +74,10 @@ class BaseTool:
         """The declaration for the model. None: the model never sees the tool. Override this; ADK's name."""
         return None
 
+    declaration = _Declaration()
+
     @property
-    def declaration(self) -> types.FunctionDeclaration | None:
+    def function_declaration(self) -> types.FunctionDeclaration | None:
         """The declaration for the model, built once."""
         if not self._declaration_cache:
             self._declaration_cache = (self._get_declaration(),)
@@ -80,7 +89,7 @@ class BaseTool:
         Raises:
             ConfigurationError: The name is reserved.
         """
-        renamed, declaration = copy.copy(self), self.declaration
+        renamed, declaration = copy.copy(self), self.function_declaration
         renamed.name = _check_name(name)
         renamed_declaration = declaration and declaration.model_copy(update={"name": name})
         renamed._declaration_cache = (renamed_declaration,)

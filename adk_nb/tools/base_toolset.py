@@ -48,6 +48,8 @@ class BaseToolset(ABC):
         self.tool_filter = tool_filter
         self.tool_name_prefix = tool_name_prefix
         self._cached: tuple[str, list[BaseTool]] | None = None
+        self._copies: dict[tuple[int, str], tuple[BaseTool, BaseTool]] = {}
+        """Outside a run: id() of a tool and its name with the prefix -> the tool and its copy of that name."""
         self._reported_names: set[str] = set()
         self._filtered_names: dict[str, None] = {}
         """Names that were checked against the filter, since a subclass may apply it before `get_tools` returns."""
@@ -61,7 +63,10 @@ class BaseToolset(ABC):
         """
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """List the tools as the agent is offered them: filtered and prefixed. Cached for one invocation."""
+        """List the tools as the agent is offered them: filtered and prefixed. Cached for one invocation.
+
+        Outside a run, the copies of tools that it still has are the same each time.
+        """
         invocation = readonly_context.invocation_id if readonly_context else None
         # Cached for the invocation, so that the tools do not change between the steps of one run.
         if invocation and self._cached and self._cached[0] == invocation:
@@ -70,7 +75,14 @@ class BaseToolset(ABC):
         self._warn_unknown_filter_names(tools)
         selected = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
         if prefix := self.tool_name_prefix:
-            selected = [tool.renamed(f"{prefix}_{tool.name}") for tool in selected]
+            known = {} if invocation else self._copies
+            copies: dict[tuple[int, str], tuple[BaseTool, BaseTool]] = {}
+            for tool in selected:
+                name = f"{prefix}_{tool.name}"
+                # With its tool, whose id is not used again then.
+                copies[id(tool), name] = known.get((id(tool), name)) or (tool, tool.renamed(name))
+            self._copies = self._copies if invocation else copies
+            selected = [copy for _, copy in copies.values()]
         if invocation:
             self._cached = (invocation, selected)
         return selected

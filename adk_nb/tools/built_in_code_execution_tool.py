@@ -1,22 +1,13 @@
 """`built_in_code_execution` lets the model's service run the code that the model writes."""
 
-from typing import Any, Protocol, cast
+from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.llm_request import LlmRequest, tools_of
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.service_tool import ModelAgent
-
-
-class _CodingAgent(ModelAgent, Protocol):
-    """The members that the tool reads of its agent."""
-
-    @property
-    def code_executor(self) -> object | None:
-        """The agent's own executor, which takes precedence."""
-        ...
+from adk_nb.tools.service_tool import requested_model
 
 
 class BuiltInCodeExecutionTool(BaseTool):
@@ -35,12 +26,12 @@ class BuiltInCodeExecutionTool(BaseTool):
         Raises:
             ConfigurationError: The service has none, and the agent has no code executor.
         """
-        agent = cast(_CodingAgent, tool_context.get_invocation_context().agent)
-        if agent.code_executor:
+        if getattr(tool_context.get_invocation_context().agent, "code_executor", None):
             return
-        if not agent.canonical_model.capabilities.code_execution:
+        model = requested_model(tool_context, llm_request)
+        if not model.capabilities.code_execution:
             raise ConfigurationError(
-                f"agent {agent.name!r}: the service of model {agent.canonical_model.model!r} runs no code; "
+                f"agent {tool_context.agent_name!r}: the service of model {model.model!r} runs no code; "
                 "write code_executor=KernelCodeExecutor(), or UnsafeLocalCodeExecutor()"
             )
         code_execution = types.Tool(code_execution=types.ToolCodeExecution())

@@ -76,11 +76,11 @@ class GoogleSearchTool(ServiceTool):
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Enable the service's search, or declare the backend where the service has none."""
-        if _backend and (self.missing(tool_context) or not self.declared(tool_context)):
+        if _backend and (self.missing(tool_context, llm_request) or not self.declared(tool_context, llm_request)):
             llm_request.append_tools([_backend])
         else:
-            await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
             llm_request.model = self.model or llm_request.model
+            await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
 
 
 google_search = GoogleSearchTool()

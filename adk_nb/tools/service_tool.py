@@ -1,28 +1,15 @@
 """Tools of a model's own service, such as a search: enabled in the request, run by the service."""
 
 from abc import abstractmethod
-from typing import Any, Protocol, cast
+from typing import Any
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest, tools_of
+from adk_nb.models.registry import LLMRegistry
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.base_tool import BaseTool
-
-
-class ModelAgent(Protocol):
-    """The members that the tool reads of its agent."""
-
-    @property
-    def name(self) -> str:
-        """Name of the agent, for the error."""
-        ...
-
-    @property
-    def canonical_model(self) -> BaseLlm:
-        """The agent's model."""
-        ...
 
 
 class ServiceTool(BaseTool):
@@ -58,23 +45,37 @@ class ServiceTool(BaseTool):
         Raises:
             ConfigurationError: The service of the agent's model does not have it.
         """
-        if missing := self.missing(tool_context):
-            agent = _agent(tool_context)
+        if missing := self.missing(tool_context, llm_request):
+            model = requested_model(tool_context, llm_request)
             raise ConfigurationError(
-                f"agent {agent.name!r}: tool {self.name!r} needs a model whose service has {missing}, and that of "
-                f"{agent.canonical_model.model!r} has none; take {self.requirement}, {self.alternative}"
+                f"agent {tool_context.agent_name!r}: tool {self.name!r} needs a model whose service has {missing}, and "
+                f"that of {model.model!r} has none; take {self.requirement}, {self.alternative}"
             )
         llm_request.config.tools = [*tools_of(llm_request), self.setting(tool_context)]
 
-    def declared(self, tool_context: ToolContext) -> bool:
-        """True if the class of the agent's model states its own capabilities, instead of inheriting the defaults."""
-        return type(_agent(tool_context).canonical_model).capabilities is not BaseLlm.capabilities
+    def declared(self, tool_context: ToolContext, llm_request: LlmRequest) -> bool:
+        """True if the class of the model states its own capabilities, instead of inheriting the defaults."""
+        return type(requested_model(tool_context, llm_request)).capabilities is not BaseLlm.capabilities
 
-    def missing(self, tool_context: ToolContext) -> str | None:
-        """Name of the setting that the service of the agent's model lacks. None: it has all."""
-        available = _agent(tool_context).canonical_model.capabilities.service_tools
+    def missing(self, tool_context: ToolContext, llm_request: LlmRequest) -> str | None:
+        """Name of the setting that the service of the model lacks. None: it has all."""
+        available = requested_model(tool_context, llm_request).capabilities.service_tools
         return min(self.setting(tool_context).model_fields_set.difference(available), default=None)
 
 
-def _agent(tool_context: ToolContext) -> ModelAgent:
-    return cast(ModelAgent, tool_context.get_invocation_context().agent)
+def requested_model(tool_context: ToolContext, llm_request: LlmRequest) -> BaseLlm:
+    """The model of the context's agent; of an agent without one, such as a sequence, the one that the request names.
+
+    Raises:
+        ModelNotFoundError: There is no model of that name.
+        ConfigurationError: The request names none.
+    """
+    model: object = getattr(tool_context.get_invocation_context().agent, "canonical_model", None)
+    if isinstance(model, BaseLlm):
+        return model
+    if not llm_request.model:
+        raise ConfigurationError(
+            f"agent {tool_context.agent_name!r} has no model, and the request names none; "
+            'write LlmRequest(model="gemini-3.5-flash")'
+        )
+    return LLMRegistry.new_llm(llm_request.model)

@@ -133,7 +133,7 @@ class ToolNode(BaseNode):
             return {}
         if isinstance(node_input, types.Content):
             node_input = "".join(part.text for part in node_input.parts or () if part.text)
-        declaration = self.tool.declaration
+        declaration = self.tool.function_declaration
         schema: dict[str, Any] = (declaration and declaration.parameters_json_schema) or {}
         names = list(schema.get("properties", {}))
         # A dict without the only parameter is the value of that parameter.

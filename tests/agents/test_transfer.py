@@ -166,6 +166,15 @@ def test_a_whole_sequence_can_take_over():
     assert words(talk.say("second")) == [("root", "root")]
 
 
+def test_a_conversation_goes_down_and_up_through_three_layers_in_one_turn():
+    leaf = agent("leaf", to("middle"))
+    root = agent("root", to("middle"), "done", sub_agents=[agent("middle", to("leaf"), to("root"), sub_agents=[leaf])])
+    talk = Talk(root)
+
+    assert words(talk.say("hello")) == [("root", "done")]
+    assert talk.error is None
+
+
 def test_agents_that_hand_over_in_a_circle_are_told_to_answer():
     root = agent("root", *[to("b")] * 25, "enough", sub_agents=[agent("b", *[to("root")] * 30)])
     talk = Talk(root)

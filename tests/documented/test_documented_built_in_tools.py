@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from adk_nb import types
-from adk_nb.agents import Agent, LlmAgent
+from adk_nb.agents import Agent, InvocationContext, LlmAgent, SequentialAgent
 from adk_nb.errors import ConfigurationError
-from adk_nb.models import Gemini, ScriptedLlm, call
+from adk_nb.models import Gemini, LlmRequest, ScriptedLlm, call
+from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import (
     BaseTool,
+    ToolContext,
     VertexAiSearchTool,
     agent_tool,
     built_in_code_execution,
@@ -30,6 +32,43 @@ from tests.support.talk import Talk, look
 def gemini() -> Iterator[Script]:
     with stand_in() as script:
         yield script
+
+
+def request_of(tool: BaseTool, agent: Any, model: str | None = NAME) -> LlmRequest:
+    """A request that a tool prepared in the context of an agent, outside of a run."""
+    service = InMemorySessionService()
+    session = service.create_session(app_name="app", user_id="u", session_id="s")
+    context = ToolContext(InvocationContext(agent=agent, session=session, session_service=service))
+    request = LlmRequest(model=model)
+    asyncio.run(tool.process_llm_request(tool_context=context, llm_request=request))
+    return request
+
+
+@pytest.mark.parametrize("agent", [SequentialAgent(name="steps"), None], ids=["a sequence", "none"])
+@pytest.mark.parametrize(
+    ("tool", "field"),
+    [
+        (google_search, "google_search"),
+        (VertexAiSearchTool(data_store_id="stores/s"), "retrieval"),
+        (built_in_code_execution, "code_execution"),
+    ],
+)
+def test_in_the_context_of_an_agent_without_a_model_the_one_of_the_request_counts(
+    tool: BaseTool, field: str, agent: Any
+):
+    [setting] = request_of(tool, agent).config.tools or []
+    assert getattr(setting, field) is not None
+
+    with pytest.raises(ConfigurationError, match="gpt-4o"):
+        request_of(tool, agent, model="gpt-4o")
+    with pytest.raises(ConfigurationError, match="names none"):
+        request_of(tool, agent, model=None)
+
+
+def test_a_search_with_a_model_of_its_own_needs_no_other():
+    request = request_of(GoogleSearchTool(model=NAME), SequentialAgent(name="steps"), model="gpt-4o")
+
+    assert request.model == NAME and request.config.tools
 
 
 def test_google_search_is_switched_on_in_the_request(gemini: Script):

@@ -108,6 +108,24 @@ def test_what_is_static_is_the_same_byte_for_byte_at_every_call():
 PNG = types.Part(inline_data=types.Blob(data=b"zz", mime_type="image/png"))
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_an_uploaded_file_may_be_the_static_instruction(listed: bool):
+    uploaded = types.File(name="files/1", uri="https://files.example/1", mime_type="application/pdf")
+    agent = guide("1", static_instruction=["ST", uploaded] if listed else uploaded)
+
+    Talk(agent).say("q1")
+
+    assert isinstance(agent.model, ScriptedLlm)
+    [content, *_] = agent.model.requests[0].contents
+    files = [part.file_data for part in content.parts or () if part.file_data]
+    assert [(file.file_uri, file.mime_type) for file in files] == [(uploaded.uri, uploaded.mime_type)]
+
+
+def test_a_file_that_was_not_uploaded_is_refused_as_an_instruction():
+    with pytest.raises(ConfigurationError, match="static_instruction"):
+        guide(static_instruction=types.File(name="files/1"))
+
+
 @pytest.mark.parametrize(
     "static",
     [

@@ -54,6 +54,13 @@ def context(**fields: Any) -> InvocationContext:
     return InvocationContext(agent=agent, session=session, session_service=service, **fields)
 
 
+def test_a_context_without_an_agent_has_a_name_for_it_too():
+    invocation = replace(context(), agent=None)  # pyright: ignore[reportArgumentType]
+
+    assert ReadonlyContext(invocation).agent_name == ToolContext(invocation).agent_name == "unknown"
+    assert ReadonlyContext(context()).agent_name == "guide"
+
+
 def test_a_node_is_told_which_node_it_is_and_what_it_has_asked():
     seen: list[Any] = []
 

@@ -11,8 +11,8 @@ from adk_nb.events import Event
 from adk_nb.memory import InMemoryMemoryService, MemoryEntry, SearchMemoryResponse
 from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
-from adk_nb.sessions import InMemorySessionService
-from adk_nb.tools import load_memory, preload_memory
+from adk_nb.sessions import InMemorySessionService, Session
+from adk_nb.tools import AgentTool, load_memory, preload_memory
 from tests.support.talk import Talk, content_summaries, summaries
 
 TIME = "2023-11-14T22:13:20+00:00"
@@ -150,6 +150,65 @@ def test_a_callback_keeps_the_session_and_the_next_session_finds_it():
     [found] = events[1].get_function_responses()
     [memory] = (found.response or {})["result"]["memories"]
     assert memory["content"]["parts"] == [{"text": "my birthday is in May"}]
+
+
+class Whole(InMemoryMemoryService):
+    """Takes whole sessions only, and fails if it is told to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error = error
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        if self.error:
+            raise self.error
+        await super().add_session_to_memory(session)
+
+    async def add_events_to_memory(self, **arguments: Any) -> None:
+        raise NotImplementedError("only whole sessions")
+
+
+async def add_session(callback_context: Any) -> None:
+    await callback_context.add_session_to_memory()
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+def test_an_error_of_the_memory_service_reaches_the_callback_that_adds_the_session(is_called: bool):
+    seen: list[BaseException] = []
+
+    async def tell(callback_context: Any) -> None:
+        try:
+            await add_session(callback_context)
+        except ValueError as error:
+            seen.append(error)
+
+    agent = LlmAgent(name="inner", model=ScriptedLlm("noted"), after_agent_callback=tell)
+    outer = LlmAgent(name="outer", model=ScriptedLlm(call("inner", request="x"), "ok"), tools=[AgentTool(agent)])
+    talk = Talk(outer if is_called else agent)
+    talk.runner.memory_service = Whole(error := ValueError("full"))
+
+    talk.say()
+
+    assert seen == [error]
+
+
+def test_a_called_agent_keeps_its_session_beside_that_of_its_caller():
+    inner = LlmAgent(name="inner", model=ScriptedLlm("the tea is green"), after_agent_callback=add_session)
+    ask = call("inner", request="x")
+    outer = LlmAgent(
+        name="outer",
+        model=ScriptedLlm(ask, "the cup is blue"),
+        tools=[AgentTool(inner)],
+        after_agent_callback=add_session,
+    )
+    talk = Talk(outer)
+    talk.runner.memory_service = Whole()
+
+    talk.say()
+
+    for words in ("green", "blue"):
+        found = sync.run(talk.runner.memory_service.search_memory(app_name="app", user_id="u", query=words))
+        assert [entry.text for entry in found.memories if words in entry.text]
 
 
 def test_without_a_memory_service_a_tool_says_which_argument_is_missing():

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from fastapi.openapi import models as fastapi_models
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
@@ -774,3 +775,44 @@ def test_a_servers_certificate_is_checked_as_the_author_says(encrypted: str, ver
     answer = request.ask()
 
     assert answer == {} if trusted else "certificate verify failed" in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "credential", "place", "value"),
+    [
+        (
+            fastapi_models.APIKey(**{"in": fastapi_models.APIKeyIn.query, "name": "key"}),
+            AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k-1"),
+            ("key", "query"),
+            "k-1",
+        ),
+        (
+            fastapi_models.HTTPBearer(),
+            AuthCredential(
+                auth_type=AuthCredentialTypes.HTTP,
+                http=HttpAuth(scheme="bearer", credentials=HttpCredentials(token="t-1")),
+            ),
+            ("Authorization", "header"),
+            "Bearer t-1",
+        ),
+        (
+            fastapi_models.OAuth2(flows=fastapi_models.OAuthFlows()),
+            AuthCredential(
+                auth_type=AuthCredentialTypes.OAUTH2,
+                http=HttpAuth(scheme="bearer", credentials=HttpCredentials(token="t-2")),
+            ),
+            ("Authorization", "header"),
+            "Bearer t-2",
+        ),
+    ],
+)
+def test_a_credential_has_its_place_under_a_scheme_of_fastapi_too(
+    scheme: Any, credential: AuthCredential, place: tuple[str, str], value: str
+):
+    parameter, values = auth_helpers.credential_to_param(scheme, credential)
+
+    assert parameter and values
+    assert (parameter.original_name, parameter.param_location) == place
+    assert values == {parameter.py_name: value}
+    with pytest.raises(ConfigurationError, match="takes no credential"):
+        auth_helpers.credential_to_param(fastapi_models.HTTPBearer(), AuthCredential(auth_type="apiKey", api_key="k"))

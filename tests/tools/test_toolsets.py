@@ -279,3 +279,47 @@ def test_a_toolset_that_filters_itself_still_says_what_a_misspelled_name_means(c
     assert [record.message for record in caplog.records] == [
         "Choosy has no tool 'lok', which its tool_filter names; did you mean 'look'?"
     ]
+
+
+def test_outside_a_run_the_renamed_tools_are_the_same_each_time_and_new_tools_are_new():
+    toolset = Place(look, tool_name_prefix="far")
+
+    [first] = sync.run(toolset.get_tools_with_prefix())
+    [again] = sync.run(toolset.get_tools_with_prefix())
+    toolset.held = StaticToolset([look, go])
+    renewed = sync.run(toolset.get_tools_with_prefix())
+
+    assert again is first and first.name == "far_look"
+    assert [tool.name for tool in renewed] == ["far_look", "far_go"]
+    assert sync.run(toolset.get_tools())[0].name == "look"
+    toolset.tool_name_prefix = "near"
+    assert [tool.name for tool in sync.run(toolset.get_tools_with_prefix())] == ["near_look", "near_go"]
+
+
+class Declared(BaseTool):
+    """A tool with an attribute of the name `declaration`."""
+
+    def __init__(self, declaration: Any) -> None:
+        super().__init__(name="look", description="Looks.")
+        self.declaration = declaration
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(name=self.name, description="Looks out.")
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
+        return "sunny"
+
+
+@pytest.mark.parametrize("own", [types.FunctionDeclaration(name="other"), {"name": "other"}, None])
+@pytest.mark.parametrize("prefix", ["", "far_"])
+def test_a_tool_may_have_an_attribute_of_its_own_named_declaration(own: Any, prefix: str):
+    tool = Declared(own)
+    offer = [StaticToolset([tool], tool_name_prefix="far")] if prefix else [tool]
+    model = ScriptedLlm(call(f"{prefix}look"), "ok")
+    talk = Talk(LlmAgent(name="a", model=model, tools=offer))
+
+    events = talk.say()
+
+    assert tool.declaration is own
+    assert offered(model.requests[0]) == [f"{prefix}look"]
+    assert summaries(events)[1] == ("a", "answers {'result': 'sunny'}")

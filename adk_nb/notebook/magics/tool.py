@@ -175,5 +175,9 @@ def _declaration(notebook: Notebook, name: str) -> Any:
         tools = sync.run(toolset.get_tools_with_prefix()) if toolset else [notebook.tool(name)]
     except (OSError, CredentialError) as error:
         raise InputError(f"%tools --schema {name}: cannot list its tools: {error}") from error
-    declarations = [tool.declaration.model_dump(exclude_none=True, mode="json") for tool in tools if tool.declaration]
+    declarations = [
+        tool.function_declaration.model_dump(exclude_none=True, mode="json")
+        for tool in tools
+        if tool.function_declaration
+    ]
     return declarations if toolset else next(iter(declarations), None)

@@ -164,7 +164,7 @@ def lost_parameters(name: str, new: Any, old: Any, events: Sequence[Event]) -> I
 
 
 def _parameters(tool: BaseTool) -> set[str]:
-    schema = flat_schema((tool.declaration and tool.declaration.parameters_json_schema) or {})
+    schema = flat_schema((tool.function_declaration and tool.function_declaration.parameters_json_schema) or {})
     return set(schema.get("properties", {}))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import httpx2
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from adk_nb.auth.auth_credential import (
     AuthCredential,
@@ -155,7 +155,7 @@ def openid_url_to_scheme_credential(
 
 
 def credential_to_param(
-    auth_scheme: AuthScheme, auth_credential: AuthCredential | None
+    auth_scheme: AuthScheme | BaseModel, auth_credential: AuthCredential | None
 ) -> tuple[ApiParameter | None, dict[str, Any] | None]:
     """The place of a credential in a request, and its value there: `{parameter.py_name: value}`.
 
@@ -166,6 +166,8 @@ def credential_to_param(
     """
     if auth_credential is None:
         return None, None
+    if not isinstance(auth_scheme, AuthScheme):  # FastAPI's models, which examples for ADK use
+        auth_scheme = dict_to_auth_scheme(auth_scheme.model_dump(by_alias=True, exclude_none=True, mode="json"))
     if isinstance(auth_scheme, APIKey) and auth_credential.api_key:
         return _param(auth_scheme, auth_scheme.name, auth_scheme.in_.value, auth_credential.api_key)
     http = auth_credential.http
