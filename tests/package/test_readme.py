@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +92,26 @@ def test_no_row_of_the_table_is_overlooked():
 
 
 def test_what_readme_and_make_open_first_is_the_notebook_to_start_with():
-    typed = TEXTS["README"].partition("## Two commands")[2].split("```")[1].strip().split("\n")
+    blocks = TEXTS["README"].partition("## Two commands")[2].split("```")
+    made, typed = (block.strip().split("\n") for block in blocks[1:4:2])
     # make below make says which folder it leaves, after the last command.
     make = ["make", "--no-print-directory", "-n", "lab"]
     commands = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     opened = commands.splitlines()[-1].split()[-1]
     assert opened == "notebooks/00_start_here.ipynb" and (ROOT / opened).is_file()
+    assert made == ["make demo", "make test"]
     assert typed == [
         "python3 -m venv .venv && .venv/bin/pip install -e '.[lab]'",
         f".venv/bin/jupyter lab {opened}",
     ]
+
+
+def test_a_newcomer_succeeds_in_a_plain_ipython(tmp_path: Path):
+    smoke = ROOT / "tests" / "package" / "smoke.ipy"
+    ended = subprocess.run([sys.executable, "-m", "IPython", str(smoke)], cwd=tmp_path, capture_output=True, text=True)
+
+    assert ended.returncode == 0 and "It works." in ended.stdout, ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize("path", GENERATED)
