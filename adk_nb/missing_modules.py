@@ -196,7 +196,7 @@ INSTEAD = {
 
 def instead_of(module: str) -> MissingModuleError | None:
     """The error that names what to use for a module below adk_nb, or a name in one. None: it is no name of ADK's."""
-    submodule = module.removeprefix(f"{_OURS}")
+    submodule = module.removeprefix(_OURS)
     known = submodule
     while known and known not in INSTEAD:
         known = known.rpartition(".")[0]
@@ -207,5 +207,5 @@ class MissingModules:
     """The last finder: says what to use in place of a module of ADK's that is missing below adk_nb."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        if fullname.startswith(f"{_OURS}") and (error := instead_of(fullname)):
+        if fullname.startswith(_OURS) and (error := instead_of(fullname)):
             raise error

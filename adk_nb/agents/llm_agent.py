@@ -134,8 +134,9 @@ class LlmAgent(TeamAgent):
     _shapes: dict[str, tuple[Any, Shape]] = PrivateAttr(default_factory=dict[str, tuple[Any, Shape]])
     _canonical: tuple[list[Any], list[BaseTool]] = PrivateAttr(default_factory=lambda: ([], list[BaseTool]()))
     _with_toolsets: list[BaseTool | BaseToolset] = PrivateAttr(default_factory=list[BaseTool | BaseToolset])
-    _name_owners: dict[str, BaseToolset] = PrivateAttr(default_factory=dict[str, BaseToolset])
     """Its tools and toolsets; empty if it has no toolset."""
+    _name_owners: dict[str, BaseToolset] = PrivateAttr(default_factory=dict[str, BaseToolset])
+    """Name of a tool -> the toolset that had it last; see `expand_toolsets`."""
     DEFAULT_LIVE_MODEL: ClassVar[str] = "gemini-live-2.5-flash-native-audio"
     """Source: google-adk 2.13."""
     _model: tuple[str, BaseLlm] | None = PrivateAttr(default=None)

@@ -50,7 +50,7 @@ async def _resumed_turn(turn: "_Turn") -> AsyncGenerator[Event, None]:
 async def _model_rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
     ctx, spec = turn.ctx, turn.spec
     while turn.asks_model and not ctx.end_invocation:
-        if (turn.has_budget or turn.model_calls == spec.max_iterations) and (end_event := turn.limit_event()):
+        if (turn.counts_cost or turn.model_calls == spec.max_iterations) and (end_event := turn.limit_event()):
             yield end_event
             return
         context = Context(ctx)
@@ -64,7 +64,7 @@ async def _model_rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
                 yield turn.record(event)
         finally:
             await responses.aclose()
-            if turn.has_budget and (unanswered := model_call.unanswered_usage()):
+            if turn.counts_cost and (unanswered := model_call.unanswered_usage()):
                 add_cost(ctx, unanswered)
         if turn.is_over():
             return
@@ -98,7 +98,7 @@ class _Turn:
         self.asks_model = True
         """The model is asked next."""
         self.model_calls = 0
-        self.has_budget = counts_cost(ctx)
+        self.counts_cost = counts_cost(ctx)
         """What the model calls cost is added up."""
         self.ctx = ctx
         self.spec = spec
@@ -127,7 +127,7 @@ class _Turn:
             self._long_running_names = {tool.name for tool in offered if tool.is_long_running}
             self._progress_names = {tool.name for tool in offered if tool.reports_progress}
         self._has_checks = bool(
-            self.has_budget or self._long_running_names or self.spec.output_shape or self.spec.output_key
+            self.counts_cost or self._long_running_names or self.spec.output_shape or self.spec.output_key
         )
         return offered
 
@@ -177,7 +177,7 @@ class _Turn:
             self._answer = event
         self._calls += event.get_function_calls()
         if self._has_checks:
-            if self.has_budget:
+            if self.counts_cost:
                 add_cost(self.ctx, event)
             mark_long_running(event, self._long_running_names)
             # An answer with calls is not final, so it is not validated.

@@ -102,7 +102,8 @@ def note_same_result(
     if count < NOTED_FROM:
         return None
     note = f"{_NOTE} {count} times; from the {REFUSED_FROM}th call on it is refused"
-    response.response = {**(response.response or {}), _note_key(response): note}
+    values = response.response or {}
+    response.response = {**values, "repetition_note" if "note" in values else "note": note}
     return {"call": earlier[-1].key, "count": count}
 
 
@@ -223,7 +224,3 @@ def _plain(response: types.FunctionResponse) -> dict[str, Any]:
         for key, value in (response.response or {}).items()
         if not (isinstance(value, str) and value.startswith(_NOTE))
     }
-
-
-def _note_key(response: types.FunctionResponse) -> str:
-    return "repetition_note" if "note" in (response.response or {}) else "note"

@@ -50,11 +50,8 @@ async def call_through_gate(
     Returns:
         The result, and True if it is only a placeholder for the time until the user answers.
     """
-    ctx, state, in_doubt = (
-        context.get_invocation_context(),
-        call_state(context),
-        durable is not None and durable.in_doubt,
-    )
+    ctx, state = context.get_invocation_context(), call_state(context)
+    in_doubt = durable is not None and durable.in_doubt
     # A resumed call has been through this gate before its interrupt.
     if not state.is_resumed:
         if decision and (refusal := await _refusal(tool, args, approved, context, decision)):
@@ -80,7 +77,7 @@ async def call_through_gate(
         if durable.in_doubt and (confirmation := await _confirmation_needed(tool, args, context, durable)):
             return _hold(context, confirmation, in_doubt=True)
         logger.warning("%s() was not called: another run has used its approval", tool.name)
-        call_state(context).has_nested_interrupt = True  # the other run stores the result
+        state.has_nested_interrupt = True  # the other run stores the result
         return None, False
     state.is_called = True
     return await run(tool, args, context), False

@@ -18,6 +18,8 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.turn_calls import NOT_RUN, SAME_CALL
 from adk_nb.tools.fingerprint import fingerprint
 
+_Task = asyncio.Task[CallResult]
+
 
 @dataclass
 class StepResult:
@@ -152,33 +154,21 @@ async def _run_all(
 
 def _start_tasks(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
-) -> list[asyncio.Task[CallResult]]:
+) -> list[_Task]:
     """One task per call, all concurrent; but task tools run one at a time, and tools with `runs_last` last."""
-    tasks: dict[int, asyncio.Task[CallResult]] = {}
-    task_in_progress = set[asyncio.Task[CallResult]]()
+    tasks: dict[int, _Task] = {}
+    task_in_progress = set[_Task]()
     for index, call in sorted(enumerate(calls), key=lambda item: _runs_last(item[1], tools)):
         tool = tools.get(call.name or "")
         # A task tool talks with the user, who can have only one such conversation at a time.
         is_task = tool is not None and tool.runs_task
-        awaited = set(tasks.values()) if _runs_last(call, tools) else task_in_progress if is_task else None
-        equal = [tasks[number] for number in repetition.equal_siblings(calls, index, tool) if number in tasks]
-        if equal:
-            work = _run_after_equal(equal, _run_after(awaited or set(), ctx, spec, call, tools))
-        else:
-            work = _run_after(awaited, ctx, spec, call, tools) if awaited else run_call(ctx, spec, call, tools)
+        earlier = set(tasks.values()) if _runs_last(call, tools) else task_in_progress if is_task else set[_Task]()
+        equal = {tasks[number] for number in repetition.equal_siblings(calls, index, tool) if number in tasks}
+        is_first = not (earlier or equal)
+        work = run_call(ctx, spec, call, tools) if is_first else _run_after(earlier, equal, ctx, spec, call, tools)
         tasks[index] = asyncio.ensure_future(work)
         task_in_progress = {tasks[index]} if is_task else task_in_progress
     return [tasks[index] for index in range(len(calls))]
-
-
-async def _run_after_equal(equal: list[asyncio.Task[CallResult]], work: Coroutine[Any, Any, CallResult]) -> CallResult:
-    """Run a call once the equal calls of its step have ended: their results decide whether it is made."""
-    try:
-        await asyncio.wait(equal)
-    except BaseException:
-        work.close()
-        raise
-    return await work
 
 
 def _runs_last(call: types.FunctionCall, tools: Tools) -> bool:
@@ -187,16 +177,17 @@ def _runs_last(call: types.FunctionCall, tools: Tools) -> bool:
 
 
 async def _run_after(
-    awaited: set[asyncio.Task[CallResult]],
+    earlier: set[_Task],
+    equal: set[_Task],
     ctx: InvocationContext,
     spec: LlmSpec,
     call: types.FunctionCall,
     tools: Tools,
 ) -> CallResult:
-    if awaited:
-        await asyncio.wait(awaited)
-    # A call before this one has not ended: this call stays open, and `queued_calls` runs it later.
-    if any(task.cancelled() or task.exception() or task.result().has_nested_interrupt for task in awaited):
+    """Run a call behind `earlier` ones, and behind those that are `equal`: their results decide whether it is made."""
+    await asyncio.wait(earlier | equal)
+    # An earlier call has not ended: this call stays open, and `queued_calls` runs it later.
+    if any(task.cancelled() or task.exception() or task.result().has_nested_interrupt for task in earlier):
         return CallResult(None, no_actions(), has_nested_interrupt=True)
     return await run_call(ctx, spec, call, tools)
 

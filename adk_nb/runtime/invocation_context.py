@@ -235,8 +235,8 @@ class InvocationShared:
     is_edited: bool = False
     """True: the agents or tools were edited since the run that this one resumes."""
     custom_metadata: dict[str, Any] | None = None
-    turn: "TurnWork" = field(default_factory=lambda: TurnWork())
-    """Also of the runs of agent tools, which have sessions of their own."""
+    turn: TurnWork = field(default_factory=TurnWork)
+    """Shared with the runs of agent tools, which have sessions of their own."""
     root: "InvocationShared | None" = None
     """Shared data of the outermost run, in the run of an agent tool. None: this is the outermost run."""
 

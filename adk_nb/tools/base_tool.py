@@ -32,8 +32,8 @@ class BaseTool:
     effect: Effect = "once"
     """Effect of repeating a call after a run that was interrupted during it. `pure`: the tool has no side effects.
     `idempotent`: they happen once, since the tool honours `tool_context.idempotency_key`. `once`: they may happen
-    twice, so the user is asked first. Stated, not only by default, `once` also holds within a turn: see
-    `asks_to_repeat`."""
+    twice, so the user is asked first. Where an author wrote `once`, the user is also asked before the same call is made
+    twice in a turn, see `asks_to_repeat`."""
 
     bound_to: str = ""
     """The target it acts on, such as a URL, if the code does not name it: an approval is valid for that target only."""
@@ -126,7 +126,7 @@ class BaseTool:
     def asks_to_repeat(self) -> bool:
         """True: in one turn a call is made again with equal arguments only if a person agrees.
 
-        So are tools that may need an approval, and those whose author said that their effect is `once`.
+        So it is with tools that may need an approval, and with those whose author said that their effect is `once`.
         """
         if self.effect == "pure":
             return False

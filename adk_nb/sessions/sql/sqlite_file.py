@@ -46,7 +46,7 @@ class SessionFile:
         self.is_durable = durability == "full"
         """Each commit waits for the disk."""
         self._version: int | None = None
-        """Written by `DatabaseSessionService` through SQLAlchemy, in an earlier version."""
+        """Schema version of the file. None: it has no tables yet."""
         self._identity: tuple[int, int] | None = None
         """Device and inode of the file that was opened."""
 
