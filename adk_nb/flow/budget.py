@@ -1,7 +1,6 @@
 """The budget of a run, in US dollars: added up with each model response, checked before the next model call."""
 
 import logging
-from contextlib import suppress
 from contextvars import ContextVar
 
 from adk_nb import types
@@ -56,16 +55,18 @@ def counts_cost(ctx: InvocationContext) -> bool:
 
 def add_cost(ctx: InvocationContext, event: Event) -> None:
     """Add the cost of a model response to its run's; `budget_event` ends the run at the next model call."""
+    usage = _billed_usage(event)
+    try:
+        cost = price(event.model_version, usage) if usage else 0.0
+    except MissingExtraError:
+        cost = None
     if spending := _spending.get():
-        with suppress(MissingExtraError):
-            usage = _billed_usage(event)
-            spending.add(event.model_version, price(event.model_version, usage) if usage else 0.0)
+        spending.add(event.model_version, cost)
     if ctx.run_config.max_cost_usd is None:
         return
-    # Nested runs count for the outermost run.
-    counter = ctx.shared.root or ctx.shared
-    cost = price(event.model_version, usage) if (usage := _billed_usage(event)) else 0.0
     if cost is not None:
+        # Nested runs count for the outermost run.
+        counter = ctx.shared.root or ctx.shared
         counter.cost_usd = (counter.cost_usd or 0.0) + cost
         return
     logger.warning(

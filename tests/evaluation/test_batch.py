@@ -109,6 +109,21 @@ def test_a_budget_counts_judges_of_rows_that_are_done() -> None:
     assert judged.progress.cost_usd == pytest.approx(0.05)
 
 
+def test_without_the_table_of_prices_the_cost_of_judges_is_unknown_and_not_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+
+    evaluation = evaluate(
+        Agent(name="clerk", model=ScriptedLlm("done")),
+        [{"message": "pay"}],
+        metrics=[judge("is polite", model=_priced_judge(1))],
+    )
+
+    assert [row.outcome for row in evaluation.rows] == ["passed"]
+    assert evaluation.progress.cost_usd is None
+
+
 def test_a_budget_needs_the_price_of_a_judge() -> None:
     unpriced = judge("is polite", model=ScriptedLlm(counted("{}", model="house-model")))
     with pytest.raises(InputError, match="house-model"):
