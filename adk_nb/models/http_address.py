@@ -27,26 +27,24 @@ def redirect_hint(response: Any) -> str:
 
 def is_loopback(url: str | None) -> bool:
     """True for a URL on this machine."""
-    host = urlsplit(url or "").hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return _is_loopback_host(urlsplit(url or "").hostname or "")
 
 
 def names_this_machine(authority: str) -> bool:
     """True if `authority` (`HOST` or `HOST:PORT`) is this machine by a name that no other server can give it."""
     try:
         parts = urlsplit(f"//{authority}")
-        host, _ = (parts.hostname or "").lower(), parts.port
+        host, _ = parts.hostname or "", parts.port  # a port that is no number raises
     except ValueError:
         return False
     if parts.username is not None or parts.path or parts.query or parts.fragment:
         return False
-    if host == "localhost":
-        return True
+    return _is_loopback_host(host)
+
+
+def _is_loopback_host(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -135,7 +135,7 @@ class State(MutableMapping[str, Any]):
                 self._read_reprs[key] = new
 
     def _check(self, key: str, value: Any) -> None:
-        _check_value(key, value, self._only_json)
+        _storable_value(key, value, self._only_json)
         if self._schema:
             check_schema(self._schema, {key: value})
 
@@ -189,7 +189,7 @@ def storable_delta(delta: dict[str, Any], *, only_json: bool = True) -> dict[str
     for key, value in delta.items():
         if isinstance(cast(Any, key), str) and key.startswith(State.TEMP_PREFIX):
             continue
-        stored[key] = detached(_check_value(key, value, only_json))
+        stored[key] = detached(_storable_value(key, value, only_json))
     return stored
 
 
@@ -279,7 +279,7 @@ def _as_json(value: Any) -> Any:
     return to_jsonable_python(value)
 
 
-def _check_value(key: str, value: Any, only_json: bool) -> Any:
+def _storable_value(key: str, value: Any, only_json: bool) -> Any:
     """The value as it is stored; the same object where it is JSON, or where a store keeps objects.
 
     Raises:
