@@ -65,8 +65,7 @@ def add_cost(ctx: InvocationContext, event: Event) -> None:
     if ctx.run_config.max_cost_usd is None:
         return
     if cost is not None:
-        # Nested runs count for the outermost run.
-        counter = ctx.shared.root or ctx.shared
+        counter = ctx.shared.outermost
         counter.cost_usd = (counter.cost_usd or 0.0) + cost
         return
     logger.warning(
@@ -85,7 +84,7 @@ def budget_event(ctx: InvocationContext, spec: LlmSpec) -> Event | None:
     if not is_over_budget(ctx):
         return None
     ctx.end_invocation = True
-    cost, limit = (ctx.shared.root or ctx.shared).cost_usd, ctx.run_config.max_cost_usd
+    cost, limit = ctx.shared.outermost.cost_usd, ctx.run_config.max_cost_usd
     return agent_event(
         ctx,
         spec,
@@ -104,7 +103,7 @@ def is_over_budget(ctx: InvocationContext) -> bool:
         return False
     # Even before the first response: without a table of prices, the limit would be silently ignored.
     load()
-    counter = ctx.shared.root or ctx.shared
+    counter = ctx.shared.outermost
     if counter.cost_usd is None:
         counter.cost_usd = _earlier_cost(ctx)
     return counter.cost_usd >= limit

@@ -168,7 +168,7 @@ def _gerund(verb: str) -> str:
 
 
 def _sentence(call: _Call, answer: dict[str, Any], args: Mapping[str, Any], question: Sequence[str]) -> str:
-    """`question`: the words that a fact is chosen by."""
+    """A call and its result as a sentence. `question`: the words that a fact is chosen by."""
     if error := answer.get("error"):
         is_rejected, reason = str(error).startswith(_REJECTED), str(error).partition("the reason given: ")[2]
         text = f"was not approved and did not run: {reason}" if is_rejected else f"did not work: {_inline(error)}"

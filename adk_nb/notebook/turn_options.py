@@ -19,6 +19,8 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 
 LentTool = Callable[..., Any] | BaseTool | BaseToolset
+_TURNS = 5
+"""Turns after which tools that were never called are remarked on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +59,6 @@ class TurnOptions:
             own = [tool for tool in agent.tools if not any(tool is lent for lent in self.tools)]
             changed["tools"] = [*own, *self.tools]
         return agent.clone(changed)
-
-
-_TURNS = 5
-"""Turns after which tools that were never called are remarked on."""
 
 
 @dataclass(kw_only=True)

@@ -86,7 +86,7 @@ class ReflectAndRetryModelPlugin(BasePlugin):
         """Replace an answer that failed, or reset the count."""
         if llm_response.partial:
             return None
-        scope = callback_context.invocation_id if self.scope is TrackingScope.INVOCATION else "global"
+        scope = self.scope.key(callback_context.invocation_id)
         agent: Any = callback_context.get_invocation_context().agent
         model = str(getattr(getattr(agent, "canonical_model", None), "model", "") or callback_context.agent_name)
         is_reserved = any(call.name == NAME for call in llm_response.get_function_calls())

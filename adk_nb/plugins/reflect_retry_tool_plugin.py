@@ -24,6 +24,10 @@ class TrackingScope(Enum):
     GLOBAL = "global"
     """All runs, sessions and users of the plugin."""
 
+    def key(self, invocation_id: str) -> str:
+        """Key of the scope that a run is in."""
+        return invocation_id if self is TrackingScope.INVOCATION else "global"
+
 
 class FailureCounts:
     """Consecutive failures in each scope, by name; thread-safe."""
@@ -110,7 +114,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
 
     def _get_scope_key(self, tool_context: ToolContext) -> str:
         """Key of a counting scope. Override it to count per user or session; ADK's name."""
-        return tool_context.invocation_id if self.scope is TrackingScope.INVOCATION else "global"
+        return self.scope.key(tool_context.invocation_id)
 
     def _answer(self, tool: BaseTool, args: dict[str, Any], context: ToolContext, error: Any) -> dict[str, Any]:
         failures = self._failures.add(self._get_scope_key(context), tool.name)

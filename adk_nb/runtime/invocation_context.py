@@ -240,6 +240,11 @@ class InvocationShared:
     root: "InvocationShared | None" = None
     """Shared data of the outermost run, in the run of an agent tool. None: this is the outermost run."""
 
+    @property
+    def outermost(self) -> "InvocationShared":
+        """The shared data at which limits are counted: those of the outermost run."""
+        return self.root or self
+
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentNode:
@@ -374,7 +379,7 @@ class InvocationContext:
     @property
     def llm_calls(self) -> int:
         """Number of model calls so far, of all agents."""
-        return (self.shared.root or self.shared).llm_calls
+        return self.shared.outermost.llm_calls
 
     @property
     def requests_answered(self) -> set[str]:
@@ -406,7 +411,7 @@ class InvocationContext:
         Raises:
             LlmCallsLimitExceededError: More than `RunConfig.max_llm_calls`.
         """
-        shared = self.shared.root or self.shared
+        shared = self.shared.outermost
         # Runs of agent tools count on the outermost run: the limit is one for all of them.
         shared.llm_calls = count = shared.llm_calls + 1
         limit = self.run_config.max_llm_calls

@@ -136,7 +136,7 @@ class AgentTool(BaseTool):
 
     async def _run_isolated(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         ctx = self._isolated_context(caller)
-        root = ctx.shared.root or ctx.shared
+        root = ctx.shared.outermost
         first = await first_event(ctx, self._message(args), {}, message_is_optional=False)
         usage = list[dict[str, Any]]()
         call_state(tool_context).nested_usage = usage
@@ -295,7 +295,7 @@ class AgentTool(BaseTool):
             end_invocation=False,
             checkpoints=None,
             # Stop flags of its own, but limits are counted at the root.
-            shared=InvocationShared(root=caller.shared.root or caller.shared, turn=turn),
+            shared=InvocationShared(root=caller.shared.outermost, turn=turn),
             live_request_queue=None,
             live_session_resumption_handle=None,
             streams=None,

@@ -54,8 +54,6 @@ _INSTALLED = (
     f"{Path(__file__).resolve().parents[1]}/",
 )
 """Folders of Python, of installed packages, and of this one."""
-
-
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
