@@ -230,7 +230,7 @@ class ChildKernel:
                     return succeeded and await self._reply_is_ok(message_id)
             except _MALFORMED as error:
                 if succeeded:
-                    output.fail(f"the kernel sent a message that is none: {error!r:.200}")
+                    output.fail(f"the kernel sent a message that cannot be read: {error!r:.200}")
                 succeeded = False
 
     async def _reply_is_ok(self, message_id: str) -> bool:

@@ -68,7 +68,7 @@ class Output:
     def add_display(self, bundle: Any) -> None:
         """Add a display bundle (media type -> data, binary data as base64): its image, or else its text.
 
-        A bundle that is none fails the code: it comes from there.
+        Anything else counts as a failure of the code, which displayed it.
         """
         if not isinstance(bundle, Mapping):
             self.fail(f"what was displayed is no bundle of media types: {bundle!r:.200}")

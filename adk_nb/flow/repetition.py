@@ -199,11 +199,11 @@ def _key(session: Session, call_id: str) -> tuple[int, str]:
 def _same_results(ctx: InvocationContext, own: TurnCall, earlier: list[TurnCall]) -> list[types.FunctionResponse]:
     """The equal results of the agent's last equal calls since its last answer, newest first."""
     results: list[types.FunctionResponse] = []
-    origin = own.event.author, own.event.branch, own.stretch
+    origin = own.event.author, own.event.branch, own.answers_before
     for call in reversed(earlier):
         result = _result(ctx, call)
         # None: a call beside this one.
-        if result is None or (call.event.author, call.event.branch, call.stretch) != origin:
+        if result is None or (call.event.author, call.event.branch, call.answers_before) != origin:
             continue
         if str((result.response or {}).get("error", "")).startswith(f"{call.call.name}() {_NOT_AGAIN}"):
             continue

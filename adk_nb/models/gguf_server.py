@@ -28,21 +28,21 @@ def main() -> None:
     """Measure, serve, and wait for the end of the input."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt of the kernel reaches its processes, too
     # What others write to the output of this process goes to its log.
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
-    asked: dict[str, Any] = json.loads(sys.stdin.readline())
+    settings: dict[str, Any] = json.loads(sys.stdin.readline())
     llama: Any = require("xllamacpp", package="'adk-nb[local]'")
 
     def tell(**facts: Any) -> None:
-        told.write(json.dumps(facts) + "\n")
+        output.write(json.dumps(facts) + "\n")
 
-    threads, rate = _choose_threads(llama, asked["path"], tell)
+    threads, rate = _choose_threads(llama, settings["path"], tell)
     tell(progress=f"loading it with {threads} thread{'s' if threads > 1 else ''}{rate}")
-    wanted = _parameters(llama, asked["path"], threads, asked["context"])
-    wanted.n_parallel, wanted.kv_unified, wanted.n_predict = _SLOTS, True, _MAX_ANSWER
-    wanted.api_keys = [asked["key"]]
-    wanted.model_alias = {asked["name"]}
-    server = llama.Server(wanted)
+    parameters = _parameters(llama, settings["path"], threads, settings["context"])
+    parameters.n_parallel, parameters.kv_unified, parameters.n_predict = _SLOTS, True, _MAX_ANSWER
+    parameters.api_keys = [settings["key"]]
+    parameters.model_alias = {settings["name"]}
+    server = llama.Server(parameters)
     tell(url=server.listening_address, threads=threads)
     sys.stdin.read()
     os._exit(0)  # the other threads are the server's, and have nothing to keep
@@ -64,9 +64,9 @@ def _choose_threads(llama: Any, path: str, tell: Any) -> tuple[int, str]:
     return best, f", {best_rate:.1f} tokens/s" if best_rate else ""
 
 
-def _rate(llama: Any, wanted: Any) -> float:
+def _rate(llama: Any, parameters: Any) -> float:
     """Tokens per second of a short answer, its prompt included."""
-    server = llama.Server(wanted)
+    server = llama.Server(parameters)
     began, tokens = time.monotonic(), 0
 
     def count(_: Any) -> bool:
@@ -79,14 +79,14 @@ def _rate(llama: Any, wanted: Any) -> float:
 
 
 def _parameters(llama: Any, path: str, threads: int, context: int) -> Any:
-    wanted = llama.CommonParams()
-    wanted.model.path = path
-    wanted.n_ctx, wanted.n_parallel = context, 1
-    wanted.hostnames, wanted.port = ["127.0.0.1"], 0
-    wanted.use_jinja, wanted.warmup, wanted.ui = True, False, False
-    wanted.verbosity = 1  # errors
-    wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
-    return wanted
+    parameters = llama.CommonParams()
+    parameters.model.path = path
+    parameters.n_ctx, parameters.n_parallel = context, 1
+    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
+    parameters.use_jinja, parameters.warmup, parameters.ui = True, False, False
+    parameters.verbosity = 1  # errors
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    return parameters
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ class _Server:
         return bool(self.url) and self._process is not None and self._process.poll() is None
 
     def start(self, path: Path, tell: Callable[[str], None]) -> None:
-        """Start it if it does not run; who comes meanwhile waits."""
+        """Start it if it does not run; callers that come meanwhile wait."""
         with self._lock:
             if self.is_alive:
                 return
@@ -159,10 +159,10 @@ class _Server:
                 key = secrets.token_urlsafe(24)
                 remember(key)
                 context = min(file.context_length or _MAX_CONTEXT, _MAX_CONTEXT)
-                asked = {"path": str(path), "name": path.stem, "context": context, "key": key}
+                settings = {"path": str(path), "name": path.stem, "context": context, "key": key}
                 assert process.stdin and process.stdout
                 with contextlib.suppress(BrokenPipeError):  # its log says why
-                    process.stdin.write(json.dumps(asked) + "\n")  # not an argument, which others could read
+                    process.stdin.write(json.dumps(settings) + "\n")  # not an argument, which others could read
                     process.stdin.flush()
                 for line in process.stdout:
                     facts: dict[str, Any] = json.loads(line)
@@ -172,9 +172,9 @@ class _Server:
                     tell(f"{path.name}: {facts['progress']}")
                 code = process.wait()
                 log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
-                said = log.read().decode("utf-8", "replace")
+                written = log.read().decode("utf-8", "replace")
             self.stop()
-            raise ModelError(_failure(file, code, said))
+            raise ModelError(_failure(file, code, written))
 
     def stop(self) -> None:
         """End the process: it ends when its input does, or is killed."""

@@ -23,7 +23,7 @@ class TurnCall:
     call: types.FunctionCall
     event: Event
     """The event that made it."""
-    stretch: int
+    answers_before: int
     """Number of final answers that its agent gave before it in this turn."""
     result: types.FunctionResponse | None = None
     """None: not known yet. A placeholder is no result."""

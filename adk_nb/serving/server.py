@@ -66,7 +66,7 @@ def _refusal(port: int, error: OSError) -> str:
 
 
 class _Connection(H11Protocol):
-    """A connection of a client, of which there may be so many, and which must send its request in time."""
+    """A connection of a client: one of at most `_MAX_CONNECTIONS`, which must send its requests in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -104,7 +104,7 @@ class Server:
 
     Blocking calls of what it serves run in worker threads: the thread of the cells may be busy, or wait for an answer
     of this very server. A client that connects must send the headers of its request soon, and connections are few, so
-    that a crowd of them leaves the process its files.
+    that many of them leave the process its files.
 
     Args:
         create: Makes the app, from the address of this server.

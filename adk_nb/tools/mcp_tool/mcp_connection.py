@@ -329,7 +329,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 class WatchedTransport:
-    """A transport of the package `mcp` that reports the end of the server's messages, and that it reads none."""
+    """A transport of the package `mcp` that reports when the server sends nothing more, or reads nothing."""
 
     def __init__(self, transport: Any, on_end: Callable[[], None]) -> None:
         self._transport = transport
