@@ -139,7 +139,7 @@ def _with_key(request: dict[str, Any], scheme: APIKey, key: str) -> dict[str, An
         return {**request, "headers": with_headers(request["headers"], {scheme.name: key})}
     headers: dict[str, str] = request["headers"]
     cookies = [pair.strip() for name, value in headers.items() if name.lower() == "cookie" for pair in value.split(";")]
-    others = [pair for pair in cookies if pair and pair.partition("=")[0] != scheme.name]
+    others = [pair for pair in cookies if pair and pair.partition("=")[0].lower() != scheme.name.lower()]
     return {**request, "headers": with_headers(headers, {"Cookie": "; ".join([*others, f"{scheme.name}={key}"])})}
 
 

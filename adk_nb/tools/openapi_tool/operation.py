@@ -78,15 +78,12 @@ class Operation:
     def without_keys(self, *schemes: AuthScheme) -> "Operation":
         """The operation without the arguments that are keys of its own security schemes or of `schemes`."""
         own_schemes = [scheme for requirement in self.security for scheme in requirement.values()]
+        # In any case: some services read names of queries and cookies so, too, and take the first value.
         keys = {
-            (scheme.in_.value, _comparable(scheme.in_.value, scheme.name))
-            for scheme in (*own_schemes, *schemes)
-            if isinstance(scheme, APIKey)
+            (scheme.in_.value, scheme.name.lower()) for scheme in (*own_schemes, *schemes) if isinstance(scheme, APIKey)
         }
         arguments = tuple(
-            argument
-            for argument in self.arguments
-            if (argument.place, _comparable(argument.place, argument.sent_as)) not in keys
+            argument for argument in self.arguments if (argument.place, argument.sent_as.lower()) not in keys
         )
         return self if len(arguments) == len(self.arguments) else replace(self, arguments=arguments)
 
@@ -173,10 +170,6 @@ def is_json(media_type: str) -> bool:
     return kind == "application/json" or kind.endswith("+json")
 
 
-def _comparable(place: str, name: str) -> str:
-    return name.lower() if place == "header" else name
-
-
 def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
     """`headers` overridden by `others`, whatever the case of their names."""
     names = {name.lower() for name in others}
@@ -184,9 +177,10 @@ def with_headers(headers: Mapping[str, str], others: Mapping[str, str]) -> dict[
 
 
 def without_query(url: str, name: str) -> str:
-    """The URL without query parameters of this name."""
+    """The URL without query parameters of this name, in any case."""
     start, _, query = url.partition("?")
-    return with_query(start, [pair for pair in query.split("&") if unquote_plus(pair.partition("=")[0]) != name])
+    others = [pair for pair in query.split("&") if unquote_plus(pair.partition("=")[0]).lower() != name.lower()]
+    return with_query(start, others)
 
 
 def with_query(url: str, pairs: Iterable[str]) -> str:
