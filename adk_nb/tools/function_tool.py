@@ -6,11 +6,13 @@ import functools
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
+from datetime import UTC, datetime
+from decimal import Decimal
 from types import AsyncGeneratorType
 from typing import Any, Self, cast, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_jsonable_python
 
 from adk_nb import sync, types
 from adk_nb.auth.auth_tool import AuthConfig
@@ -140,8 +142,8 @@ class FunctionTool(BaseTool):
         if isinstance(checked, str):
             return args
         try:
-            return checked.model_dump(mode="json", by_alias=True, warnings=False)
-        except ValueError:
+            return _comparable(checked.model_dump(by_alias=True, warnings=False))
+        except (ValueError, ArithmeticError):
             return args
 
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
@@ -322,6 +324,25 @@ def _parse_json(value: Any) -> Any:
         except ValueError:
             return value
     return value
+
+
+def _comparable(value: Any) -> Any:
+    """`value` in JSON, the same for equal values: 20 and 20.00, one moment in two time zones, a set in any order.
+
+    Raises:
+        ValueError, ArithmeticError: It has no JSON form.
+    """
+    if isinstance(value, dict):
+        return {str(key): _comparable(item) for key, item in cast(dict[Any, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_comparable(item) for item in cast(list[Any], value)]
+    if isinstance(value, set | frozenset):
+        return sorted((_comparable(item) for item in cast(set[Any], value)), key=repr)
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(value.normalize())
+    if isinstance(value, datetime) and value.tzinfo:
+        return value.astimezone(UTC).isoformat()
+    return to_jsonable_python(value, by_alias=True)
 
 
 def _description(func: Callable[..., Any]) -> str:

@@ -608,3 +608,20 @@ def test_text_in_json_and_yaml_is_read():
 def test_a_document_that_cannot_be_used_is_told_at_once(options: dict[str, Any], message: str):
     with pytest.raises(ConfigurationError, match=message):
         OpenAPIToolset(**options)
+
+
+@pytest.mark.parametrize(
+    "again", [{"memo": None}, {"x_note": None}, {"to": "bob"}, {"to": None}, {"made_up": 1}, {"amount": 1.0}]
+)
+def test_a_repeated_call_is_known_by_what_it_sends(server: str, again: dict[str, Any]):
+    fields = {"amount": {"type": "number"}, "to": {"type": "string", "default": "bob"}, "memo": {"type": "string"}}
+    body = {"content": {"application/json": {"schema": {"type": "object", "properties": fields}}}}
+    header = {"name": "x-note", "in": "header", "schema": {"type": "string"}}
+    paths = {"/pay": {"post": {"operationId": "pay", "parameters": [header], "requestBody": body, "responses": {}}}}
+    tools = toolset(server, paths, require_confirmation="amount > 100")
+    model = ScriptedLlm(call("pay", amount=1), call("pay", **({"amount": 1} | again)), "done")
+    events = Talk(LlmAgent(name="a", model=model, tools=[tools])).say()
+    sent = [
+        one.response for event in events for one in event.get_function_responses() if "path" in (one.response or {})
+    ]
+    assert len(sent) == 1

@@ -134,8 +134,9 @@ class RestApiTool(BaseTool):
         return bool(self.require_confirmation)
 
     def comparable_args(self, args: dict[str, Any]) -> dict[str, Any]:
-        """`args` with the defaults of the schema."""
-        return with_defaults(self.operation.schema, args)
+        """What is sent of `args`, with the defaults of the schema."""
+        sent = with_defaults(self.operation.schema, self.operation.without_nulls(args))
+        return {argument.name: sent[argument.name] for argument in self.operation.arguments if argument.name in sent}
 
     async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
         """Evaluate the approval condition, with the defaults of the schema."""
