@@ -42,7 +42,7 @@ def approval_label(interrupt: Interrupt) -> str:
     name, fingerprint = interrupt.names[0], interrupt.tool_fingerprint or interrupt.id
     if interrupt.in_doubt:
         return f"{name}:in-doubt:{blake2b(call_key(interrupt).encode(), digest_size=4).hexdigest()}"
-    if interrupt.earlier:  # an equal call has run in this turn
+    if interrupt.earlier:  # an equal call has run in this turn, or waits, too
         return f"{name}:again"
     return f"{name}:{fingerprint[:8]}" if interrupt.documents else name
 

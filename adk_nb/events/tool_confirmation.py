@@ -20,7 +20,8 @@ class ToolConfirmation(WireModel):
     in_doubt: bool | None = None
     """True: an earlier attempt of this call may have taken effect, and the question is whether to make it again."""
     earlier: dict[str, Any] | None = None
-    """Of a request: `call`, the id of an equal call that has run in this turn, and `result`, its result."""
+    """Of a request: `call`, the id of an equal call that has run in this turn, and `result`, its result; or `call` and
+    `waits`, true, of one that waits for its own approval."""
     args: dict[str, Any] | None = None
     """Arguments that replace the model's. None: the model's arguments."""
     reason: str | None = None

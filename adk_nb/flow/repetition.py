@@ -1,5 +1,6 @@
 """Calls that a model repeats in one turn: those that a person decides on, and those that bring nothing new."""
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import approvals
+from adk_nb.runtime.durable import has_begun
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import NOT_MADE
@@ -86,6 +88,21 @@ def find(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict
     return Repetition(earlier=earlier[-1], refusal={"error": problem})
 
 
+def beside_waiting(
+    ctx: InvocationContext, tool: BaseTool, call_id: str | None, requested: ToolConfirmation
+) -> ToolConfirmation:
+    """`requested`, which names the equal call before it that waits, too: who approves all unseen approves one."""
+    calls = history_of(ctx.session).turn_calls
+    own = calls.get(call_id)
+    if own is None or not tool.asks_to_repeat:
+        return requested
+    before = {id(call) for call in itertools.takewhile(lambda call: call is not own, calls.of(tool.name))}
+    for call in _equal_calls(ctx, tool, own):
+        if id(call) in before and call.result is None:
+            return requested.model_copy(update={"earlier": {"call": call.key, "waits": True}})
+    return requested
+
+
 def note_same_result(
     ctx: InvocationContext, tool: BaseTool, call_id: str | None, response: types.FunctionResponse
 ) -> dict[str, Any] | None:
@@ -123,18 +140,20 @@ def equal_siblings(calls: Sequence[types.FunctionCall], index: int, tool: BaseTo
 
 def _equal_calls(ctx: InvocationContext, tool: BaseTool, own: TurnCall) -> Iterator[TurnCall]:
     """The other calls of the turn that are equal to `own`, oldest first."""
-    for session in (*(other for other in ctx.shared.turn.sessions if other is not ctx.session), ctx.session):
+    turn = ctx.shared.turn
+    for session in (*(other for other in turn.sessions if other is not ctx.session), ctx.session):
         for call in history_of(session).turn_calls.of(tool.name):
             if call is own:
                 continue
             own.identity = own.identity or _identity(tool, own.call.args or {})
             call.identity = call.identity or _identity(tool, call.call.args or {})
             edited: Any = call.decision.get("args") if call.decision else None
-            if call.identity == own.identity or (
-                edited is not None
-                and isinstance(edited, dict)
-                and _identity(tool, cast(dict[str, Any], edited)) == own.identity
-            ):
+            is_equal = call.identity == own.identity or (
+                isinstance(edited, dict) and _identity(tool, cast(dict[str, Any], edited)) == own.identity
+            )
+            called: BaseTool = turn.begun.get(_key(session, call.key), tool)
+            # Agents may have other tools of that name.
+            if is_equal and (called is tool or fingerprint(called, own.call.args) == fingerprint(tool, own.call.args)):
                 yield call
 
 
@@ -176,20 +195,21 @@ def _has_run(ctx: InvocationContext, call: TurnCall) -> bool:
     result = _result(ctx, call)
     if result is None:
         # Of another session only what is stored is known.
-        return not _is_own(ctx, call) or _key(ctx.session, call.key) in ctx.shared.turn.running
+        is_begun = _key(ctx.session, call.key) in ctx.shared.turn.begun
+        return not _is_own(ctx, call) or is_begun or has_begun(ctx, call.key, call.event)
     error = str((result.response or {}).get("error", ""))
     is_unmade = error.startswith((*_NOT_RUN, f"{call.call.name}() was not called"))
     return not (is_unmade or call.key in (call.metadata(NOT_RUN) or ()))
 
 
-def start(ctx: InvocationContext, call_id: str | None) -> None:
-    """Note that the call runs from here on."""
-    ctx.shared.turn.running.add(_key(ctx.session, call_id or ""))
+def start(ctx: InvocationContext, tool: BaseTool, call_id: str | None) -> None:
+    """Note that the call is about to run."""
+    ctx.shared.turn.begun[_key(ctx.session, call_id or "")] = tool
 
 
-def end(ctx: InvocationContext, call_id: str | None) -> None:
-    """Note that the call has ended."""
-    ctx.shared.turn.running.discard(_key(ctx.session, call_id or ""))
+def withdraw(ctx: InvocationContext, call_id: str | None) -> None:
+    """Note that the call has not run after all."""
+    ctx.shared.turn.begun.pop(_key(ctx.session, call_id or ""), None)
 
 
 def _key(session: Session, call_id: str) -> tuple[int, str]:

@@ -62,9 +62,11 @@ async def call_through_gate(
                 return repeated.refusal, False
             confirmation = await _confirmation_needed(tool, args, context, durable)
             return _hold(context, repeated.confirmation(tool.name, confirmation), in_doubt=in_doubt)
-        # Before the first wait: of two equal calls at once only one passes.
-        repetition.start(ctx, context.function_call_id)
+    # Before the first wait: of two equal calls at once only one passes.
+    repetition.start(ctx, tool, context.function_call_id)
+    if not state.is_resumed:
         if decision is None and (confirmation := await _confirmation_needed(tool, args, context, durable)):
+            confirmation = repetition.beside_waiting(ctx, tool, context.function_call_id, confirmation)
             return _hold(context, confirmation, in_doubt=in_doubt)
         if decision and decision.earlier_call:
             state.same_call = {"call": decision.earlier_call}
@@ -380,7 +382,8 @@ async def _call_with_hooks(
                 raise
             result, is_placeholder = await _handle_tool_error(ctx, spec, tool, args, context, error), False
         finally:
-            repetition.end(ctx, context.function_call_id)
+            if not call_state(context).is_called:
+                repetition.withdraw(ctx, context.function_call_id)
         if is_placeholder or call_state(context).has_nested_interrupt:
             return result, is_placeholder
     if after_hooks := hooks_of(ctx, spec, "after_tool"):

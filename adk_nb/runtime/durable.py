@@ -145,6 +145,12 @@ async def load_attempts(ctx: InvocationContext, calls: Iterable[types.FunctionCa
         ctx.shared.earlier_attempts |= {attempt.intent.key: attempt for attempt in await journal.attempts(run_id)}
 
 
+def has_begun(ctx: InvocationContext, call_id: str | None, event: Event) -> bool:
+    """True if an interrupted run started the call that `event` made, according to the attempts loaded so far."""
+    key = f"{call_id}@{event.id}"
+    return any(attempt and attempt.intent.call_id == key for attempt in ctx.shared.earlier_attempts.values())
+
+
 def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", effect: Effect = "once") -> Intent:
     """The intent of a call, in the run that made it.
 

@@ -83,7 +83,8 @@ class Interrupt:
     documents: Mapping[str, str] = field(default_factory=dict[str, str])
     """Approval only: texts that the approver must see whole, by title."""
     earlier: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Approval only: `call` and `result` of an equal call that has run in this turn; empty if none has."""
+    """Approval only: `call` and `result` of an equal call that has run in this turn, or `call` and `waits`, true, of
+    one that waits for its own approval; empty if there is none."""
     asked_at: float = 0.0
     """Seconds since the epoch, UTC."""
     tool_fingerprint: str | None = None
@@ -459,10 +460,12 @@ def decisions_for_all(
     approved: list[types.FunctionCall] = []
     for interrupt in interrupts:
         call, reason = interrupt.call, None
-        if confirmed and interrupt.earlier:
+        if confirmed and interrupt.earlier and not interrupt.earlier.get("waits"):
             result = json.dumps(interrupt.earlier.get("result"), ensure_ascii=False, default=str)
             reason = f"the same call has already run in this turn, and its result was {result:.2000}; use that result"
-        elif confirmed and any((call.name, call.args) == (other.name, other.args) for other in approved):
+        elif confirmed and (
+            interrupt.earlier or any((call.name, call.args) == (other.name, other.args) for other in approved)
+        ):
             reason = "the same call is made once in this turn already; use the result of that one"
         decisions[interrupt.id] = ToolConfirmation(confirmed=confirmed and not reason, reason=reason, by=by)
         approved += [call] if interrupt.kind == "approval" else []

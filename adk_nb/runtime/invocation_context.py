@@ -197,8 +197,8 @@ class TurnWork:
 
     sessions: list[Session] = field(default_factory=list[Session])
     """Sessions of the runs of agent tools, and of their callers."""
-    running: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    """Calls that have passed their gate and have not ended: identity of the session object, and call id."""
+    begun: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
+    """The tools of calls that are at their gate or past it, by the identity of the session object and the call id."""
 
 
 @dataclass(kw_only=True)

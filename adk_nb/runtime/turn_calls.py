@@ -28,6 +28,8 @@ class TurnCall:
     result: types.FunctionResponse | None = None
     """None: not known yet. A placeholder is no result."""
     result_event: Event | None = None
+    is_held: bool = False
+    """It waits, or waited, for an approval or a credential."""
     decision: dict[str, Any] | None = None
     """The answer to the request for its approval, as the client sent it. None: no answer."""
     asked_of: str | None = None
@@ -49,18 +51,30 @@ class TurnCalls:
     """The calls of the present turn, of all agents. Read by `History`, event by event."""
 
     def __init__(self) -> None:
-        self._reset()
-
-    def _reset(self) -> None:
         self._by_id: dict[str, TurnCall] = {}
         self._by_name: dict[str, list[TurnCall]] = {}
         self._answers: dict[tuple[str, str | None], int] = {}
+
+    def _begin_turn(self) -> None:
+        """Keep the calls that still wait for a person: if they run, they do so in the turn that answers them."""
+        waiting = [
+            call
+            for call in self._by_id.values()
+            if call.result is None and (call.is_held or call.call.name == APPROVAL_REQUEST)
+        ]
+        self._by_id, self._by_name, self._answers = {}, {}, {}
+        for call in waiting:
+            self._add(call)
+
+    def _add(self, call: TurnCall) -> None:
+        self._by_id[call.key] = call
+        self._by_name.setdefault(call.call.name or "", []).append(call)
 
     def read(self, event: Event, responses: Sequence[types.FunctionResponse], *, has_text: bool) -> None:
         """Read the next event."""
         if event.author == "user":
             if (has_text and not responses) or (event.input_transcription and not event.partial):
-                self._reset()
+                self._begin_turn()
             for response in responses:
                 self._read_decision(response)
         if responses:
@@ -68,15 +82,15 @@ class TurnCalls:
             for response in responses:
                 key = response.id or ""
                 is_placeholder = key in actions.requested_tool_confirmations or key in actions.requested_auth_configs
-                if (call := self._by_id.get(key)) and not is_placeholder:
+                if (call := self._by_id.get(key)) and is_placeholder:
+                    call.is_held = True
+                elif call:
                     call.result, call.result_event = response, event
         origin, is_answer = (event.author, event.branch), has_text
         for part in event.parts:
             if call := part.function_call:
                 is_answer = False
-                record = TurnCall(call, event, self._answers.get(origin, 0))
-                self._by_id[record.key] = record
-                self._by_name.setdefault(call.name or "", []).append(record)
+                self._add(TurnCall(call, event, self._answers.get(origin, 0)))
         if is_answer and event.author != "user" and not responses:
             self._answers[origin] = self._answers.get(origin, 0) + 1
 

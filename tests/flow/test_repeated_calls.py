@@ -1,11 +1,13 @@
 """What a model calls again in one turn: a payment waits for a person, and what brings nothing new is refused."""
 
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from adk_nb.agents import LlmAgent, ParallelAgent
+from adk_nb.agents import LlmAgent, ParallelAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
@@ -42,7 +44,7 @@ def clerk(tool: BaseTool, *answers: Any, **fields: Any) -> LlmAgent:
     return LlmAgent(name="clerk", model=ScriptedLlm(*answers, "done"), tools=[tool], **fields)
 
 
-def pay(amount: float = 20, **args: Any) -> Any:
+def pay(amount: float | str = 20, **args: Any) -> Any:
     return call("pay", amount=amount, **args)
 
 
@@ -76,6 +78,72 @@ def test_a_payment_is_made_once_and_a_person_decides_on_the_second(bank: Bank, o
     assert results(events) == [{"result": "receipt 2"}]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "again"),
+    [
+        (Decimal, 20, "20.00"),
+        (datetime, "2026-01-01T00:00:00Z", "2026-01-01T02:00:00+02:00"),
+        (set[int], [*range(0, 800, 8)], [*range(792, -8, -8)]),
+        (dict[str, Any], {"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0}),
+    ],
+)
+def test_one_value_in_two_spellings_is_one_call(kind: Any, value: Any, again: Any):
+    made: list[Any] = []
+
+    def book(what: Any) -> None:
+        made.append(what)
+
+    book.__annotations__["what"] = kind
+    talk = Talk(clerk(FunctionTool(book, effect="once"), call("book", what=value), call("book", what=again)))
+    talk.say()
+    assert len(made) == 1 and made[0] != []
+    assert len(waiting(talk)) == 1
+
+
+def test_tools_of_one_name_in_two_agents_are_two_tools():
+    made: list[str] = []
+
+    def member(name: str) -> LlmAgent:
+        def save(text: str) -> None:
+            made.append(name)
+
+        tool = FunctionTool(save, effect="once")
+        return LlmAgent(name=name, model=ScriptedLlm(call("save", text="x"), "done"), tools=[tool])
+
+    talk = Talk(SequentialAgent(name="team", sub_agents=[member("a"), member("b")]))
+    talk.say()
+    assert made == ["a", "b"] and waiting(talk) == []
+
+
+def test_work_that_has_begun_and_has_no_result_yet_is_not_begun_again():
+    begun: list[int] = []
+
+    def start() -> None:
+        begun.append(1)
+
+    talk = Talk(clerk(LongRunningFunctionTool(start, effect="once"), [call("start"), call("start")]))
+    talk.say()
+    assert len(begun) == 1
+
+
+def test_a_payment_approved_after_other_words_counts_in_the_turn_in_which_it_is_made(bank: Bank):
+    talk = Talk(clerk(bank.tool(), pay(500), "it waits", pay(500)))
+    talk.say()
+    talk.say("And?")
+    decide(talk, True)
+    assert bank.paid == [500]
+    assert [card.earlier["result"] for card in waiting(talk)] == [{"result": "receipt 1"}]
+
+
+def test_after_a_no_that_comes_after_other_words_nobody_is_asked_again(bank: Bank):
+    talk = Talk(clerk(bank.tool(), pay(500), "it waits", pay(500)))
+    talk.say()
+    talk.say("And?")
+    events = decide(talk, False)
+    assert bank.paid == [] and waiting(talk) == []
+    assert "nobody was asked again" in results(events)[-1]["error"]
+
+
 def test_two_equal_payments_of_one_step_are_made_once(bank: Bank):
     talk = Talk(clerk(bank.tool(), [pay(), pay(20.0), pay(to="ada")]))
     talk.say()
@@ -90,16 +158,19 @@ def test_other_arguments_and_a_later_turn_are_other_payments(bank: Bank):
     assert bank.paid == [20, 21, 20, 20]
 
 
-def test_two_cards_are_two_decisions_and_a_yes_unseen_is_one(bank: Bank):
+def test_two_cards_are_two_decisions(bank: Bank):
     agent = clerk(bank.tool(), [pay(500), pay(500)])
     talk = Talk(agent)
     talk.say()
     assert len(waiting(talk)) == 2 and bank.paid == []
     decide(talk, True)
     assert bank.paid == [500, 500] and waiting(talk) == []
-    unseen = Bank()
-    reply = Chat(clerk(unseen.tool(), [pay(500), pay(500)], pay(500))).ask("Pay", confirm="yes")
-    assert (unseen.paid, reply.status) == ([500], "done")
+
+
+@pytest.mark.parametrize("again", [pay(500), pay(500, to="bob"), pay("500"), pay(500.0)])
+def test_of_two_equal_calls_that_wait_one_is_approved_unseen(bank: Bank, again: Any):
+    reply = Chat(clerk(bank.tool(), [pay(500), again], again)).ask("Pay", confirm="yes")
+    assert (bank.paid, reply.status) == ([500], "done")
 
 
 def test_a_payment_with_edited_arguments_counts_as_what_was_paid(bank: Bank):

@@ -9,9 +9,9 @@ import pytest
 from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import InputError, StorageError
-from adk_nb.events import Event
+from adk_nb.events import Event, ToolConfirmation
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.runtime import approvals
+from adk_nb.runtime import approvals, interrupts
 from adk_nb.runtime.approvals import IN_DOUBT
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
@@ -314,3 +314,37 @@ def test_no_event_is_stored_twice_whichever_of_them_nobody_knew_of(tmp_path: Pat
     assert appended == 4 and undisturbed[:2] == ["look 1", "pay"]
     for deaf_at in range(1, appended + 1):
         assert asyncio.run(run(deaf_at))[1] == undisturbed
+
+
+# -- equal calls
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_a_call_equal_to_one_in_doubt_is_not_made_unasked(tmp_path: Path, ticks: list[float], yes: bool):
+    made: list[int] = []
+
+    def clerk(service: SqliteSessionService | None, *answers: Any) -> LlmAgent:
+        async def pay() -> str:
+            """Pays."""
+            made.append(1)
+            if service:
+                await service.close()
+            return "paid"
+
+        return agent(*answers, tools=[FunctionTool(pay, effect="once")])[0]
+
+    async def cut_short(service: SqliteSessionService) -> None:
+        await die(clerk(service, [call("pay"), call("pay")]), service, ticks)
+
+    async def use(service: SqliteSessionService) -> None:
+        (run,) = await service.unfinished(await stored(service))
+        runner = runner_of(clerk(None, "done", "done"), service)
+        await events_of(runner.run_async(**SESSION_KEY, invocation_id=run.id))
+        assert made == [1]
+        doubt, again = open_interrupts((await stored(service)).events, APPROVALS)
+        assert doubt.in_doubt and again.earlier == {"call": doubt.call.id, "result": None}
+        await events_of(talk(runner, interrupts.answer(again, ToolConfirmation(confirmed=yes))))
+        assert made == [1] * (2 if yes else 1)
+
+    using(tmp_path / "nb.db", cut_short)
+    using(tmp_path / "nb.db", use)
