@@ -14,7 +14,7 @@ from adk_nb.notebook.paused_agents import lacks_tool
 from adk_nb.notebook.place import Mode, this_cell
 from adk_nb.notebook.view.cell_output import OriginCell
 from adk_nb.notebook.view.display import show_run
-from adk_nb.notebook.view.document import Block, document
+from adk_nb.notebook.view.document import Block, Text, document
 from adk_nb.notebook.view.evaluation_tables import waiting_blocks
 from adk_nb.notebook.view.interrupt_text import Verdict, prompt_text
 from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun
@@ -96,8 +96,10 @@ class WaitingList:
             fields = {"alike": _on_card(groups), "how": f"{self._magic} approve {label}", "note": note}
             view.patch_card(key, fields)
 
-    def chosen(self, tool: str | None) -> set[str] | None:
-        """Keys of the listed approvals that an answer for `tool` covers. None: there are some that were not listed.
+    async def chosen(self, action: str, tool: str | None) -> set[str] | None:
+        """Keys of the listed approvals that an answer for `tool` covers.
+
+        None: it would cover calls that nobody has seen; they are listed now, with what to type.
 
         Raises:
             InputError: No call waits, or none of `tool`.
@@ -112,7 +114,13 @@ class WaitingList:
         chosen = chosen_calls(waiting, tool)
         if not chosen:
             raise InputError(f"these calls may have taken effect already, name each: {', '.join(labels)}")
-        return chosen if chosen <= self._listed else None
+        if chosen <= self._listed:
+            return chosen
+        await self.show()
+        typed = f"{self._magic} {action}{f' {tool}' if tool else ''}"
+        line = f"nothing was answered: more calls came, and are listed now; type {typed} again to answer all of them"
+        display(bundle(document(Text(line))), raw=True)
+        return None
 
     async def check(self, keys: Collection[str], decision: ToolConfirmation) -> None:
         """Refuse to approve calls of a tool that the agent does not have any more.

@@ -400,10 +400,8 @@ def _answer(host: Host, args: Any, rest: list[str], *, action: str) -> Evaluatio
     """Approve or reject what the last evaluation has listed of the calls that wait."""
     evaluation, tool = _last(host.notebook, 1).evaluation, rest[0] if rest else None
     waiting = _answerable(host, evaluation).waiting
-    keys = waiting.chosen(tool)
+    keys = sync.run(waiting.chosen(action, tool))
     if keys is None:
-        sync.run(waiting.show())
-        display(text(not_listed_text("%eval", action, tool)))
         return evaluation
     decision = ToolConfirmation(confirmed=action == "approve", by=f"%eval {action}")
     sync.run(waiting.check(keys, decision))
@@ -411,12 +409,6 @@ def _answer(host: Host, args: Any, rest: list[str], *, action: str) -> Evaluatio
     after = _until_stopped(host, lambda on_stop: evaluation.aanswer(decision, calls=calls, on_stop=on_stop))
     waiting.answered(keys, decision)
     return _keep(host, after, before=evaluation)
-
-
-def not_listed_text(magic: str, action: str, tool: str | None) -> str:
-    """The line for an answer that would cover calls that nobody has seen."""
-    typed = f"{magic} {action}{f' {tool}' if tool else ''}"
-    return f"nothing was answered: more calls came, and are listed now; type {typed} again to answer all of them"
 
 
 def _diff(host: Host, args: Any, rest: list[str]) -> Output:

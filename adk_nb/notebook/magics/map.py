@@ -16,7 +16,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.error_hints import shorten_interrupt
 from adk_nb.notebook.evaluation_approvals import WaitingList
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.eval import APP, agent_named, not_listed_text, root_of, show_model_notice, source_named
+from adk_nb.notebook.magics.eval import APP, agent_named, root_of, show_model_notice, source_named
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, text
 from adk_nb.notebook.registry.notebook import Notebook
@@ -136,10 +136,8 @@ def _answer(host: Host, action: str, rest: list[str]) -> Any:
     table, tool = _tables.get(host.notebook), rest[0] if rest else None
     if table is None:
         raise InputError(f"there is no table yet; {_HOW}")
-    keys = table.waiting.chosen(tool)
+    keys = sync.run(table.waiting.chosen(action, tool))
     if keys is None:
-        sync.run(table.waiting.show())
-        display(text(not_listed_text("%map", action, tool)))
         return table.run.table
     decision = ToolConfirmation(confirmed=_ANSWERS[action], by=f"%map {action}")
 
