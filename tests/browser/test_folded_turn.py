@@ -47,7 +47,7 @@ def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
 
     chips = [chip.text for chip in page.all(".adknb-notice-chip")]
     assert chips == ["Offline stand-in"] * 4
-    assert page.js(NOTICES) == [["picks tools by keywords. No language model."], []]
+    assert page.js(NOTICES) == [["Offline stand-in: picks tools by keywords. No language model."], []]
     page.all(".adknb-notice-chip")[1].click()
     assert [len(lines) for lines in page.js(NOTICES)] == [1, 1]
     text = page.wait(".adknb-asked", "How many days?").text
@@ -88,3 +88,23 @@ def test_a_server_that_is_not_there_is_one_row_of_the_folded_turn(lab: Lab):
     page.screenshot("missing-dark")
     assert [output["output_type"] for output in page.outputs(1)].count("stream") == 0
     assert page.saved().cells[1].outputs[-1].data["text/markdown"].count("without the tools") == 1
+
+
+NOTED = """
+%load_ext adk_nb
+from adk_nb.agents import Agent
+from adk_nb.models import LlmResponse, ScriptedLlm
+from google.genai import types
+content = types.Content(role="model", parts=[types.Part(text="I would pay.")])
+noted = LlmResponse(content=content, custom_metadata={"model_note": "no tool was called"})
+payer = Agent(name="payer", model=ScriptedLlm(noted))
+"""
+
+
+def test_a_remark_on_an_answer_stands_on_the_page(lab: Lab):
+    page = lab.open(lab.write("noted.ipynb", NOTED, "%chat payer Pay"))
+    page.run_cell(0)
+    page.run_cell(1)
+
+    page.wait(".adknb-answered", "I would pay.")
+    page.wait(".adknb-notice", "no tool was called")

@@ -118,6 +118,8 @@ class LiveRun(RunView):
         self._schema_of = schema_of
         self._lanes = Lanes()
         self._meter: Meter | None = None
+        self._notices: list[dict[str, Any]] = []
+        """Shown now."""
         self._rows: RunRows | None = None
         self._panels = RunPanels(PanelRun(agent=None if view else agent))
         self._is_over = False
@@ -287,6 +289,7 @@ class LiveRun(RunView):
         self._panels.run.status = reply.status
         self._push(self._lanes.end(reply.status))
         self._follow(lambda follower: follower.end(reply.status))
+        self._push_notices()
         turn = self._place.add_reply(reply)
         self._is_over = reply.status != "pending"
         if self._is_over:
@@ -403,8 +406,10 @@ class LiveRun(RunView):
         self._cell.copy().run(sync.start, work, home=self._kernel_loop)
 
     def _push_notices(self) -> None:
-        if notices := self.notices.blocks():
-            self._view.push({"op": "notices", "notices": list(map(asdict, notices))})
+        notices = list(map(asdict, self.notices.blocks()))
+        if notices != self._notices:
+            self._notices = notices
+            self._view.push({"op": "notices", "notices": notices})
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
         for op in ops:

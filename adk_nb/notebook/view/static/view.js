@@ -438,7 +438,7 @@ t)).join(`
 plication/jsonl",`${t}
 `)}};var kt=class{constructor(t){this.store=t,this.toggled=new Set,this.chips=o("span","chips"),this.node=o("div","notice"),this.
 node.id=w(),this.node.setAttribute("role","note"),this.painted="[]"}paint(){let{notice:t,notices:e}=this.store,s=e.filter(
-a=>this.#t(a)),i=[t,...s.map(({text:a})=>a)].filter(Boolean);this.node.textContent=i.join(`
+a=>this.#t(a)),i=[t,...s.map(({label:a,text:l})=>a?`${a}: ${l}`:l)].filter(Boolean);this.node.textContent=i.join(`
 `),this.node.hidden=!i.length;let r=e.filter(({label:a})=>a);JSON.stringify(r)!==this.painted&&(this.painted=JSON.stringify(
 r),this.chips.replaceChildren(...r.map(a=>this.#e(a))))}#t({label:t,folded:e}){return e===this.toggled.has(t)}#e(t){let{
 label:e,text:s}=t,i=o("button","chip notice-chip",e);i.type="button",i.title=s,i.setAttribute("aria-controls",this.node.
@@ -509,9 +509,9 @@ length||t.drawing);if(this.bar.hidden=s,this.bar.toggleAttribute("data-folded",e
 hidden=!0;this.tabs.node.hidden||=e,this.picture.paint(),this.state.paint(),!e&&!s&&this.tabs.current.paint(),this.cards.
 paint(),this.composer?.paint()}#e(){let{status:t,box:e,rows:s,seconds:i}=this.store,[r,a]=Zt[t.status]??["",t.status],l=t.
 status==="running",h=e?0:[...s.values()].filter(u=>u.kind==="call"&&u.ok===!1).length,d=l&&i>=1?o("span","elapsed",` · ${j(
-i)}`):null;f(this.status,h?o("span","failed bad",`${O(h,"tool")} failed`):null,o("span","icon",r),` ${t.text||a}`,d),this.
-stop.hidden=!l,this.stop.disabled=this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.
-status.status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){
+i)}`):null;f(this.status,h?o("span","failed bad",`${O(h,"tool call")} failed`):null,o("span","icon",r),` ${t.text||a}`,d),
+this.stop.hidden=!l,this.stop.disabled=this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.
+store.status.status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick())}repaint(){this.stale=!0,this.schedule()}showEvent(t){
 this.tabs.select(this.log),this.events.reveal(t)}unfold(){this.summary.chosen=!1,this.stale=!0,this.paint()}leave(){let t=this.
 box.closest(".jp-Cell");document.activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof HTMLElement&&
 t.focus({preventScroll:!0})}get isOrphan(){return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){

@@ -20,7 +20,7 @@ export class Notice {
   paint() {
     const { notice, notices } = this.store;
     const open = notices.filter((entry) => this.#isOpen(entry));
-    const lines = [notice, ...open.map(({ text }) => text)].filter(Boolean);
+    const lines = [notice, ...open.map(({ label, text }) => (label ? `${label}: ${text}` : text))].filter(Boolean);
     this.node.textContent = lines.join("\n");
     this.node.hidden = !lines.length;
     const labeled = notices.filter(({ label }) => label);

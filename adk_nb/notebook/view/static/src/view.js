@@ -173,7 +173,7 @@ export class View {
     const time = running && seconds >= 1 ? el("span", "elapsed", ` · ${clock(seconds)}`) : null;
     put(
       this.status,
-      failed ? el("span", "failed bad", `${count(failed, "tool")} failed`) : null,
+      failed ? el("span", "failed bad", `${count(failed, "tool call")} failed`) : null,
       el("span", "icon", icon),
       ` ${status.text || word}`,
       time,
