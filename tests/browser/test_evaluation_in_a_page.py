@@ -78,6 +78,7 @@ def test_what_is_not_ticked_stays_open_on_a_card_of_its_own(lab: Lab):
     within(page, 3, ".adknb-alike tbody input")[0].click()
     press(page, 3, "Approve")
     page.until(lambda: card(page, 3).text.count("7021"), "a card of what was left")
+    says(page, 3, "You approved 8 calls of pay")
     page.screenshot("calls-of-a-table-left")
     page.run_cell(4)
     assert page.text(4).count("5") >= 1 and "7021" not in page.text(4)

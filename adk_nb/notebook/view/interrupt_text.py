@@ -11,7 +11,22 @@ from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view import call_arguments
 from adk_nb.notebook.view.call_arguments import VALUES_LIMIT, Schema, Schemas, call_line
-from adk_nb.notebook.view.document import Block, Card, Code, Item, Items, Link, Section, Span, Text, joined, parts_of
+from adk_nb.notebook.view.document import (
+    Block,
+    Card,
+    Code,
+    Fold,
+    Item,
+    Items,
+    Link,
+    Section,
+    Span,
+    Text,
+    joined,
+    parts_of,
+    plain,
+    rich,
+)
 from adk_nb.notebook.view.plain_text import (
     abridged,
     arguments_text,
@@ -37,8 +52,10 @@ _REMOTE = " (remote)"
 """Marks an agent of another process."""
 _PROMPT = 2_000
 """Characters of a question."""
-_MOST_DECISIONS = 50
+_MOST_KINDS = 50
 """Kinds of calls that one decision names."""
+_MOST_UNFOLDED = 6
+"""Kinds of calls that stand open below a decision."""
 REASK_REASON = "its tool was redefined since; call it again if it is still needed"
 """The reason of a rejection after which the agent may ask again."""
 
@@ -66,18 +83,28 @@ class Verdict(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """An answer with its question, on one line: `✓ You approved`, `pay(amount=45)`, ` in [8]`."""
+    """An answer with its question: `✓ You approved`, `pay(amount=45)`, ` in [8]`."""
 
     lead: str
     call: str
     """Empty if the answer is not about a call."""
     suffix: str
     """Includes the space or colon that it begins with; may be empty."""
+    kinds: Sequence[str] = ()
+    """The kinds of calls that it is about, a line each; empty: `call` alone."""
 
     @property
-    def block(self) -> Text:
-        """The decision as a paragraph."""
-        return Text((self.lead, *((" ", Span(self.call, "code", exact=True)) if self.call else ()), self.suffix))
+    def blocks(self) -> tuple[Block, ...]:
+        """A paragraph, and below it the kinds of calls, in a fold if they are many."""
+        call = (" ", Span(self.call, "code", exact=True)) if self.call else ()
+        line = Text((self.lead, *call, self.suffix))
+        if not self.kinds:
+            return (line,)
+        kinds = Items(tuple(Item(Span(kind, "code", exact=True)) for kind in self.kinds))
+        if len(self.kinds) <= _MOST_UNFOLDED:
+            return line, kinds
+        fold = Fold(f"{len(self.kinds)} kinds of calls", (kinds,))
+        return line, rich(fold), plain(kinds)
 
 
 def expected_interrupts(open_: Sequence[Interrupt], text: str) -> list[Interrupt]:
@@ -434,23 +461,25 @@ def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
         return Decision(f"{lead} the credential for {credential_tools(interrupt)}", "", _suffix(verdict.place, ""))
     if interrupt.is_approval:
         lead = "✗ You rejected" if verdict.state == "rejected" else "✓ You approved"
+        if verdict.alike:
+            return _decision_on_many(lead, interrupt, verdict)
         return Decision(lead, _call_as_decided(interrupt, verdict), _decision_details(interrupt, verdict))
     question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else agent_text(interrupt)
     return Decision(f"✓ You answered {question}", "", _suffix(verdict.place, one_line(verdict.note, _PROMPT)))
 
 
-def decisions_of(interrupt: Interrupt, verdict: Verdict) -> list[Decision]:
-    """As `decision_of`; of a decision on many calls one for each kind of them."""
-    if not verdict.alike:
-        return [decision_of(interrupt, verdict)]
-    lead, decisions = decision_of(interrupt, verdict).lead, list[Decision]()
-    for count, args in verdict.alike[:_MOST_DECISIONS]:
-        call = call_text(name_text(interrupt.call.name), arguments_text(args))
-        times = "" if count == 1 else f" {count:,} times"
-        decisions.append(Decision(lead, call, times + _suffix(verdict.place, one_line(verdict.remark))))
-    if rest := sum(count for count, _ in verdict.alike[_MOST_DECISIONS:]):
-        decisions.append(Decision(lead, "", f" {rest:,} more calls; the run of each has its arguments"))
-    return decisions
+def _decision_on_many(lead: str, interrupt: Interrupt, verdict: Verdict) -> Decision:
+    tool, suffix = name_text(interrupt.call.name), _suffix(verdict.place, one_line(verdict.remark))
+    kinds = [
+        call_text(tool, arguments_text(args)) + (f", {count:,} times" if count > 1 else "")
+        for count, args in verdict.alike[:_MOST_KINDS]
+    ]
+    if len(verdict.alike) == 1:
+        return Decision(lead, kinds[0], suffix)
+    if rest := sum(count for count, _ in verdict.alike[_MOST_KINDS:]):
+        kinds.append(f"{rest:,} more calls; the run of each has its arguments")
+    total = sum(count for count, _ in verdict.alike)
+    return Decision(f"{lead} {total:,} calls of", tool, suffix, kinds)
 
 
 def _call_as_decided(interrupt: Interrupt, verdict: Verdict) -> str:

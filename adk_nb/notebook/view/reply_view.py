@@ -229,9 +229,9 @@ def _reply_blocks(
     )
 
 
-def decision_blocks(decisions: Iterable[Decision]) -> list[Text]:
-    """A line for each decision."""
-    return [decision.block for decision in decisions]
+def decision_blocks(decisions: Iterable[Decision]) -> list[Block]:
+    """A line for each decision, and the calls of one on many."""
+    return [block for decision in decisions for block in decision.blocks]
 
 
 def _new_rows(reply: ReplyView, rows: list[Json]) -> list[Json]:

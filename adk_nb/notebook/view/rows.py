@@ -320,7 +320,7 @@ class RunRows:
 
     def _record_decision(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
         card["hint"] = interrupt_text.prompt_text(interrupt)
-        self.decisions += interrupt_text.decisions_of(interrupt, verdict)
+        self.decisions.append(interrupt_text.decision_of(interrupt, verdict))
 
     def _resume_calls(self, card: Json, event: Event, verdict: Verdict, row_ops: _RowOps) -> None:
         for call_id, card_id in self._card_of_call.items():
