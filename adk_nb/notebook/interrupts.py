@@ -263,7 +263,8 @@ class AnswerCheck:
         yes, no = self._ways(interrupt)
         old = yes.removesuffix("yes") + "old"
         run = f", or run it as it was asked with {old}" if self.magic and self.runs_without_its_tool(interrupt) else ""
-        return f"{interrupt.agent} has no tool {interrupt.call.name} any more; refuse the call with {no}{run}"
+        gone = f"{interrupt.agent} has no tool {interrupt.call.name} any more"
+        return f"{gone}; give it back, or refuse the call with {no}{run}"
 
     def _ways(self, interrupt: Interrupt, *, redefined: bool = False) -> tuple[str, ...]:
         return commands(interrupt, self.magic, self.history.interrupts(), redefined=redefined)
@@ -305,6 +306,8 @@ class AnswerCheck:
         return f"{message}; ask again with {again}, or {old if is_kept else f'refuse it with {no}'}"
 
     def _unknown_version_message(self, interrupt: Interrupt) -> str:
+        if self.lacks_tool(interrupt):
+            return self._gone_message(interrupt)
         name, redefined = interrupt.call.name, self._is_redefined(interrupt)
         again, no = self._ways(interrupt, redefined=redefined)
         if not redefined:

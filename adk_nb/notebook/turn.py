@@ -549,7 +549,7 @@ class TurnRunner:
             check = self._check_of(history)
             is_gone, can_run = check.lacks_tool(interrupt), check.runs_without_its_tool(interrupt)
             how = commands(interrupt, self.magic(), history.interrupts())[1]
-        changed = f"{interrupt.agent} has no tool {interrupt.call.name} any more"
+        changed = f"{interrupt.agent} has no tool {interrupt.call.name} any more; give it back, or reject the call"
         fields = {"changed": changed, "gone": True, "version": _AS_ASKED if can_run else "", "how": how, "note": ""}
         for view in self.cards.asking(interrupt.id) if is_gone else ():
             view.patch_card(interrupt.id, fields)

@@ -253,6 +253,15 @@ def test_a_reason_without_quotes_is_refused_with_a_hint(shell: Shell, line: str)
     assert len(shell.names["_run"].interrupts) == 1
 
 
+def test_a_reason_in_the_place_of_the_id_is_told_where_it_goes(shell: Shell) -> None:
+    paying(shell, 1)
+    shell.cell("%chat clerk Pay")
+
+    assert shell.fails('%confirm --no "too much"').endswith(": %confirm no too much")
+    shell.cell("%confirm no too much")
+    assert not shell.names["_run"].interrupts
+
+
 @pytest.mark.parametrize(("kind", "count"), [("chat.approve()", 1), ("chat.reject()", 0)])
 @pytest.mark.parametrize("place", ["reply", "error"])
 def test_a_chat_made_in_python_speaks_of_python_only(kind: str, count: int, place: str) -> None:

@@ -262,6 +262,13 @@ def test_a_turn_without_an_answer_in_text_becomes_no_case(planner: Shell) -> Non
     assert "'Polly'" in planner.fails("%eval add -1")
 
 
+def test_a_turn_that_waits_for_an_approval_becomes_no_case(planner: Shell) -> None:
+    planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
+    planner.cell("%chat planner How long is a day on Jupiter?")
+    assert planner.names["_run"].status == "pending"
+    assert "has no answer" in planner.fails("%eval add -1")
+
+
 def test_one_call_waits_and_two_calls_wait(planner: Shell) -> None:
     planner.cell(TOOL.replace("%%tool", "%%tool --confirm"))
     assert "2 calls of planet_facts wait for approval" in _text(planner, planner.cell(EVAL))

@@ -244,6 +244,7 @@ def test_a_call_whose_tool_was_taken_out_of_a_list_is_not_made(shell: Shell) -> 
     shell.cell("clerk.tools = []")
     assert "clerk has no tool pay any more" in shell.fails("%confirm --yes")
     assert "--old" not in shell.printed  # nothing has it any more
+    assert "clerk has no tool pay any more" in shell.fails("%confirm --old")
     assert shell.names["paid"] == []
 
 
@@ -257,7 +258,8 @@ def test_a_tool_that_is_taken_back_can_be_approved_again(shell: Shell) -> None:
 def test_a_card_whose_tool_is_gone_is_rejected_or_runs_as_it_was_asked(shell: Shell) -> None:
     view = ViewState()
     view.apply({"op": "card", "card": {"id": "1", "agent": "clerk", "tool": "pay", "args": {"amount": 5}}})
-    gone = {"id": "1", "changed": "clerk has no tool pay any more", "gone": True, "version": "as it was asked"}
+    changed = "clerk has no tool pay any more; give it back, or reject the call"
+    gone = {"id": "1", "changed": changed, "gone": True, "version": "as it was asked"}
     view.apply({"op": "card", "card": gone})
     card = view.cards["1"]
     assert answer_of(card, {"decision": "reask"}) is None

@@ -252,6 +252,8 @@ class _Confirm:
             raise InputError(f"{several_message(approvals, 'approval')}{'' if args.all else ', or --all'}")
         is_cut = args.reason and " " not in args.reason
         quotes = "; put a reason of several words in quotes" if is_cut else ""
+        if args.no and not args.reason and " " in (args.id or ""):
+            quotes = f"; a reason is typed after the word: {self._magic} no {args.id}"
         hint = f"; type {self._magic} to list the open ones{quotes}"
         return [find(approvals, args.id, self._session, "approval", hint)]
 

@@ -338,7 +338,8 @@ def _add(host: Host, args: Any, rest: list[str]) -> Output:
     name = notebook.sessions.current
     turn = find_turn(turns_of(notebook.sessions.history()), rest[0] if rest else "-1", name)
     reference = tuple(turn_as_reference(invocation) for invocation in invocations_of(turn.events))[-1:]
-    if not reference or reference[0].final_response is None:
+    answer = content_text(reference[0].final_response) if reference and reference[0].final_response else ""
+    if not answer.strip():
         raise InputError(
             f"the turn {turn.question!r:.60} has no answer in text, so there is nothing to expect; name another turn: "
             "%eval add -2"
@@ -348,7 +349,7 @@ def _add(host: Host, args: Any, rest: list[str]) -> Output:
     case_id = getattr(args, "as") or f"case{len(cases) + 1}"
     cases[case_id] = Case(id=case_id, messages=(turn.message,), reference=reference)
     calls = "; ".join(map(call_text, get_all_tool_calls(reference[0].intermediate_data))) or "none"
-    row = [case_id, turn.question, calls, f"like {content_text(reference[0].final_response)}"]
+    row = [case_id, turn.question, calls, f"like {answer}"]
     cells = " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row)
     table = f"| id | message | calls | answer |\n| --- | --- | --- | --- |\n| {cells} |"
     count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
