@@ -93,6 +93,7 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
             cancellation of a task that it awaited, become errors.
     """
     task = asyncio.current_task()
+    earlier_cancels = task.cancelling() if task else 0
     running = context.get_invocation_context().shared.running_functions
     running[context] = f"{tool.name}()"
     try:
@@ -109,6 +110,9 @@ async def run(tool: BaseTool, args: dict[str, Any], context: Context) -> Any:
             raise  # this coroutine itself is being closed
         raise RuntimeError(f"{tool.name}() raised GeneratorExit; return a result instead") from raised
     except BaseExceptionGroup as raised:
+        # On Python 3.11 and 3.12 an asyncio.TaskGroup that fails leaves its task cancelled, here that of the run.
+        while task and task.cancelling() > earlier_cancels and not context.is_aborted:
+            task.uncancel()
         if isinstance(raised, Exception) or raised.subgroup((KeyboardInterrupt, asyncio.CancelledError)):
             raise
         reasons = "; ".join(f"{type(error).__name__}: {error}" for error in raised.exceptions)

@@ -58,7 +58,7 @@ async def run_calls(
     Raises:
         Exception: Raised by the only call, with `tool_errors='raise'`.
     """
-    results, error = await _run_all(ctx, spec, calls, tools)
+    results, error = await (_run_single if len(calls) == 1 else _run_concurrently)(ctx, spec, calls, tools)
     event = _merge_results(ctx, spec, results)
     if event is None or not event.content:
         return StepResult([event] if event else [], error, is_pending=True)
@@ -123,33 +123,34 @@ def _fingerprint(tools: Tools, call: types.FunctionCall | None, args: dict[str, 
     return fingerprint(tool, (call.args or {}) if args is None else args) if tool and call else None
 
 
-async def _run_all(
+async def _run_single(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
 ) -> tuple[list[CallResult], BaseException | None]:
-    """Run all calls. If one raises, returns the results so far and its error.
+    """Run the only call. Also returns the run's cancellation, if the tool swallowed it."""
+    task = asyncio.current_task()
+    # A tool may swallow the CancelledError of its run; the task still counts the request.
+    earlier_cancels = task.cancelling() if task else 0
+    result = await run_call(ctx, spec, calls[0], tools)
+    return [result], asyncio.CancelledError() if task and task.cancelling() > earlier_cancels else None
 
-    If the run is cancelled, but all calls come to an end, returns their results and the CancelledError: a tool may
-    swallow it. Each call has a task of its own, because an asyncio.TaskGroup that fails leaves its task cancelled on
-    Python 3.11 and 3.12.
-    """
+
+async def _run_concurrently(
+    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
+) -> tuple[list[CallResult], BaseException | None]:
+    """Run all calls. If one raises, returns the results so far and its error."""
     tasks = _start_tasks(ctx, spec, calls, tools)
-    cancellation: BaseException | None = None
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
-    except asyncio.CancelledError as error:
-        cancellation = error
-    # cancel() is False for a task that is done: its result counts.
-    cancelled = [task for task in tasks if task.cancel(sync.UNLESS_DONE)]
-    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    finally:
+        # cancel() is False for a task that is done: its result counts.
+        cancelled = [task for task in tasks if task.cancel(sync.UNLESS_DONE)]
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     failed = [
         outcome
         for outcome, task in zip(outcomes, tasks, strict=True)
         if isinstance(outcome, BaseException) and task not in cancelled
     ]
-    results = [outcome for outcome in outcomes if isinstance(outcome, CallResult)]
-    if cancellation and len(results) < len(calls):
-        raise cancellation  # the event that closes the run tells of all calls
-    return results, cancellation or (failed[0] if failed else None)
+    return [outcome for outcome in outcomes if isinstance(outcome, CallResult)], failed[0] if failed else None
 
 
 def _start_tasks(

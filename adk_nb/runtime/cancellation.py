@@ -42,7 +42,7 @@ class Stop:
     def __init__(self) -> None:
         self.reason: StopReason | None = None
         """Set once the run is to stop, possibly before it started: it takes no further step."""
-        self._step_task: asyncio.Task[Any] | None = None
+        self.step_task: asyncio.Task[Any] | None = None
         """The task of the current step, to cancel. None: between steps."""
         self.has_trigger = False
         """True: a signal or a timeout may stop it."""
@@ -50,8 +50,7 @@ class Stop:
         self.loop: asyncio.AbstractEventLoop | None = None
         """The event loop of the run; None before it starts."""
         self._cancelled: asyncio.Task[Any] | None = None
-        self._cancels_before = 0
-        """Cancellations of the task of the current step before the step."""
+        self._cancelled_before = 0
         self._deadline: float | None = None
         """Time of the timeout on the loop's clock. None: no timeout."""
         self._timeout_reason: StopReason = STOPPED
@@ -77,15 +76,6 @@ class Stop:
             self._timer = self.loop.call_at(self._deadline, self._request, self._timeout_reason)
         return self
 
-    def begin_step(self) -> None:
-        """The current task takes a step, which a stop may cancel."""
-        self._step_task = task = asyncio.current_task(self.loop)
-        self._cancels_before = task.cancelling() if task else 0
-
-    def end_step(self) -> None:
-        """What follows is not cancelled."""
-        self._step_task = None
-
     def is_due(self) -> bool:
         """True if the timeout is over or the signal is set; polled, because a run that never awaits blocks both."""
         if self._deadline is not None and self.loop and self.loop.time() >= self._deadline:
@@ -96,14 +86,14 @@ class Stop:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        self._step_task = None
+        self.step_task = None
         if self._timer:
             self._timer.cancel()
         if self._watch:
             self._watch.cancel()
         task, self._cancelled = self._cancelled, None
         # Also if the step ended in spite of the cancellation: restore the task's cancellation count.
-        is_own = task is not None and task.uncancel() <= self._cancels_before
+        is_own = task is not None and task.uncancel() <= self._cancelled_before
         return is_own and kind is asyncio.CancelledError
 
     def request(self) -> None:
@@ -128,10 +118,10 @@ class Stop:
             self._cancel_step()
 
     def _cancel_step(self) -> None:
-        task = self._step_task
+        task = self.step_task
         # A step that stops its own run is not cancelled: `invoke` reads `reason` after it.
         if task and not self._cancelled and task is not asyncio.current_task(self.loop):
-            self._cancelled = task
+            self._cancelled, self._cancelled_before = task, task.cancelling()
             task.cancel()
 
 

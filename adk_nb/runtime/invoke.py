@@ -1,5 +1,6 @@
 """The commit loop: the only place that stores a run's events."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
@@ -34,12 +35,12 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
         yield first
     try:
         with stop.watching(ctx.abort_signal, ctx.run_config.timeout):
-            stop.begin_step()
+            stop.step_task = asyncio.current_task(stop.loop)
             events = await _start(ctx, stop)
             try:  # as `aclosing`, at a quarter of its cost: every run passes here
                 async for event in events:
                     # A stop between steps cancels nothing: storing an event is never cut in half.
-                    stop.end_step()
+                    stop.step_task = None
                     event = await commit(ctx, event, on_event)
                     yield event
                     # Checked here, too: a step may never await, or catch its cancellation.
@@ -47,7 +48,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                         stop.request()
                         break
                     # Set again: another task may request the next event.
-                    stop.begin_step()
+                    stop.step_task = asyncio.current_task(stop.loop)
             finally:
                 await events.aclose()
         for event in await _close_stopped_run(ctx, stop.reason):

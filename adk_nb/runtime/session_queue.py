@@ -282,7 +282,7 @@ class QueuePlace:
     ) -> Session | None:
         with self._stop.watching(signal, seconds):
             if not self._stop.reason:
-                self._stop.begin_step()
+                self._stop.step_task = asyncio.current_task()
                 # If it waits for another process, it already holds the session in this process.
                 if self not in self._queues.running(self.key):
                     await self._wait_in_queue()

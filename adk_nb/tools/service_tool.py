@@ -76,6 +76,6 @@ def requested_model(tool_context: ToolContext, llm_request: LlmRequest) -> BaseL
     if not llm_request.model:
         raise ConfigurationError(
             f"agent {tool_context.agent_name!r} has no model, and the request names none; "
-            'write LlmRequest(model="gemini-3.5-flash")'
+            'write LlmRequest(model="gemini-3.8-flash")'
         )
     return LLMRegistry.new_llm(llm_request.model)
