@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from adk_nb.runtime.durable import has_begun
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import NOT_MADE
-from adk_nb.runtime.turn_calls import NOT_RUN, TurnCall
+from adk_nb.runtime.turn_calls import NOT_RUN, TurnCall, TurnCalls
 from adk_nb.sessions.session import Session
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
@@ -58,9 +58,9 @@ class Repetition:
 
 def find(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> Repetition | None:
     """What stands against a call that nobody has decided on. None: nothing."""
-    own = history_of(ctx.session).turn_calls.get(call_id)
-    earlier = list(_equal_calls(ctx, tool, own)) if own else []
-    if own is None or not earlier:
+    calls = history_of(ctx.session).turn_calls
+    own = calls.get(call_id)
+    if own is None or not (earlier := _equal_calls(ctx, tool, calls, own)):
         return None
     last = next((call for call in reversed(earlier) if call.result), None)
     # A tool or a script that has changed since is another one.
@@ -97,7 +97,7 @@ def beside_waiting(
     if own is None or not tool.asks_to_repeat:
         return requested
     before = {id(call) for call in itertools.takewhile(lambda call: call is not own, calls.of(tool.name))}
-    for call in _equal_calls(ctx, tool, own):
+    for call in _equal_calls(ctx, tool, calls, own):
         if id(call) in before and call.result is None:
             return requested.model_copy(update={"earlier": {"call": call.key, "waits": True}})
     return requested
@@ -107,10 +107,12 @@ def note_same_result(
     ctx: InvocationContext, tool: BaseTool, call_id: str | None, response: types.FunctionResponse
 ) -> dict[str, Any] | None:
     """Tell the model in `response` that it is the same once more. Returns the record of it; None: it is not."""
-    own = history_of(ctx.session).turn_calls.get(call_id)
+    calls = history_of(ctx.session).turn_calls
+    own = calls.get(call_id)
     if own is None or tool.effect == "pure" or tool.asks_to_repeat:
         return None
-    earlier = list(_equal_calls(ctx, tool, own))
+    if not (earlier := _equal_calls(ctx, tool, calls, own)):
+        return None
     count = 1
     for result in _same_results(ctx, own, earlier):
         if not _is_same(result, response):
@@ -138,23 +140,27 @@ def equal_siblings(calls: Sequence[types.FunctionCall], index: int, tool: BaseTo
     return equal if tool.asks_to_repeat or len(equal) >= NOTED_FROM - 1 else []
 
 
-def _equal_calls(ctx: InvocationContext, tool: BaseTool, own: TurnCall) -> Iterator[TurnCall]:
-    """The other calls of the turn that are equal to `own`, oldest first."""
-    turn = ctx.shared.turn
-    for session in (*(other for other in turn.sessions if other is not ctx.session), ctx.session):
-        for call in history_of(session).turn_calls.of(tool.name):
+def _equal_calls(ctx: InvocationContext, tool: BaseTool, calls: TurnCalls, own: TurnCall) -> list[TurnCall]:
+    """The other calls of the turn that are equal to `own`, oldest first. `calls`: of this session."""
+    turn, equal = ctx.shared.turn, list[TurnCall]()
+    others = [(session, history_of(session).turn_calls) for session in turn.sessions if session is not ctx.session]
+    for session, known in (*others, (ctx.session, calls)):
+        # A turn may have hundreds: for those that are not equal nothing is called.
+        for call in known.of(tool.name):
             if call is own:
                 continue
             own.identity = own.identity or _identity(tool, own.call.args or {})
             call.identity = call.identity or _identity(tool, call.call.args or {})
-            edited: Any = call.decision.get("args") if call.decision else None
-            is_equal = call.identity == own.identity or (
-                isinstance(edited, dict) and _identity(tool, cast(dict[str, Any], edited)) == own.identity
-            )
+            is_equal = call.identity == own.identity
+            if not is_equal and call.decision and isinstance(edited := call.decision.get("args"), dict):
+                is_equal = _identity(tool, cast(dict[str, Any], edited)) == own.identity
+            if not is_equal:
+                continue
             called: BaseTool = turn.begun.get(_key(session, call.key), tool)
             # Agents may have other tools of that name.
-            if is_equal and (called is tool or fingerprint(called, own.call.args) == fingerprint(tool, own.call.args)):
-                yield call
+            if called is tool or fingerprint(called, own.call.args) == fingerprint(tool, own.call.args):
+                equal.append(call)
+    return equal
 
 
 def _identity(tool: BaseTool, args: dict[str, Any]) -> str:
