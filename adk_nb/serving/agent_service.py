@@ -12,12 +12,21 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import ESCALATED
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT
+from adk_nb.models.llm_response import (
+    ESCALATE,
+    EXIT_FLOW,
+    HITL_REQUEST,
+    MODEL_NOTE,
+    WAIT_FOR_USER_INPUT,
+    WRITTEN_AS_TEXT,
+)
 from adk_nb.runners import Runner
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Trace, Traces
+from adk_nb.runtime.turn_calls import NOT_RUN, SAME_CALL
 from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
@@ -27,7 +36,7 @@ CLIENT = "client"
 _RESERVED = {
     "agent_version", "agent_versions", "calls", "defined_as", "definition_changed", "failed_at", "nested_usage",
     "repeated", "replayed", "shown", "spoken_to", "traceparent", RESTORED, SENT_BY,
-    ESCALATE, EXIT_FLOW, HITL_REQUEST, WAIT_FOR_USER_INPUT,
+    ESCALATE, ESCALATED, EXIT_FLOW, HITL_REQUEST, MODEL_NOTE, NOT_RUN, SAME_CALL, WAIT_FOR_USER_INPUT, WRITTEN_AS_TEXT,
 }  # fmt: skip
 """Keys of metadata that this package writes to events, and acts on."""
 _RESERVED_PREFIXES = ("a2a", "adk")

@@ -101,6 +101,7 @@ def test_a_client_takes_no_name_and_no_mark_that_is_not_its_own(serve):
     served.session("s")
     for key in (
         *("a2a:context_id", "a2a:task_id", "sent_by", "spoken_to", "adk_nb_run", "traceparent", "A2A:calls"),
+        *("escalated", "same_call", "not_run", "written_as_text", "model_note"),
         *("repeated", "shown", "escalate", "exit_flow", "wait_for_user_input", "hitl_request"),
     ):
         event = {"author": "clerk", "content": content, "customMetadata": {key: "x"}}

@@ -49,6 +49,7 @@ _OURS_ALONE = frozenset(
         "Reply",
         "run",
         "HttpLlm",
+        "LocalLlm",
         "OfflineLlm",
         "RecordedLlm",
         "ScriptedLlm",
