@@ -200,7 +200,7 @@ def test_text_that_cannot_be_sent_is_replaced(executor: KernelCodeExecutor):
 def test_a_displayed_picture_has_the_limit_of_a_file(executor: KernelCodeExecutor):
     code = (
         "from IPython.display import Image, display\n"
-        "for size in (21, 60, 1): display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + bytes(size * 2**20), format='png'))\n"
+        "for size in (21, 24, 1): display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + bytes(size * 2**20), format='png'))\n"
         "for _ in range(25): display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n', format='png'))"
     )
     talk = coding(executor, code)

@@ -78,7 +78,7 @@ def test_the_answer_closes_the_card_in_every_view_without_what_it_was(said, stat
         ops = [op for event in after for op in rows.feed(event)]
         assert [card["state"] for card in cards_of(ops)] == [state]
         assert ops[0]["row"]["text"] == words and "a-persons-key" not in str(ops)
-        assert [as_text(document(decided.block)) for decided in rows.decisions] == [decision]
+        assert [as_text(document(*decided.blocks)) for decided in rows.decisions] == [decision]
 
 
 def test_an_approval_beside_a_card_for_a_key_is_still_the_only_one():

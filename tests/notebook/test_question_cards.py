@@ -128,7 +128,7 @@ def test_the_answer_closes_the_card_in_every_view_and_is_kept_in_the_log():
         [card] = [op["card"] for event in done.events for op in rows.feed(event) if op["op"] == "card"]
         assert (card["state"], card["note"]) == ("answered", "A1")
         [decided] = rows.decisions
-    assert as_text(document(decided.block)).endswith('answered "Which order?": A1')
+    assert as_text(document(*decided.blocks)).endswith('answered "Which order?": A1')
     assert [(row["author"], row["text"]) for row in rows_of(chat.events)] == [
         ("user", "refund it"),
         ("clerk", "asks: Which order?"),
