@@ -96,7 +96,7 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     assert "<img src=x onerror=alert(1)>" in page.text(last)
     page.button("Back").click()
     page.button("Approve").click()
-    page.until(lambda: page.text(last).count("1 tool call") == 1, "the reply")
+    page.until(lambda: page.text(last).count("1 tool call") == 2, "the reply, and that its call failed")
     assert_nothing_acts(page)
     page.all(".adknb-fold")[-1].click()
     page.until(lambda: "ValueError" in page.text(last), "the row of the call that failed")
