@@ -226,19 +226,10 @@ class _File:
     def _class(self, name: Any) -> type[Any]:
         if not isinstance(name, str):
             raise self._error(f"agent_class: {name!r} is no name of a class")
-        cls: Any = None
-        if "." in name:
-            cls = self._code(name, "agent_class")
-        else:
-            packages = [importlib.import_module(package) for package in _PACKAGES]
-            known = {one: getattr(package, one) for package in packages for one in dir(package) if one == name}
-            cls = known.get(name)
+        known = {one: package for package in map(importlib.import_module, _PACKAGES) for one in dir(package)}
+        cls: Any = self._code(name, "agent_class") if "." in name else getattr(known.get(name), name, None)
         if not (isinstance(cls, type) and _is_node(cls)):
-            hint = did_you_mean(
-                name,
-                [one for package in _PACKAGES for one in dir(importlib.import_module(package))],
-                "write LlmAgent, SequentialAgent, LoopAgent, ParallelAgent or Workflow",
-            )
+            hint = did_you_mean(name, known, "write LlmAgent, SequentialAgent, LoopAgent, ParallelAgent or Workflow")
             raise self._error(f"agent_class: {name!r} is no class of agents; {hint}")
         return cast(type[Any], cls)
 

@@ -57,6 +57,7 @@ class ReflectAndRetryModelPlugin(BasePlugin):
         self.scope = tracking_scope
         self.on_model_errors = reasons
         self._failures = FailureCounts()
+        self._tool = FunctionTool(self.handle_model_error)
 
     def handle_model_error(
         self,
@@ -78,7 +79,7 @@ class ReflectAndRetryModelPlugin(BasePlugin):
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Make the call runnable, without declaring it to the model."""
-        llm_request.tools_dict[NAME] = FunctionTool(self.handle_model_error)
+        llm_request.tools_dict[NAME] = self._tool
 
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse

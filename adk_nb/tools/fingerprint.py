@@ -86,9 +86,8 @@ def tools_fingerprint(tools: Iterable[Any]) -> str:
 
 
 def _shown(tool: BaseTool, args: dict[str, Any] | None) -> list[str]:
-    declared = (
-        tool.function_declaration.model_dump(mode="json", exclude_none=True) if tool.function_declaration else None
-    )
+    declaration = tool.function_declaration
+    declared = declaration.model_dump(mode="json", exclude_none=True) if declaration else None
     target = tool.bound_to if args is None else tool.call_target(args)
     return [type(tool).__qualname__, tool.name, target, json.dumps(declared, sort_keys=True, default=repr)]
 

@@ -63,8 +63,11 @@ class Compaction:
         """Summarize if the run's last prompt was too long, or else if there are enough new invocations."""
         if self._is_too_long(ctx, ctx.agent.name, None) and await self._shorten(ctx, self.retention):
             return
-        if self.interval is not None and len(_invocations(new := _events_since_summary(ctx))) >= self.interval:
-            waiting = _waiting_events(ctx)
+        if self.interval is None:
+            return
+        waiting = _waiting_events(ctx)
+        new = _events_since_summary(ctx, waiting)
+        if len(_invocations(new)) >= self.interval:
             overlapping = _overlapping_events(new[0], ctx.session.events, self.overlap)
             events = [*(event for event in overlapping if id(event) not in waiting), *new]
             await self._compact(ctx, events[: _safe_cut(events, len(events), _newest_invocation(ctx.session))])
@@ -174,10 +177,9 @@ def _prompt_tokens(ctx: InvocationContext, agent: str, author: str | None) -> in
     return sum(count_characters(content) for content in contents) // _CHARACTERS_PER_TOKEN
 
 
-def _events_since_summary(ctx: InvocationContext) -> list[Event]:
-    """The events after the last summary, oldest first, without calls that wait."""
+def _events_since_summary(ctx: InvocationContext, waiting: set[int]) -> list[Event]:
+    """The events after the last summary, oldest first, without those of `waiting`."""
     new: list[Event] = []
-    waiting = _waiting_events(ctx)
     for event in reversed(current_events(ctx.session).events):
         if event.isolation_scope == ctx.isolation_scope and id(event) not in waiting:
             if event.actions.compaction:
