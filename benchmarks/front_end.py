@@ -32,7 +32,7 @@ SETUP = """
 import asyncio, time
 from adk_nb import Agent, types
 from adk_nb.models import BaseLlm, LlmResponse
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 from adk_nb.notebook.view.widget import LiveView
 
 class Timed(BaseLlm):

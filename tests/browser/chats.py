@@ -19,7 +19,7 @@ import asyncio, json
 from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 
 ran = []
 

@@ -42,7 +42,7 @@ NESTED = """
 import tests.support.no_threads
 from adk_nb import Agent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 
 inner = Chat(Agent(name="inner", model=ScriptedLlm("forty", "two")), show=False)
 

@@ -25,7 +25,7 @@ from adk_nb.models.http_llm import HttpLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.view.evaluation_tables import progress_text
+from adk_nb.notebook.extensions.evaluation.tables import progress_text
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.skills import SkillCatalog
 from adk_nb.tools.function_tool import FunctionTool

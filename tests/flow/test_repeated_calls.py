@@ -11,7 +11,7 @@ from adk_nb.agents import LlmAgent, ParallelAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import Interrupt, answer

@@ -9,8 +9,8 @@ import pytest
 import view_build
 
 from adk_nb.errors import InputError
+from adk_nb.notebook.cells.templates import parse
 from adk_nb.notebook.magics.catalog import grammars
-from adk_nb.notebook.registry.templates import parse
 
 PIECES = (
     *("{", "}", "{{", "}}", "a", "user:", "?", "\\", "$", " ", "\n", "1", ".b", "artifact.", "[0]", "['c']", "ä"),

@@ -18,7 +18,7 @@ from adk_nb.auth import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCrede
 from adk_nb.code_executors import UnsafeLocalCodeExecutor
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import Gemini, RecordedLlm, ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 from adk_nb.plugins import DebugLoggingPlugin, LoggingPlugin
 from adk_nb.redaction import HIDDEN, hidden, redacted, remember, remember_named, remember_url, without_known
 from tests.support.talk import Talk, guide, summaries

@@ -6,7 +6,7 @@ import asyncio, json, threading, time
 from adk_nb import sync, tool, types
 from adk_nb.agents import Agent
 from adk_nb.models import BaseLlm, LlmResponse, ScriptedLlm, call
-from adk_nb.notebook.chat import Chat, turn_runner
+from adk_nb.notebook.chat.chat import Chat, turn_runner
 
 requests, tokens, closed, tools_ended = [], [], [], []
 in_the_middle = threading.Event()

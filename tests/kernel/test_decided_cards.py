@@ -12,7 +12,7 @@ SETUP = """
 from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 @tool(confirm=True)
 def pay(to: str, amount: int) -> str:
     'Pays.'

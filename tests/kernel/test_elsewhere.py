@@ -14,7 +14,7 @@ import asyncio, sys
 from adk_nb import sync
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 
 def add(a: int, b: int) -> int:
     'Adds.'

@@ -16,7 +16,7 @@ SETUP = """
 %load_ext adk_nb
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 def says(*words):
     return Agent(name="a", model=ScriptedLlm(*words))
 a = says("one", "two", "three")

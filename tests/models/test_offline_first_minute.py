@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from adk_nb.agents import Agent
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 from adk_nb.tools.function_tool import FunctionTool
 
 PLANETS = {

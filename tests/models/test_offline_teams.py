@@ -3,7 +3,7 @@
 import pytest
 
 from adk_nb.agents import Agent, SequentialAgent
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 
 
 def total(invoice: int) -> str:

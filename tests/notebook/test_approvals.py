@@ -9,8 +9,8 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply, view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS

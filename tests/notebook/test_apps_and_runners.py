@@ -7,7 +7,7 @@ import pytest
 from adk_nb import App, Chat, InMemoryRunner, Runner, tool
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import call
-from adk_nb.notebook.chat import turn_runner
+from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.plugins import BasePlugin
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER
 from adk_nb.sessions import InMemorySessionService

@@ -4,12 +4,12 @@ import pytest
 from support.messages import mentions
 
 from adk_nb.errors import InputError
+from adk_nb.notebook.extensions.evaluation.map import MAP
 from adk_nb.notebook.magics.agent import AGENT, AGENTS
 from adk_nb.notebook.magics.catalog import grammars
 from adk_nb.notebook.magics.chat import CHAT
 from adk_nb.notebook.magics.confirm import CONFIRM
 from adk_nb.notebook.magics.grammar import Grammar
-from adk_nb.notebook.magics.map import MAP
 from adk_nb.notebook.magics.tool import TOOL
 
 

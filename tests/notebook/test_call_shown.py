@@ -9,8 +9,8 @@ import pytest
 from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.redaction import HIDDEN, remember
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adk_nb.notebook import evaluation_approvals
+from adk_nb.notebook.extensions.evaluation import approvals as evaluation_approvals
 from tests.notebook.conftest import Shell
 
 CLERK = '''

@@ -5,7 +5,7 @@ from support.messages import mentions
 
 from adk_nb.agents import LlmAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 from tests.notebook.conftest import Shell
 
 TO_TICKETS = call("transfer_to_agent", agent_name="tickets")

@@ -15,10 +15,10 @@ from adk_nb.agents import Agent
 from adk_nb.errors import SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat, turn_runner
-from adk_nb.notebook.chat_box import ChatBox
-from adk_nb.notebook.reply import view_of_reply
-from adk_nb.notebook.turn_options import TurnOptions
+from adk_nb.notebook.chat.chat import Chat, turn_runner
+from adk_nb.notebook.chat.chat_box import ChatBox
+from adk_nb.notebook.chat.reply import view_of_reply
+from adk_nb.notebook.chat.turn_options import TurnOptions
 from adk_nb.notebook.view.reply_view import conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import visible_text
@@ -126,7 +126,7 @@ def test_the_python_twin_talks_in_lines_too(shell: Shell, types: Types) -> None:
     guide(shell, "Hello!")
     prompts = types("Hi")
 
-    shell.cell("from adk_nb.notebook.chat import Chat\nChat(guide).box()")
+    shell.cell("from adk_nb.notebook.chat.chat import Chat\nChat(guide).box()")
 
     assert (prompts, "guide > Hello!" in shell.printed) == (["you > ", "you > "], True)
 

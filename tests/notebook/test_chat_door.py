@@ -11,7 +11,7 @@ from adk_nb.agents import LoopAgent
 from adk_nb.apps import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import turn_runner
+from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.plugins import BasePlugin
 from tests.notebook.conftest import Shell
 

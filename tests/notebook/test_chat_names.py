@@ -10,7 +10,7 @@ from adk_nb import Agent, Chat, Runner, sync, tool
 from adk_nb.errors import InputError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook import settings
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.chat.reply import Reply
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset

@@ -10,8 +10,8 @@ import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 
 from adk_nb.models.default_model import MODEL_VARIABLE
+from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.place import display_mode
-from adk_nb.notebook.reply import view_of_reply
 from tests.notebook.conftest import Shell
 
 TWICE = """import asyncio

@@ -4,8 +4,8 @@ from turns import reply_forms
 
 from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply, view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.view.reply_view import MAX_MEMBERS, answer_for_view
 from adk_nb.tools import AgentTool
 from tests.notebook.test_who_answers import agent

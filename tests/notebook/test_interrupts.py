@@ -12,9 +12,9 @@ from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, HTTPBase
 from adk_nb.errors import InputError, SessionBusyError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.magics.completion import known_names
-from adk_nb.notebook.reply import view_of_reply
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.get_user_choice_tool import get_user_choice

@@ -4,8 +4,8 @@ import pytest
 
 from adk_nb.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.tools import request_input
 from tests.notebook.conftest import Shell
 from tests.notebook.test_magics import one_line

@@ -11,8 +11,8 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig, AuthCredential, AuthCredentialTypes, HTTPBase, OAuth2Auth
 from adk_nb.errors import InputError, PendingError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.view import interrupt_text
 from adk_nb.notebook.view.event_text import WAITS
 from adk_nb.notebook.view.rows import rows_of

@@ -10,9 +10,9 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import UserError
 from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.models.scripted_llm import ScriptedLlm, call
+from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.magics.catalog import grammars
 from adk_nb.notebook.magics.extension import load_ipython_extension, unload_ipython_extension
-from adk_nb.notebook.reply import Reply
 from adk_nb.tools.function_tool import FunctionTool
 from tests.notebook.conftest import Shell
 

@@ -5,7 +5,7 @@ import pytest
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 from adk_nb.tools.base_toolset import StaticToolset
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.mcp_tool import McpToolset, StdioServerParameters

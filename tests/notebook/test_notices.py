@@ -47,7 +47,7 @@ def test_a_cell_that_explains_does_so_again_when_it_is_run_again(shell: Shell) -
 
 def test_a_reply_that_no_cell_shows_leaves_the_explanation_to_the_next(shell: Shell) -> None:
     shell.cell("%%agent guide -m offline\nHelp.")
-    shell.cell("from adk_nb.notebook.chat import Chat")
+    shell.cell("from adk_nb.notebook.chat.chat import Chat")
     shell.cell('unseen = Chat(guide, show="off").ask("Hi").text')
 
     assert EXPLANATION in str(shell.cell("%chat guide Hi"))

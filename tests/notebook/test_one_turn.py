@@ -16,9 +16,9 @@ from adk_nb.models.adaptation import adapt_request
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.fallback_model import FallbackModel
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook import attachments
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply, view_of_reply
+from adk_nb.notebook.chat import attachments
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.view.reply_view import answer_for_view, conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.tools.function_tool import FunctionTool

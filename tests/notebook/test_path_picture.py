@@ -9,8 +9,8 @@ import pytest
 from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.events import Event, RequestInput
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply
 from adk_nb.tools import FunctionTool
 from adk_nb.workflow import START, Workflow, node
 

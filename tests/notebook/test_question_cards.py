@@ -9,8 +9,8 @@ from turns import event_forms, reply_forms
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events import RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.view.cards import answer_of
 from adk_nb.notebook.view.document import document
 from adk_nb.notebook.view.drawing import tree_of

@@ -12,8 +12,8 @@ from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.errors import InputError, PendingError
 from adk_nb.events import Event, RequestInput
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply, view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.view.rows import RunRows, rows_of
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.tools.agent_tool import AgentTool

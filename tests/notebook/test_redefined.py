@@ -10,7 +10,7 @@ from support.messages import mentions
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat, turn_runner
+from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.view.cards import answer_of
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.tools.tool_decorator import tool

@@ -15,8 +15,8 @@ from adk_nb.auth.secrets import HIDDEN
 from adk_nb.events.event import Event
 from adk_nb.flow.call_result import MAX_DISPLAY_CHARS
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat, turn_runner
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.chat.chat import Chat, turn_runner
+from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.view.document import Table
 from adk_nb.notebook.view.reply_view import ReplyView
 from adk_nb.notebook.view.results import MAX_DOWNLOAD, artifact, event_pieces

@@ -15,9 +15,9 @@ from adk_nb.agents import Agent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import turn_runner
-from adk_nb.notebook.reply import view_of_reply
-from adk_nb.notebook.session_state import typed_change
+from adk_nb.notebook.chat.chat import turn_runner
+from adk_nb.notebook.chat.reply import view_of_reply
+from adk_nb.notebook.chat.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.front_end import VIEW_MIME, set_page, views_stay, with_view
 from adk_nb.notebook.view.panels import RunPanels, listed

@@ -17,9 +17,9 @@ from adk_nb import sync, types
 from adk_nb.concurrency import single_thread
 from adk_nb.errors import InputError
 from adk_nb.models import BaseLlm, LlmResponse
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.magics import serve
-from adk_nb.notebook.served_runs import NotebookRunner
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.extensions.serving import serve
+from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
 from adk_nb.redaction import known_secrets
 from tests.serving.conftest import approval, body, requests_in, texts
 

@@ -10,8 +10,8 @@ from support.messages import mentions
 from adk_nb.agents import LlmAgent
 from adk_nb.models import RecordedLlm, ScriptedLlm
 from adk_nb.notebook import settings
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.notebook.view.spending import Cost, Meter
 from tests.notebook.conftest import Shell
@@ -190,7 +190,7 @@ def test_a_limit_that_does_not_hold_is_said_with_the_reply(shell: Shell):
     ],
 )
 def test_a_limit_that_is_none_is_refused(shell: Shell, cell: str, told: str):
-    shell.cell(GUIDE + "from adk_nb.notebook.chat import Chat")
+    shell.cell(GUIDE + "from adk_nb.notebook.chat.chat import Chat")
 
     assert mentions(shell.fails(cell), told)
     assert shell.names["guide"].model.requests == []

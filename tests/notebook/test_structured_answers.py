@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from adk_nb import Agent, Chat, Workflow
 from adk_nb.agents import SequentialAgent
 from adk_nb.models import ScriptedLlm
-from adk_nb.notebook.reply import view_of_reply
+from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.view.reply_view import answer_for_view
 from adk_nb.workflow import START
 

@@ -67,7 +67,7 @@ import pathlib, time
 from adk_nb import tool
 from adk_nb.agents import Agent, ParallelAgent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 def look(city: str) -> dict: print("looking"); return {"temp_c": 9}
 def keep(amount: int) -> str: return "kept"
 """

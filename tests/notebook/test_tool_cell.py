@@ -8,7 +8,7 @@ import pytest
 from adk_nb import tool
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
+from adk_nb.notebook.chat.chat import Chat
 from adk_nb.notebook.magics.tool import TOOL
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool
 from tests.notebook.conftest import Shell

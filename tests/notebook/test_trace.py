@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from adk_nb import Chat, LlmAgent, clock, types
 from adk_nb.models import BaseLlm, Claude, HttpLlm, LlmRequest, LlmResponse, OpenAILlm, ScriptedLlm, call
-from adk_nb.notebook.chat import turn_runner
+from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.view.document import Document
 from adk_nb.notebook.view.panels import waterfall
 from adk_nb.notebook.view.panels.prompt import Prompt, prompts

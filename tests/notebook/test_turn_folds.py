@@ -6,8 +6,8 @@ from typing import Any
 
 from adk_nb.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply, view_of_reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.view.writers.elements import visible_text
 
 

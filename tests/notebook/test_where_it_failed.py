@@ -8,8 +8,8 @@ import pytest
 from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.chat.chat import Chat
+from adk_nb.notebook.chat.reply import Reply
 from tests.notebook.conftest import Shell
 
 SPLIT = "%%tool\ndef split(bill: float, people: int) -> float:\n    'Splits.'\n"

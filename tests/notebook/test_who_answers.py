@@ -8,7 +8,7 @@ from turns import reply_forms
 from adk_nb.agents import LlmAgent, LoopAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.chat import Chat, turn_runner
+from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.tools import FunctionTool, exit_loop
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell

@@ -7,7 +7,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
-from adk_nb.notebook.reply import Reply, view_of_reply
+from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.view.document import Table, document
 from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.reply_view import ReplyView, reply_document

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adk_nb.errors import InputError
-from adk_nb.notebook.export.target import GOOGLE_ADK
+from adk_nb.notebook.extensions.export.target import GOOGLE_ADK
 from tests.support.exports import MODEL, NOTEBOOKS, Notebook, forget, told_in_the_notebook
 from tests.support.skills import write_skill
 

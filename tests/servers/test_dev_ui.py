@@ -14,8 +14,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.served_runs import NotebookRunner
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
 from tests.browser.lab_server import chromium
 from tests.serving.conftest import TOKEN, Served, serve
 

@@ -10,8 +10,8 @@ from adk_nb.a2a import RemoteA2aAgent
 from adk_nb.agents import Agent
 from adk_nb.agents.run_config import RunConfig, StreamingMode
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.served_runs import NotebookRunner
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
 from adk_nb.runners import InMemoryRunner
 from adk_nb.serving import Server
 from adk_nb.serving.agent_service import AgentService

@@ -9,16 +9,16 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook import settings
+from adk_nb.notebook.cells import agent_options
+from adk_nb.notebook.cells.agent_cell import stale_variables
+from adk_nb.notebook.cells.agent_options import FrontMatter
+from adk_nb.notebook.cells.definitions import AgentDefinition, FieldValue
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.skills import skill_folders
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, table, text
 from adk_nb.notebook.place import folder_of
-from adk_nb.notebook.registry import agent_options
-from adk_nb.notebook.registry.agent_cell import stale_variables
-from adk_nb.notebook.registry.agent_options import FrontMatter
-from adk_nb.notebook.registry.definitions import AgentDefinition, FieldValue
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.skills import skill_folders
 from adk_nb.notebook.view.drawing import drawing_of, kind_of, tree_of
 from adk_nb.notebook.view.panels.graph import drawn
 from adk_nb.notebook.view.panels.graph import picture as picture_of

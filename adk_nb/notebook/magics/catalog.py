@@ -11,10 +11,16 @@ MAGICS = (
 )  # fmt: skip
 """In the order of the reference page."""
 _SHARED_FILES = {"agents": "agent", "workflow": "agent", "tools": "tool", "replay": "record", "rewind": "session"}
+_EXTENSIONS = {
+    "eval": "evaluation", "map": "evaluation", "record": "recording", "serve": "serving", "key": "keys",
+    "export": "export",
+}  # fmt: skip
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f"adk_nb.notebook.magics.{_SHARED_FILES.get(name, name)}")
+    file = _SHARED_FILES.get(name, name)
+    room = f"extensions.{_EXTENSIONS[file]}" if file in _EXTENSIONS else "magics"
+    return importlib.import_module(f"adk_nb.notebook.{room}.{file}")
 
 
 def function(name: str) -> Any:

@@ -13,20 +13,21 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 
 from adk_nb import sync, types
 from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest, did_you_mean
-from adk_nb.notebook import attachments
-from adk_nb.notebook.chat import Chat, turn_runner
-from adk_nb.notebook.chat_box import HEIGHT, ChatBox, ask_for_approvals, chat_in_terminal, check_place
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.templates import Location, parse
+from adk_nb.notebook.chat import attachments
+from adk_nb.notebook.chat.chat import Chat, turn_runner
+from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, ask_for_approvals, chat_in_terminal, check_place
+from adk_nb.notebook.chat.reply import Reply
+from adk_nb.notebook.chat.turn_options import turn_options
+from adk_nb.notebook.extensions.recording import record
 from adk_nb.notebook.last_error import last_error, not_recorded
-from adk_nb.notebook.magics import record, values
+from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, result_of
 from adk_nb.notebook.magics.output import text as text_output
 from adk_nb.notebook.place import Mode, display_mode
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.templates import Location, parse
-from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.settings import Confirm
-from adk_nb.notebook.turn_options import turn_options
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import in_a_kernel

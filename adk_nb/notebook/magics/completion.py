@@ -11,10 +11,10 @@ from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.local_servers import running_servers
 from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.cells.agent_options import FIELDS
+from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.catalog import MAGICS, grammar
 from adk_nb.notebook.magics.grammar import Grammar, Option
-from adk_nb.notebook.registry.agent_options import FIELDS
-from adk_nb.notebook.registry.notebook import Notebook
 from adk_nb.notebook.variables import user_variables
 from adk_nb.runtime.interrupts import ALL
 from adk_nb.tools.base_tool import BaseTool

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, cast
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, ToolNotFoundError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.chat import turn_runner
-from adk_nb.notebook.interrupted_runs import short_interrupted_notice
-from adk_nb.notebook.interrupts import (
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.chat.chat import turn_runner
+from adk_nb.notebook.chat.interrupted_runs import short_interrupted_notice
+from adk_nb.notebook.chat.interrupts import (
     HIDDEN_FIELD,
     AnswerCheck,
     find,
@@ -20,12 +21,11 @@ from adk_nb.notebook.interrupts import (
     several_message,
     with_edits,
 )
+from adk_nb.notebook.chat.paused_agents import schema_of
+from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, text
-from adk_nb.notebook.paused_agents import schema_of
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.reply import Reply
 from adk_nb.notebook.view.call_arguments import call_line
 from adk_nb.notebook.view.display import Mode
 from adk_nb.notebook.view.interrupt_text import REASK_REASON, commands, list_blocks

@@ -22,12 +22,12 @@ from adk_nb.errors import UserError
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.models.local_servers import USUAL_PORTS, running_servers
 from adk_nb.models.openai_llm import OpenAILlm
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.extensions.keys.key import PROVIDERS
+from adk_nb.notebook.extensions.recording.tape import current
 from adk_nb.notebook.magics.grammar import Grammar
-from adk_nb.notebook.magics.key import PROVIDERS
 from adk_nb.notebook.magics.output import Host, Output, whole_table
 from adk_nb.notebook.place import DISPLAY_VARIABLE, can_ask
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.tape import current
 from adk_nb.redaction import hidden
 
 DOCTOR = Grammar(

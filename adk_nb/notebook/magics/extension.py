@@ -38,14 +38,14 @@ _HAS_MAGIC = re.compile(rf"%({'|'.join(catalog.MAGICS)})\b")
 _late, _ = face(
     __name__,
     {
-        "Notebook": "adk_nb.notebook.registry.notebook",
-        "debug_view": "adk_nb.notebook.debug_view",
-        "evaluation_output": "adk_nb.notebook.magics.eval",
+        "Notebook": "adk_nb.notebook.cells.notebook",
+        "debug_view": "adk_nb.notebook.magics.debug_view",
+        "evaluation_output": "adk_nb.notebook.extensions.evaluation.eval",
         "mime_bundle": "adk_nb.notebook.magics.agent",
         "known_among": "adk_nb.notebook.magics.completion",
         "propose": "adk_nb.notebook.magics.completion",
         "resumed_note": "adk_nb.notebook.magics.session",
-        "begin_from_environment": "adk_nb.notebook.magics.record",
+        "begin_from_environment": "adk_nb.notebook.extensions.recording.record",
         "result_of": "adk_nb.notebook.magics.output",
     },
 )
@@ -203,7 +203,7 @@ def _end_what_runs(shell: Any) -> None:
     recorded_llm: Any = sys.modules.get("adk_nb.models.recorded_llm")
     if recorded_llm:
         recorded_llm.install_tap(None)
-    serve: Any = sys.modules.get("adk_nb.notebook.magics.serve")
+    serve: Any = sys.modules.get("adk_nb.notebook.extensions.serving.serve")
     if serve:
         serve.stop_serving(getattr(shell, _NOTEBOOK, None))
 

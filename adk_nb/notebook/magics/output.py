@@ -9,9 +9,9 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.errors import TurnFailedError
-from adk_nb.notebook.error_hints import first_clause
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.reply import Reply
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.chat.error_hints import first_clause
+from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.view.document import Block, Document, Form, Lines, Table, Text, plain, rich
 from adk_nb.notebook.view.plain_text import one_line, with_escapes
 from adk_nb.notebook.view.writers import as_text, bundle

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
-from adk_nb.notebook.chat import turn_runner
-from adk_nb.notebook.interrupted_runs import edited_notice, short_interrupted_notice
+from adk_nb.notebook.cells.definitions import agent_of_run
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.session_store import events_label, name_of
+from adk_nb.notebook.chat.chat import turn_runner
+from adk_nb.notebook.chat.interrupted_runs import edited_notice, short_interrupted_notice
+from adk_nb.notebook.chat.past_turns import Rewound, event_at, first_undone
+from adk_nb.notebook.chat.session_names import quoted
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.output import Host, Output, table, text
-from adk_nb.notebook.past_turns import Rewound, event_at, first_undone
-from adk_nb.notebook.registry.definitions import agent_of_run
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.session_store import events_label, name_of
-from adk_nb.notebook.session_names import quoted
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.journal import Run

@@ -3,11 +3,11 @@
 from typing import Any
 
 from adk_nb.errors import InputError
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.chat.session_state import check_key
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, short, table, text
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.session_state import check_key
 from adk_nb.notebook.view.event_text import change_text
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.notebook.view.view_state import Json

@@ -4,15 +4,15 @@ from typing import Any
 
 from adk_nb import sync
 from adk_nb.errors import CredentialError, InputError
+from adk_nb.notebook.cells import tool_cell, toolsets
+from adk_nb.notebook.cells.definitions import approval_of
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.skills import catalog_of, problem_lines
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.agent import REPLACE_OPTION
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, as_json, table, text
 from adk_nb.notebook.place import folder_of
-from adk_nb.notebook.registry import tool_cell, toolsets
-from adk_nb.notebook.registry.definitions import approval_of
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.registry.skills import catalog_of, problem_lines
 from adk_nb.tools.function_tool import FunctionTool
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
+from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.chat.past_turns import find_turn, turns_of
+from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, page_width, text
-from adk_nb.notebook.past_turns import find_turn, turns_of
 from adk_nb.notebook.place import display_mode
-from adk_nb.notebook.registry.notebook import Notebook
-from adk_nb.notebook.reply import Reply, view_of_reply
 from adk_nb.notebook.view import run_tables
 from adk_nb.notebook.view.document import Text
 from adk_nb.notebook.view.panels import prompt, waterfall

@@ -39,12 +39,12 @@ SNAPSHOT_SHARE = 50
 STUB = {"text/plain": "", "text/html": ""}
 """Output in the place of a view: empty, and the same in every run, so that saved notebooks compare equal."""
 
-_STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parent / "static"
 
 
 def _bundle(name: str) -> str:
     """A file that `make bundle` writes from `static/src`."""
-    return (_STATIC / name).read_text(encoding="utf-8")
+    return (STATIC / name).read_text(encoding="utf-8")
 
 
 class ViewCode(ipywidgets.Widget):

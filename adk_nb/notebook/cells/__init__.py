@@ -1,0 +1,1 @@
+"""What cells define: agents, teams, tools, workflows and their names."""

@@ -1,0 +1,182 @@
+"""The agent that a `%%agent` cell defines, and the notes below the cell."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Self
+
+from pydantic import PrivateAttr
+
+from adk_nb import types
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import InputError, ToolNotFoundError, UserError, closest
+from adk_nb.events.event import Event
+from adk_nb.models.json_schemas import flat_schema
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.cells.definitions import AgentDefinition
+from adk_nb.notebook.cells.names import Names
+from adk_nb.notebook.cells.session_store import count_events
+from adk_nb.notebook.cells.team_cell import is_team
+from adk_nb.notebook.cells.templates import Template, parse
+from adk_nb.notebook.view.document import Note
+from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
+
+
+class CellAgent(LlmAgent):
+    """An LlmAgent that looks up its tools by name, until Python assigns `tools`; the same holds for `instruction`."""
+
+    _names: Names | None = PrivateAttr(default=None)
+    _tool_names: tuple[str, ...] = PrivateAttr(default=())
+    _skills: Sequence[BaseToolset] = PrivateAttr(default=())
+    _found_tools: list[Any] | None = PrivateAttr(default=None)
+    """The list that the last lookup put into `tools`; another list there was assigned in Python."""
+    _source: str = PrivateAttr(default="")
+    _template: Template | None = PrivateAttr(default=None)
+
+    def bind(
+        self, names: Names, tools: Sequence[str], template: Template | None, skills: Sequence[BaseToolset] = ()
+    ) -> Self:
+        """Look `tools` up in `names` from now on, beside `skills`, and use `template` as the instruction."""
+        self._skills = skills
+        self._names, self._tool_names, self._found_tools = names, tuple(tools), self.tools
+        self._source, self._template = str(self.instruction), template
+        if template and template.attachments and not self.static_instruction:  # an instruction alone is text
+            self.static_instruction = types.Content(role="user", parts=[*template.attachments])
+        return self
+
+    def clone(self, update: Mapping[str, Any] | None = None) -> Self:
+        copy = super().clone(update)
+        if self.tools is self._found_tools and "tools" not in (update or {}):
+            copy._found_tools = copy.tools  # the copy looks its tools up, too
+        return copy
+
+    async def canonical_tools(self, ctx: ReadonlyContext | None = None, /) -> list[BaseTool]:
+        """Its tools as they are defined now.
+
+        Raises:
+            ToolNotFoundError: One is not defined.
+        """
+        self._look_up()
+        return await super().canonical_tools(ctx)
+
+    def tools_now(self) -> list[BaseTool]:
+        """Its tools as they are defined now; if one is not defined, those of the last lookup."""
+        with suppress(ToolNotFoundError):
+            self._look_up()
+        return super().tools_now()
+
+    def variables_now(self) -> dict[str, Any]:
+        """The values of the variables in its instruction, for those that are defined."""
+        if not (self._names and self._template):
+            return {}
+        values = self._names.variables
+        return {name: values[name] for name in self._template.variables if name in values}
+
+    def _look_up(self) -> None:
+        if self._names and self.tools is self._found_tools:
+            self.tools = self._found_tools = [*self._names.tools_named(self._tool_names), *self._skills]
+
+    @property
+    def cell_template(self) -> Template | None:
+        """The instruction of the cell; None if it is raw text, or was assigned in Python."""
+        return self._template if self.instruction == self._source else None
+
+    async def canonical_instruction(self, ctx: ReadonlyContext, /) -> tuple[str, bool]:
+        if self._names and (template := self.cell_template):
+            return await template.fill(ctx, self._names.is_key), True
+        return await super().canonical_instruction(ctx)
+
+
+def notes_on(definition: AgentDefinition, template: Template | None, names: Names) -> list[str]:
+    """Notes for the author of an agent's cell, a line each.
+
+    Raises:
+        InputError: The cell names what is not defined, and `strict` forbids that.
+    """
+    name = definition.name
+    notes = list(template.notes) if template else []
+    undefined = [tool for tool in definition.tools if not names.has_tool(tool)]
+    undefined += [member for member in definition.members if names.node_like(member) is None]
+    if undefined:
+        hint = _similar_names(definition, undefined, names)
+        _refuse_if_strict(names, f"{name} names tools or agents that are not defined: {', '.join(undefined)}", hint)
+        notes.append(f"not defined yet: {', '.join(undefined)}; define before you ask {name}{hint}")
+    if definition.kind == "llm" and is_team(definition.instruction, names.agent_names):
+        notes.append(f"these are names of agents; a team of them is %%agent {name} --kind sequential")
+    if template is None:
+        return [*map(Note, notes)]
+    state = names.sessions.state()
+    unscoped = [piece for piece in template.keys if not (piece.is_scoped or piece.optional or piece.key in state)]
+    unknown = dict.fromkeys(piece.source for piece in unscoped if not names.is_key(piece.key))
+    if unknown:
+        _refuse_if_strict(names, f"{name} names keys that the state does not have: {', '.join(unknown)}")
+        notes.append(f"not in the state yet, so left as text: {', '.join(unknown)}")
+    sources = template.describe_sources(lambda key: key in state or names.is_key(key))
+    return [*filter(None, [sources]), *map(Note, notes)]
+
+
+def _refuse_if_strict(names: Names, fault: str, hint: str = "") -> None:
+    if names.strict:
+        hint = hint or "; define it in a cell above, or type %config AdkNb.strict = False"
+        raise InputError(fault + hint)
+
+
+def _similar_names(definition: AgentDefinition, undefined: Sequence[str], names: Names) -> str:
+    candidates = names.node_names
+    if definition.kind == "llm":
+        candidates = [*names.tool_names, *(names.agent_names if definition.members else ())]
+    matches = [match for name in undefined if (match := closest(name, candidates, cutoff=0.75))]
+    return f"; did you mean {', '.join(map(repr, matches))}?" if matches else ""
+
+
+def unfit_history(new: AgentDefinition, old: AgentDefinition, events: Sequence[Event]) -> Iterator[str]:
+    """Warnings that a new version of an agent may not be able to continue a session of the old one."""
+    if not count_events(events):
+        return
+    hint = "start over with %chat --new, or go back with %rewind"
+    if new.kind != old.kind:
+        kind = {"llm": "single agent", "workflow": "workflow"}.get(old.kind, f"{old.kind} team")
+        yield f"the session was held with a {kind} of that name; if it goes wrong, {hint}"
+        return
+    family, old_family = _model_family(new), _model_family(old)
+    if family != old_family and any(part.thought_signature for event in events for part in event.parts):
+        yield f"the session holds thoughts signed by {old_family}, which {family} cannot read; if it goes wrong, {hint}"
+
+
+def _model_family(definition: AgentDefinition) -> str:
+    if definition.model_object is not None:
+        return type(definition.model_object).__name__
+    try:
+        return LLMRegistry.resolve(definition.model or definition.default_model).__name__
+    except UserError:  # such as the name of a model that is an object
+        return definition.model or definition.default_model
+
+
+def lost_parameters(name: str, new: Any, old: Any, events: Sequence[Event]) -> Iterator[str]:
+    """A warning that earlier calls use parameters that the tool no longer has."""
+    if not (isinstance(new, BaseTool) and isinstance(old, BaseTool)):
+        return
+    lost = _parameters(old) - _parameters(new)
+    calls = [call for event in events for call in event.get_function_calls() if call.name == name]
+    if used := sorted(lost & {parameter for call in calls for parameter in call.args or {}}):
+        yield f"earlier calls in this session use {', '.join(used)}, which {name} does not take any more"
+
+
+def _parameters(tool: BaseTool) -> set[str]:
+    schema = flat_schema((tool.function_declaration and tool.function_declaration.parameters_json_schema) or {})
+    return set(schema.get("properties", {}))
+
+
+def stale_variables(definition: AgentDefinition, variables: Mapping[str, Any]) -> list[str]:
+    """The variables, in braces as in the cell, whose values have changed since the cell ran."""
+    objects = {definition.model: definition.model_object} if definition.model_object is not None else {}
+    objects |= {field.variable: field.value for field in definition.fields.values() if field.variable}
+    stale = [path for path, text in definition.variables.items() if _current_text(path, variables) != text]
+    return [*stale, *(name for name, value in objects.items() if variables.get(name) is not value)]
+
+
+def _current_text(path: str, variables: Mapping[str, Any]) -> str | None:
+    with suppress(UserError):
+        return parse(f"{{{{{path}}}}}", variables, keys=False).variables.get(path)
+    return None

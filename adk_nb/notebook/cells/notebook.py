@@ -1,0 +1,432 @@
+"""The definitions of a notebook, agents and tools by name, and the chats with them."""
+
+import sys
+import threading
+from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import replace as updated
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.apps.app import App
+from adk_nb.errors import ConfigurationError, InputError, UserError
+from adk_nb.evaluation.cases import Case
+from adk_nb.evaluation.evaluation import Evaluation
+from adk_nb.models.default_model import default_model
+from adk_nb.models.registry import LLMRegistry
+from adk_nb.notebook.cells import team_cell
+from adk_nb.notebook.cells.agent_cell import CellAgent, lost_parameters, notes_on, unfit_history
+from adk_nb.notebook.cells.definitions import (
+    AgentDefinition,
+    EarlierTools,
+    ToolDefinition,
+    agent_of_call,
+    approval_note,
+    last_addressed,
+    run_metadata,
+)
+from adk_nb.notebook.cells.names import Names
+from adk_nb.notebook.cells.session_store import events_label, label, owner
+from adk_nb.notebook.cells.skills import skill_notes, skill_toolset
+from adk_nb.notebook.cells.templates import Location, Template, parse
+from adk_nb.notebook.chat.chat import Chat, turn_runner
+from adk_nb.notebook.chat.reply import Reply
+from adk_nb.notebook.chat.session_names import quoted
+from adk_nb.notebook.view.display import Mode
+from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
+from adk_nb.runtime.history import History
+from adk_nb.runtime.trace import Traces
+from adk_nb.tools.fingerprint import fingerprint
+from adk_nb.tools.function_tool import FunctionTool
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _locked(method: "Callable[Concatenate[Notebook, P], T]") -> "Callable[Concatenate[Notebook, P], T]":
+    """Let one thread at a time into a method, since a server looks up agents while cells define them."""
+
+    @wraps(method)
+    def locked(self: "Notebook", /, *args: P.args, **options: P.kwargs) -> T:
+        with self.lock:
+            return method(self, *args, **options)
+
+    return locked
+
+
+@dataclass(frozen=True)
+class EvaluationRecord:
+    """An evaluation, and the sources of the agent's and its tools' cells at that time."""
+
+    evaluation: Evaluation
+    source: str
+
+
+class Notebook(Names):
+    """Definitions and chats of a shell. Agents keep the names of their tools and look them up at each turn.
+
+    Args:
+        variables: The user's namespace; agents are bound in it, and Python's own agents and tools are found in it.
+    """
+
+    def __init__(self, variables: MutableMapping[str, Any]) -> None:
+        super().__init__(variables)
+        self.lock = threading.RLock()
+        self.traces = Traces()
+        """Requests and responses of the newest turns of all chats."""
+        self.root: str | None = None
+        """The agent that answers messages without an addressee."""
+        self.last_asked: str | None = None
+        self.cell_number: Callable[[], int] = lambda: 0
+        """Returns n of the `In[n]` that runs."""
+        self.used: dict[str, int] = {}
+        """Agent -> n of the `In[n]` in which it ran last."""
+        self.removed: set[str] = set()
+        """Agents that were removed, and not defined again since."""
+        self.earlier = EarlierTools()
+        self.evaluations: list[EvaluationRecord] = []
+        """Oldest first."""
+        self.added_cases: dict[str, dict[str, Case]] = {}
+        """Agent -> the cases that were made of turns, by id."""
+        self._members: dict[str, list[Any]] = {}
+        """Agent -> its members as they were when it was built."""
+        self._chats: dict[tuple[str, str], tuple[App | Runner | None, Chat]] = {}
+        """Name and session -> the chat, and the app or runner of the variable it was built for."""
+
+    # ---- definitions
+
+    @_locked
+    def define_agent(self, definition: AgentDefinition, *, root: bool = False, replace: bool = False) -> list[str]:
+        """Define an agent, or a new version of it; returns a report, a line each. Sessions are kept.
+
+        Args:
+            definition: As the cell says; its version does not matter.
+            root: It gets the messages that name no agent.
+            replace: It may take the name of a tool.
+
+        Raises:
+            UserError: The definition cannot be used; nothing is changed.
+        """
+        name = definition.name
+        self.check_agent_name(name, replace=replace)
+        template = None
+        if definition.kind == "llm" and not definition.raw:
+            start = max(definition.source.find(definition.instruction), 0)
+            location = Location(definition.cell, 1 + definition.source.count("\n", 0, start))
+            template = parse(definition.instruction, self.variables, location=location)
+        definition = updated(
+            definition,
+            variables=template.variables if template else {},
+            members=team_cell.member_names(definition, self),
+            default_model=default_model(),
+        )
+        self._refuse_circle(definition)
+        if definition.model and definition.model_object is None:
+            LLMRegistry.resolve(definition.model)
+        notes = [*notes_on(definition, template, self), *skill_notes(definition.skills)]
+        old = self.definitions.get(name)
+        is_unchanged = old is not None and old.digest == definition.digest
+        if old and is_unchanged and self.variables.get(name) is self.cell_agents[name]:
+            definition, agent = updated(definition, version=old.version), self.cell_agents[name]
+            report = self._report_unchanged(definition, old)
+        else:
+            definition = updated(definition, version=old.version + 1 if old else 1)
+            agent = self._build(definition, template)
+            report = self._report_change(definition, old) if old else [definition.summary]
+        # Nothing may fail below: a refused cell leaves all as it was.
+        self.tools.pop(name, None)
+        self.definitions[name] = definition
+        self.removed.discard(name)
+        self._bind(name, agent)
+        self._rebuild_teams()
+        self.root = name if root else self.root
+        self._mark_cards()
+        return [*report, *notes]
+
+    def _mark_cards(self) -> None:
+        """Let open cards say that a tool was redefined, or that its agent no longer has it."""
+        for _, chat in self._chats.values():
+            turn_runner(chat).tools_changed()
+
+    @_locked
+    def define_tools(self, definitions: Mapping[str, ToolDefinition], *, replace: bool = False) -> list[str]:
+        """Define tools and toolsets, or new versions of them, all or none; returns a report, a line each.
+
+        Args:
+            definitions: Name -> as its cell says; its version does not matter.
+            replace: They may take the names of agents.
+
+        Raises:
+            UserError: A name belongs to something else.
+        """
+        for name in definitions:
+            self.check_function_name(name, replace=replace)
+        report = [line for name, definition in definitions.items() for line in self._define_tool(name, definition)]
+        self._rebuild_teams()
+        self._mark_cards()
+        return report
+
+    @_locked
+    def forget_agent(self, name: str) -> str:
+        """Remove an agent; its sessions stay.
+
+        Raises:
+            AgentNotFoundError: There is none of that name.
+        """
+        agent = self.agent(name)
+        if name not in self.agent_names:
+            kind = type(self.variables[name]).__name__
+            raise InputError(f"{name!r} is not an agent, but of type {kind}; type: del {name}")
+        for mapping in (self.definitions, self.cell_agents, self._members):
+            mapping.pop(name, None)
+        self._chats = {key: entry for key, entry in self._chats.items() if key[0] != name}
+        if self.variables.get(name) is agent:
+            del self.variables[name]
+        self.removed.add(name)
+        self.root = None if self.root == name else self.root
+        self.last_asked = None if self.last_asked == name else self.last_asked
+        return f"{name} was removed; its sessions stay"
+
+    def _define_tool(self, name: str, definition: ToolDefinition) -> list[str]:
+        if name in self.agent_names:
+            self.forget_agent(name)
+        old, approval = self.tools.get(name), approval_note(definition.tool)
+        if old and old.digest == definition.digest:
+            self.tools[name] = updated(definition, version=old.version)
+            return [f"{name} v{old.version}, unchanged{approval}"]
+        self.tools[name] = updated(definition, version=old.version + 1 if old else 1)
+        users = self.users_of(name)
+        usage = f"; used by {', '.join(users)}" if users else ""
+        if old is None:
+            return [f"{name} v1{approval}{usage}"]
+        change = f"{name} v{old.version} → v{old.version + 1}"
+        events = self.sessions.events()
+        self.sessions.note_change("definition_changed", f"tool {change}")
+        self.earlier.keep(old)  # for calls of it that are pending
+        return [change + approval + usage, *lost_parameters(name, definition.tool, old.tool, events)]
+
+    def _build(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
+        members = self._current_members(definition)
+        agent = self._llm_agent(definition, template) if definition.kind == "llm" else team_cell.build(definition, self)
+        self._members[definition.name] = members
+        return agent
+
+    def _llm_agent(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
+        fields: dict[str, Any] = {name: field.value for name, field in definition.fields.items()}
+        for option in ("max_iterations", "mode"):
+            if value := getattr(definition, option):
+                fields[option] = value
+        has_executor = "code_executor" in fields
+        skills = [skill_toolset(definition.skills, has_executor=has_executor)] if definition.skills else []
+        return CellAgent(
+            name=definition.name,
+            model=definition.model_object or definition.model,
+            instruction=definition.instruction,
+            template=not definition.raw,
+            description=definition.description,
+            output_key=definition.output_key,
+            tools=[*self.tools_named([tool for tool in definition.tools if self.has_tool(tool)]), *skills],
+            sub_agents=team_cell.clone_members(definition, self),
+            **fields,
+        ).bind(self, definition.tools, template, skills)
+
+    def _bind(self, name: str, agent: BaseAgent) -> None:
+        """Bind an agent to its name, also in its chats, whose open interrupts resume in the old agent."""
+        self.variables[name] = self.cell_agents[name] = agent
+        for (addressee, _), (_, chat) in self._chats.items():
+            if addressee == name and chat.agent is not agent:
+                chat.agent = agent
+
+    def _current_members(self, definition: AgentDefinition) -> list[Any]:
+        return [self.node_like(name) for name in definition.members]
+
+    def _refuse_circle(self, definition: AgentDefinition) -> None:
+        names = list(definition.members)
+        for name in names:  # grows while it is read: members of members follow
+            if name == definition.name:
+                raise ConfigurationError(f"{name} cannot be a member of itself; leave it out")
+            names += self.definitions[name].members if name in self.definitions else ()
+
+    def _prepare(self, name: str) -> None:
+        """Check that an agent's tools and members are defined, and rebuild it and the teams under it that have changed.
+
+        Raises:
+            UserError: Something is not defined.
+        """
+        definition = self.definitions.get(name)
+        if not definition or not self.is_of_its_cell(name):
+            return
+        for tool in definition.tools:
+            self._reload_tool(tool)
+        self.tools_named(definition.tools)
+        members = self._current_members(definition)
+        if members and self._members[name] != members:
+            if definition.kind == "llm":  # its instruction and tools stay as when its cell ran
+                agent = self.cell_agents[name].clone({"sub_agents": team_cell.clone_members(definition, self)})
+                self._members[name] = members
+            else:
+                agent = self._build(definition, None)
+            self._bind(name, agent)
+        for member in definition.members:
+            self._prepare(member)
+            if self.node_like(member) is None:
+                is_graph = definition.kind == "workflow"
+                raise team_cell.missing_member(member, name, self.agent_names, is_graph=is_graph)
+
+    def _rebuild_teams(self) -> None:
+        """Rebuild teams and workflows with a changed member; those with a missing one stay as they are."""
+        for name in self.definitions:
+            with suppress(UserError):
+                self._prepare(name)
+
+    def _reload_tool(self, name: str) -> None:
+        """Redefine a tool whose function's module was reloaded."""
+        old = self.tools.get(name)
+        if old is None or not isinstance(old.tool, FunctionTool):
+            return
+        tool = old.tool.refreshed()
+        if tool is not old.tool:
+            variables = [variable for variable, value in self.variables.items() if value is old.tool]
+            self.variables.update(dict.fromkeys(variables, tool))
+            first, *rest = self.define_tools({name: updated(old, tool=tool, digest=fingerprint(tool))})
+            sys.stdout.write("\n".join([f"{first}; its module was reloaded", *rest]) + "\n")
+
+    def _report_unchanged(self, new: AgentDefinition, old: AgentDefinition) -> list[str]:
+        if model := new.model_change(old):
+            return [f"{new.name} v{new.version} · {model}", *unfit_history(new, old, self.sessions.events())]
+        return [f"{new.name} v{new.version}, unchanged"]
+
+    def _report_change(self, new: AgentDefinition, old: AgentDefinition) -> list[str]:
+        changes = new.changes_from(old) or "the variable had another value"
+        line = f"{new.name} v{old.version} → v{new.version} ({changes})"
+        events = self.sessions.events()
+        is_noted = self.sessions.note_change("definition_changed", line)
+        session = f"; session kept, {events_label(events)}" if is_noted else ""
+        return [line + session, *unfit_history(new, old, events)]
+
+    # ---- chats
+
+    def agent_for_text(self) -> str:
+        """The agent for a message that names none: the root agent, the only one, or the one asked last.
+
+        Raises:
+            InputError: There are several, or none.
+        """
+        names = self.agent_names or self.addressees
+        if not names:
+            raise InputError("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
+        if self.root is None and self.last_asked in set(self.addressees) - set(self.agent_names):
+            return self.last_asked
+        name = self.root or (names[0] if len(names) == 1 else self.last_asked)
+        if name is None and (last := last_addressed(self.sessions.history())) in self.addressees:
+            name = last  # by an earlier kernel
+        if name is None:
+            raise InputError(f"which agent? begin the line with its name: {', '.join(names)}; or make one --root")
+        return name
+
+    def keep_sessions_in(self, address: str, folder: Path) -> list[str]:
+        """As `SessionStore.move_to`; chats of the sessions begin anew."""
+        report = self.sessions.move_to(address, folder)
+        self._chats = {key: entry for key, entry in self._chats.items() if isinstance(entry[0], Runner)}
+        return report
+
+    @_locked
+    def chat(self, name: str, session: str | None = None, *, show: Mode = "auto") -> Chat:
+        """The chat with an agent, an app or a runner in a session; one object for each pair.
+
+        A runner's chat is in the runner's sessions: by default the one of `runner.run_debug`.
+
+        Raises:
+            AgentNotFoundError, ToolNotFoundError: The agent or a tool of it is not defined.
+        """
+        self._prepare(name)
+        value = self.variables.get(name)
+        source = value if isinstance(value, App | Runner) else None
+        agent = self.agent(name)
+        if isinstance(source, Runner):
+            key = name, label(*owner(session or DEBUG_SESSION, DEBUG_USER), DEBUG_USER)
+        else:
+            key = name, self.sessions.in_full(session or self.sessions.current)
+        old_source, chat = self._chats.get(key, (None, None))
+        if chat is None or old_source is not source:
+            chat = self._new_chat(name, key[1], source)
+            self._chats[key] = source, chat
+        elif chat.agent is not agent:
+            chat.agent = agent
+        turn_runner(chat).show = show
+        return chat
+
+    def _new_chat(self, name: str, session: str, source: App | Runner | None) -> Chat:
+        if isinstance(source, Runner):
+            user, session_id = owner(session, DEBUG_USER)
+            chat = Chat(source, session=session_id, user_id=user)
+        else:
+            session_key = self.sessions.key(session)
+            chat = Chat(
+                source or self.agent(name),
+                session=session_key["session_id"],
+                user_id=session_key["user_id"],
+                app_name=session_key["app_name"],
+                session_service=self.sessions.service,
+                artifact_service=self.sessions.artifacts,
+                memory_service=self.sessions.memory,
+                credential_service=self.sessions.credentials,
+            )
+            runner = turn_runner(chat)
+            runner.magic = lambda: self.confirm_magic(session)
+            runner.versions = self.earlier
+            runner.newest = lambda: self.variables.get(name)
+            runner.metadata = lambda: run_metadata(name, self.digest_of(name), self.versions_of(name))
+        runner = turn_runner(chat)
+        runner.on_reply, runner.traces = self._note_reply, self.traces
+        return chat
+
+    def _note_reply(self, reply: Reply) -> None:
+        self.variables["_run"] = reply
+        self.used |= dict.fromkeys([reply.agent, *(event.author for event in reply.events)], self.cell_number())
+
+    def chats_in(self, session: str) -> list[Chat]:
+        """The chats in one of the notebook's sessions."""
+        entries, session = self._chats.items(), self.sessions.in_full(session)
+        return [chat for (_, id), (source, chat) in entries if id == session and not isinstance(source, Runner)]
+
+    @property
+    def waiting_sessions(self) -> list[str]:
+        """The sessions of this kernel's chats in which something waits for an answer."""
+        ids = dict.fromkeys(id for (_, id), (source, _) in self._chats.items() if not isinstance(source, Runner))
+        return [id for id in ids if self.sessions.history(id).interrupts()]
+
+    def confirm_magic(self, session: str) -> str:
+        """The `%confirm` that answers the interrupts of a session, as it has to be typed now."""
+        return "%confirm" if session == self.sessions.current else f"%confirm -s {quoted(session)}"
+
+    def is_edited(self, id: str, history: History) -> str | None:
+        """The agent that was addressed when the call `id` was made, if its cell is different now.
+
+        None: it is the same, resumes in its earlier version, or is unknown.
+        """
+        addressed = agent_of_call(id, history)
+        if not addressed.digest or addressed.name in self._paused_chats(id):
+            return None
+        digest = self.digest_of(addressed.name)
+        return addressed.name if digest and digest != addressed.digest else None
+
+    def recipient_of(self, id: str, agent: str, history: History) -> str | None:
+        """Name of the addressee that receives the answer to interrupt `id`, which `agent` raised.
+
+        It is the agent that was addressed then, as a team resumes only as a whole; else `agent` itself; None: both are
+        gone. `history`: of the session.
+        """
+        for name in self._paused_chats(id):
+            if name in self.addressees:
+                return name
+        team = agent_of_call(id, history).name
+        if team in self.addressees and self.agent(team).find_agent(agent):
+            return team
+        return self.name_of(agent)
+
+    def _paused_chats(self, id: str) -> list[str]:
+        return [name for (name, _), (_, chat) in self._chats.items() if turn_runner(chat).is_paused_at(id)]

@@ -1,0 +1,1 @@
+"""A conversation with an agent: its turns, its open questions, its answers."""

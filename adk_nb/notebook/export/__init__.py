@@ -1,1 +1,0 @@
-"""A notebook's agents and tools, written as Python that runs without the notebook."""

@@ -1,0 +1,1 @@
+"""What the notebook can do beyond defining agents and talking to them, a folder each."""

@@ -1,0 +1,1 @@
+"""Evaluations and batches: %%eval and %map."""

@@ -1,0 +1,1 @@
+"""Export of agents as a Python package: %export."""

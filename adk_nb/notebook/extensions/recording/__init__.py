@@ -1,0 +1,1 @@
+"""Recording and replaying model answers: %record and %replay."""

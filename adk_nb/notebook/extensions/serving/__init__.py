@@ -1,0 +1,1 @@
+"""Serving agents to others: %serve."""

@@ -1,1 +1,0 @@
-"""The definitions of a notebook, agents and tools by name, and its sessions."""
